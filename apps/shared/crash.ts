@@ -1,0 +1,12 @@
+/**
+ * Crash points of the fault tests: with SIGNALBOX_CRASH_AT=<name>[@n] in the environment the process kills itself,
+ * without any clean-up, when it passes that point for the n-th time. Refused in production by the platform.
+ */
+const [target, nth] = (process.env.SIGNALBOX_CRASH_AT ?? '').split('@')
+let passes = 0
+
+export const crashPoint = (name: string): void => {
+  if (!target || target !== name) return
+  passes += 1
+  if (passes >= Number(nth ?? 1)) process.kill(process.pid, 'SIGKILL')
+}

@@ -1,0 +1,51 @@
+import Type from 'typebox'
+import type { HttpApp } from './http.ts'
+import type { Telemetry } from './telemetry.ts'
+
+/** One dependency of an app. `critical`: without it the app is unready; otherwise it is only degraded. */
+export type Check = { critical: boolean; run: () => Promise<string | undefined | unknown> }
+export type Checks = Record<string, Check>
+
+const Ready = Type.Object({
+  status: Type.Enum(['ready', 'degraded', 'unready']),
+  checks: Type.Record(Type.String(), Type.Object({ ok: Type.Boolean(), ms: Type.Number(), detail: Type.Optional(Type.String()) })),
+})
+
+const CHECK_MS = 1000
+
+/** Runs all checks side by side, each within a second. */
+export const readiness = async (checks: Checks) => {
+  const results: Record<string, { ok: boolean; ms: number; detail?: string }> = {}
+  let status: 'ready' | 'degraded' | 'unready' = 'ready'
+  await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      const started = performance.now()
+      const outcome = await Promise.race([
+        check.run().then((detail) => ({ ok: true, detail }), (error: Error) => ({ ok: false, detail: error.message })),
+        new Promise<{ ok: boolean; detail: string }>((resolve) => setTimeout(() => resolve({ ok: false, detail: `no answer in ${CHECK_MS} ms` }), CHECK_MS).unref()),
+      ])
+      const detail = typeof outcome.detail === 'string' ? outcome.detail : undefined
+      results[name] = { ok: outcome.ok, ms: Math.round(performance.now() - started), ...(detail && { detail }) }
+      if (!outcome.ok) status = check.critical ? 'unready' : status === 'unready' ? status : 'degraded'
+    }),
+  )
+  return { status, checks: results }
+}
+
+/** Adds /health/live, /health/startup, /health/ready and /metrics to an app's internal listener (reliability.md 2.3). */
+export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) => {
+  let draining = false
+  app.get('/health/live', { schema: { hide: true } }, async () => ({ status: 'live' }))
+  app.get('/health/startup', { schema: { hide: true } }, async () => ({ status: 'started' }))
+  app.get('/health/ready', { schema: { hide: true, response: { 200: Ready, 503: Ready } } }, async (_req, reply) => {
+    const answer = draining ? { status: 'unready' as const, checks: {} } : await readiness(checks)
+    return reply.code(answer.status === 'unready' ? 503 : 200).send(answer)
+  })
+  app.get('/metrics', { schema: { hide: true } }, async (_req, reply) => reply.type(telemetry.metrics.contentType).send(await telemetry.metrics.metrics()))
+  return {
+    /** From here on the app says it is not ready, so that nothing new is sent to it. */
+    drain: () => {
+      draining = true
+    },
+  }
+}

@@ -1,0 +1,23 @@
+import { v5, v7 } from 'uuid'
+
+/** A new id: UUIDv7 as lower-case text, so ids sort by the time they were made. */
+export const uuidv7 = (): string => v7()
+
+/** A name-based id: the same name in the same namespace (a UUID) is the same id in every process. */
+export const uuidv5 = (namespace: string, name: string): string => v5(name, namespace)
+
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
+
+/** `<prefix>_<UUIDv7 in lower-case base32>`, 26 characters after the underscore. */
+export const base32Id = (prefix: string): string => {
+  let bits = BigInt(`0x${v7().replaceAll('-', '')}`) << 2n
+  let text = ''
+  for (let i = 0; i < 26; i++) {
+    text = ALPHABET[Number(bits & 31n)] + text
+    bits >>= 5n
+  }
+  return `${prefix}_${text}`
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+export const isUuid = (text: string): boolean => UUID.test(text)

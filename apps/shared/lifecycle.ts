@@ -1,0 +1,57 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { ConfigError } from './config.ts'
+import type { Logger } from './telemetry.ts'
+
+/** A running app: `stop` closes it in the order of reliability.md 2.6 (readiness red, drain, connections last). */
+export type Running = { stop: () => Promise<void>; log: Logger }
+
+const HARD_EXIT_MS = 40_000
+
+/**
+ * Runs one app as a process: starts it, stops it in order on SIGTERM or SIGINT (a second signal exits at once), and
+ * exits 1 on an uncaught error. A wrong configuration prints one line and no stack.
+ */
+export const runApp = async (name: string, start: () => Promise<Running>): Promise<void> => {
+  let running: Running | undefined
+  let stopping = false
+  const fail = (what: string) => (error: unknown) => {
+    if (running) running.log.fatal({ err: error }, what)
+    else console.error(`${name}: ${what}:`, error)
+    process.exit(1)
+  }
+  process.on('uncaughtException', fail('uncaught error'))
+  process.on('unhandledRejection', fail('unhandled rejection'))
+  const stop = () => {
+    if (stopping) process.exit(1)
+    stopping = true
+    setTimeout(() => process.exit(1), HARD_EXIT_MS).unref()
+    if (!running) process.exit(0)
+    running.stop().then(
+      () => process.exit(0),
+      (error) => fail('did not stop in order')(error),
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  try {
+    running = await start()
+  } catch (error) {
+    if (error instanceof ConfigError) console.error(`${name}: ${error.message}`)
+    else console.error(`${name}: could not start:`, error)
+    process.exit(1)
+  }
+}
+
+/** Waits for a dependency at start; after the time-out throws a ConfigError that names what is missing. */
+export const waitFor = async (what: string, probe: () => Promise<unknown>, timeout_ms = 60_000): Promise<void> => {
+  const end = performance.now() + timeout_ms
+  for (;;) {
+    try {
+      await probe()
+      return
+    } catch (error) {
+      if (performance.now() > end) throw new ConfigError(`${what} did not answer within ${timeout_ms / 1000} s: ${(error as Error).message}`)
+      await delay(250)
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { bigint, boolean, integer, type PgSchema, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core'
+import type { Tx } from './client.ts'
+
+const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
+
+/** The tables of whoever consumes events (reliability.md 4.1): seen events, version per aggregate, parked events, projections. */
+export const inboxTables = (schema: PgSchema) => ({
+  inbox: schema.table(
+    'inbox',
+    { consumer: text('consumer').notNull(), event_id: uuid('event_id').notNull(), received_at: at('received_at').notNull().default(sql`clock_timestamp()`) },
+    (t) => [primaryKey({ columns: [t.consumer, t.event_id] })],
+  ),
+  projection_version: schema.table(
+    'projection_version',
+    {
+      consumer: text('consumer').notNull(),
+      agg_type: text('agg_type').notNull(),
+      agg_id: text('agg_id').notNull(),
+      ver: bigint('ver', { mode: 'number' }).notNull(),
+      held: boolean('held').notNull().default(false),
+    },
+    (t) => [primaryKey({ columns: [t.consumer, t.agg_type, t.agg_id] })],
+  ),
+  dead_letter: schema.table(
+    'dead_letter',
+    {
+      consumer: text('consumer').notNull(),
+      event_id: uuid('event_id').notNull(),
+      agg_type: text('agg_type'),
+      agg_id: text('agg_id'),
+      agg_version: bigint('agg_version', { mode: 'number' }),
+      error: text('error').notNull(),
+      tries: integer('tries').notNull(),
+      parked_at: at('parked_at').notNull().default(sql`clock_timestamp()`),
+      released_at: at('released_at'),
+    },
+    (t) => [primaryKey({ columns: [t.consumer, t.event_id] })],
+  ),
+  projection: schema.table('projection', {
+    name: text('name').primaryKey(),
+    state: text('state').notNull().default('live'),
+    pub_seq: bigint('pub_seq', { mode: 'bigint' }).notNull().default(sql`0`),
+    at: at('at'),
+    code_version: text('code_version'),
+    hash: text('hash'),
+    hash_pub_seq: bigint('hash_pub_seq', { mode: 'bigint' }),
+  }),
+})
+export type InboxTables = ReturnType<typeof inboxTables>
+
+/** Marks an event as received by a consumer. False: it was there before, so there is nothing to do. */
+export const receive = async (tx: Tx, { inbox }: InboxTables, consumer: string, event_id: string): Promise<boolean> => {
+  const rows = await tx.insert(inbox).values({ consumer, event_id }).onConflictDoNothing().returning({ event_id: inbox.event_id })
+  return rows.length === 1
+}
+
+/** The version of an aggregate that a consumer has applied (0 = none), locked for this transaction. */
+export const lockVersion = async (tx: Tx, { projection_version: v }: InboxTables, consumer: string, agg_type: string, agg_id: string) => {
+  await tx.insert(v).values({ consumer, agg_type, agg_id, ver: 0 }).onConflictDoNothing()
+  const [row] = await tx
+    .select({ ver: v.ver, held: v.held })
+    .from(v)
+    .where(and(eq(v.consumer, consumer), eq(v.agg_type, agg_type), eq(v.agg_id, agg_id)))
+    .for('update')
+  return row ?? { ver: 0, held: false }
+}
+
+export const setVersion = async (tx: Tx, { projection_version: v }: InboxTables, consumer: string, agg_type: string, agg_id: string, ver: number) => {
+  await tx.update(v).set({ ver }).where(and(eq(v.consumer, consumer), eq(v.agg_type, agg_type), eq(v.agg_id, agg_id)))
+}

@@ -1,0 +1,59 @@
+import { sql } from 'drizzle-orm'
+import { bigint, index, integer, jsonb, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
+import type { Tx } from './client.ts'
+
+/** The outbox of one owning schema (reliability.md 4.1); the relay numbers (`pub_seq`) and publishes its rows. */
+export const outboxTables = (schema: PgSchema) => ({
+  outbox: schema.table(
+    'outbox',
+    {
+      id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+      event_id: uuid('event_id').notNull().unique(),
+      agg_type: text('agg_type').notNull(),
+      agg_id: text('agg_id').notNull(),
+      agg_version: bigint('agg_version', { mode: 'number' }).notNull(),
+      type: text('type').notNull(),
+      schema_version: integer('schema_version').notNull().default(1),
+      payload: jsonb('payload').$type<Record<string, unknown>>().notNull(),
+      request_id: text('request_id'),
+      trace: text('trace'),
+      occurred_at: timestamp('occurred_at', { withTimezone: true, mode: 'string' }).notNull().default(sql`clock_timestamp()`),
+      pub_seq: bigint('pub_seq', { mode: 'bigint' }).unique(),
+      js_seq: bigint('js_seq', { mode: 'bigint' }),
+      published_at: timestamp('published_at', { withTimezone: true, mode: 'string' }),
+      parked: text('parked'),
+    },
+    (t) => [
+      unique().on(t.agg_type, t.agg_id, t.agg_version),
+      index().on(t.id).where(sql`pub_seq is null`),
+      index().on(t.pub_seq).where(sql`published_at is null and pub_seq is not null`),
+    ],
+  ),
+  relay_state: schema.table('relay_state', {
+    name: text('name').primaryKey(),
+    epoch: bigint('epoch', { mode: 'number' }).notNull().default(0),
+    next: bigint('next', { mode: 'number' }).notNull().default(1),
+    stream_created: text('stream_created'),
+    js_last_seq: bigint('js_last_seq', { mode: 'number' }),
+  }),
+})
+
+export type OutboxTable = ReturnType<typeof outboxTables>['outbox']
+
+export type OutboxEvent = {
+  event_id: string
+  agg_type: string
+  agg_id: string
+  /** The aggregate's version after the change: dense, so that consumers see a gap. */
+  agg_version: number
+  type: string
+  schema_version?: number
+  payload: Record<string, unknown>
+  request_id?: string | null
+  trace?: string | null
+}
+
+/** Promises events in the transaction of the change. Call it last, under the aggregate's lock: id order is then version order. */
+export const appendOutbox = async (tx: Tx, outbox: OutboxTable, ...events: OutboxEvent[]): Promise<void> => {
+  if (events.length > 0) await tx.insert(outbox).values(events)
+}
