@@ -1,4 +1,4 @@
-import { type NodePgDatabase, drizzle } from 'drizzle-orm/node-postgres'
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 
 /** A connection pool; reads take it or a transaction, writes take a transaction only. */

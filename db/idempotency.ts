@@ -1,7 +1,17 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import { customType, index, integer, jsonb, type PgSchema, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core'
-import { AppError } from '../apps/shared/errors.ts'
+import {
+  customType,
+  index,
+  integer,
+  jsonb,
+  type PgSchema,
+  primaryKey,
+  text,
+  timestamp,
+  uuid,
+} from 'drizzle-orm/pg-core'
 import { canonicalJson, hmacSha256 } from '../apps/shared/digest.ts'
+import { AppError } from '../apps/shared/errors.ts'
 import type { Queryable, Tx } from './client.ts'
 
 const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
@@ -19,7 +29,9 @@ export const idempotencyTable = (schema: PgSchema) =>
       status: integer('status'),
       headers: jsonb('headers').$type<Record<string, string>>(),
       body: bytea('body'),
-      created_at: timestamp('created_at', { withTimezone: true, mode: 'string' }).notNull().default(sql`clock_timestamp()`),
+      created_at: timestamp('created_at', { withTimezone: true, mode: 'string' })
+        .notNull()
+        .default(sql`clock_timestamp()`),
     },
     (t) => [primaryKey({ columns: [t.caller, t.route, t.key] }), index().on(t.created_at)],
   )
@@ -41,27 +53,59 @@ export type Claim = { fresh: true } | { fresh: false; command_id: string | null;
  * The first statement of a command's transaction: takes the key or finds out what it was used for. A running twin makes
  * it wait (lock time-out: 409 in_progress). Another content under the same key is 422 `idempotency_key_reused`.
  */
-export const claimKey = async (tx: Tx, table: IdempotencyTable, request: IdempotentRequest, command_id?: string): Promise<Claim> => {
-  const taken = await tx.insert(table).values({ ...request, command_id: command_id ?? null }).onConflictDoNothing().returning({ key: table.key })
+export const claimKey = async (
+  tx: Tx,
+  table: IdempotencyTable,
+  request: IdempotentRequest,
+  command_id?: string,
+): Promise<Claim> => {
+  const taken = await tx
+    .insert(table)
+    .values({ ...request, command_id: command_id ?? null })
+    .onConflictDoNothing()
+    .returning({ key: table.key })
   if (taken.length === 1) return { fresh: true }
   const [row] = await tx.select().from(table).where(sameKey(table, request))
-  if (!row) throw new AppError('version_conflict', 'in_progress', 'The same request is still running.', { retryable: true, retry_after_ms: 1000 })
+  if (!row)
+    throw new AppError('version_conflict', 'in_progress', 'The same request is still running.', {
+      retryable: true,
+      retry_after_ms: 1000,
+    })
   if (!row.fingerprint.equals(request.fingerprint)) {
-    throw new AppError('validation_error', 'idempotency_key_reused', 'This Idempotency-Key was used for another request.', { status: 422, hint: 'Make a new key for a new request; repeat a request with its own key and unchanged content.' })
+    throw new AppError(
+      'validation_error',
+      'idempotency_key_reused',
+      'This Idempotency-Key was used for another request.',
+      {
+        status: 422,
+        hint: 'Make a new key for a new request; repeat a request with its own key and unchanged content.',
+      },
+    )
   }
-  const answer = row.status === null || row.body === null ? null : { status: row.status, headers: row.headers ?? {}, body: row.body }
+  const answer =
+    row.status === null || row.body === null ? null : { status: row.status, headers: row.headers ?? {}, body: row.body }
   return { fresh: false, command_id: row.command_id, answer }
 }
 
 /** Stores the first answer, by compare-and-set: whoever answers first decides, and the stored answer is returned to all. */
-export const storeAnswer = async (db: Queryable, table: IdempotencyTable, request: IdempotentRequest, answer: StoredAnswer): Promise<StoredAnswer> => {
-  const won = await db.update(table).set(answer).where(and(sameKey(table, request), isNull(table.status))).returning({ key: table.key })
+export const storeAnswer = async (
+  db: Queryable,
+  table: IdempotencyTable,
+  request: IdempotentRequest,
+  answer: StoredAnswer,
+): Promise<StoredAnswer> => {
+  const won = await db
+    .update(table)
+    .set(answer)
+    .where(and(sameKey(table, request), isNull(table.status)))
+    .returning({ key: table.key })
   if (won.length === 1) return answer
   const [row] = await db.select().from(table).where(sameKey(table, request))
   return row?.status != null && row.body ? { status: row.status, headers: row.headers ?? {}, body: row.body } : answer
 }
 
-const sameKey = (table: IdempotencyTable, { caller, route, key }: IdempotentRequest) => and(eq(table.caller, caller), eq(table.route, route), eq(table.key, key))
+const sameKey = (table: IdempotencyTable, { caller, route, key }: IdempotentRequest) =>
+  and(eq(table.caller, caller), eq(table.route, route), eq(table.key, key))
 
 /**
  * Runs a plain mutation once per key inside the transaction of its change: a repeat gets the stored bytes, a refusal
@@ -76,7 +120,10 @@ export const once = async (
   const claim = await claimKey(tx, table, request)
   if (!claim.fresh) {
     if (claim.answer) return { ...claim.answer, replayed: true }
-    throw new AppError('version_conflict', 'in_progress', 'The same request is still running.', { retryable: true, retry_after_ms: 1000 })
+    throw new AppError('version_conflict', 'in_progress', 'The same request is still running.', {
+      retryable: true,
+      retry_after_ms: 1000,
+    })
   }
   const { status, headers = {}, body } = await run()
   const answer = { status, headers, body: Buffer.from(body === undefined ? '' : JSON.stringify(body)) }

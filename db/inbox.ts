@@ -8,7 +8,11 @@ const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string
 export const inboxTables = (schema: PgSchema) => ({
   inbox: schema.table(
     'inbox',
-    { consumer: text('consumer').notNull(), event_id: uuid('event_id').notNull(), received_at: at('received_at').notNull().default(sql`clock_timestamp()`) },
+    {
+      consumer: text('consumer').notNull(),
+      event_id: uuid('event_id').notNull(),
+      received_at: at('received_at').notNull().default(sql`clock_timestamp()`),
+    },
     (t) => [primaryKey({ columns: [t.consumer, t.event_id] })],
   ),
   projection_version: schema.table(
@@ -51,12 +55,22 @@ export type InboxTables = ReturnType<typeof inboxTables>
 
 /** Marks an event as received by a consumer. False: it was there before, so there is nothing to do. */
 export const receive = async (tx: Tx, { inbox }: InboxTables, consumer: string, event_id: string): Promise<boolean> => {
-  const rows = await tx.insert(inbox).values({ consumer, event_id }).onConflictDoNothing().returning({ event_id: inbox.event_id })
+  const rows = await tx
+    .insert(inbox)
+    .values({ consumer, event_id })
+    .onConflictDoNothing()
+    .returning({ event_id: inbox.event_id })
   return rows.length === 1
 }
 
 /** The version of an aggregate that a consumer has applied (0 = none), locked for this transaction. */
-export const lockVersion = async (tx: Tx, { projection_version: v }: InboxTables, consumer: string, agg_type: string, agg_id: string) => {
+export const lockVersion = async (
+  tx: Tx,
+  { projection_version: v }: InboxTables,
+  consumer: string,
+  agg_type: string,
+  agg_id: string,
+) => {
   await tx.insert(v).values({ consumer, agg_type, agg_id, ver: 0 }).onConflictDoNothing()
   const [row] = await tx
     .select({ ver: v.ver, held: v.held })
@@ -66,6 +80,16 @@ export const lockVersion = async (tx: Tx, { projection_version: v }: InboxTables
   return row ?? { ver: 0, held: false }
 }
 
-export const setVersion = async (tx: Tx, { projection_version: v }: InboxTables, consumer: string, agg_type: string, agg_id: string, ver: number) => {
-  await tx.update(v).set({ ver }).where(and(eq(v.consumer, consumer), eq(v.agg_type, agg_type), eq(v.agg_id, agg_id)))
+export const setVersion = async (
+  tx: Tx,
+  { projection_version: v }: InboxTables,
+  consumer: string,
+  agg_type: string,
+  agg_id: string,
+  ver: number,
+) => {
+  await tx
+    .update(v)
+    .set({ ver })
+    .where(and(eq(v.consumer, consumer), eq(v.agg_type, agg_type), eq(v.agg_id, agg_id)))
 }

@@ -22,15 +22,23 @@ export const migrate = async (url: string, areas: readonly Area[] | 'all' = 'all
   await client.connect()
   try {
     await client.query('select pg_advisory_lock(727301)')
-    await client.query('create extension if not exists ltree; create extension if not exists pg_trgm; create extension if not exists btree_gin')
+    await client.query(
+      'create extension if not exists ltree; create extension if not exists pg_trgm; create extension if not exists btree_gin',
+    )
     for (const area of areas === 'all' ? AREAS : areas) {
       const migrationsFolder = folderOf(area)
       const table = `migrations_${area}`
-      await applyMigrations(drizzle(client), { migrationsFolder, migrationsSchema: 'migrations', migrationsTable: table })
+      await applyMigrations(drizzle(client), {
+        migrationsFolder,
+        migrationsSchema: 'migrations',
+        migrationsTable: table,
+      })
       const { entries } = JSON.parse(readFileSync(`${migrationsFolder}/meta/_journal.json`, 'utf8')) as Journal
       const { rows } = await client.query<{ count: string }>(`select count(*) from migrations.${table}`)
       if (Number(rows[0]?.count) < entries.length) {
-        throw new Error(`${area}: ${entries.length} migrations in the journal, ${rows[0]?.count} applied. A migration has an older stamp than one before it: generate it again.`)
+        throw new Error(
+          `${area}: ${entries.length} migrations in the journal, ${rows[0]?.count} applied. A migration has an older stamp than one before it: generate it again.`,
+        )
       }
     }
   } finally {

@@ -17,7 +17,9 @@ export const outboxTables = (schema: PgSchema) => ({
       payload: jsonb('payload').$type<Record<string, unknown>>().notNull(),
       request_id: text('request_id'),
       trace: text('trace'),
-      occurred_at: timestamp('occurred_at', { withTimezone: true, mode: 'string' }).notNull().default(sql`clock_timestamp()`),
+      occurred_at: timestamp('occurred_at', { withTimezone: true, mode: 'string' })
+        .notNull()
+        .default(sql`clock_timestamp()`),
       pub_seq: bigint('pub_seq', { mode: 'bigint' }).unique(),
       js_seq: bigint('js_seq', { mode: 'bigint' }),
       published_at: timestamp('published_at', { withTimezone: true, mode: 'string' }),

@@ -79,7 +79,11 @@ export class AppError extends Error {
 }
 
 /** Outage of something we need: 503, may be repeated with the same key (reliability.md 2.2). */
-export const unavailable = (detail: string, cause?: unknown, category: 'unavailable' | 'internal_error' = 'internal_error') =>
+export const unavailable = (
+  detail: string,
+  cause?: unknown,
+  category: 'unavailable' | 'internal_error' = 'internal_error',
+) =>
   new AppError(category, category === 'unavailable' ? 'dependency_down' : 'unavailable', detail, {
     status: 503,
     retryable: true,

@@ -1,5 +1,17 @@
 import { createHash } from 'node:crypto'
-import { AckPolicy, type Consumer, DeliverPolicy, DiscardPolicy, type JetStreamManager, type JsMsg, type NatsConnection, RetentionPolicy, StorageType, connect, nanos } from 'nats'
+import {
+  AckPolicy,
+  type Consumer,
+  connect,
+  DeliverPolicy,
+  DiscardPolicy,
+  type JetStreamManager,
+  type JsMsg,
+  type NatsConnection,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+} from 'nats'
 
 /** The streams, their subjects, and how long they keep (auth.md 10, reliability.md 4.3). Postgres is the log of record. */
 export const STREAMS = { AUTH: 'auth.>', CATALOG: 'catalog.>', OPERATIONS: 'operations.>' } as const
@@ -24,14 +36,26 @@ const DAY = 24 * 60 * MINUTE
 
 /** Connects with endless reconnects; while NATS is away, calls fail fast instead of queueing. */
 export const connectNats = (url: string, name: string): Promise<NatsConnection> =>
-  connect({ servers: url, name, maxReconnectAttempts: -1, reconnectTimeWait: 500, reconnectJitter: 500, waitOnFirstConnect: false, timeout: 2_000 })
+  connect({
+    servers: url,
+    name,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 500,
+    reconnectJitter: 500,
+    waitOnFirstConnect: false,
+    timeout: 2_000,
+  })
 
 /** Names of streams and subjects with the prefix that keeps test runs apart (empty in production). */
 export const streamName = (prefix: string, stream: StreamName): string => `${prefix}${stream}`
 export const prefixed = (prefix: string, subject: string): string => (prefix ? `${prefix}.${subject}` : subject)
 
 /** Creates the streams that are missing; existing ones keep their settings. Returns the manager. */
-export const ensureStreams = async (nc: NatsConnection, prefix: string, names: StreamName[] = ['AUTH', 'CATALOG', 'OPERATIONS']): Promise<JetStreamManager> => {
+export const ensureStreams = async (
+  nc: NatsConnection,
+  prefix: string,
+  names: StreamName[] = ['AUTH', 'CATALOG', 'OPERATIONS'],
+): Promise<JetStreamManager> => {
   const jsm = await nc.jetstreamManager()
   for (const name of names) {
     try {
@@ -59,7 +83,10 @@ export const ensureStreams = async (nc: NatsConnection, prefix: string, names: S
  */
 export const subjectOf = (prefix: string, area: 'catalog' | 'operations', agg_type: string, agg_id: string): string => {
   const part = (createHash('sha256').update(agg_id).digest()[0] ?? 0) % 16
-  return prefixed(prefix, `${area}.${agg_type}.p${String(part).padStart(2, '0')}.${agg_id.replaceAll('.', '=').replaceAll(' ', '_')}`)
+  return prefixed(
+    prefix,
+    `${area}.${agg_type}.p${String(part).padStart(2, '0')}.${agg_id.replaceAll('.', '=').replaceAll(' ', '_')}`,
+  )
 }
 
 export type ConsumeOptions = {
@@ -113,7 +140,8 @@ const applyOne = async (message: JsMsg, options: ConsumeOptions, max_deliver: nu
     message.ack()
   } catch (error) {
     options.onError?.(error as Error)
-    if (message.info.redeliveryCount < max_deliver) return message.nak(Math.min(200 * 2 ** message.info.redeliveryCount, 10_000))
+    if (message.info.redeliveryCount < max_deliver)
+      return message.nak(Math.min(200 * 2 ** message.info.redeliveryCount, 10_000))
     try {
       await options.park?.(event, error as Error)
       message.term()

@@ -8,7 +8,10 @@ export type Checks = Record<string, Check>
 
 const Ready = Type.Object({
   status: Type.Enum(['ready', 'degraded', 'unready']),
-  checks: Type.Record(Type.String(), Type.Object({ ok: Type.Boolean(), ms: Type.Number(), detail: Type.Optional(Type.String()) })),
+  checks: Type.Record(
+    Type.String(),
+    Type.Object({ ok: Type.Boolean(), ms: Type.Number(), detail: Type.Optional(Type.String()) }),
+  ),
 })
 
 const CHECK_MS = 1000
@@ -21,8 +24,13 @@ export const readiness = async (checks: Checks) => {
     Object.entries(checks).map(async ([name, check]) => {
       const started = performance.now()
       const outcome = await Promise.race([
-        check.run().then((detail) => ({ ok: true, detail }), (error: Error) => ({ ok: false, detail: error.message })),
-        new Promise<{ ok: boolean; detail: string }>((resolve) => setTimeout(() => resolve({ ok: false, detail: `no answer in ${CHECK_MS} ms` }), CHECK_MS).unref()),
+        check.run().then(
+          (detail) => ({ ok: true, detail }),
+          (error: Error) => ({ ok: false, detail: error.message }),
+        ),
+        new Promise<{ ok: boolean; detail: string }>((resolve) =>
+          setTimeout(() => resolve({ ok: false, detail: `no answer in ${CHECK_MS} ms` }), CHECK_MS).unref(),
+        ),
       ])
       const detail = typeof outcome.detail === 'string' ? outcome.detail : undefined
       results[name] = { ok: outcome.ok, ms: Math.round(performance.now() - started), ...(detail && { detail }) }
@@ -41,7 +49,9 @@ export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) 
     const answer = draining ? { status: 'unready' as const, checks: {} } : await readiness(checks)
     return reply.code(answer.status === 'unready' ? 503 : 200).send(answer)
   })
-  app.get('/metrics', { schema: { hide: true } }, async (_req, reply) => reply.type(telemetry.metrics.contentType).send(await telemetry.metrics.metrics()))
+  app.get('/metrics', { schema: { hide: true } }, async (_req, reply) =>
+    reply.type(telemetry.metrics.contentType).send(await telemetry.metrics.metrics()),
+  )
   return {
     /** From here on the app says it is not ready, so that nothing new is sent to it. */
     drain: () => {

@@ -1,10 +1,10 @@
-import fastify, { type FastifyError, type FastifyReply, type FastifyRequest, type FastifySchemaCompiler } from 'fastify'
 import swagger from '@fastify/swagger'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Ajv, type ErrorObject } from 'ajv'
 import formats from 'ajv-formats'
+import fastify, { type FastifyError, type FastifyReply, type FastifyRequest, type FastifySchemaCompiler } from 'fastify'
 import Type, { type TSchema } from 'typebox'
-import { AppError, CATEGORIES, type Violation, problemOf, unavailable } from './errors.ts'
+import { AppError, CATEGORIES, problemOf, unavailable, type Violation } from './errors.ts'
 import { uuidv7 } from './ids.ts'
 import { JSON_LIMITS, type JsonLimits, scanJson } from './json.ts'
 import type { Telemetry } from './telemetry.ts'
@@ -30,10 +30,38 @@ export const Problem = Type.Object(
 export const errorReplies = { '4xx': Problem, '5xx': Problem } as const
 
 /** How an area spells the codes that the edge itself produces. */
-export type EdgeCodes = { outage: 'unavailable' | 'internal_error'; unknown_field: string; media_type: string; too_large: string; route: string; malformed: string }
-export const AUTH_CODES: EdgeCodes = { outage: 'unavailable', unknown_field: 'schema_violation', media_type: 'unsupported_media_type', too_large: 'body_too_large', route: 'not_found', malformed: 'malformed_json' }
-export const CATALOG_CODES: EdgeCodes = { outage: 'internal_error', unknown_field: 'unknown_field', media_type: 'media_type', too_large: 'too_large', route: 'route', malformed: 'malformed' }
-export const OPERATIONS_CODES: EdgeCodes = { outage: 'internal_error', unknown_field: 'schema_violation', media_type: 'schema_violation', too_large: 'schema_violation', route: 'route', malformed: 'schema_violation' }
+export type EdgeCodes = {
+  outage: 'unavailable' | 'internal_error'
+  unknown_field: string
+  media_type: string
+  too_large: string
+  route: string
+  malformed: string
+}
+export const AUTH_CODES: EdgeCodes = {
+  outage: 'unavailable',
+  unknown_field: 'schema_violation',
+  media_type: 'unsupported_media_type',
+  too_large: 'body_too_large',
+  route: 'not_found',
+  malformed: 'malformed_json',
+}
+export const CATALOG_CODES: EdgeCodes = {
+  outage: 'internal_error',
+  unknown_field: 'unknown_field',
+  media_type: 'media_type',
+  too_large: 'too_large',
+  route: 'route',
+  malformed: 'malformed',
+}
+export const OPERATIONS_CODES: EdgeCodes = {
+  outage: 'internal_error',
+  unknown_field: 'schema_violation',
+  media_type: 'schema_violation',
+  too_large: 'schema_violation',
+  route: 'route',
+  malformed: 'schema_violation',
+}
 
 export type HttpOptions = {
   telemetry: Telemetry
@@ -83,7 +111,13 @@ export type HttpApp = ReturnType<typeof createHttpApp>
 
 /** Path and query arrive as text and are coerced; bodies are taken as they are. Nothing is ever removed silently. */
 const validators = (): FastifySchemaCompiler<TSchema> => {
-  const common = { allErrors: true, removeAdditional: false, useDefaults: true, strict: false, validateFormats: true } as const
+  const common = {
+    allErrors: true,
+    removeAdditional: false,
+    useDefaults: true,
+    strict: false,
+    validateFormats: true,
+  } as const
   const strict = new Ajv({ ...common, coerceTypes: false })
   const coercing = new Ajv({ ...common, coerceTypes: 'array' })
   for (const ajv of [strict, coercing]) (formats as unknown as (ajv: Ajv) => void)(ajv)
@@ -98,17 +132,31 @@ const acceptJson = (app: ReturnType<typeof fastify> | HttpApp, limits: JsonLimit
     try {
       const type = req.headers['content-type'] ?? ''
       if (!/^[^;]+(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
-        throw new AppError('validation_error', codes.media_type, `The content type ${JSON.stringify(type)} is not accepted.`, { status: 415, hint: 'Send application/json in UTF-8.' })
+        throw new AppError(
+          'validation_error',
+          codes.media_type,
+          `The content type ${JSON.stringify(type)} is not accepted.`,
+          { status: 415, hint: 'Send application/json in UTF-8.' },
+        )
       }
       if (body.length === 0) return done(null, undefined)
       const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
       scanJson(text, limits)
       parse(req, text, (error, value) => {
-        if (error) done(new AppError('validation_error', codes.malformed, `The body is not valid JSON: ${error.message}`, { status: 400 }))
+        if (error)
+          done(
+            new AppError('validation_error', codes.malformed, `The body is not valid JSON: ${error.message}`, {
+              status: 400,
+            }),
+          )
         else done(null, value)
       })
     } catch (error) {
-      done(error instanceof AppError ? error : new AppError('validation_error', codes.malformed, 'The body is not valid UTF-8.', { status: 400 }))
+      done(
+        error instanceof AppError
+          ? error
+          : new AppError('validation_error', codes.malformed, 'The body is not valid UTF-8.', { status: 400 }),
+      )
     }
   })
 }
@@ -117,59 +165,119 @@ const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json)(\s*;
 const answerErrors = (target: HttpApp, codes: EdgeCodes) => {
   target.setErrorHandler((error: FastifyError, req, reply) => sendProblem(req, reply, toAppError(error, codes)))
   target.setNotFoundHandler((req, reply) =>
-    sendProblem(req, reply, new AppError('not_found', codes.route, `There is no ${req.method} ${req.url.split('?')[0]}.`)),
+    sendProblem(
+      req,
+      reply,
+      new AppError('not_found', codes.route, `There is no ${req.method} ${req.url.split('?')[0]}.`),
+    ),
   )
 }
 
 /** Sends a refusal as problem+json; the one place where an error becomes an answer. */
 export const sendProblem = (req: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply => {
-  if (error.status >= 500) req.log.error({ err: error, cause: error.cause, request_id: req.id, route: req.routeOptions?.url }, error.message)
+  if (error.status >= 500)
+    req.log.error({ err: error, cause: error.cause, request_id: req.id, route: req.routeOptions?.url }, error.message)
   const body = problemOf(error, String(req.id), req.url.split('?')[0] ?? '/')
-  if (error.options.retry_after_ms !== undefined) reply.header('retry-after', Math.ceil(error.options.retry_after_ms / 1000))
+  if (error.options.retry_after_ms !== undefined)
+    reply.header('retry-after', Math.ceil(error.options.retry_after_ms / 1000))
   reply.headers({ 'cache-control': 'no-store', ...error.options.headers })
   // A string, so that no reply schema filters what the case carries.
   return reply.code(error.status).type('application/problem+json; charset=utf-8').serializer(JSON.stringify).send(body)
 }
 
-const NETWORK = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', '57P01', '57P02', '57P03', '08006', '08001', '53300'])
+const NETWORK = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  '57P01',
+  '57P02',
+  '57P03',
+  '08006',
+  '08001',
+  '53300',
+])
 
 /** Maps whatever a handler threw to an AppError: schema violations, Fastify's own refusals, database outages. */
 export const toAppError = (error: unknown, codes: EdgeCodes): AppError => {
   if (error instanceof AppError) return error
-  const known = error as FastifyError & { cause?: { code?: string; message?: string }; validation?: ErrorObject[]; validationContext?: string }
+  const known = error as FastifyError & {
+    cause?: { code?: string; message?: string }
+    validation?: ErrorObject[]
+    validationContext?: string
+  }
   if (known.validation) return invalid(known.validation, known.validationContext ?? 'body', codes)
-  if (known.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new AppError('validation_error', codes.media_type, 'This content type is not accepted here.', { status: 415, hint: 'Send application/json in UTF-8.' })
-  if (known.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new AppError('validation_error', codes.too_large, 'The body is too large.', { status: 413, hint: 'Send less in one request.' })
+  if (known.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new AppError('validation_error', codes.media_type, 'This content type is not accepted here.', {
+      status: 415,
+      hint: 'Send application/json in UTF-8.',
+    })
+  if (known.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new AppError('validation_error', codes.too_large, 'The body is too large.', {
+      status: 413,
+      hint: 'Send less in one request.',
+    })
   if (known.code === 'FST_ERR_HANDLER_TIMEOUT') return unavailable('The answer took too long.', known, codes.outage)
   if (typeof known.code === 'string' && known.code.startsWith('FST_') && (known.statusCode ?? 500) < 500) {
     return new AppError('validation_error', codes.malformed, known.message, { status: 400 })
   }
   const sql = known.cause?.code ?? known.code
-  if (sql === '55P03') return new AppError('version_conflict', 'in_progress', 'Another request on the same object is still running.', { status: 409, retryable: true, retry_after_ms: 1000, hint: 'Send the same request again.' })
-  if (sql === '57014' || sql === '40P01' || sql === '40001') return unavailable('The database was too busy.', error, codes.outage)
-  if ((sql && NETWORK.has(sql)) || /timeout exceeded when trying to connect|Connection terminated/.test(`${known.message} ${known.cause?.message ?? ''}`)) {
+  if (sql === '55P03')
+    return new AppError('version_conflict', 'in_progress', 'Another request on the same object is still running.', {
+      status: 409,
+      retryable: true,
+      retry_after_ms: 1000,
+      hint: 'Send the same request again.',
+    })
+  if (sql === '57014' || sql === '40P01' || sql === '40001')
+    return unavailable('The database was too busy.', error, codes.outage)
+  if (
+    (sql && NETWORK.has(sql)) ||
+    /timeout exceeded when trying to connect|Connection terminated/.test(
+      `${known.message} ${known.cause?.message ?? ''}`,
+    )
+  ) {
     return unavailable('The database does not answer.', error, codes.outage)
   }
-  return new AppError('internal_error', 'unexpected', 'Something went wrong on our side.', { cause: error, retryable: false })
+  return new AppError('internal_error', 'unexpected', 'Something went wrong on our side.', {
+    cause: error,
+    retryable: false,
+  })
 }
 
 const invalid = (errors: ErrorObject[], context: string, codes: EdgeCodes): AppError => {
   const violations = errors.map((error): Violation => {
     const member = error.params.additionalProperty ?? error.params.missingProperty
     const pointer = `${context === 'body' ? '' : `/${context}`}${error.instancePath}${member === undefined ? '' : `/${String(member)}`}`
-    return { pointer, code: error.keyword, message: error.keyword === 'additionalProperties' ? 'is not a known field' : (error.message ?? 'is not valid') }
+    return {
+      pointer,
+      code: error.keyword,
+      message: error.keyword === 'additionalProperties' ? 'is not a known field' : (error.message ?? 'is not valid'),
+    }
   })
-  const code = errors.every((error) => error.keyword === 'additionalProperties') ? codes.unknown_field : 'schema_violation'
+  const code = errors.every((error) => error.keyword === 'additionalProperties')
+    ? codes.unknown_field
+    : 'schema_violation'
   const first = violations[0]
   const detail = first ? `${first.pointer || context} ${first.message}.` : 'The request does not fit its schema.'
   const missingKey = context === 'headers' && errors.some((error) => error.params.missingProperty === 'idempotency-key')
-  if (missingKey) return new AppError('validation_error', 'idempotency_key_required', 'The header Idempotency-Key is missing.', { status: 400, hint: 'Send a new random Idempotency-Key with each new command, and the same one when you repeat it.' })
+  if (missingKey)
+    return new AppError('validation_error', 'idempotency_key_required', 'The header Idempotency-Key is missing.', {
+      status: 400,
+      hint: 'Send a new random Idempotency-Key with each new command, and the same one when you repeat it.',
+    })
   return new AppError('validation_error', code, detail, { status: 400, violations })
 }
 
 const measureRequests = (target: HttpApp, telemetry: Telemetry) => {
   const requests = telemetry.counter('http_requests_total', 'Requests answered.', ['endpoint', 'status'])
-  const seconds = telemetry.histogram('http_request_duration_seconds', 'Time to answer.', ['endpoint'], [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10])
+  const seconds = telemetry.histogram(
+    'http_request_duration_seconds',
+    'Time to answer.',
+    ['endpoint'],
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  )
   target.addHook('onRequest', async (req, reply) => {
     reply.header('x-request-id', req.id)
   })
@@ -178,24 +286,47 @@ const measureRequests = (target: HttpApp, telemetry: Telemetry) => {
     if (endpoint === '/metrics' || endpoint.startsWith('/health')) return
     requests.inc({ endpoint, status: reply.statusCode })
     seconds.observe({ endpoint }, reply.elapsedTime / 1000)
-    req.log.info({ request_id: req.id, route: endpoint, method: req.method, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request')
+    req.log.info(
+      {
+        request_id: req.id,
+        route: endpoint,
+        method: req.method,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+      },
+      'request',
+    )
   })
 }
 
 /** Opens the listener and returns its address; a taken port is a clear error of the operating system. */
-export const listen = async (target: { listen: (options: { host: string; port: number }) => Promise<string> }, host: string, port: number): Promise<string> =>
-  target.listen({ host, port })
+export const listen = async (
+  target: { listen: (options: { host: string; port: number }) => Promise<string> },
+  host: string,
+  port: number,
+): Promise<string> => target.listen({ host, port })
 
 /** Headers of every public mutation. */
 export const CommandHeaders = Type.Object({
-  'idempotency-key': Type.String({ minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$', description: 'New and random for each new command; the same when it is repeated.' }),
+  'idempotency-key': Type.String({
+    minLength: 1,
+    maxLength: 255,
+    pattern: '^[\\x20-\\x7e]+$',
+    description: 'New and random for each new command; the same when it is repeated.',
+  }),
   'if-match': Type.Optional(Type.String({ maxLength: 200 })),
 })
 
 /** Sends a stored first answer as the bytes it was, marked when it is a replay. */
-export const sendStored = (reply: FastifyReply, answer: { status: number; headers: Record<string, string>; body: Buffer; replayed: boolean }): FastifyReply => {
+export const sendStored = (
+  reply: FastifyReply,
+  answer: { status: number; headers: Record<string, string>; body: Buffer; replayed: boolean },
+): FastifyReply => {
   if (answer.replayed) reply.header('idempotency-replayed', 'true')
   reply.code(answer.status).headers(answer.headers)
   if (answer.body.length === 0) return reply.send()
-  return reply.type(answer.headers['content-type'] ?? 'application/json; charset=utf-8').serializer((body: string) => body).send(answer.body.toString('utf8'))
+  return reply
+    .type(answer.headers['content-type'] ?? 'application/json; charset=utf-8')
+    .serializer((body: string) => body)
+    .send(answer.body.toString('utf8'))
 }

@@ -4,7 +4,8 @@ import { AppError } from './errors.ts'
 export type JsonLimits = { depth: number; keys: number; items: number; string_bytes: number }
 export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, string_bytes: 65_536 }
 
-const refuse = (code: string, detail: string, status = 400) => new AppError('validation_error', code, detail, { status })
+const refuse = (code: string, detail: string, status = 400) =>
+  new AppError('validation_error', code, detail, { status })
 
 /**
  * One linear pass over JSON text before it is parsed: refuses what is too deep, too many, too long, or names a member
@@ -20,7 +21,8 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
     if (char === 0x22) {
       const start = at
       at = endOfString(text, at)
-      if (at - start > limits.string_bytes) throw refuse('schema_violation', `A text is longer than ${limits.string_bytes} bytes.`)
+      if (at - start > limits.string_bytes)
+        throw refuse('schema_violation', `A text is longer than ${limits.string_bytes} bytes.`)
       const open = members.at(-1)
       if (expectKey && open) {
         expectKey = false
@@ -32,7 +34,8 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
     } else if (char === 0x7b || char === 0x5b) {
       members.push(char === 0x7b ? new Set() : null)
       expectKey = char === 0x7b
-      if (members.length > limits.depth) throw refuse('schema_violation', `The document is nested deeper than ${limits.depth}.`)
+      if (members.length > limits.depth)
+        throw refuse('schema_violation', `The document is nested deeper than ${limits.depth}.`)
     } else if (char === 0x7d || char === 0x5d) {
       members.pop()
       expectKey = false

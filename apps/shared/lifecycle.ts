@@ -50,7 +50,8 @@ export const waitFor = async (what: string, probe: () => Promise<unknown>, timeo
       await probe()
       return
     } catch (error) {
-      if (performance.now() > end) throw new ConfigError(`${what} did not answer within ${timeout_ms / 1000} s: ${(error as Error).message}`)
+      if (performance.now() > end)
+        throw new ConfigError(`${what} did not answer within ${timeout_ms / 1000} s: ${(error as Error).message}`)
       await delay(250)
     }
   }

@@ -42,7 +42,10 @@ const urlOf = (database: string): string => {
 /** A new database for one test file, copied from a template that holds the migrated schemas of these areas. */
 export const testDatabase = async (...areas: Area[]): Promise<{ url: string; drop: () => Promise<void> }> => {
   const sorted = [...areas].sort()
-  const template = `tpl_${sorted.join('_')}_${createHash('sha256').update(sorted.map((area) => hashOf(join(MIGRATIONS, area))).join()).digest('hex').slice(0, 12)}`
+  const template = `tpl_${sorted.join('_')}_${createHash('sha256')
+    .update(sorted.map((area) => hashOf(join(MIGRATIONS, area))).join())
+    .digest('hex')
+    .slice(0, 12)}`
   const name = `t_${randomBytes(6).toString('hex')}`
   await withAdmin(async (admin) => {
     await admin.query('select pg_advisory_lock(727302)')

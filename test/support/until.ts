@@ -3,7 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** Waits until `probe` gives something truthy (or stops throwing) and returns it; fails with the last reason after the time-out. */
 export const until = async <T>(
   probe: () => Promise<T> | T,
-  { timeout_ms = 10_000, every_ms = 25, what = 'the condition' }: { timeout_ms?: number; every_ms?: number; what?: string } = {},
+  {
+    timeout_ms = 10_000,
+    every_ms = 25,
+    what = 'the condition',
+  }: { timeout_ms?: number; every_ms?: number; what?: string } = {},
 ): Promise<NonNullable<T>> => {
   const end = performance.now() + timeout_ms
   let last: unknown
