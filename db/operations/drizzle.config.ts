@@ -1,0 +1,8 @@
+import { defineConfig } from 'drizzle-kit'
+
+export default defineConfig({
+  dialect: 'postgresql',
+  schema: './db/operations/tables.ts',
+  out: './db/migrations/operations',
+  schemaFilter: ['operations'],
+})

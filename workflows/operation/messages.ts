@@ -1,0 +1,79 @@
+import type { Actor, CancelMode, GateStatus } from '../../apps/shared/contracts/operations/graph.ts'
+
+/** Workflow type and names of its messages: one spelling for relay, worker and tests. */
+export const WORKFLOW_TYPE = 'operation'
+export const COMMAND_SIGNAL = 'command'
+export const STATE_QUERY = 'state'
+export const NODE_QUERY = 'node'
+
+/** Task queues of one environment: workflows and bookkeeping apart from node work, so that slow targets never starve decisions. */
+export const operationQueue = (prefix: string) => `${prefix}operation`
+export const executionQueue = (prefix: string) => `${prefix}execution`
+
+/** Search attributes that an engineer filters by in the Temporal UI. */
+export const SEARCH_ATTRIBUTES = {
+  OpStatus: 'Keyword',
+  OpKind: 'Keyword',
+  PlanId: 'Keyword',
+  Requester: 'Keyword',
+  WaitingGates: 'KeywordList',
+  FailedNodes: 'Int',
+} as const
+
+/** Bodies of commands by kind (operations.md 8). `start` is never signalled: it starts the workflow. */
+export type CommandBodies = {
+  start: Record<string, never>
+  pause: Record<string, never>
+  resume: { acknowledged: string[] }
+  cancel: { mode: CancelMode }
+  gate_decided: { gate_id: string; round: number; status: GateStatus; digest: string }
+  retry_node: { node_id: string; scope: 'downstream' | 'node'; generations: Record<string, number> }
+  intervene: { type: string; node_id: string | null; generation?: number; payload?: Record<string, unknown> }
+  node_result: { node_id: string; attempt: number; fence: number; status: string; class?: string; retryable?: boolean }
+  node_signal: { name: string }
+  catalog_drift: { node_ids: string[] }
+  lease_granted: { lease_epoch: number }
+}
+export type CommandKind = keyof CommandBodies
+
+/** The one signal: sent by the relay with requestId = command_id, strictly in `seq` order per operation. */
+export type CommandMessage<K extends CommandKind = CommandKind> = {
+  [P in K]: {
+    v: 1
+    command_id: string
+    seq: number
+    kind: P
+    at: string
+    /** A start-class command that comes later is answered `expired`. */
+    not_after: string | null
+    actor: Actor
+    request_id: string | null
+    trace: string | null
+    reason: string | null
+    body: CommandBodies[P]
+  }
+}[K]
+
+/** Input of the workflow; `carried` is the snapshot of the run before (continue-as-new). */
+export type OperationInput = {
+  v: 1
+  operation_id: string
+  title: string
+  plan_id: string
+  plan_hash: string
+  requester: string
+  kind: string
+  /** The start command, whose outcome the first record_changes reports. */
+  start: CommandMessage<'start'>
+  execution_queue: string
+  search_attributes: boolean
+  /** Tests roll after so many events. */
+  test_roll_events?: number
+  carried?: unknown
+}
+
+export type OperationOutcome = {
+  status: string
+  end_reason: string | null
+  evidence_head: { seq: number; hash: string }
+}
