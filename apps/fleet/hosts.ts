@@ -1,0 +1,84 @@
+import type { Server } from 'node:http'
+import type { Logger } from '../shared/telemetry.ts'
+import { createHostServer } from './host.ts'
+import type { Host, Store } from './store.ts'
+
+const TRIES = 200
+
+/** The running listeners: one per host, on the port that its record holds. */
+export const createHosts = (
+  store: Store,
+  { address, port_base, token, log }: { address: string; port_base: number; token: string | undefined; log: Logger },
+) => {
+  const servers = new Map<string, Server>()
+
+  const listen = (server: Server, port: number) =>
+    new Promise<boolean>((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) =>
+        error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
+      )
+      server.listen(port, address, () => resolve(true))
+    })
+
+  /** Opens the host's listener; a port that somebody else took meanwhile is replaced by the next free one, and said. */
+  const open = async (host: Host): Promise<Host> => {
+    for (let port = host.port; port < host.port + TRIES; port++) {
+      const server = createHostServer(store, host.hostname, token)
+      if (await listen(server, port)) {
+        if (port !== host.port)
+          log.warn({ hostname: host.hostname, port: host.port, taken: true, now: port }, 'port taken, using another')
+        const opened = { ...host, port }
+        servers.set(host.hostname, server)
+        store.saveHost(opened)
+        return opened
+      }
+    }
+    throw new Error(`no free port from ${host.port} for ${host.hostname}`)
+  }
+
+  const close = (hostname: string) =>
+    new Promise<void>((resolve) => {
+      const server = servers.get(hostname)
+      servers.delete(hostname)
+      if (!server) return resolve()
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+
+  return {
+    openAll: async () => {
+      for (const host of store.hosts()) await open(host)
+    },
+    /** Adds a host, or changes what is given of one that is there. */
+    put: async (hostname: string, given: Partial<Pick<Host, 'resource_id' | 'region' | 'release'>>): Promise<Host> => {
+      const known = store.host(hostname)
+      if (known) {
+        const changed = { ...known, ...given }
+        store.saveHost(changed)
+        return changed
+      }
+      return open({
+        hostname,
+        port: store.nextPort(port_base),
+        resource_id: null,
+        region: null,
+        release: '1.0.0',
+        traffic: 'in',
+        drained_at: 0,
+        deployed: 0,
+        serial: 1,
+        faults: {},
+        ...given,
+      })
+    },
+    remove: async (hostname: string) => {
+      await close(hostname)
+      store.removeHost(hostname)
+    },
+    urlOf: (host: Host) => `http://${address}:${host.port}`,
+    closeAll: async () => {
+      await Promise.all([...servers.keys()].map(close))
+    },
+  }
+}
+export type Hosts = ReturnType<typeof createHosts>

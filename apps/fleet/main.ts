@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import { createServiceSigner } from '../shared/auth/service.ts'
+import { listen } from '../shared/http.ts'
+import { runApp } from '../shared/lifecycle.ts'
+import { createTelemetry } from '../shared/telemetry.ts'
+import { buildApp } from './app.ts'
+import { loadFleetConfig } from './config.ts'
+import { createHosts } from './hosts.ts'
+import { startReports } from './reports.ts'
+import { openStore } from './store.ts'
+
+await runApp('fleet', async () => {
+  const config = loadFleetConfig()
+  const telemetry = createTelemetry('fleet')
+  const { log } = telemetry
+  const store = openStore(config.FLEET__DATA__FILE)
+  const token = config.FLEET__AUTH__TOKEN_FILE ? readFileSync(config.FLEET__AUTH__TOKEN_FILE, 'utf8').trim() : undefined
+  const hosts = createHosts(store, {
+    address: config.FLEET__LISTEN__HOST,
+    port_base: config.FLEET__HOSTS__PORT_BASE,
+    token,
+    log,
+  })
+  await hosts.openAll()
+  const { app } = buildApp({ telemetry, store, hosts })
+  await listen(app, config.FLEET__LISTEN__HOST, config.FLEET__HTTP__PORT)
+  const signer = config.FLEET__SERVICE__KEY_FILE
+    ? createServiceSigner({ name: 'fleet', key_file: config.FLEET__SERVICE__KEY_FILE })
+    : undefined
+  const reports =
+    signer && config.FLEET__HEALTH__REPORT_S > 0
+      ? startReports({
+          store,
+          catalog_url: config.FLEET__CATALOG__URL,
+          token: async () => signer('catalog-internal'),
+          every_s: config.FLEET__HEALTH__REPORT_S,
+          log,
+        })
+      : undefined
+  return {
+    log,
+    stop: async () => {
+      await app.close()
+      await reports?.stop()
+      await hosts.closeAll()
+      store.close()
+    },
+  }
+})

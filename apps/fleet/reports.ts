@@ -1,0 +1,81 @@
+import { uuidv7 } from '../shared/ids.ts'
+import type { Logger } from '../shared/telemetry.ts'
+import { healthOf } from './host.ts'
+import type { Store } from './store.ts'
+
+/** Tells the catalog each host's health, so that people see it live. A catalog that is away is tried again next time. */
+export const startReports = ({
+  store,
+  catalog_url,
+  token,
+  every_s,
+  log,
+}: {
+  store: Store
+  catalog_url: string
+  token: () => Promise<string>
+  every_s: number
+  log: Logger
+}) => {
+  let stopped = false
+  let wake: (() => void) | undefined
+  let failing = false
+
+  const report = async () => {
+    const bearer = await token()
+    for (const host of store.hosts()) {
+      if (!host.resource_id || stopped) continue
+      const { healthy, reason } = healthOf(host)
+      const id = uuidv7()
+      const body = {
+        command_id: id,
+        idempotency_key: id,
+        resource_id: host.resource_id,
+        source: 'fleet',
+        check_key: 'http',
+        status: healthy ? 'healthy' : 'unhealthy',
+        observed_at: new Date().toISOString(),
+        ttl_s: Math.max(60, every_s * 3),
+        summary: reason,
+      }
+      const reply = await fetch(
+        `${catalog_url}/internal/v1/resources/${encodeURIComponent(host.resource_id)}/health-observations`,
+        {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${bearer}` },
+          body: JSON.stringify(body),
+          signal: AbortSignal.timeout(5000),
+        },
+      )
+      await reply.body?.cancel()
+      if (!reply.ok && reply.status !== 404) throw new Error(`catalog answers ${reply.status}`)
+    }
+  }
+
+  const run = async () => {
+    while (!stopped) {
+      try {
+        await report()
+        failing = false
+      } catch (error) {
+        if (!failing) log.warn({ err: error }, 'health reports do not reach the catalog')
+        failing = true
+      }
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, every_s * 1000)
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+  }
+  const done = run()
+  return {
+    stop: async () => {
+      stopped = true
+      wake?.()
+      await done
+    },
+  }
+}
