@@ -1,0 +1,48 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import tailwindcss from '@tailwindcss/vite'
+import react from '@vitejs/plugin-react'
+import { defineConfig, type Plugin } from 'vite'
+
+const root = import.meta.dirname
+const gateway = process.env.SIGNALBOX_GATEWAY ?? 'http://127.0.0.1:8080'
+
+/** Builds the console into files that the gateway serves as they are: index.html beside hashed, immutable /assets. */
+export default defineConfig({
+  root,
+  publicDir: false,
+  plugins: [react(), tailwindcss(), themeScript()],
+  build: {
+    outDir: process.env.SIGNALBOX_CONSOLE_DIR ?? resolve(root, '../../.signalbox/console'),
+    emptyOutDir: true,
+    manifest: true,
+    // The policy allows no data: scripts, styles or fonts, so nothing is inlined.
+    assetsInlineLimit: 0,
+    target: 'es2023',
+    // The elk worker is one generated file of 1.6 MB that is fetched only by the graph page.
+    chunkSizeWarningLimit: 600,
+  },
+  server: {
+    port: 5173,
+    strictPort: false,
+    proxy: Object.fromEntries(['/api', '/auth', '/v1'].map((prefix) => [prefix, { target: gateway }])),
+  },
+})
+
+/** Emits theme.js, which runs before first paint and so is no module, as a hashed asset and points index.html at it. */
+function themeScript(): Plugin {
+  let reference = ''
+  return {
+    name: 'signalbox-theme-script',
+    apply: 'build',
+    async buildStart() {
+      const source = await readFile(resolve(root, 'theme.js'), 'utf8')
+      reference = this.emitFile({ type: 'asset', name: 'theme.js', source })
+    },
+    generateBundle(_options, bundle) {
+      const page = bundle['index.html']
+      if (page?.type !== 'asset') return
+      page.source = String(page.source).replace('/theme.js', `/${this.getFileName(reference)}`)
+    },
+  }
+}
