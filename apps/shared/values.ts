@@ -1,0 +1,198 @@
+import { CelError, compileCel } from './cel.ts'
+import { isObject, pointerOf, readPointer } from './pointer.ts'
+
+/**
+ * Values of procedures (operations.md 4.1 "Values"): plain JSON with the forms below, each an object of one member.
+ * A plan keeps only what dispatch alone can know: references to outputs, joins of them, secrets, and quoted data.
+ */
+const FORMS = new Set(['$from', '$join', '$cel', '$secret', '$$'])
+export const PLAN_ROOTS = ['target', 'after', 'params', 'plan', 'batch'] as const
+
+/** A value that cannot be given: its reference names nothing, or the form is not one. `pointer` says where it stands. */
+export class ValueError extends Error {
+  readonly code: 'unknown_reference' | 'expression_error' | 'malformed'
+  readonly pointer: string
+
+  constructor(code: ValueError['code'], pointer: string, message: string) {
+    super(message)
+    this.name = 'ValueError'
+    this.code = code
+    this.pointer = pointer
+  }
+}
+
+export type Reference = { root: string; pointer: string; text: string; at: string }
+
+/** Splits "target/desired_state/release" into its root and the pointer below it. */
+export const parseReference = (text: unknown, at: string): Reference => {
+  if (typeof text !== 'string' || text === '')
+    throw new ValueError('malformed', at, '"$from" needs a text such as "target/desired_state/release".')
+  const cut = text.indexOf('/')
+  return { root: cut < 0 ? text : text.slice(0, cut), pointer: cut < 0 ? '' : text.slice(cut), text, at }
+}
+
+const formOf = (value: unknown): [string, unknown] | undefined => {
+  if (!isObject(value)) return undefined
+  const entries = Object.entries(value)
+  const [first] = entries
+  return entries.length === 1 && first && FORMS.has(first[0]) ? first : undefined
+}
+
+/** Every reference, expression and secret in a value with the place it stands at. Throws ValueError on a broken form. */
+export const formsOf = (
+  value: unknown,
+  at = '',
+): { references: Reference[]; expressions: Located[]; secrets: Located[] } => {
+  const found = { references: [] as Reference[], expressions: [] as Located[], secrets: [] as Located[] }
+  visit(value, at, found)
+  return found
+}
+type Located = { text: string; at: string }
+type Found = ReturnType<typeof formsOf>
+
+const visit = (value: unknown, at: string, found: Found): void => {
+  if (Array.isArray(value)) for (const [i, item] of value.entries()) visit(item, at + pointerOf(i), found)
+  if (!isObject(value)) return
+  const form = formOf(value)
+  if (!form) {
+    const odd = Object.keys(value).find((key) => FORMS.has(key))
+    if (odd) throw new ValueError('malformed', at, `"${odd}" must be the only member of its object.`)
+    for (const [key, item] of Object.entries(value)) visit(item, at + pointerOf(key), found)
+    return
+  }
+  const [name, body] = form
+  if (name === '$from') found.references.push(parseReference(body, at + pointerOf(name)))
+  else if (name === '$join') for (const part of partsOf(body, at)) visit(part, at + pointerOf(name), found)
+  else if (name !== '$$') {
+    if (typeof body !== 'string') throw new ValueError('malformed', at, `"${name}" needs a text.`)
+    found[name === '$cel' ? 'expressions' : 'secrets'].push({ text: body, at: at + pointerOf(name) })
+  }
+}
+
+const partsOf = (body: unknown, at: string): unknown[] => {
+  if (!Array.isArray(body)) throw new ValueError('malformed', at, '"$join" needs a list of texts and references.')
+  for (const part of body)
+    if (typeof part !== 'string' && formOf(part)?.[0] !== '$from')
+      throw new ValueError('malformed', at, 'A part of "$join" is a text or a {"$from": …}.')
+  return body
+}
+
+export type PlanScope = {
+  /** The documents of PLAN_ROOTS; a root that is not there cannot be referred to. */
+  roots: Record<string, unknown>
+  /** The node that a step's name stands for; none: no such step here. */
+  nodeOf: (step: string) => string | undefined
+}
+
+/** Gives a value all that is known when the plan is made; references to outputs stay, with the full ids of their nodes. */
+export const expandValue = (value: unknown, scope: PlanScope, at = ''): unknown => {
+  if (Array.isArray(value)) return value.map((item, i) => expandValue(item, scope, at + pointerOf(i)))
+  const form = formOf(value)
+  if (form) return expandForm(form[0], form[1], scope, at)
+  if (!isObject(value)) return value
+  return mapMembers(value, (item, key) => expandValue(item, scope, at + pointerOf(key)))
+}
+
+const expandForm = (name: string, body: unknown, scope: PlanScope, at: string): unknown => {
+  if (name === '$from') return expandReference(parseReference(body, at), scope)
+  if (name === '$join')
+    return joined(
+      partsOf(body, at).map((part) => expandValue(part, scope, at)),
+      at,
+    )
+  if (name === '$cel') return quoted(evaluated(String(body), scope.roots, at))
+  if (name === '$$') return quoted(body)
+  return { [name]: body }
+}
+
+const expandReference = (reference: Reference, scope: PlanScope): unknown => {
+  if (reference.root === 'nodes') {
+    const [step = '', ...rest] = reference.pointer.slice(1).split('/')
+    const node = scope.nodeOf(step)
+    if (!node) throw missing(reference)
+    return { $from: `nodes/${node}/${rest.join('/')}` }
+  }
+  const found = Object.hasOwn(scope.roots, reference.root)
+    ? readPointer(scope.roots[reference.root], reference.pointer)
+    : undefined
+  if (found === undefined) throw missing(reference)
+  return quoted(found)
+}
+
+/** Resolves what a plan left open. Without `secrets` the form `$secret` stays, so that inputs can be shown and stored. */
+export const resolveValue = (value: unknown, context: DispatchContext, at = ''): unknown => {
+  if (Array.isArray(value)) return value.map((item, i) => resolveValue(item, context, at + pointerOf(i)))
+  const form = formOf(value)
+  if (!form) {
+    if (!isObject(value)) return value
+    return mapMembers(value, (item, key) => resolveValue(item, context, at + pointerOf(key)))
+  }
+  const [name, body] = form
+  if (name === '$$') return body
+  if (name === '$join')
+    return joined(
+      partsOf(body, at).map((part) => resolveValue(part, context, at)),
+      at,
+    )
+  if (name === '$secret') return secretOf(String(body), context, at)
+  if (name === '$cel')
+    throw new ValueError('malformed', at, '"$cel" is evaluated when a plan is made, not at dispatch.')
+  return outputOf(parseReference(body, at), context)
+}
+export type DispatchContext = {
+  nodes: Record<string, { outputs: unknown } | undefined>
+  secrets?: Record<string, string>
+}
+
+const secretOf = (name: string, { secrets }: DispatchContext, at: string): unknown => {
+  if (!secrets) return { $secret: name }
+  const secret = Object.hasOwn(secrets, name) ? secrets[name] : undefined
+  if (secret === undefined) throw new ValueError('unknown_reference', at, `There is no secret "${name}".`)
+  return secret
+}
+
+const outputOf = (reference: Reference, { nodes }: DispatchContext): unknown => {
+  const [node = '', ...rest] = reference.pointer.slice(1).split('/')
+  const found =
+    reference.root === 'nodes' && Object.hasOwn(nodes, node)
+      ? readPointer(nodes[node], rest.length === 0 ? '' : `/${rest.join('/')}`)
+      : undefined
+  if (found === undefined) throw missing(reference)
+  return found
+}
+
+const joined = (parts: unknown[], at: string): unknown => {
+  const texts: unknown[] = []
+  for (const part of parts) {
+    if (formOf(part)?.[0] === '$from') texts.push(part)
+    else if (isObject(part) || Array.isArray(part) || part === null)
+      throw new ValueError('expression_error', at, 'Only texts, numbers and true or false can be joined.')
+    else if (typeof texts.at(-1) === 'string') texts.push(`${texts.pop()}${part}`)
+    else texts.push(String(part))
+  }
+  if (texts.every((text) => typeof text === 'string')) return texts.join('')
+  return { $join: texts }
+}
+
+const evaluated = (source: string, roots: Record<string, unknown>, at: string): unknown => {
+  try {
+    return compileCel(source, PLAN_ROOTS).evaluate(roots)
+  } catch (error) {
+    if (error instanceof CelError) throw new ValueError('expression_error', at, error.message)
+    throw error
+  }
+}
+
+/** Data that happens to look like a form is wrapped, so that dispatch takes it as it is. */
+const quoted = (data: unknown): unknown => {
+  if (Array.isArray(data)) return data.map(quoted)
+  if (!isObject(data)) return data
+  if (Object.keys(data).some((key) => FORMS.has(key))) return { $$: data }
+  return mapMembers(data, quoted)
+}
+
+const mapMembers = (members: Record<string, unknown>, map: (item: unknown, key: string) => unknown) =>
+  Object.fromEntries(Object.entries(members).map(([key, item]) => [key, map(item, key)]))
+
+const missing = (reference: Reference) =>
+  new ValueError('unknown_reference', reference.at, `"${reference.text}" names nothing that is known here.`)
