@@ -82,7 +82,7 @@ export const createHttpApp = (options: HttpOptions) => {
   const { telemetry, codes } = options
   const app = fastify({
     loggerInstance: telemetry.log,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     bodyLimit: options.body_limit ?? 1_048_576,
     connectionTimeout: 0,
     requestTimeout: 10_000,
@@ -176,7 +176,7 @@ const answerErrors = (target: HttpApp, codes: EdgeCodes) => {
 /** Sends a refusal as problem+json; the one place where an error becomes an answer. */
 export const sendProblem = (req: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply => {
   if (error.status >= 500)
-    req.log.error({ err: error, cause: error.cause, request_id: req.id, route: req.routeOptions?.url }, error.message)
+    req.log.error({ err: error, cause: error.cause, route: req.routeOptions?.url }, error.message)
   const body = problemOf(error, String(req.id), req.url.split('?')[0] ?? '/')
   if (error.options.retry_after_ms !== undefined)
     reply.header('retry-after', Math.ceil(error.options.retry_after_ms / 1000))
@@ -288,7 +288,6 @@ const measureRequests = (target: HttpApp, telemetry: Telemetry) => {
     seconds.observe({ endpoint }, reply.elapsedTime / 1000)
     req.log.info(
       {
-        request_id: req.id,
         route: endpoint,
         method: req.method,
         status: reply.statusCode,
