@@ -2,7 +2,13 @@ import swagger from '@fastify/swagger'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Ajv, type ErrorObject } from 'ajv'
 import formats from 'ajv-formats'
-import fastify, { type FastifyError, type FastifyReply, type FastifyRequest, type FastifySchemaCompiler } from 'fastify'
+import fastify, {
+  type FastifyError,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifySchemaCompiler,
+  LogController,
+} from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { AppError, CATEGORIES, problemOf, unavailable, type Violation } from './errors.ts'
 import { uuidv7 } from './ids.ts'
