@@ -1,0 +1,121 @@
+import { prefixed, type StreamName } from '../shared/events.ts'
+import { serveHealth } from '../shared/health.ts'
+import { createHttpApp, OPERATIONS_CODES } from '../shared/http.ts'
+import { checkBroker } from './broker.ts'
+import { createCommandSender, reconcile } from './commands.ts'
+import type { RelayDeps } from './deps.ts'
+import { startLeadership } from './leader.ts'
+import { type Loop, startLoop } from './loop.ts'
+import { createPublisher } from './publisher.ts'
+import { startRevocations } from './revocations.ts'
+import { sequenceOnce } from './sequencer.ts'
+import { endSessions } from './sessions.ts'
+
+const SCHEMAS = ['identity', 'credential', 'token', 'catalog', 'operations'] as const
+type Schema = (typeof SCHEMAS)[number]
+const STREAM_OF: Record<Schema, StreamName | undefined> = {
+  identity: 'AUTH',
+  credential: undefined,
+  token: 'AUTH',
+  catalog: 'CATALOG',
+  operations: 'OPERATIONS',
+}
+
+const IDLE_MS = 50
+const MINUTE = 60_000
+
+/** Starts all loops: per schema sequence, publish and broker check; commands to Temporal; revocations from Redis. */
+export const startRelay = (deps: RelayDeps) => {
+  const { config, telemetry, pool, nats, engine } = deps
+  const { log } = telemetry
+  const prefix = config.SIGNALBOX__NATS__PREFIX
+  const active = telemetry.gauge('relay_active', 'Whether this process leads the schema.', ['schema'])
+  const sent = telemetry.counter('commands_sent_total', 'Commands sent to the engine, by kind and result.', [
+    'kind',
+    'result',
+  ])
+
+  const leadSchema = (schema: Schema) => async (epoch: number) => {
+    const stream = STREAM_OF[schema]
+    const publisher = createPublisher({
+      pool,
+      schema,
+      prefix,
+      log,
+      nats: nats.get,
+      published: () => stream !== undefined,
+      ...((schema === 'identity' || schema === 'credential') && {
+        before: (row) => endSessions(deps.session, schema, row),
+      }),
+    })
+    const loops: Loop[] = []
+    const publish = startLoop(`publish ${schema}`, log, IDLE_MS, publisher.turn)
+    const sequence = startLoop(`sequence ${schema}`, log, IDLE_MS, async () => {
+      const more = await sequenceOnce(pool, schema, epoch)
+      publish.wake()
+      return more
+    })
+    loops.push(sequence, publish)
+    if (stream) {
+      loops.push(
+        startLoop(`broker ${schema}`, log, MINUTE, async () => {
+          const nc = nats.get()
+          if (nc) await checkBroker(pool, nc, prefix, schema, stream, log)
+          return false
+        }),
+      )
+    }
+    if (schema === 'operations') loops.push(...startCommands())
+    nats.onConnect((nc) => {
+      nc.subscribe(prefixed(prefix, `wake.${schema}`), { callback: () => sequence.wake() })
+      for (const loop of loops.slice(2, 3)) loop.wake()
+    })
+    active.set({ schema }, 1)
+    return async () => {
+      active.set({ schema }, 0)
+      await Promise.all(loops.map((loop) => loop.stop()))
+    }
+  }
+
+  const startCommands = (): Loop[] => {
+    const outcomeSubject = prefixed(prefix, 'wake.operations_outcome')
+    const sender = createCommandSender({
+      pool,
+      engine,
+      config,
+      log,
+      notify: () => nats.get()?.publish(outcomeSubject),
+      observe: (kind, result) => sent.inc({ kind, result }),
+    })
+    const loop = startLoop('commands', log, config.RELAY__COMMANDS__POLL_MS, sender.turn)
+    sender.onFree(loop.wake)
+    nats.onConnect((nc) => {
+      nc.subscribe(prefixed(prefix, 'wake.operations'), { callback: () => loop.wake() })
+    })
+    const reconciling = startLoop('reconcile', log, MINUTE, async () => {
+      await reconcile(pool, engine)
+      return false
+    })
+    return [{ wake: loop.wake, stop: () => loop.stop().then(sender.drain) }, reconciling]
+  }
+
+  const leaders = SCHEMAS.map((schema) => startLeadership(config.RELAY__DATABASE__URL, schema, log, leadSchema(schema)))
+  const revocations = startRevocations(deps)
+  return {
+    stop: async () => {
+      await Promise.all([...leaders.map((leader) => leader.stop()), revocations.stop()])
+    },
+  }
+}
+
+/** The internal listener: health and metrics only; the relay has no API. */
+export const buildApp = ({ telemetry, pool, redis, nats, engine }: RelayDeps) => {
+  const app = createHttpApp({ telemetry, codes: OPERATIONS_CODES })
+  const health = serveHealth(app, telemetry, {
+    postgres: { critical: true, run: () => pool.query('select 1') },
+    redis: { critical: false, run: () => redis.ping() },
+    nats: { critical: false, run: async () => (nats.get() ? undefined : Promise.reject(new Error('not connected'))) },
+    temporal: { critical: false, run: engine.health },
+  })
+  return { app, health }
+}

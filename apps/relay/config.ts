@@ -1,0 +1,23 @@
+import Type from 'typebox'
+import { loadConfig, settings } from '../shared/config.ts'
+
+const schema = Type.Object({
+  RELAY__DATABASE__URL: settings.postgres(),
+  RELAY__REDIS__URL: settings.redis(),
+  RELAY__NATS__URL: settings.nats(),
+  RELAY__LISTEN__HOST: settings.host(),
+  RELAY__INTERNAL__PORT: settings.port(7171),
+  RELAY__SERVICE__KEY_FILE: Type.String({ default: '.signalbox/keys/relay.json' }),
+  AUTH__RPC__SESSION_URL: settings.url('http://127.0.0.1:7102'),
+  AUTH__REDIS__PREFIX: settings.prefix(),
+  SIGNALBOX__NATS__PREFIX: settings.prefix(),
+  RELAY__TEMPORAL__ADDRESS: Type.String({ default: '127.0.0.1:7233' }),
+  RELAY__TEMPORAL__NAMESPACE: Type.String({ default: 'default' }),
+  RELAY__TEMPORAL__QUEUE_PREFIX: settings.prefix(),
+  RELAY__TEMPORAL__SEARCH_ATTRIBUTES: Type.Boolean({ default: true }),
+  RELAY__COMMANDS__POLL_MS: settings.integer(50, 5, 10_000),
+  RELAY__COMMANDS__IN_FLIGHT: settings.integer(256, 1, 2000),
+})
+
+export const loadRelayConfig = () => loadConfig(schema)
+export type RelayConfig = Type.Static<typeof schema>

@@ -1,0 +1,54 @@
+import type { Logger } from '../shared/telemetry.ts'
+
+export type Loop = { wake: () => void; stop: () => Promise<void> }
+
+/**
+ * Runs `turn` again and again: at once while it reports work, else after `idle_ms` or when woken. A failing turn is
+ * logged once per kind of failure and repeated with back-off; it never ends the loop.
+ */
+export const startLoop = (name: string, log: Logger, idle_ms: number, turn: () => Promise<boolean>): Loop => {
+  let stopped = false
+  let woken = false
+  let sleeper: (() => void) | undefined
+  let backoff = 0
+  let lastError = ''
+  const sleep = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      sleeper = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  const run = async () => {
+    while (!stopped) {
+      try {
+        woken = false
+        const more = await turn()
+        if (lastError) log.info({ loop: name }, 'going on')
+        lastError = ''
+        backoff = 0
+        if (more || woken || stopped) continue
+        await sleep(idle_ms)
+      } catch (error) {
+        const message = (error as Error).message
+        if (message !== lastError) log.warn({ loop: name, err: error }, 'turn failed; trying again')
+        lastError = message
+        backoff = Math.min(Math.max(backoff * 2, 100), 5000)
+        await sleep(backoff)
+      }
+    }
+  }
+  const done = run()
+  return {
+    wake: () => {
+      woken = true
+      if (backoff === 0) sleeper?.()
+    },
+    stop: async () => {
+      stopped = true
+      sleeper?.()
+      await done
+    },
+  }
+}

@@ -1,0 +1,27 @@
+import { listen } from '../shared/http.ts'
+import { runApp, waitFor } from '../shared/lifecycle.ts'
+import { buildApp, startRelay } from './app.ts'
+import { loadRelayConfig } from './config.ts'
+import { createDeps } from './deps.ts'
+
+await runApp('relay', async () => {
+  const config = loadRelayConfig()
+  const deps = await createDeps(config)
+  await waitFor('Postgres', () => deps.pool.query('select 1'))
+  const { app, health } = buildApp(deps)
+  const relay = startRelay(deps)
+  await listen(app, config.RELAY__LISTEN__HOST, config.RELAY__INTERNAL__PORT)
+  return {
+    log: deps.telemetry.log,
+    stop: async () => {
+      health.drain()
+      await relay.stop()
+      await app.close()
+      await deps.nats.close()
+      await deps.engine.close()
+      deps.redis.disconnect()
+      deps.redisReader.disconnect()
+      await deps.pool.end()
+    },
+  }
+})

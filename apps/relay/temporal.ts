@@ -1,0 +1,114 @@
+import { Client, Connection, isGrpcServiceError, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
+import {
+  defaultPayloadConverter,
+  defineSearchAttributeKey,
+  TypedSearchAttributes,
+  toPayloads,
+} from '@temporalio/common'
+import {
+  COMMAND_SIGNAL,
+  type CommandMessage,
+  type OperationInput,
+  operationQueue,
+  type SEARCH_ATTRIBUTES,
+  WORKFLOW_TYPE,
+} from '../../workflows/operation/messages.ts'
+import type { RelayConfig } from './config.ts'
+
+const DEADLINE_MS = 10_000
+
+/** What came of a send: carried out, to be tried again, no such workflow, or refused for what it is. */
+export type Sent =
+  | { kind: 'sent' }
+  | { kind: 'again'; error: string }
+  | { kind: 'gone' }
+  | { kind: 'invalid'; error: string }
+export type Described = 'running' | 'closed' | 'gone'
+
+/** The relay's view of the engine: start once, signal with a request id, describe. Lazy, so that it runs without Temporal. */
+export const createEngine = (config: RelayConfig) => {
+  const connection = Connection.lazy({ address: config.RELAY__TEMPORAL__ADDRESS })
+  const namespace = config.RELAY__TEMPORAL__NAMESPACE
+  const client = new Client({ connection, namespace })
+  const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + DEADLINE_MS, run)
+
+  return {
+    /** Starts the workflow of an operation; one that is there already is success (operations.md 1.3). */
+    start: (input: OperationInput): Promise<Sent> =>
+      attempt(async () => {
+        await withDeadline(() =>
+          client.workflow.start(WORKFLOW_TYPE, {
+            args: [input],
+            workflowId: input.operation_id,
+            taskQueue: operationQueue(config.RELAY__TEMPORAL__QUEUE_PREFIX),
+            workflowIdReusePolicy: 'REJECT_DUPLICATE',
+            workflowIdConflictPolicy: 'USE_EXISTING',
+            memo: { operation_id: input.operation_id, title: input.title, plan_hash: input.plan_hash },
+            staticSummary: input.title.slice(0, 200),
+            ...(input.search_attributes && { typedSearchAttributes: initialAttributes(input) }),
+          }),
+        )
+      }),
+
+    /** Delivers a command. The server drops a repeated request id within one run; the reducer knows the rest by seq. */
+    signal: (operation_id: string, message: CommandMessage): Promise<Sent> =>
+      attempt(async () => {
+        await withDeadline(() =>
+          client.workflowService.signalWorkflowExecution({
+            namespace,
+            workflowExecution: { workflowId: operation_id },
+            signalName: COMMAND_SIGNAL,
+            requestId: message.command_id,
+            identity: 'signalbox-relay',
+            input: { payloads: toPayloads(defaultPayloadConverter, message) ?? [] },
+          }),
+        )
+      }),
+
+    describe: async (operation_id: string): Promise<Described> => {
+      try {
+        const { status } = await withDeadline(() => client.workflow.getHandle(operation_id).describe())
+        return status.name === 'RUNNING' ? 'running' : 'closed'
+      } catch (error) {
+        if ((error as Error).name === 'WorkflowNotFoundError' || codeOf(error) === 5) return 'gone'
+        throw error
+      }
+    },
+
+    health: () =>
+      withDeadline(() =>
+        connection.healthService.check({ service: 'temporal.api.workflowservice.v1.WorkflowService' }),
+      ).then(() => undefined),
+    close: () => connection.close(),
+  }
+}
+export type Engine = ReturnType<typeof createEngine>
+
+const initialAttributes = (input: OperationInput) => {
+  const key = <K extends keyof typeof SEARCH_ATTRIBUTES>(name: K) => defineSearchAttributeKey(name, 'KEYWORD')
+  return new TypedSearchAttributes([
+    { key: key('OpStatus'), value: 'queued' },
+    { key: key('OpKind'), value: input.kind },
+    { key: key('PlanId'), value: input.plan_id },
+    { key: key('Requester'), value: input.requester },
+  ])
+}
+
+const codeOf = (error: unknown): number | undefined => {
+  const inner = isGrpcServiceError(error) ? error : (error as { cause?: unknown }).cause
+  return isGrpcServiceError(inner) ? inner.code : undefined
+}
+
+/** gRPC codes: 3 invalid argument, 5 not found, 8 exhausted (also "workflow is closing"), 14 unavailable, 4 deadline. */
+const attempt = async (run: () => Promise<void>): Promise<Sent> => {
+  try {
+    await run()
+    return { kind: 'sent' }
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return { kind: 'sent' }
+    const code = codeOf(error)
+    if (code === 5) return { kind: 'gone' }
+    if (code === 3) return { kind: 'invalid', error: (error as Error).message }
+    return { kind: 'again', error: `${(error as Error).message}${code === undefined ? '' : ` (${code})`}` }
+  }
+}
