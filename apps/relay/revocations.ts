@@ -10,7 +10,8 @@ const CONSUMER = 'relay'
 const BATCH = 200
 const SUBJECT = 'auth.session.revoked.v1'
 
-type Entry = [id: string, fields: string[]]
+/** An entry that was trimmed while pending comes back without fields. */
+type Entry = [id: string, fields: string[] | null]
 type Fields = Record<string, string>
 
 const fieldsOf = (flat: string[]): Fields => {
@@ -107,9 +108,9 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
       throw error
     })
     for (const [id, flat] of entries) {
-      const event = fieldsOf(flat)
-      await publish(nc, config.SIGNALBOX__NATS__PREFIX, event)
-      await keep(pool, event)
+      const event = fieldsOf(flat ?? [])
+      if (event.event_id) await publish(nc, config.SIGNALBOX__NATS__PREFIX, event)
+      if (event.event_id) await keep(pool, event)
       await forget(redis, revoked, [id])
     }
     return entries.length > 0
@@ -124,7 +125,8 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
       throw error
     })
     for (const [id, flat] of entries) {
-      await storeAudit(pool, JSON.parse(fieldsOf(flat).row ?? '{}') as Record<string, unknown>)
+      const { row } = fieldsOf(flat ?? [])
+      if (row) await storeAudit(pool, JSON.parse(row) as Record<string, unknown>)
       await forget(redis, audited, [id])
     }
     return entries.length > 0
