@@ -1,0 +1,219 @@
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { AppError } from '../errors.ts'
+import { AUTH_CODES, type EdgeCodes } from '../http.ts'
+import { type Caller, callerOf } from './caller.ts'
+import type { AccessClaims } from './claims.ts'
+import type { Permission } from './permissions.ts'
+import type { ActionKind, Principals } from './principals.ts'
+import { checkScope, type Registry, type ServiceCaller, serviceTokenRefused, verifyServiceToken } from './service.ts'
+import type { AccessVerifier } from './user-tokens.ts'
+import { TokenRejected } from './verifier.ts'
+
+/** What a route asks of its caller: a permission, any of several, `self` (any signed-in user) or `none` (nobody's token). */
+export type RoutePermission = Permission | 'self' | 'none'
+export type Authorization = { permissions: readonly RoutePermission[]; kind: ActionKind }
+/** One row of the authorization table that the tests walk through. */
+export type AuthorizedRoute = { method: string; url: string } & Authorization
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set on every route that `allow` guards with a permission or `self`. */
+    caller: Caller
+    claims: AccessClaims | undefined
+    /** Set on internal listeners. */
+    service: ServiceCaller
+  }
+  interface FastifyContextConfig {
+    authorization?: Authorization
+    scope?: string
+  }
+}
+
+const AUTHORIZATION = Symbol('authorization')
+const SCOPE = Symbol('scope')
+const ROUTES = Symbol('authorized routes')
+
+type Guard = ((req: FastifyRequest, reply: FastifyReply) => Promise<void>) & {
+  [AUTHORIZATION]?: Authorization
+  [SCOPE]?: string
+}
+type Context = { principals: Principals; codes: EdgeCodes; onDenied?: UserAuthOptions['onDenied'] }
+const CONTEXT = Symbol('authorization context')
+type Guarded = FastifyInstance & { [CONTEXT]?: Context; [ROUTES]?: AuthorizedRoute[] }
+
+export type UserAuthOptions = {
+  verifier: AccessVerifier
+  principals: Principals
+  /** How the area spells outages and refused tokens; those of the auth apps unless said. */
+  codes?: EdgeCodes
+  /** Told of each refused permission, for the audit log. */
+  onDenied?: (req: FastifyRequest, error: AppError) => Promise<void>
+  /** Told of each refused token, for the metric. */
+  onRejected?: (cause: string) => void
+}
+
+/** Runs the plugin in the context that registers it, so that its hooks reach the routes beside it. */
+const shared = <O extends object>(plugin: FastifyPluginCallback<O>): FastifyPluginCallback<O> =>
+  Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: plugin.name })
+
+/**
+ * Verifies the bearer of every route, before its body is read, and refuses an `x-user-id` that is not the bearer's.
+ * A route without `allow(...)` cannot be registered behind this plugin: the build fails and names it.
+ */
+export const userAuth = shared<UserAuthOptions>(function userAuth(app, options, done) {
+  const { verifier, codes = AUTH_CODES, onRejected } = options
+  const guarded = app as unknown as Guarded
+  const routes: AuthorizedRoute[] = []
+  guarded[ROUTES] = routes
+  app.decorateRequest('caller', null as unknown as Caller)
+  app.decorateRequest('claims', undefined)
+  app.decorateRequest(CONTEXT as unknown as string, {
+    getter: () => ({ principals: options.principals, codes, onDenied: options.onDenied }),
+  })
+
+  app.addHook('onRoute', (route) => recordAuthorization(route, routes))
+  app.addHook('onRequest', async (req) => {
+    const asked = req.routeOptions.config?.authorization
+    if (!asked || asked.permissions.includes('none')) return
+    try {
+      req.claims = await verifier(bearerOf(req))
+    } catch (error) {
+      if (error instanceof TokenRejected) onRejected?.(error.reason)
+      if (error instanceof TokenRejected || error instanceof TokenMissing) throw tokenRefused(error, codes)
+      throw error
+    }
+    const claimed = req.headers['x-user-id']
+    if (claimed !== undefined && claimed !== req.claims.sub) throw tokenRefused(new TokenRejected('subject'), codes)
+  })
+  done()
+})
+
+const recordAuthorization = (route: RouteOptions, routes: AuthorizedRoute[]): void => {
+  const authorization = guardsOf(route).find((guard) => guard[AUTHORIZATION])?.[AUTHORIZATION]
+  const methods = [route.method].flat()
+  if (!authorization)
+    throw new Error(`${methods.join(',')} ${route.url} states no permission: give it preHandler: allow(...)`)
+  route.config = { ...route.config, authorization }
+  route.schema = Object.assign(route.schema ?? {}, {
+    'x-action-kind': authorization.kind,
+    'x-permissions': authorization.permissions,
+  })
+  for (const method of methods) routes.push({ method, url: route.url, ...authorization })
+}
+
+const guardsOf = (route: RouteOptions): Guard[] => [route.preHandler ?? []].flat() as Guard[]
+
+/** Every route behind `userAuth` with what it asks for. Call it after `app.ready()`. */
+export const authorizedRoutes = (app: FastifyInstance): readonly AuthorizedRoute[] => (app as Guarded)[ROUTES] ?? []
+
+/** Throws unless `userAuth` guards this app and each of its routes states its permission. */
+export const assertRoutesAuthorized = (app: FastifyInstance): void => {
+  if (!(app as Guarded)[ROUTES]?.length)
+    throw new Error('no route of this app is behind userAuth: register it before the routes')
+}
+
+/**
+ * The guard of one route: loads the caller's principal (a stopping act, kind S, may use an older one while identity is
+ * away) and refuses who lacks all of the permissions. Scopes are the service's to check, where the object is known.
+ */
+export const allow = (
+  permission: RoutePermission | readonly RoutePermission[],
+  { kind }: { kind: ActionKind },
+): Guard => {
+  const authorization: Authorization = { permissions: typeof permission === 'string' ? [permission] : permission, kind }
+  const guard: Guard = async (req) => {
+    if (authorization.permissions.includes('none')) return
+    const { principals, codes, onDenied } = contextOf(req)
+    const { claims } = req
+    if (!claims) throw tokenRefused(new TokenMissing(), codes)
+    const principal = await principals.get(claims.sub, kind)
+    if (principal?.user.status !== 'ACTIVE') throw tokenRefused(new TokenRejected('subject'), codes)
+    req.caller = callerOf(claims, principal)
+    if (holdsAny(req.caller, authorization.permissions)) return
+    const error = permissionMissing(authorization.permissions)
+    await onDenied?.(req, error)
+    throw error
+  }
+  return Object.assign(guard, { [AUTHORIZATION]: authorization })
+}
+
+const contextOf = (req: FastifyRequest): Context => {
+  const context = (req as unknown as { [CONTEXT]?: Context })[CONTEXT]
+  if (!context) throw new Error('allow() needs the plugin userAuth')
+  return context
+}
+
+const holdsAny = (caller: Caller, permissions: readonly RoutePermission[]): boolean =>
+  permissions.some((wanted) => wanted === 'self' || (wanted !== 'none' && caller.permissions.has(wanted)))
+
+/** 403 that names what is missing. */
+export const permissionMissing = (permissions: readonly RoutePermission[]): AppError =>
+  new AppError('policy_denied', 'permission_missing', `This needs the permission ${permissions.join(' or ')}.`, {
+    extra: { permission: permissions[0] },
+    hint: `Ask an administrator for a role that has ${permissions.join(' or ')}.`,
+  })
+
+class TokenMissing extends Error {}
+
+/** The token of the one Authorization header; its scheme's case does not matter (RFC 9110). */
+const bearerOf = (req: FastifyRequest): string => {
+  const values = req.raw.headersDistinct.authorization ?? []
+  const [value] = values
+  if (value === undefined) throw new TokenMissing()
+  const match = values.length === 1 ? /^bearer ([^ ]+)$/i.exec(value) : null
+  if (!match?.[1]) throw new TokenRejected('malformed')
+  return match[1]
+}
+
+const tokenRefused = (cause: Error, codes: EdgeCodes): AppError => {
+  const missing = cause instanceof TokenMissing
+  return new AppError(
+    codes.outage === 'unavailable' ? 'invalid_token' : 'policy_denied',
+    missing && codes.outage === 'unavailable' ? 'token_missing' : 'invalid_token',
+    missing ? 'This needs an access token.' : 'The access token is not valid.',
+    {
+      status: 401,
+      headers: { 'www-authenticate': missing ? 'Bearer' : 'Bearer error="invalid_token"' },
+      hint: 'Sign in again, or refresh the access token.',
+      cause,
+    },
+  )
+}
+
+/** Verifies the service token of every route of an internal listener, and refuses user identities there. */
+export const serviceAuth = shared<{ registry: Registry; audience: string }>(function serviceAuth(
+  app,
+  { registry, audience },
+  done,
+) {
+  app.decorateRequest('service', null as unknown as ServiceCaller)
+  app.addHook('onRoute', (route) => {
+    const scope = guardsOf(route).find((guard) => guard[SCOPE])?.[SCOPE]
+    if (scope === undefined)
+      throw new Error(`${String(route.method)} ${route.url} states no scope: give it preHandler: requireScope(...)`)
+    route.config = { ...route.config, scope }
+  })
+  app.addHook('onRequest', async (req) => {
+    if (req.routeOptions.config?.scope === undefined) return
+    if (req.headers['x-user-id'] !== undefined) throw foreignIdentity()
+    try {
+      req.service = verifyServiceToken(registry, audience, bearerOf(req))
+    } catch (error) {
+      throw error instanceof TokenMissing
+        ? serviceTokenRefused()
+        : error instanceof TokenRejected
+          ? serviceTokenRefused(error)
+          : error
+    }
+  })
+  done()
+})
+
+const foreignIdentity = () =>
+  new AppError('validation_error', 'forbidden_header', 'x-user-id is not taken by an internal listener.', {
+    hint: 'Internal calls carry a service token and no user.',
+  })
+
+/** The guard of one internal route: the caller's token must hold the scope. */
+export const requireScope = (scope: string): Guard =>
+  Object.assign(async (req: FastifyRequest) => checkScope(req.service, scope), { [SCOPE]: scope })

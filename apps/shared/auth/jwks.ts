@@ -1,0 +1,162 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+
+export type JwksOptions = {
+  url: string
+  /** Seconds a set is fresh; it is fetched again in the background from 80 % of that on. */
+  cache_s: number
+  /** Seconds between two fetches that unknown key ids may cause. */
+  cooldown_s: number
+  /** Seconds after its last good fetch until a set is no longer believed. */
+  max_stale_s: number
+  fetch?: typeof fetch
+  /** Milliseconds of a clock that never jumps. */
+  monotonic?: () => number
+  /** Told of each failed fetch. */
+  onError?: (error: unknown) => void
+}
+
+/** What is known of a key id: the key; `unknown` after a good look; `unavailable` when nobody could look. */
+export type KeyAnswer = KeyObject | 'unknown' | 'unavailable'
+
+const TIMEOUT_MS = 2000
+const MAX_BYTES = 65_536
+const MAX_KEYS = 20
+const BACKOFF_MS = [1000, 2000, 4000, 8000, 16_000, 30_000] as const
+const MAX_DROPPED = 100
+
+/**
+ * The public keys of token, cached. One fetch is in flight at most, redirects are refused, a bad set never replaces a
+ * good one, and unknown key ids cannot cause more than one fetch per cool-down, however many arrive.
+ */
+export const createJwksClient = (options: JwksOptions) => {
+  const { cache_s, cooldown_s, max_stale_s, monotonic = () => performance.now() } = options
+  const dropped = new Set<string>()
+  let keys: ReadonlyMap<string, KeyObject> = new Map()
+  let etag: string | undefined
+  let fetched_at = Number.NEGATIVE_INFINITY
+  let looked_at = Number.NEGATIVE_INFINITY
+  let failures = 0
+  let retry_at = Number.NEGATIVE_INFINITY
+  let inFlight: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+
+  const load = (): Promise<void> => {
+    inFlight ??= fetchSet(options, etag)
+      .then((found) => {
+        if (found) {
+          keys = found.keys
+          etag = found.etag
+        }
+        fetched_at = monotonic()
+        failures = 0
+      })
+      .catch((error: unknown) => {
+        const wait = BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)] ?? 30_000
+        failures += 1
+        retry_at = monotonic() + wait
+        options.onError?.(error)
+      })
+      .finally(() => {
+        inFlight = undefined
+        schedule()
+      })
+    return inFlight
+  }
+
+  const schedule = () => {
+    if (closed) return
+    clearTimeout(timer)
+    const wait = failures > 0 ? retry_at - monotonic() : cache_s * 800
+    timer = setTimeout(() => void load(), Math.max(wait, 10)).unref()
+  }
+
+  const usable = () => monotonic() - fetched_at <= max_stale_s * 1000
+  const known = (kid: string) => (usable() && !dropped.has(kid) ? keys.get(kid) : undefined)
+
+  return {
+    /** Fetches the first set; resolves also when that fails (the background goes on trying). */
+    start: () => load(),
+    close: () => {
+      closed = true
+      clearTimeout(timer)
+    },
+    /** The key of that id, from what is cached. */
+    get: known,
+    /** Looks again for a key id that the cache does not have, within the bounds above. */
+    find: async (kid: string): Promise<KeyAnswer> => {
+      const cached = known(kid)
+      if (cached) return cached
+      if (dropped.has(kid)) return 'unknown'
+      if (inFlight) await inFlight
+      else if (usable() ? monotonic() - looked_at >= cooldown_s * 1000 : monotonic() >= retry_at) {
+        looked_at = monotonic()
+        await load()
+      }
+      return known(kid) ?? (usable() && failures === 0 ? 'unknown' : 'unavailable')
+    },
+    /** Forgets a killed key at once and for good. */
+    drop: (kid: string) => {
+      if (dropped.size >= MAX_DROPPED) dropped.delete(dropped.values().next().value as string)
+      dropped.add(kid)
+    },
+    /** Whether there is a set that may be believed. */
+    isReady: usable,
+    /** Seconds since the last good fetch; infinite before the first. */
+    age_s: () => (monotonic() - fetched_at) / 1000,
+  }
+}
+export type JwksClient = ReturnType<typeof createJwksClient>
+
+const fetchSet = async (options: JwksOptions, etag: string | undefined) => {
+  const { url, fetch: fetchFn = fetch } = options
+  const response = await fetchFn(url, {
+    redirect: 'error',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    headers: { accept: 'application/json', ...(etag !== undefined && { 'if-none-match': etag }) },
+  })
+  if (response.status === 304 && etag !== undefined) {
+    await response.body?.cancel()
+    return undefined
+  }
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    throw new Error(`${url} answered ${response.status}`)
+  }
+  return { keys: parseKeySet(JSON.parse(await readText(response))), etag: response.headers.get('etag') ?? undefined }
+}
+
+/** The body as text, given up as soon as it is longer than 64 KiB. */
+const readText = async (response: Response): Promise<string> => {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > MAX_BYTES) throw new Error(`the key set is longer than ${MAX_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+const KID = /^[A-Za-z0-9_-]{1,64}$/
+
+/** Reads a JWKS of 1 to 20 public RSA keys of 2048 to 4096 bits; anything else in it refuses the whole set. */
+export const parseKeySet = (value: unknown): ReadonlyMap<string, KeyObject> => {
+  const list = (value as { keys?: unknown } | null)?.keys
+  if (!Array.isArray(list) || list.length < 1 || list.length > MAX_KEYS)
+    throw new Error('not a key set of 1 to 20 keys')
+  const keys = new Map<string, KeyObject>()
+  for (const jwk of list as (JsonWebKey & { kid?: unknown })[]) {
+    const { kid } = jwk
+    if (typeof kid !== 'string' || !KID.test(kid) || keys.has(kid)) throw new Error('a key without its own key id')
+    if (jwk.kty !== 'RSA' || (jwk.alg ?? 'RS256') !== 'RS256' || (jwk.use ?? 'sig') !== 'sig')
+      throw new Error(`${kid} is not an RS256 key`)
+    if (PRIVATE_MEMBERS.some((member) => member in jwk)) throw new Error(`${kid} has private members`)
+    const key = createPublicKey({ key: jwk, format: 'jwk' })
+    const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+    if (bits < 2048 || bits > 4096) throw new Error(`${kid} has ${bits} bits`)
+    keys.set(kid, key)
+  }
+  return keys
+}

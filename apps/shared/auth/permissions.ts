@@ -1,0 +1,48 @@
+/** The role table of the authorization model (auth.md 9): the one source of what a role may do. */
+
+export const ROLES = ['viewer', 'planner', 'operator', 'approver', 'engineer', 'admin', 'auditor'] as const
+export type Role = (typeof ROLES)[number]
+
+const ALL: readonly Role[] = ROLES
+
+const HOLDERS = {
+  'catalog:read': ALL,
+  'operation:read': ALL,
+  'log:read': ['viewer', 'planner', 'operator', 'approver', 'engineer', 'auditor'],
+  'intent:create': ['planner', 'operator'],
+  'patch:propose': ['planner', 'operator'],
+  'plan:start': ['operator'],
+  'operation:control': ['operator'],
+  'operation:intervene': ['operator'],
+  'catalog:write': ['operator'],
+  'gate:decide': ['approver'],
+  'patch:decide': ['approver'],
+  'engine:inspect': ['engineer'],
+  'platform:read': ['engineer'],
+  'catalog:record': ['admin'],
+  'identity:admin': ['admin'],
+  'session:admin': ['admin'],
+  'identity:read': ['admin', 'auditor'],
+  'audit:read': ['admin', 'auditor'],
+} as const satisfies Record<string, readonly Role[]>
+
+export type Permission = keyof typeof HOLDERS
+export const PERMISSIONS = Object.keys(HOLDERS) as Permission[]
+
+/** Roles that reach over everything: a grant of them takes no scope. */
+export const UNSCOPED_ROLES: ReadonlySet<Role> = new Set(['admin', 'auditor'])
+
+export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
+
+const BY_ROLE = new Map<string, ReadonlySet<Permission>>(
+  ROLES.map((role) => [role, new Set(PERMISSIONS.filter((p) => (HOLDERS[p] as readonly Role[]).includes(role)))]),
+)
+
+/** Everything that any of these roles may do, somewhere. Unknown roles may do nothing. */
+export const permissionsOf = (roles: Iterable<string>): ReadonlySet<Permission> => {
+  const granted = new Set<Permission>()
+  for (const role of roles) for (const permission of BY_ROLE.get(role) ?? []) granted.add(permission)
+  return granted
+}
+
+export const roleHas = (role: string, permission: Permission): boolean => BY_ROLE.get(role)?.has(permission) ?? false

@@ -1,0 +1,166 @@
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { type Clock, systemClock } from '../clock.ts'
+import { type Principal as PrincipalMessage, UserStatus } from '../contracts/gen/auth_pb.ts'
+import { AppError, unavailable } from '../errors.ts'
+import { type Permission, permissionsOf } from './permissions.ts'
+import type { Grant, Scope } from './scope.ts'
+
+/** A person with what the person may do now. */
+export type Principal = {
+  user: { id: string; username: string; status: 'ACTIVE' | 'DISABLED' | 'DELETED' }
+  grants: Grant[]
+  group_keys: string[]
+  roles: string[]
+  permissions: ReadonlySet<Permission>
+  version: number
+}
+
+export type ActionKind = 'R' | 'W' | 'A' | 'S'
+
+/** What is needed of identity's client (rpc.ts). */
+export type PrincipalSource = {
+  getPrincipal: (request: { userId: string }) => Promise<{ principal?: PrincipalMessage | undefined }>
+}
+
+const STOPPING_STALE_MS = 15 * 60_000
+const MAX_ENTRIES = 10_000
+
+type Entry = { principal: Principal | undefined; at: number }
+
+/**
+ * Principals of the callers, at most `ttl_ms` old, so that a removed right is gone within that time, or at once by
+ * `drop`. With identity away: stopping acts (kind S) go on with a principal of up to 15 min, all else is 503.
+ */
+export const createPrincipals = (options: {
+  identityClient: PrincipalSource
+  ttl_ms?: number
+  clock?: Clock
+  monotonic?: () => number
+  outage?: 'unavailable' | 'internal_error'
+}) => {
+  const {
+    identityClient,
+    ttl_ms = 5000,
+    clock = systemClock,
+    monotonic = () => performance.now(),
+    outage = 'unavailable',
+  } = options
+  const entries = new Map<string, Entry>()
+  const inFlight = new Map<string, Promise<Principal | undefined>>()
+  let drops = 0
+
+  const load = async (user_id: string): Promise<Principal | undefined> => {
+    const before = drops
+    const at = monotonic()
+    const { principal } = await identityClient.getPrincipal({ userId: user_id })
+    const read = principal && principalOf(principal)
+    // An answer that a drop has overtaken may already be wrong: it serves this request, the next one asks again.
+    if (drops === before) {
+      entries.delete(user_id)
+      if (entries.size >= MAX_ENTRIES) entries.delete(entries.keys().next().value as string)
+      entries.set(user_id, { principal: read, at })
+    }
+    return read
+  }
+
+  const loadOnce = (user_id: string) => {
+    let running = inFlight.get(user_id)
+    if (!running) {
+      const started = load(user_id).finally(() => {
+        if (inFlight.get(user_id) === started) inFlight.delete(user_id)
+      })
+      inFlight.set(user_id, started)
+      running = started
+    }
+    return running
+  }
+
+  return {
+    /** The principal of a user, or nothing when there is no such user. Throws 503 when identity cannot say. */
+    get: async (user_id: string, kind: ActionKind = 'R'): Promise<Principal | undefined> => {
+      const entry = entries.get(user_id)
+      if (entry && monotonic() - entry.at <= ttl_ms) return current(entry.principal, clock.now())
+      try {
+        return current(await loadOnce(user_id), clock.now())
+      } catch (error) {
+        if (kind === 'S' && entry && entries.has(user_id) && monotonic() - entry.at <= STOPPING_STALE_MS) {
+          return current(entry.principal, clock.now())
+        }
+        throw error instanceof AppError
+          ? error
+          : unavailable(`Roles cannot be read now (${codeName(error)}).`, error, outage)
+      }
+    },
+    /** Forgets these users, or all: the next request asks identity. */
+    drop: (user_ids: readonly string[] | 'all'): void => {
+      drops += 1
+      if (user_ids === 'all') {
+        entries.clear()
+        inFlight.clear()
+      } else {
+        for (const user_id of user_ids) {
+          entries.delete(user_id)
+          inFlight.delete(user_id)
+        }
+      }
+    },
+  }
+}
+export type Principals = ReturnType<typeof createPrincipals>
+
+const codeName = (error: unknown) => (error instanceof ConnectError ? Code[error.code] : 'no answer')
+
+/** Leaves out grants that have ended, and derives roles and permissions from the rest. */
+const current = (principal: Principal | undefined, now: Date): Principal | undefined => {
+  if (!principal?.grants.some((grant) => hasEnded(grant, now))) return principal
+  return withGrants(
+    principal,
+    principal.grants.filter((grant) => !hasEnded(grant, now)),
+  )
+}
+
+const hasEnded = ({ expires_at }: Grant, now: Date) => expires_at !== null && Date.parse(expires_at) <= now.getTime()
+
+const withGrants = (principal: Omit<Principal, 'grants' | 'roles' | 'permissions'>, grants: Grant[]): Principal => {
+  const roles = [...new Set(grants.map((grant) => grant.role))].sort()
+  return { ...principal, grants, roles, permissions: permissionsOf(roles) }
+}
+
+const STATUS = {
+  [UserStatus.ACTIVE]: 'ACTIVE',
+  [UserStatus.DISABLED]: 'DISABLED',
+  [UserStatus.DELETED]: 'DELETED',
+} as const
+
+/** Reads identity's message. A status that is not stated counts as not ACTIVE. */
+export const principalOf = ({ user, grants, groupKeys, version }: PrincipalMessage): Principal =>
+  withGrants(
+    {
+      user: {
+        id: user?.id ?? '',
+        username: user?.username ?? '',
+        status: STATUS[user?.status as keyof typeof STATUS] ?? 'DISABLED',
+      },
+      group_keys: groupKeys,
+      version: Number(version),
+    },
+    grants.map((grant) => ({
+      id: grant.id,
+      role: grant.role,
+      scope: scopeOf(grant.scope),
+      expires_at: grant.expiresAt ? textOf(grant.expiresAt) : null,
+      ...(grant.viaGroupKey !== undefined && { via_group_key: grant.viaGroupKey }),
+    })),
+  )
+
+const textOf = (time: Timestamp) => timestampDate(time).toISOString()
+
+const scopeOf = (scope: PrincipalMessage['grants'][number]['scope']): Scope => ({
+  ...(scope?.regionId !== undefined && { region_id: scope.regionId }),
+  ...(scope?.datacenterId !== undefined && { datacenter_id: scope.datacenterId }),
+  ...(scope?.layerId !== undefined && { layer_id: scope.layerId }),
+  ...(scope?.segmentId !== undefined && { segment_id: scope.segmentId }),
+  ...(scope?.typeKey !== undefined && { type_key: scope.typeKey }),
+})

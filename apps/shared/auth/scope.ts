@@ -1,0 +1,38 @@
+import { type Permission, roleHas } from './permissions.ts'
+
+/** Where a grant holds. All given fields must match; none given means everywhere. */
+export type Scope = {
+  region_id?: string
+  datacenter_id?: string
+  layer_id?: string
+  segment_id?: string
+  type_key?: string
+}
+export const SCOPE_FIELDS = ['region_id', 'datacenter_id', 'layer_id', 'segment_id', 'type_key'] as const
+
+/** A role that a subject holds. `expires_at` is RFC 3339; null never ends. `via_group_key` names the group it comes through. */
+export type Grant = {
+  id: string
+  role: string
+  scope: Scope
+  expires_at: string | null
+  via_group_key?: string
+}
+
+/** The place of an object: what its scope fields are. A field that the object lacks matches no scope that names it. */
+export type Place = { [F in keyof Scope]?: string | null }
+
+/** Whether every field that the scope names matches the place; `type_key` may end in `.*` for all types below. */
+export const scopeCovers = (scope: Scope, place: Place): boolean =>
+  SCOPE_FIELDS.every((field) => {
+    const wanted = scope[field]
+    if (wanted === undefined) return true
+    const found = place[field]
+    if (found === undefined || found === null) return false
+    if (field === 'type_key' && wanted.endsWith('.*')) return found.startsWith(wanted.slice(0, -1))
+    return found === wanted
+  })
+
+/** Whether any of the grants gives the permission at this place (grants add up). */
+export const isGranted = (grants: readonly Grant[], permission: Permission, place: Place): boolean =>
+  grants.some((grant) => roleHas(grant.role, permission) && scopeCovers(grant.scope, place))

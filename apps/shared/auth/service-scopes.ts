@@ -1,0 +1,25 @@
+/** Which app may ask what of which app (auth.md 5): caller -> target -> scopes. The registry of a new set-up is made from it. */
+export const SERVICE_SCOPES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  session: {
+    identity: ['identity:read'],
+    credential: ['password:verify', 'password:change'],
+    token: ['token:issue'],
+  },
+  identity: { credential: ['password:set', 'enrolment:create'] },
+  gateway: { identity: ['identity:read'] },
+  catalog: { identity: ['identity:read'], operations: ['events:read'] },
+  operations: { identity: ['identity:read'], catalog: ['catalog:read'] },
+  worker: {
+    catalog: ['results:apply', 'capabilities:report', 'health:report', 'catalog:read'],
+    operations: ['artifacts:write'],
+  },
+  relay: { session: ['sessions:revoke'] },
+  fleet: { catalog: ['health:report'] },
+  'demo-control-plane': {
+    catalog: ['results:apply', 'capabilities:report', 'health:report', 'catalog:read'],
+    operations: ['projections:write', 'signals:write', 'calendar:write', 'artifacts:write', 'events:read'],
+  },
+}
+
+/** The audience of an app's internal listener. */
+export const audienceOf = (app: string): string => `${app}-internal`

@@ -1,0 +1,53 @@
+import { type AppError, unavailable } from '../errors.ts'
+import type { AccessClaims, ClaimsOf, RefreshClaims } from './claims.ts'
+import type { JwksClient } from './jwks.ts'
+import { TokenRejected, verifyToken } from './verifier.ts'
+
+export type UserTokenSettings = {
+  jwks: JwksClient
+  issuer: string
+  audience: string
+  skew_s: number
+  clock: { now(): Date }
+}
+
+/**
+ * Verifies user tokens against token's published keys. Throws TokenRejected when the token is bad, and 503 when its
+ * key is unknown and nobody can say whether it exists: an outage must not log anybody out.
+ */
+const createUserTokens =
+  <T extends 'access' | 'refresh'>(type: T, { jwks, issuer, audience, skew_s, clock }: UserTokenSettings) =>
+  async (token: string): Promise<ClaimsOf[T]> => {
+    const check = () =>
+      verifyToken(token, {
+        type,
+        issuer,
+        audience,
+        skew_s,
+        now: clock.now(),
+        keys: (kid) => {
+          const key = jwks.get(kid)
+          return key && { key }
+        },
+      })
+    try {
+      return check()
+    } catch (error) {
+      if (!(error instanceof TokenRejected) || error.kid === undefined) throw error
+      const found = await jwks.find(error.kid)
+      if (found === 'unknown') throw error
+      if (found === 'unavailable') throw keysUnavailable(error)
+      return check()
+    }
+  }
+
+export type AccessVerifier = (token: string) => Promise<AccessClaims>
+export type RefreshVerifier = (token: string) => Promise<RefreshClaims>
+
+export const createAccessVerifier = (settings: UserTokenSettings): AccessVerifier =>
+  createUserTokens('access', settings)
+export const createRefreshVerifier = (settings: UserTokenSettings): RefreshVerifier =>
+  createUserTokens('refresh', settings)
+
+const keysUnavailable = (cause: unknown): AppError =>
+  unavailable('The keys that tokens are verified with cannot be read now.', cause, 'unavailable')

@@ -1,0 +1,179 @@
+import { type KeyObject, verify } from 'node:crypto'
+import { isUuid } from '../ids.ts'
+import { type ClaimsOf, TOKEN_KINDS, type TokenType } from './claims.ts'
+
+/** Why a token was refused: a label for metrics and logs, never told to the caller. */
+export type RejectCause =
+  | 'malformed'
+  | 'header'
+  | 'unknown_key'
+  | 'signature'
+  | 'payload'
+  | 'issuer'
+  | 'audience'
+  | 'type'
+  | 'subject'
+  | 'lifetime'
+  | 'not_yet_valid'
+  | 'expired'
+  | 'claims'
+
+export class TokenRejected extends Error {
+  readonly reason: RejectCause
+  /** The key id that is not known, when that is the reason and the token is well formed up to there. */
+  readonly kid: string | undefined
+
+  constructor(reason: RejectCause, kid?: string) {
+    super(`token refused: ${reason}`)
+    this.name = 'TokenRejected'
+    this.reason = reason
+    this.kid = kid
+  }
+}
+
+/** A verification key. `issuer`: the only issuer whose tokens it may verify (service keys belong to one caller). */
+export type VerificationKey = { key: KeyObject; issuer?: string }
+
+export type VerifyOptions<T extends TokenType> = {
+  type: T
+  /** The key of that id, or nothing when it is unknown or killed. */
+  keys: (kid: string) => VerificationKey | undefined
+  /** The expected `iss`; for service tokens the key decides. */
+  issuer?: string
+  audience: string
+  now: Date
+  /** Seconds that `iat` and `nbf` may lie in the future, because clocks of two hosts differ. `exp` has no leeway. */
+  skew_s?: number
+}
+
+const MAX_BYTES = 4096
+const PART = /^[A-Za-z0-9_-]+$/
+const KID = /^[A-Za-z0-9_-]{1,64}$/
+const JTI = /^[A-Za-z0-9_-]{22}$/
+const SERVICE_SUBJECT = /^svc:[a-z][a-z0-9-]{0,62}$/
+
+/**
+ * The one verifier of every app: strict, synchronous, without side effects. Returns the claims or throws TokenRejected.
+ * The order is that of auth.md 5: nothing of a token is believed, hashed or looked up before its only spelling is sure.
+ */
+export const verifyToken = <T extends TokenType>(token: string, options: VerifyOptions<T>): ClaimsOf[T] => {
+  const [header64, payload64, signature64] = splitToken(token)
+  const kid = checkHeader(decodePart(header64, 'header'), options.type)
+  const known = options.keys(kid)
+  if (!known) throw new TokenRejected('unknown_key', kid)
+  checkSignature(`${header64}.${payload64}`, signature64, known.key, TOKEN_KINDS[options.type].alg)
+
+  const claims = decodePart(payload64, 'payload')
+  const issuer = known.issuer ?? options.issuer
+  if (issuer === undefined || claims.iss !== issuer) throw new TokenRejected('issuer')
+  if (claims.type !== options.type) throw new TokenRejected('type')
+  if (typeof claims.aud !== 'string' || claims.aud !== options.audience) throw new TokenRejected('audience')
+  checkSubject(claims, options.type)
+  checkTimes(claims, options)
+  checkOwnClaims(claims, options.type)
+  return claims as ClaimsOf[T]
+}
+
+type Json = Record<string, unknown>
+
+const splitToken = (token: string): [string, string, string] => {
+  if (token.length > MAX_BYTES) throw new TokenRejected('malformed')
+  const [header, payload, signature, more] = token.split('.', 4)
+  if (header === undefined || payload === undefined || signature === undefined || more !== undefined) {
+    throw new TokenRejected('malformed')
+  }
+  for (const part of [header, payload, signature]) {
+    // The last character of a base64url text has spare bits: several texts decode to the same bytes, one re-encodes to itself.
+    if (!PART.test(part) || Buffer.from(part, 'base64url').toString('base64url') !== part) {
+      throw new TokenRejected('malformed')
+    }
+  }
+  return [header, payload, signature]
+}
+
+/** Reads a part as a JSON object whose bytes are what JSON.stringify makes of it: no doubled members, no other spelling. */
+const decodePart = (part: string, reason: 'header' | 'payload'): Json => {
+  const bytes = Buffer.from(part, 'base64url')
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    if (
+      typeof value === 'object' &&
+      value !== null &&
+      !Array.isArray(value) &&
+      bytes.equals(Buffer.from(JSON.stringify(value)))
+    ) {
+      return value as Json
+    }
+  } catch {
+    // Falls through: what does not parse is refused like what does not round-trip.
+  }
+  throw new TokenRejected(reason)
+}
+
+const checkHeader = (header: Json, type: TokenType): string => {
+  const { alg, kid, typ } = header
+  const expected = TOKEN_KINDS[type]
+  if (Object.keys(header).length !== 3 || typeof kid !== 'string' || typeof typ !== 'string')
+    throw new TokenRejected('header')
+  if (alg !== expected.alg || !KID.test(kid)) throw new TokenRejected('header')
+  if (typ.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) !== expected.typ) throw new TokenRejected('type')
+  return kid
+}
+
+const checkSignature = (input: string, signature: string, key: KeyObject, alg: 'RS256' | 'EdDSA'): void => {
+  const fits = alg === 'RS256' ? key.asymmetricKeyType === 'rsa' : key.asymmetricKeyType === 'ed25519'
+  const digest = alg === 'RS256' ? 'sha256' : null
+  if (!fits || !verify(digest, Buffer.from(input), key, Buffer.from(signature, 'base64url')))
+    throw new TokenRejected('signature')
+}
+
+const checkSubject = (claims: Json, type: TokenType): void => {
+  const { sub, jti } = claims
+  const user = type === 'access' || type === 'refresh'
+  if (typeof sub !== 'string' || !(user ? isUuid(sub) : SERVICE_SUBJECT.test(sub))) throw new TokenRejected('subject')
+  if (type === 'service' && sub !== claims.iss) throw new TokenRejected('subject')
+  if (user && (typeof claims.session_id !== 'string' || !isUuid(claims.session_id))) throw new TokenRejected('subject')
+  if (typeof jti !== 'string' || !JTI.test(jti)) throw new TokenRejected('claims')
+  if (type === 'access' && !isUsername(claims.username)) throw new TokenRejected('claims')
+}
+
+const isUsername = (value: unknown): boolean => {
+  if (typeof value !== 'string') return false
+  const length = [...value].length
+  return length >= 1 && length <= 64
+}
+
+const checkTimes = (claims: Json, { type, now, skew_s = 5 }: VerifyOptions<TokenType>): void => {
+  const { iat, exp, nbf } = claims
+  const { lifetime_s, exact } = TOKEN_KINDS[type]
+  if (!isTime(iat) || !isTime(exp)) throw new TokenRejected('lifetime')
+  const lifetime = exp - iat
+  if (exact ? lifetime !== lifetime_s : lifetime <= 0 || lifetime > lifetime_s) throw new TokenRejected('lifetime')
+  const seconds = now.getTime() / 1000
+  if (iat > seconds + skew_s) throw new TokenRejected('not_yet_valid')
+  if (exp <= seconds) throw new TokenRejected('expired')
+  if (nbf !== undefined && !(isTime(nbf) && nbf <= seconds + skew_s)) throw new TokenRejected('not_yet_valid')
+}
+
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string')
+
+const checkOwnClaims = (claims: Json, type: TokenType): void => {
+  const ok = {
+    access: () =>
+      isTime(claims.auth_time) &&
+      claims.auth_time <= (claims.iat as number) &&
+      isTexts(claims.amr) &&
+      (claims.cm === 'json' || claims.cm === 'cookie'),
+    refresh: () => true,
+    service: () => isTexts(claims.scope),
+    execution: () =>
+      isTexts(claims.scope) &&
+      typeof claims.operation_id === 'string' &&
+      typeof claims.node_id === 'string' &&
+      Number.isSafeInteger(claims.attempt),
+  }[type]()
+  if (!ok) throw new TokenRejected('claims')
+}

@@ -1,0 +1,199 @@
+import http from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { DescService } from '@bufbuild/protobuf'
+import {
+  type Client,
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createClient,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type Interceptor,
+  type ServiceImpl,
+} from '@connectrpc/connect'
+import { fastifyConnectPlugin } from '@connectrpc/connect-fastify'
+import { createConnectTransport } from '@connectrpc/connect-node'
+import {
+  checkScope,
+  type Registry,
+  type ServiceCaller,
+  type ServiceSigner,
+  verifyServiceToken,
+} from './auth/service.ts'
+import { AppError, type Category, unavailable } from './errors.ts'
+import type { HttpApp } from './http.ts'
+import { uuidv7 } from './ids.ts'
+
+export type RpcClientOptions = {
+  url: string
+  signer: ServiceSigner
+  /** `<target app>-internal`. */
+  audience: string
+  /** 2000 for ordinary calls, 5000 where a password is hashed. */
+  timeout_ms?: number
+}
+
+/**
+ * A client of one RPC service (Connect over HTTP/1.1) that signs its calls. Calls named Get or List are sent once more
+ * when the server was away for a moment. Pass the request id on: `client.getUser({...}, withRequestId(id))`.
+ */
+export const createRpcClient = <S extends DescService>(service: S, options: RpcClientOptions): Client<S> => {
+  const { url, signer, audience, timeout_ms = 2000 } = options
+  const agent = new http.Agent({ keepAlive: true, timeout: 60_000, maxFreeSockets: 64 })
+  const sign: Interceptor = (next) => (req) => {
+    req.header.set('authorization', `Bearer ${signer(audience)}`)
+    return next(req)
+  }
+  const transport = createConnectTransport({
+    httpVersion: '1.1',
+    baseUrl: url,
+    defaultTimeoutMs: timeout_ms,
+    nodeOptions: { agent },
+    interceptors: [retryReads(), sign],
+  })
+  return createClient(service, transport)
+}
+
+const RETRY_SHARE = 0.1
+const RETRY_JITTER_MS = 50
+
+/** One more try of a read that found nobody, within 10 % of all calls (reliability.md 2.4). */
+const retryReads = (): Interceptor => {
+  let budget = 1
+  return (next) => async (req) => {
+    budget = Math.min(budget + RETRY_SHARE, 10)
+    try {
+      return await next(req)
+    } catch (error) {
+      const again =
+        /^(Get|List)/.test(req.method.name) && ConnectError.from(error).code === Code.Unavailable && budget >= 1
+      if (!again || req.stream || req.signal.aborted) throw error
+      budget -= 1
+      await delay(Math.random() * RETRY_JITTER_MS)
+      return next(req)
+    }
+  }
+}
+
+export const withRequestId = (request_id: string): { headers: { 'x-request-id': string } } => ({
+  headers: { 'x-request-id': request_id },
+})
+
+/**
+ * What a failed call means for our own caller: an outage of `name` is 503 `dependency_down`, a full hash queue is 503
+ * `login_busy`; anything else is a defect of ours and stays as it is.
+ */
+export const fromRpc = (
+  name: string,
+  error: unknown,
+  outage: 'unavailable' | 'internal_error' = 'unavailable',
+): unknown => {
+  if (error instanceof AppError) return error
+  const { code } = ConnectError.from(error)
+  if (code === Code.ResourceExhausted) {
+    return new AppError('unavailable', 'login_busy', 'Too many passwords are being checked just now.', {
+      retryable: true,
+      retry_after_ms: 2000,
+      hint: 'Repeat the request after the time in Retry-After.',
+      cause: error,
+    })
+  }
+  const away = [Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted]
+  return away.includes(code) ? unavailable(`The ${name} service does not answer.`, error, outage) : error
+}
+
+type MethodName<S extends DescService> = keyof S['method'] & string
+export type RpcContext = { service: ServiceCaller; request_id: string }
+
+/** One service with its implementation and the scope that each of its methods needs. */
+export type RpcService = { register: (router: ConnectRouter) => void; scopes: ReadonlyMap<string, string> }
+
+export const rpcService = <S extends DescService>(
+  service: S,
+  scopes: Record<MethodName<S>, string>,
+  implementation: ServiceImpl<S>,
+): RpcService => ({
+  register: (router) => void router.service(service, implementation),
+  scopes: new Map(
+    service.methods.map((method) => [`${service.typeName}/${method.name}`, scopes[method.localName as MethodName<S>]]),
+  ),
+})
+
+const kCaller = createContextKey<RpcContext | undefined>(undefined)
+
+/** Who calls, and the id of the request it is for. */
+export const rpcContext = ({ values }: HandlerContext): RpcContext => {
+  const context = values.get(kCaller)
+  if (!context) throw new Error('the call did not pass registerRpc')
+  return context
+}
+
+export type RpcOptions = { registry: Registry; audience: string; services: RpcService[] }
+
+/**
+ * Serves RPC on an internal listener. Every call needs a service token for this audience (`unauthenticated`) that holds
+ * the method's scope (`permission_denied`); user tokens and `x-user-id` are refused.
+ */
+export const registerRpc = (app: HttpApp, { registry, audience, services }: RpcOptions): void => {
+  const scopes = new Map(services.flatMap((service) => [...service.scopes]))
+  const guard: Interceptor = (next) => async (req) => {
+    try {
+      if (req.header.has('x-user-id')) throw new ConnectError('x-user-id is not taken here', Code.InvalidArgument)
+      const token = /^bearer ([^ ]+)$/i.exec(req.header.get('authorization') ?? '')?.[1] ?? ''
+      const service = verifyServiceToken(registry, audience, token)
+      checkScope(service, scopes.get(`${req.service.typeName}/${req.method.name}`) ?? '')
+      req.contextValues.set(kCaller, { service, request_id: requestIdOf(req.header) })
+      return await next(req)
+    } catch (error) {
+      const answer = toConnectError(error)
+      if (answer.code === Code.Internal) app.log.error({ err: error, method: req.method.name }, 'an RPC failed')
+      throw answer
+    }
+  }
+  app.register(fastifyConnectPlugin, {
+    routes: (router) => {
+      for (const service of services) service.register(router)
+    },
+    interceptors: [guard],
+    contextValues: () => createContextValues(),
+    connect: true,
+    grpc: false,
+    grpcWeb: false,
+    maxTimeoutMs: 8000,
+    readMaxBytes: 65_536,
+  })
+}
+
+const requestIdOf = (headers: Headers): string => {
+  const given = headers.get('x-request-id') ?? ''
+  return /^[A-Za-z0-9._-]{8,64}$/.test(given) ? given : uuidv7()
+}
+
+const CODES: Partial<Record<Category, Code>> = {
+  validation_error: Code.InvalidArgument,
+  invalid_credentials: Code.Unauthenticated,
+  invalid_token: Code.Unauthenticated,
+  policy_denied: Code.PermissionDenied,
+  rate_limited: Code.ResourceExhausted,
+  unavailable: Code.Unavailable,
+  not_found: Code.NotFound,
+  version_conflict: Code.FailedPrecondition,
+}
+
+const toConnectError = (error: unknown): ConnectError => {
+  if (error instanceof ConnectError) return error
+  if (error instanceof AppError) return new ConnectError(error.message, CODES[error.category] ?? Code.Internal)
+  return new ConnectError('unexpected', isOutage(error) ? Code.Unavailable : Code.Internal)
+}
+
+const OUTAGE = /^(ECONN|EPIPE|ETIMEDOUT|57P0|08|53|57014|55P03|40)/
+const isOutage = (error: unknown): boolean => {
+  const { code, message, cause } = error as {
+    code?: string
+    message?: string
+    cause?: { code?: string; message?: string }
+  }
+  return OUTAGE.test(cause?.code ?? code ?? '') || /timeout|terminated/i.test(cause?.message ?? message ?? '')
+}
