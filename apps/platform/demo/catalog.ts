@@ -1,0 +1,139 @@
+import { ApiError, type Person } from './client.ts'
+import type { FleetClient } from './fleet.ts'
+
+/** The demo's places, hosts and services. Two regions with two datacenters each; hosts alternate between them. */
+export const REGIONS = ['eu1', 'us1'] as const
+export type Region = (typeof REGIONS)[number]
+export const START_RELEASE = '2.3.9'
+
+/** Services by name with the ones they call: shown as a graph, used for impact and ordering. */
+const SERVICES: { name: string; tier: number; depends_on: string[] }[] = [
+  { name: 'session-store', tier: 1, depends_on: [] },
+  { name: 'product-search', tier: 2, depends_on: [] },
+  { name: 'payments', tier: 1, depends_on: ['session-store'] },
+  { name: 'checkout', tier: 1, depends_on: ['payments', 'session-store'] },
+  { name: 'storefront', tier: 1, depends_on: ['checkout', 'product-search', 'session-store'] },
+]
+
+export const hostNames = (region: Region, hosts: number): string[] =>
+  Array.from(
+    { length: Math.floor(hosts / REGIONS.length) },
+    (_, i) => `${region}-web-${String(i + 1).padStart(2, '0')}`,
+  )
+
+/** Registers a resource; one that is there already (an earlier, interrupted seed) is fine. */
+export const register = async (
+  person: Person,
+  resource: Record<string, unknown>,
+  { record_only = false } = {},
+): Promise<void> => {
+  try {
+    await person.post(
+      `/v1/resources${record_only ? '?mode=record_only' : ''}`,
+      resource,
+      `resource ${resource.resource_id}`,
+    )
+  } catch (error) {
+    if (error instanceof ApiError && error.body.code === 'already_exists') return
+    throw error
+  }
+}
+
+const inBatches = async <T>(items: T[], size: number, run: (item: T) => Promise<void>) => {
+  for (let i = 0; i < items.length; i += size) await Promise.all(items.slice(i, i + size).map(run))
+}
+
+/** Registers places, services and hosts through the public API and gives each host a real listener. Returns the number of resources. */
+export const seedCatalog = async (
+  admin: Person,
+  fleet: FleetClient,
+  hosts: number,
+  progress: (text: string) => void,
+): Promise<number> => {
+  let count = 0
+  const add = async (resource: Record<string, unknown>, options = {}) => {
+    await register(admin, resource, options)
+    count += 1
+  }
+  for (const region of REGIONS) {
+    await add({ resource_id: region, type_key: 'topology.region', name: region, desired_state: { code: region } })
+    for (const place of ['a', 'b']) {
+      const datacenter = `${region}-${place}`
+      await add({
+        resource_id: datacenter,
+        type_key: 'topology.datacenter',
+        name: datacenter,
+        parent_id: region,
+        desired_state: { code: datacenter },
+      })
+      await add({
+        resource_id: `${datacenter}-edge`,
+        type_key: 'topology.layer',
+        name: 'edge',
+        parent_id: datacenter,
+        desired_state: { layer_kind: 'edge' },
+      })
+      await add({
+        resource_id: `${datacenter}-web`,
+        type_key: 'topology.segment',
+        name: 'web',
+        parent_id: `${datacenter}-edge`,
+        desired_state: { zone: datacenter },
+      })
+    }
+  }
+  progress(`${count} places`)
+  for (const region of REGIONS) {
+    for (const { name, tier, depends_on } of SERVICES) {
+      const relationships = depends_on.map((service) => ({ type_key: 'depends_on', target_id: `${region}-${service}` }))
+      await add({
+        resource_id: `${region}-${name}`,
+        type_key: 'infra.service',
+        name: `${region}-${name}`,
+        labels: { environment: 'demo' },
+        desired_state: { tier, protocol: 'http' },
+        relationships,
+      })
+    }
+    await add({
+      resource_id: `${region}-web-pool`,
+      type_key: 'infra.pool',
+      name: `${region}-web-pool`,
+      parent_id: `${region}-a-web`,
+      desired_state: { role: 'web', min_healthy: 2 },
+    })
+  }
+  progress(`${count} places and services`)
+  for (const region of REGIONS) {
+    await inBatches(hostNames(region, hosts), 6, (hostname) =>
+      addHost(admin, fleet, region, hostname).then(() => {
+        count += 1
+      }),
+    )
+    progress(`${count} resources, the hosts of ${region} listen`)
+  }
+  return count
+}
+
+const addHost = async (admin: Person, fleet: FleetClient, region: Region, hostname: string): Promise<void> => {
+  const { base_url } = await fleet.putHost(hostname, { resource_id: hostname, region, release: START_RELEASE })
+  const datacenter = `${region}-${Number(hostname.slice(-2)) % 2 === 1 ? 'a' : 'b'}`
+  await register(
+    admin,
+    {
+      resource_id: hostname,
+      type_key: 'fleet.host',
+      name: hostname,
+      parent_id: `${datacenter}-web`,
+      labels: { environment: 'demo', service: 'storefront' },
+      lifecycle_status: 'active',
+      desired_state: { hostname, release: START_RELEASE, traffic: 'in' },
+      observed_state: { hostname, base_url, release: START_RELEASE, traffic: 'in' },
+      relationships: [
+        { type_key: 'member_of', target_id: `${region}-web-pool` },
+        { type_key: 'depends_on', target_id: `${region}-session-store` },
+      ],
+    },
+    { record_only: true },
+  )
+}

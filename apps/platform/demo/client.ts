@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { uuidv5, uuidv7 } from '../../shared/ids.ts'
+
+export type Account = { username: string; password: string; roles: string[] }
+
+/** A refusal of the API as an error that says what a person needs: category, code, detail, hint, request id. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly body: Record<string, unknown>
+  constructor(what: string, status: number, body: Record<string, unknown>) {
+    super(
+      `${what}: ${status} ${body.category ?? ''}/${body.code ?? ''}: ${body.detail ?? ''} ${body.hint ?? ''} (request ${body.request_id ?? '?'})`,
+    )
+    this.status = status
+    this.body = body
+  }
+}
+
+export type Reply<T> = { status: number; headers: Headers; body: T }
+
+/** Names every command of the demo, so that a seed that was cut short goes on with the same keys. */
+const DEMO_NAMESPACE = '6f3c5b0e-7c1d-5e38-9d55-2b1c8a4f7e10'
+export const demoKey = (name: string): string => uuidv5(DEMO_NAMESPACE, name)
+
+const TRIES = 8
+
+/** One signed-in person at the public API: JSON tokens, refreshed when they end, commands repeated with their own key. */
+export const signIn = async (gateway_url: string, account: Account) => {
+  let access_token = ''
+  const login = async () => {
+    const reply = await send<{ access_token: string }>('POST', '/v1/token', {
+      grant_type: 'password',
+      username: account.username,
+      password: account.password,
+    })
+    access_token = reply.body.access_token
+  }
+
+  const send = async <T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Reply<T>> => {
+    const reply = await fetch(`${gateway_url}${path}`, {
+      method,
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(access_token && { authorization: `Bearer ${access_token}` }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(15_000),
+    })
+    const text = await reply.text()
+    const parsed = (text ? JSON.parse(text) : {}) as Record<string, unknown>
+    if (!reply.ok) throw new ApiError(`${method} ${path}`, reply.status, parsed)
+    return { status: reply.status, headers: reply.headers, body: parsed as T }
+  }
+
+  /** Repeats what may be repeated: a busy or missing part, an ended token, a twin that is still running. */
+  const call = async <T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Reply<T>> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await send<T>(method, path, body, headers)
+      } catch (error) {
+        if (!(error instanceof ApiError) || tries >= TRIES) throw error
+        if (error.status === 401) await login()
+        else if (error.body.retryable !== true && error.status !== 429) throw error
+        else await delay(Number(error.body.retry_after_ms ?? 500))
+      }
+    }
+  }
+
+  await login()
+  return {
+    username: account.username,
+    get: <T>(path: string) => call<T>('GET', `/api${path}`).then((reply) => reply.body),
+    /** A command; `name` makes its key, so that the same step is never done twice. Without a name the key is new. */
+    post: <T>(path: string, body: unknown, name?: string) =>
+      call<T>('POST', `/api${path}`, body, { 'idempotency-key': name ? demoKey(name) : uuidv7() }),
+    put: <T>(path: string, body: unknown, name?: string) =>
+      call<T>('PUT', `/api${path}`, body, { 'idempotency-key': name ? demoKey(name) : uuidv7() }),
+  }
+}
+export type Person = Awaited<ReturnType<typeof signIn>>
+
+/** Reads until `done` says yes, or fails with what it last saw. */
+export const waitUntil = async <T>(
+  what: string,
+  read: () => Promise<T>,
+  done: (value: T) => boolean,
+  timeout_ms = 60_000,
+): Promise<T> => {
+  const end = performance.now() + timeout_ms
+  for (;;) {
+    const value = await read()
+    if (done(value)) return value
+    if (performance.now() > end)
+      throw new Error(
+        `${what} did not happen within ${timeout_ms / 1000} s; last seen: ${JSON.stringify(value).slice(0, 400)}`,
+      )
+    await delay(200)
+  }
+}

@@ -1,0 +1,90 @@
+import { type Person, waitUntil } from './client.ts'
+
+type Plan = {
+  plan_id: string
+  plan_hash: string
+  status: string
+  counts: { nodes: number; gates: number; update: number }
+  risk: { level: string; score: number }
+}
+export type OperationView = {
+  operation_id: string
+  title: string
+  status: string
+  progress: { total: number; done: number; failed: number }
+}
+type Gate = { gate_id: string; status: string; round: number; digest: string; question: string }
+
+/** Intent, plan, start: what an operator does to make a change; returns the running operation with its plan. */
+export const startOperation = async (
+  operator: Person,
+  name: string,
+  intent: Record<string, unknown>,
+): Promise<OperationView & { plan: Plan }> => {
+  const { body: created } = await operator.post<{ intent_id: string }>('/v1/intents', intent, `intent ${name}`)
+  const { body: plan } = await operator.post<Plan>(`/v1/intents/${created.intent_id}/plan-preview`, {}, `plan ${name}`)
+  const { body: operation } = await operator.post<OperationView>(
+    `/v1/plans/${plan.plan_id}/start`,
+    { reviewed_plan_hash: plan.plan_hash },
+    `start ${name}`,
+  )
+  return { ...operation, plan }
+}
+
+export const readOperation = (person: Person, operation_id: string) =>
+  person.get<OperationView>(`/v1/operations/${operation_id}`)
+
+/** Waits until a gate of the operation asks, and returns what the person will read. */
+export const waitForGate = async (person: Person, operation_id: string, timeout_ms = 90_000): Promise<Gate> => {
+  const list = () => person.get<{ items: Gate[] }>(`/v1/operations/${operation_id}/gates`)
+  const { items } = await waitUntil(
+    'a waiting gate',
+    list,
+    (gates) => gates.items.some((gate) => gate.status === 'waiting'),
+    timeout_ms,
+  )
+  const waiting = items.find((gate) => gate.status === 'waiting')
+  if (!waiting) throw new Error('the gate stopped waiting')
+  return person.get<Gate>(`/v1/operations/${operation_id}/gates/${waiting.gate_id}`)
+}
+
+/** Approves exactly what was read: the digest goes with the vote. */
+export const approveGate = async (
+  approver: Person,
+  operation_id: string,
+  gate: Gate,
+  comment: string,
+): Promise<void> => {
+  await approver.post(
+    `/v1/operations/${operation_id}/gates/${gate.gate_id}/approve`,
+    { reviewed_digest: gate.digest, round: gate.round, comment },
+    `approve ${operation_id} ${gate.gate_id} ${gate.round}`,
+  )
+}
+
+const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out'])
+export const waitForEnd = (person: Person, operation_id: string, timeout_ms = 180_000) =>
+  waitUntil(
+    'the end of the operation',
+    () => readOperation(person, operation_id),
+    (operation) => ENDED.has(operation.status),
+    timeout_ms,
+  )
+
+export const releaseIntent = (title: string, hosts: string[], release: string) => ({
+  kind: 'change',
+  title,
+  reason: `Bring release ${release} to these hosts`,
+  targets: hosts.map((resource_id) => ({ resource_id })),
+  change: { op: 'update', desired_state_patch: { release }, parameters: { drain_s: 2 } },
+  labels: { environment: 'demo' },
+})
+
+export const rotateIntent = (title: string, hosts: string[]) => ({
+  kind: 'action',
+  title,
+  reason: 'Certificates end within the month',
+  targets: hosts.map((resource_id) => ({ resource_id })),
+  action: { action_key: 'rotate_certificate', parameters: {} },
+  labels: { environment: 'demo' },
+})
