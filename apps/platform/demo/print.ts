@@ -1,0 +1,34 @@
+import { stripVTControlCharacters, styleText } from 'node:util'
+
+type Colour = 'green' | 'red' | 'yellow' | 'cyan' | 'magenta' | 'gray'
+
+export const paint = (text: string, colour: Colour): string => styleText(colour, text, { stream: process.stdout })
+export const bold = (text: string): string => styleText('bold', text, { stream: process.stdout })
+export const dim = (text: string): string => styleText('dim', text, { stream: process.stdout })
+
+/** The colour of a state word; the word is always there too. */
+export const stateColour = (state: string): Colour =>
+  /succeeded|compensated|approved/.test(state)
+    ? 'green'
+    : /fail|unknown|timed_out|rejected/.test(state)
+      ? 'red'
+      : /backoff|waiting|blocked/.test(state)
+        ? 'yellow'
+        : /cancel|skip/.test(state)
+          ? 'gray'
+          : 'cyan'
+
+/** Lines of a plain table: as wide as its widest cells. */
+export const table = (head: string[], rows: string[][]): string[] => {
+  const widths = head.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => stripVTControlCharacters(row[column] ?? '').length)),
+  )
+  const line = (cells: string[]) =>
+    cells
+      .map(
+        (cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - stripVTControlCharacters(cell).length)),
+      )
+      .join('  ')
+      .trimEnd()
+  return [dim(line(head)), ...rows.map(line)]
+}

@@ -1,0 +1,126 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Person } from './client.ts'
+import type { FleetClient } from './fleet.ts'
+import { approveGate, releaseIntent, startOperation, waitForGate } from './operations.ts'
+import { bold, dim, paint, stateColour, table } from './print.ts'
+
+type PlanGraphView = { nodes: { node_id: string; kind: string; target_id: string | null; group: string | null }[] }
+type NodeRow = { node_id: string; name: string; state: string; attempt: number; error_message?: string | null }
+type Operation = { operation_id: string; status: string; progress: { total: number; done: number; failed: number } }
+type Gate = {
+  gate_id: string
+  status: string
+  round: number
+  digest: string
+  question: string
+  subject?: { releases: { node_id: string }[] }
+}
+
+const ENDS = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out'])
+const PATIENCE_MS = 15 * 60_000
+
+export type Rollout = {
+  operator: Person
+  approver: Person
+  fleet: FleetClient
+  title: string
+  hosts: string[]
+  release: string
+  name: string
+  print: (line: string) => void
+}
+
+/**
+ * Rolls a release out over the hosts as people would: an operator previews and starts, the approver reads and approves
+ * each gate, everybody watches the nodes. Prints each step. Returns the status the operation ended with.
+ */
+export const rollOut = async ({
+  operator,
+  approver,
+  fleet,
+  title,
+  hosts,
+  release,
+  name,
+  print,
+}: Rollout): Promise<string> => {
+  print(bold(`Preview and start "${title}" as ${operator.username}`))
+  const { operation_id, plan } = await startOperation(operator, name, releaseIntent(title, hosts, release))
+  print(
+    `  ${plan.counts.update} hosts change, ${plan.counts.nodes} nodes, ${plan.counts.gates} gate, risk ${plan.risk.level}; the plan is ${dim(plan.plan_hash.slice(0, 19))}`,
+  )
+  const graph = await operator.get<PlanGraphView>(`/v1/plans/${plan.plan_id}/graph`)
+  print(`  order: ${orderOf(graph).join(dim(' > '))}`)
+
+  const seen = new Map<string, string>()
+  const end = performance.now() + PATIENCE_MS
+  for (;;) {
+    const operation = await approver.get<Operation>(`/v1/operations/${operation_id}`)
+    await printChanges(approver, operation_id, seen, print)
+    if (ENDS.has(operation.status)) {
+      print(
+        bold(
+          `  ${paint(operation.status, stateColour(operation.status))}: ${operation.progress.done} of ${operation.progress.total} nodes done, ${operation.progress.failed} failed`,
+        ),
+      )
+      await printHosts(fleet, hosts, print)
+      return operation.status
+    }
+    const gates = await approver.get<{ items: Gate[] }>(`/v1/operations/${operation_id}/gates?status=waiting`)
+    if (gates.items.length > 0) {
+      const gate = (await waitForGate(approver, operation_id)) as Gate
+      print(
+        `${bold(`Gate "${gate.question}"`)} releases ${gate.subject?.releases.length ?? '?'} nodes; ${approver.username} approves ${dim(gate.digest.slice(0, 19))}`,
+      )
+      await approveGate(approver, operation_id, gate, 'Read and approved.')
+    }
+    if (performance.now() > end) throw new Error(`"${title}" did not end within 15 minutes; see it in the console`)
+    await delay(300)
+  }
+}
+
+const orderOf = (graph: PlanGraphView): string[] => {
+  const order: string[] = []
+  for (const node of graph.nodes) if (node.target_id && !order.includes(node.target_id)) order.push(node.target_id)
+  return order
+}
+
+/** Every node's newest state, printed once when it changes to something worth a line. */
+const printChanges = async (
+  person: Person,
+  operation_id: string,
+  seen: Map<string, string>,
+  print: (line: string) => void,
+) => {
+  let page = ''
+  do {
+    const rows = await person.get<{ items: NodeRow[]; next_page_token: string | null }>(
+      `/v1/operations/${operation_id}/nodes?page_size=500${page}`,
+    )
+    for (const node of rows.items) {
+      if (seen.get(node.node_id) === node.state) continue
+      seen.set(node.node_id, node.state)
+      if (['succeeded', 'failed', 'backoff', 'outcome_unknown', 'compensated', 'skipped'].includes(node.state)) {
+        print(
+          `  ${paint(node.state.padEnd(12), stateColour(node.state))} ${node.name}${node.attempt > 1 ? dim(`, attempt ${node.attempt}`) : ''}${node.error_message ? `: ${node.error_message}` : ''}`,
+        )
+      }
+    }
+    page = rows.next_page_token ? `&page_token=${encodeURIComponent(rows.next_page_token)}` : ''
+  } while (page)
+}
+
+const printHosts = async (fleet: FleetClient, hosts: string[], print: (line: string) => void) => {
+  const known = (await fleet.hosts()).filter((host) => hosts.includes(host.hostname))
+  const rows = await Promise.all(
+    known.map(async (host) => {
+      const status = (await (await fetch(`${host.base_url}/status`, { signal: AbortSignal.timeout(5000) })).json()) as {
+        release: string
+        traffic: string
+      }
+      return [host.hostname, host.base_url, status.release, status.traffic]
+    }),
+  )
+  print(bold('What the hosts answer now'))
+  for (const line of table(['host', 'address', 'release', 'traffic'], rows)) print(`  ${line}`)
+}

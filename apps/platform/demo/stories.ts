@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { register } from './catalog.ts'
+import { type Account, type Person, signIn } from './client.ts'
+import { createFleetClient, type FleetClient } from './fleet.ts'
+import { type Manifest, parseManifest } from './kubernetes.ts'
+import { bold, dim, table } from './print.ts'
+import { rollOut } from './rollout.ts'
+
+export type Story = { gateway_url: string; fleet_url: string; accounts: Account[]; print: (line: string) => void }
+
+const BEFORE = 'none'
+
+const people = async ({
+  gateway_url,
+  accounts,
+}: Story): Promise<{ admin: Person; operator: Person; approver: Person }> => {
+  const account = (username: string) => {
+    const found = accounts.find((candidate) => candidate.username === username)
+    if (!found) throw new Error(`the demo account ${username} is missing: run npm start first`)
+    return signIn(gateway_url, found)
+  }
+  const [admin, operator, approver] = await Promise.all([account('ada'), account('olga'), account('eva')])
+  return { admin, operator, approver }
+}
+
+/** Places the hosts of one story in a segment of their own. Returns the segment's id. */
+const addPlace = async (admin: Person, name: string): Promise<string> => {
+  await register(admin, {
+    resource_id: 'demo',
+    type_key: 'topology.region',
+    name: 'demo',
+    desired_state: { code: 'demo' },
+  })
+  await register(admin, {
+    resource_id: 'demo-a',
+    type_key: 'topology.datacenter',
+    name: 'demo-a',
+    parent_id: 'demo',
+    desired_state: { code: 'demo-a' },
+  })
+  await register(admin, {
+    resource_id: 'demo-a-app',
+    type_key: 'topology.layer',
+    name: 'app',
+    parent_id: 'demo-a',
+    desired_state: { layer_kind: 'app' },
+  })
+  await register(admin, {
+    resource_id: `demo-${name}`,
+    type_key: 'topology.segment',
+    name,
+    parent_id: 'demo-a-app',
+    desired_state: { zone: name },
+  })
+  return `demo-${name}`
+}
+
+type NewHost = {
+  hostname: string
+  segment: string
+  release: string
+  labels: Record<string, string>
+  relationships: { type_key: string; target_id: string }[]
+}
+
+const addHost = async (
+  admin: Person,
+  fleet: FleetClient,
+  { hostname, segment, release, labels, relationships }: NewHost,
+) => {
+  const { base_url } = await fleet.putHost(hostname, { resource_id: hostname, region: 'demo', release })
+  await register(
+    admin,
+    {
+      resource_id: hostname,
+      type_key: 'fleet.host',
+      name: hostname,
+      parent_id: segment,
+      labels: { environment: 'demo', ...labels },
+      lifecycle_status: 'active',
+      desired_state: { hostname, release, traffic: 'in' },
+      observed_state: { hostname, base_url, release, traffic: 'in' },
+      relationships,
+    },
+    { record_only: true },
+  )
+}
+
+/**
+ * `npm run demo -- --from <manifest>`: the Deployments of a Kubernetes manifest become hosts that really listen, its
+ * `*_ADDR` values become dependencies, and the release most of them name is rolled out in dependency order.
+ */
+export const runManifestStory = async (story: Story, file: string): Promise<string> => {
+  const { print } = story
+  const source = basename(file)
+    .replace(/\.[^.]*$/, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9-]+/g, '-')
+    .slice(0, 24)
+  const manifest = parseManifest(readFileSync(file, 'utf8'))
+  const release = commonRelease(manifest)
+  const targets = manifest.workloads.filter((workload) => workload.release === release)
+  const hostOf = (workload: string) => `${source}.${workload}`
+
+  print(bold(`Read ${file}`))
+  const rows = manifest.workloads.map((workload) => [
+    workload.name,
+    workload.release,
+    workload.depends_on.join(', ') || dim('nothing'),
+  ])
+  for (const line of table(['deployment', 'release', 'calls'], rows)) print(`  ${line}`)
+  for (const note of manifest.notes) print(`  ${dim(note)}`)
+
+  const { admin, operator, approver } = await people(story)
+  const fleet = createFleetClient(story.fleet_url)
+  print(
+    bold(`Register ${manifest.workloads.length} hosts and ${manifest.services.length} services as ${admin.username}`),
+  )
+  const segment = await addPlace(admin, source)
+  for (const workload of manifest.workloads) {
+    const relationships = workload.depends_on.map((callee) => ({ type_key: 'depends_on', target_id: hostOf(callee) }))
+    const now = workload.release === release ? BEFORE : workload.release
+    await addHost(admin, fleet, {
+      hostname: hostOf(workload.name),
+      segment,
+      release: now,
+      labels: { 'kubernetes.io/name': workload.name },
+      relationships,
+    })
+  }
+  for (const service of manifest.services) {
+    const relationships = service.workloads.map((workload) => ({ type_key: 'depends_on', target_id: hostOf(workload) }))
+    await register(admin, {
+      resource_id: `${source}-${service.name}`,
+      type_key: 'infra.service',
+      name: `${source}-${service.name}`,
+      desired_state: { ...(service.port && { port: service.port }) },
+      relationships,
+    })
+  }
+  print(`  ${manifest.workloads.length} fleet hosts listen`)
+  const others = manifest.workloads.length - targets.length
+  if (others > 0) print(`  ${dim(`${others} of another release stay as they are; the others may depend on them`)}`)
+  const hosts = targets.map((workload) => hostOf(workload.name))
+  return rollOut({
+    operator,
+    approver,
+    fleet,
+    print,
+    hosts,
+    release,
+    title: `${source} ${release}`,
+    name: `manifest ${source} ${Date.now()}`,
+  })
+}
+
+const commonRelease = ({ workloads }: Manifest): string => {
+  const counts = Map.groupBy(workloads, (workload) => workload.release)
+  return [...counts].sort(([, a], [, b]) => b.length - a.length)[0]?.[0] ?? 'latest'
+}
+
+/** `npm run demo`: four hosts of their own get the next release, step by step, while you look at the console. */
+export const runSmallStory = async (story: Story): Promise<string> => {
+  const { admin, operator, approver } = await people(story)
+  const fleet = createFleetClient(story.fleet_url)
+  const release = `3.0.${Math.floor(Date.now() / 1000) % 100_000}`
+  const hosts = [1, 2, 3, 4].map((n) => `demo-app-${n}`)
+  story.print(bold(`Register ${hosts.length} hosts as ${admin.username}`))
+  const segment = await addPlace(admin, 'apps')
+  for (const hostname of hosts)
+    await addHost(admin, fleet, { hostname, segment, release: '3.0.0', labels: {}, relationships: [] })
+  return rollOut({
+    operator,
+    approver,
+    fleet,
+    print: story.print,
+    hosts,
+    release,
+    title: `apps ${release}`,
+    name: `story ${release}`,
+  })
+}
