@@ -206,6 +206,8 @@ export type RefusalCode = {
   category: string
   code: string
   detail: string
+  /** Where it differs from the category's own. */
+  status?: number
   available_at?: string
   extra?: Record<string, unknown>
 }
