@@ -22,13 +22,19 @@ type CommandRow = {
   created_at: Date
 }
 
-/** The next unsent command of each operation: strictly by seq, one in flight each. */
+/**
+ * The next unsent command of each operation: strictly by seq, one in flight each. A start that was never sent and is
+ * past its deadline belongs to the sweeper; it still holds back what follows it.
+ */
 const NEXT = `
-  select distinct on (operation_id) command_id, operation_id, seq, kind, payload, actor, reason, request_id, trace, not_after, status, attempts,
-         created_at, next_try_at
-  from operations.operation_commands where status in ('pending', 'sending') and not operation_id = any($1::uuid[])
-    and not (status = 'pending' and attempts = 0 and class = 'start' and not_after < clock_timestamp())
-  order by operation_id, seq limit $2`
+  select * from (
+    select distinct on (operation_id) command_id, operation_id, seq, kind, class, payload, actor, reason, request_id, trace, not_after, status,
+           attempts, created_at, next_try_at
+    from operations.operation_commands where status in ('pending', 'sending') and not operation_id = any($1::uuid[])
+    order by operation_id, seq) head
+  where not (status = 'pending' and attempts = 0 and class = 'start' and coalesce(not_after < clock_timestamp(), false))
+    and coalesce(next_try_at <= clock_timestamp(), true)
+  limit $2`
 
 export type CommandsDeps = {
   pool: pg.Pool
@@ -74,8 +80,7 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
         await engine.health().then(() => {
           away = false
         })
-      const { rows } = await pool.query<CommandRow & { next_try_at: Date | null }>(NEXT, [[...busy.keys()], free])
-      const due = rows.filter((row) => row.next_try_at === null || row.next_try_at.getTime() <= Date.now())
+      const { rows: due } = await pool.query<CommandRow>(NEXT, [[...busy.keys()], free])
       if (due.length === 0) return false
       const marked = await pool.query<{ command_id: string }>(
         `update operations.operation_commands set status = 'sending', attempts = attempts + 1

@@ -15,7 +15,9 @@ import {
 } from '../../workflows/operation/messages.ts'
 import type { RelayConfig } from './config.ts'
 
+/** Milliseconds a call to the engine may take. */
 const DEADLINE_MS = 10_000
+const HEALTH_MS = 1500
 
 /** What came of a send: carried out, to be tried again, no such workflow, or refused for what it is. */
 export type Sent =
@@ -26,11 +28,11 @@ export type Sent =
 export type Described = 'running' | 'closed' | 'gone'
 
 /** The relay's view of the engine: start once, signal with a request id, describe. Lazy, so that it runs without Temporal. */
-export const createEngine = (config: RelayConfig) => {
+export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => {
   const connection = Connection.lazy({ address: config.RELAY__TEMPORAL__ADDRESS })
   const namespace = config.RELAY__TEMPORAL__NAMESPACE
   const client = new Client({ connection, namespace })
-  const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + DEADLINE_MS, run)
+  const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + deadline_ms, run)
 
   return {
     /** Starts the workflow of an operation; one that is there already is success (operations.md 1.3). */
@@ -76,9 +78,11 @@ export const createEngine = (config: RelayConfig) => {
     },
 
     health: () =>
-      withDeadline(() =>
-        connection.healthService.check({ service: 'temporal.api.workflowservice.v1.WorkflowService' }),
-      ).then(() => undefined),
+      client
+        .withDeadline(Date.now() + HEALTH_MS, () =>
+          connection.healthService.check({ service: 'temporal.api.workflowservice.v1.WorkflowService' }),
+        )
+        .then(() => undefined),
     close: () => connection.close(),
   }
 }

@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto'
+import { Client, Connection } from '@temporalio/client'
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createCommandSender } from '../../apps/relay/commands.ts'
+import type { RelayConfig } from '../../apps/relay/config.ts'
+import { createEngine, type Engine } from '../../apps/relay/temporal.ts'
+import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { serverUrl, testDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+const log = createTelemetry('test', { level: process.env.LOG ?? 'silent' }).log
+const config = (address: string) =>
+  ({
+    RELAY__TEMPORAL__ADDRESS: address,
+    RELAY__TEMPORAL__NAMESPACE: 'default',
+    RELAY__TEMPORAL__QUEUE_PREFIX: `t${randomUUID().slice(0, 8)}`,
+    RELAY__TEMPORAL__SEARCH_ATTRIBUTES: false,
+    RELAY__COMMANDS__IN_FLIGHT: 64,
+  }) as RelayConfig
+
+let database: Awaited<ReturnType<typeof testDatabase>>
+let pool: pg.Pool
+let engine: Engine
+let connection: Connection
+let client: Client
+
+beforeAll(async () => {
+  database = await testDatabase('operations')
+  pool = new pg.Pool({ connectionString: database.url, max: 10 })
+  engine = createEngine(config(serverUrl('TEMPORAL_ADDRESS')))
+  connection = await Connection.connect({ address: serverUrl('TEMPORAL_ADDRESS') })
+  client = new Client({ connection })
+})
+afterAll(async () => {
+  await engine.close()
+  await connection.close()
+  await pool.end()
+  await database.drop()
+})
+
+const senderOf = (target: Engine) =>
+  createCommandSender({ pool, engine: target, config: config(''), log, notify: () => {}, observe: () => {} })
+
+const add = async (
+  operation_id: string,
+  seq: number,
+  kind: string,
+  extra: { class?: string; not_after?: string } = {},
+) => {
+  const command_id = randomUUID()
+  const payload =
+    kind === 'start'
+      ? { title: 'a test', plan_id: randomUUID(), plan_hash: 'sha256:0', requester: 'olga', kind: 'graph' }
+      : {}
+  await pool.query(
+    `insert into operations.operation_commands (command_id, operation_id, seq, kind, class, payload, actor, not_after)
+     values ($1, $2, $3, $4, $5, $6, '{"kind":"user","id":"u","name":"olga"}', $7)`,
+    [
+      command_id,
+      operation_id,
+      seq,
+      kind,
+      extra.class ?? (kind === 'start' ? 'start' : 'stop'),
+      payload,
+      extra.not_after ?? null,
+    ],
+  )
+  return command_id
+}
+const statuses = async (operation_id: string) =>
+  (
+    await pool.query<{ status: string }>(
+      'select status from operations.operation_commands where operation_id = $1 order by seq',
+      [operation_id],
+    )
+  ).rows.map((row) => row.status)
+const signalsOf = async (operation_id: string) => {
+  const history = JSON.parse(historyToJSON(await client.workflow.getHandle(operation_id).fetchHistory())) as {
+    events: {
+      eventType: string
+      workflowExecutionSignaledEventAttributes?: { input: { payloads: { data: string }[] } }
+    }[]
+  }
+  return history.events.flatMap((event) => {
+    const data = event.workflowExecutionSignaledEventAttributes?.input.payloads[0]?.data
+    return data ? [JSON.parse(Buffer.from(data, 'base64').toString('utf8')) as { command_id: string; seq: number }] : []
+  })
+}
+
+describe('commands to Temporal', () => {
+  it('starts the workflow once and delivers the signals of an operation strictly in order', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'start')
+    const ids: string[] = []
+    for (let seq = 2; seq <= 6; seq++) ids.push(await add(operation_id, seq, seq % 2 ? 'resume' : 'pause'))
+    const sender = senderOf(engine)
+    await until(async () => {
+      await sender.turn()
+      return (await statuses(operation_id)).every((status) => status === 'delivered')
+    })
+    expect((await signalsOf(operation_id)).map((signal) => signal.command_id)).toEqual(ids)
+  })
+
+  it('sends a command whose delivery is in doubt again, and the engine takes it once', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'start')
+    const id = await add(operation_id, 2, 'pause')
+    const sender = senderOf(engine)
+    const delivered = () =>
+      until(async () => {
+        await sender.turn()
+        return (await statuses(operation_id)).every((status) => status === 'delivered')
+      })
+    await delivered()
+    await pool.query(`update operations.operation_commands set status = 'sending' where operation_id = $1`, [
+      operation_id,
+    ])
+    await delivered()
+    expect((await signalsOf(operation_id)).map((signal) => signal.command_id)).toEqual([id])
+  })
+
+  it('reports a signal to an operation that the engine does not know, and keeps the command', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'pause')
+    const sender = senderOf(engine)
+    await sender.turn()
+    await sender.drain()
+    const { rows } = await pool.query('select found from operations.engine_findings where operation_id = $1', [
+      operation_id,
+    ])
+    expect(rows).toEqual([{ found: 'gone' }])
+    expect(await statuses(operation_id)).toEqual(['sending'])
+  })
+
+  it('leaves a start that was never sent to the sweeper once its deadline has passed', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'start', { not_after: new Date(Date.now() - 1000).toISOString() })
+    const sender = senderOf(engine)
+    await sender.turn()
+    await sender.drain()
+    expect(await statuses(operation_id)).toEqual(['pending'])
+    expect(await engine.describe(operation_id)).toBe('gone')
+  })
+
+  it('gives a start in doubt back when its deadline has passed and the engine never heard of it', async () => {
+    const operation_id = randomUUID()
+    await add(operation_id, 1, 'start', { not_after: new Date(Date.now() - 1000).toISOString() })
+    await pool.query(
+      `update operations.operation_commands set status = 'sending', attempts = 1 where operation_id = $1`,
+      [operation_id],
+    )
+    const sender = senderOf(engine)
+    await sender.turn()
+    await sender.drain()
+    expect(await statuses(operation_id)).toEqual(['pending'])
+    expect(await engine.describe(operation_id)).toBe('gone')
+  })
+
+  it('puts nothing more in doubt while the engine is away', async () => {
+    const away = createEngine(config('127.0.0.1:1'), 500)
+    const [a, b] = [randomUUID(), randomUUID()]
+    await add(a, 1, 'pause')
+    const sender = senderOf(away)
+    await sender.turn()
+    await sender.drain()
+    expect(await statuses(a)).toEqual(['sending'])
+    await add(b, 1, 'pause')
+    await expect(sender.turn()).rejects.toThrow()
+    expect(await statuses(b)).toEqual(['pending'])
+    await away.close()
+  })
+})
