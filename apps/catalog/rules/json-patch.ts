@@ -1,0 +1,115 @@
+import { AppError } from '../../shared/errors.ts'
+import { equalJson, isObject, type Json, parsePointer } from './pointers.ts'
+
+export type PatchOperation = { op: string; path: string; from?: string; value?: Json }
+
+const refuse = (index: number, message: string) =>
+  new AppError('validation_error', 'schema_violation', `Operation ${index} of the patch: ${message}`, {
+    status: 422,
+    violations: [{ pointer: `/${index}`, code: 'json_patch', message }],
+  })
+
+type Container = Json[] | Map<string, Json>
+
+/**
+ * RFC 6902 on a copy of the document: all operations or none. A failing `test` is 409 `test_failed`, anything that does
+ * not fit the document is 422 with the number of the operation.
+ */
+export const jsonPatch = (document: Json, operations: readonly PatchOperation[]): Json => {
+  let root: Json = structuredClone(document)
+  operations.forEach((operation, index) => {
+    const path = pointerOf(operation.path, index)
+    const { op } = operation
+    if (op === 'test') {
+      if (!equalJson(get(root, path, index), operation.value)) throw testFailed(index, operation.path)
+    } else if (op === 'add' || op === 'replace') {
+      if (operation.value === undefined) throw refuse(index, `"${op}" needs a value.`)
+      if (op === 'replace') get(root, path, index)
+      root = put(root, path, structuredClone(operation.value), index, op === 'add')
+    } else if (op === 'remove') {
+      get(root, path, index)
+      root = drop(root, path, index)
+    } else if (op === 'copy' || op === 'move') {
+      const from = pointerOf(operation.from, index)
+      if (op === 'move' && path.length > from.length && from.every((token, at) => token === path[at])) {
+        throw refuse(index, 'a value cannot move into itself.')
+      }
+      const value = structuredClone(get(root, from, index))
+      if (op === 'move') root = drop(root, from, index)
+      root = put(root, path, value, index, true)
+    } else throw refuse(index, `"${String(op)}" is not an operation.`)
+  })
+  return root
+}
+
+const testFailed = (index: number, path: string) =>
+  new AppError('version_conflict', 'test_failed', `The test in operation ${index} of the patch does not hold.`, {
+    extra: { index, path },
+    hint: 'Read the resource again and make the patch anew.',
+  })
+
+const pointerOf = (text: string | undefined, index: number): string[] => {
+  const path = text === undefined ? undefined : parsePointer(text)
+  if (!path) throw refuse(index, 'needs a JSON pointer.')
+  return path
+}
+
+const arrayIndex = (list: readonly Json[], token: string, index: number, append: boolean): number => {
+  if (append && token === '-') return list.length
+  const at = /^(0|[1-9]\d{0,6})$/.test(token) ? Number(token) : -1
+  if (at < 0 || at > list.length - (append ? 0 : 1)) throw refuse(index, `there is no place "${token}" in the array.`)
+  return at
+}
+
+const get = (root: Json, path: readonly string[], index: number): Json => {
+  let value: Json | undefined = root
+  for (const token of path) {
+    if (Array.isArray(value)) value = value[arrayIndex(value, token, index, false)]
+    else value = isObject(value) && Object.hasOwn(value, token) ? value[token] : undefined
+    if (value === undefined) throw refuse(index, `there is nothing at "/${path.join('/')}".`)
+  }
+  return value as Json
+}
+
+/** Rebuilds the way from the root to the changed place, so that no member name can reach a prototype. */
+const change = (
+  value: Json,
+  path: readonly string[],
+  index: number,
+  act: (at: Container, token: string) => void,
+): Json => {
+  const [token, ...rest] = path
+  if (token === undefined) throw refuse(index, 'the whole document cannot be removed.')
+  if (Array.isArray(value)) {
+    const list = [...value]
+    if (rest.length === 0) act(list, token)
+    else {
+      const at = arrayIndex(list, token, index, false)
+      list[at] = change(list[at] as Json, rest, index, act)
+    }
+    return list
+  }
+  if (!isObject(value)) throw refuse(index, `"${token}" has no place in a plain value.`)
+  const members = new Map(Object.entries(value))
+  if (rest.length === 0) act(members, token)
+  else {
+    const inner = members.get(token)
+    if (inner === undefined) throw refuse(index, `there is nothing at "${token}".`)
+    members.set(token, change(inner, rest, index, act))
+  }
+  return Object.fromEntries(members)
+}
+
+const put = (root: Json, path: readonly string[], value: Json, index: number, insert: boolean): Json =>
+  path.length === 0
+    ? value
+    : change(root, path, index, (at, token) => {
+        if (Array.isArray(at)) at.splice(arrayIndex(at, token, index, insert), insert ? 0 : 1, value)
+        else at.set(token, value)
+      })
+
+const drop = (root: Json, path: readonly string[], index: number): Json =>
+  change(root, path, index, (at, token) => {
+    if (Array.isArray(at)) at.splice(arrayIndex(at, token, index, false), 1)
+    else at.delete(token)
+  })

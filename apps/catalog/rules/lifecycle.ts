@@ -1,0 +1,86 @@
+import { AppError } from '../../shared/errors.ts'
+
+export type ChangeSource = 'user' | 'operation' | 'import'
+export type Transition = { from: string; to: string; by: ChangeSource[] }
+export type Lifecycle = { states: string[]; initial: string; terminal: string[]; transitions: Transition[] }
+
+const ANY: ChangeSource[] = ['user', 'operation', 'import']
+const ways = (...pairs: [from: string, to: string][]): Transition[] =>
+  pairs.map(([from, to]) => ({ from, to, by: ANY }))
+
+/** The two lifecycles that a type may name (catalog.md 1). */
+export const PRESETS: Record<'managed' | 'record', Lifecycle> = {
+  managed: {
+    states: ['planned', 'provisioning', 'active', 'updating', 'maintenance', 'failed', 'deprovisioning', 'retired'],
+    initial: 'planned',
+    terminal: ['retired'],
+    transitions: ways(
+      ['planned', 'provisioning'],
+      ['provisioning', 'active'],
+      ['active', 'updating'],
+      ['updating', 'active'],
+      ['active', 'maintenance'],
+      ['maintenance', 'active'],
+      ['active', 'deprovisioning'],
+      ['failed', 'deprovisioning'],
+      ['maintenance', 'deprovisioning'],
+      ['deprovisioning', 'retired'],
+      ['provisioning', 'failed'],
+      ['updating', 'failed'],
+      ['deprovisioning', 'failed'],
+      ['failed', 'provisioning'],
+      ['failed', 'updating'],
+      ['planned', 'retired'],
+    ),
+  },
+  record: {
+    states: ['active', 'retired'],
+    initial: 'active',
+    terminal: ['retired'],
+    transitions: ways(['active', 'retired']),
+  },
+}
+
+export const isTerminal = (lifecycle: Lifecycle, state: string): boolean => lifecycle.terminal.includes(state)
+
+/** The states that this source may bring the resource to now. */
+export const nextStates = (lifecycle: Lifecycle, from: string, by: ChangeSource): string[] =>
+  lifecycle.transitions.filter((way) => way.from === from && way.by.includes(by)).map((way) => way.to)
+
+/** The refusal of a transition that the type does not know, or nothing. Staying is always allowed. */
+export const refuseTransition = (
+  lifecycle: Lifecycle,
+  from: string,
+  to: string,
+  by: ChangeSource,
+): AppError | undefined => {
+  const allowed = nextStates(lifecycle, from, by)
+  if (from === to || allowed.includes(to)) return undefined
+  const message = lifecycle.states.includes(to)
+    ? `is not possible from ${from}`
+    : `is not a state of this type (${lifecycle.states.join(', ')})`
+  return new AppError('validation_error', 'lifecycle_transition', `lifecycle_status ${to} ${message}.`, {
+    status: 422,
+    violations: [{ pointer: '/lifecycle_status', code: 'lifecycle_transition', message }],
+    extra: { allowed, current: from },
+    hint: allowed.length > 0 ? `Possible now: ${allowed.join(', ')}.` : `${from} is the end of this lifecycle.`,
+  })
+}
+
+/** What is wrong with a lifecycle that a pack defines itself: one sentence each. */
+export const lifecycleFaults = ({ states, initial, terminal, transitions }: Lifecycle): string[] => {
+  const faults: string[] = []
+  const known = new Set(states)
+  if (known.size !== states.length) faults.push('names a state twice')
+  if (!known.has(initial)) faults.push(`starts in "${initial}", which is not one of its states`)
+  if (terminal.includes(initial)) faults.push('starts in a terminal state')
+  for (const state of terminal) if (!known.has(state)) faults.push(`ends in "${state}", which is not one of its states`)
+  for (const { from, to } of transitions) {
+    for (const state of [from, to]) if (!known.has(state)) faults.push(`has a transition over unknown "${state}"`)
+    if (terminal.includes(from)) faults.push(`has a way out of terminal "${from}"`)
+  }
+  const reached = new Set([initial])
+  for (const state of reached) for (const way of transitions) if (way.from === state) reached.add(way.to)
+  for (const state of states) if (!reached.has(state)) faults.push(`cannot reach "${state}"`)
+  return faults
+}

@@ -1,0 +1,54 @@
+/** JSON pointers (RFC 6901) over plain JSON values. */
+export type Json = null | boolean | number | string | Json[] | { [member: string]: Json }
+export type JsonObject = { [member: string]: Json }
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const escapeToken = (token: string): string => token.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** The reference tokens of a pointer; nothing when the text is not a pointer. */
+export const parsePointer = (pointer: string): string[] | undefined => {
+  if (pointer === '') return []
+  if (!pointer.startsWith('/') || /~(?![01])/.test(pointer)) return undefined
+  return pointer
+    .slice(1)
+    .split('/')
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+/** The value at a pointer, or nothing. Only own members count. */
+export const valueAt = (document: unknown, pointer: string): Json | undefined => {
+  let value = document
+  for (const token of parsePointer(pointer) ?? ['']) {
+    if (Array.isArray(value)) value = /^(0|[1-9]\d*)$/.test(token) ? value[Number(token)] : undefined
+    else if (isObject(value) && Object.hasOwn(value, token)) value = value[token]
+    else return undefined
+  }
+  return value as Json | undefined
+}
+
+/** Deep equality of JSON values; member order does not matter. */
+export const equalJson = (a: unknown, b: unknown): boolean => {
+  if (a === b) return true
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((item, index) => equalJson(item, b[index]))
+    )
+  }
+  if (!isObject(a) || !isObject(b)) return false
+  const keys = Object.keys(a)
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && equalJson(a[key], b[key]))
+  )
+}
+
+/** Pointers of everything that differs between two documents: members one by one, arrays and scalars as a whole. */
+export const changedPaths = (before: unknown, after: unknown, at = ''): string[] => {
+  if (!isObject(before) || !isObject(after)) return equalJson(before, after) ? [] : [at]
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
+  return keys.flatMap((key) => changedPaths(before[key], after[key], `${at}/${escapeToken(key)}`))
+}

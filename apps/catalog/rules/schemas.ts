@@ -1,0 +1,77 @@
+import type { ErrorObject, SchemaObject, ValidateFunction } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { RE2JS } from 're2js'
+import type { Violation } from '../../shared/errors.ts'
+import { isObject, type JsonObject, parsePointer } from './pointers.ts'
+
+/** Patterns of packs run in RE2: linear time, whatever a pack or a value brings (reliability.md 5.5). */
+const re2 = Object.assign(
+  (pattern: string) => {
+    const compiled = RE2JS.compile(pattern)
+    return { test: (text: string) => compiled.matcher(text).find() }
+  },
+  { code: 're2' },
+)
+
+const createAjv = () => {
+  const ajv = new Ajv2020({ strict: true, allErrors: true, code: { regExp: re2 } })
+  ;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
+  return ajv
+}
+
+const compiled = new WeakMap<object, ValidateFunction>()
+
+/** The validator of a pack's schema (JSON Schema 2020-12, strict), compiled once. Throws what Ajv says when it is wrong. */
+export const validatorOf = (schema: object): ValidateFunction => {
+  const known = compiled.get(schema)
+  if (known) return known
+  const validate = createAjv().compile(schema as SchemaObject)
+  compiled.set(schema, validate)
+  return validate
+}
+
+/** What of a value does not fit, with pointers under `at`. Messages come from the schema and never repeat the value. */
+export const violationsOf = (schema: object, value: unknown, at: string): Violation[] => {
+  const validate = validatorOf(schema)
+  return validate(value) ? [] : (validate.errors ?? []).map((error) => violationOf(error, at))
+}
+
+const violationOf = ({ keyword, instancePath, params, message }: ErrorObject, at: string): Violation => {
+  const member = (params.additionalProperty ?? params.missingProperty) as string | undefined
+  return {
+    pointer: `${at}${instancePath}${member === undefined ? '' : `/${member}`}`,
+    code: keyword === 'additionalProperties' ? 'unknown_field' : keyword,
+    message: keyword === 'additionalProperties' ? 'is not a field of this type' : (message ?? 'is not valid'),
+  }
+}
+
+/** Whether a schema names the place of a pointer: its sub-schema, `open` where anything may stand, or nothing. */
+export const schemaAt = (root: JsonObject, pointer: string): JsonObject | 'open' | undefined => {
+  let schema: JsonObject | 'open' | undefined = resolve(root, root)
+  for (const token of parsePointer(pointer) ?? []) {
+    if (schema === 'open' || schema === undefined) return schema
+    const properties: unknown = schema.properties
+    const next: unknown = isObject(properties) && Object.hasOwn(properties, token) ? properties[token] : undefined
+    if (isObject(next)) schema = resolve(root, next)
+    else schema = schema.additionalProperties === true || isObject(schema.additionalProperties) ? 'open' : undefined
+  }
+  return schema
+}
+
+const resolve = (root: JsonObject, schema: JsonObject, depth = 0): JsonObject => {
+  if (typeof schema.$ref !== 'string' || depth > 20) return schema
+  let target: unknown = root
+  for (const token of parsePointer(schema.$ref.slice(1)) ?? []) target = isObject(target) ? target[token] : undefined
+  return isObject(target) ? resolve(root, target, depth + 1) : schema
+}
+
+/** Every reference in a schema that leaves it. */
+export const foreignRefs = (schema: unknown): string[] => {
+  if (Array.isArray(schema)) return schema.flatMap(foreignRefs)
+  if (!isObject(schema)) return []
+  const own = ['$ref', '$dynamicRef']
+    .map((name) => schema[name])
+    .filter((ref): ref is string => typeof ref === 'string' && !ref.startsWith('#'))
+  return [...own, ...Object.values(schema).flatMap(foreignRefs)]
+}
