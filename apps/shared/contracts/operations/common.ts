@@ -1,0 +1,91 @@
+import Type, { type Static, type TSchema } from 'typebox'
+import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from './graph.ts'
+
+/** Pieces that the replies of the operations API share. Static types of the same names serve console and command line. */
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+export const NullableText = Nullable(Type.String())
+export const Time = Type.String({ description: 'RFC 3339, UTC, microseconds.' })
+export const Json = Type.Record(Type.String(), Type.Unknown())
+
+export const OperationId = Type.String({ format: 'uuid', description: 'The operation; also its workflow id.' })
+export const NodeId = Type.String({ minLength: 1, maxLength: 96, pattern: '^[a-z0-9][a-z0-9._:-]{0,95}$' })
+export const GateId = Type.String({ minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' })
+export const Digest = Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })
+export const Reason = Type.String({ minLength: 1, maxLength: 2000, description: 'Why; kept in history and audit.' })
+
+export const OperationParams = Type.Object({ operation_id: OperationId })
+export const NodeParams = Type.Object({ operation_id: OperationId, node_id: NodeId })
+export const GateParams = Type.Object({ operation_id: OperationId, gate_id: GateId })
+
+export const OperationStatusSchema = Type.Enum([...OPERATION_STATUSES])
+export const NodeStateSchema = Type.Enum([...NODE_STATES])
+export const GateStatusSchema = Type.Enum([...GATE_STATUSES])
+
+export const ActorSchema = Type.Object({
+  kind: Type.Enum(['user', 'service', 'executor', 'engine', 'system']),
+  id: Type.String(),
+  name: Type.String(),
+  roles: Type.Optional(Type.Array(Type.String())),
+})
+
+export const AllowedActionSchema = Type.Object(
+  {
+    action: Type.String(),
+    allowed: Type.Boolean(),
+    reason_category: NullableText,
+    reason_code: NullableText,
+    reason: NullableText,
+    available_at: NullableText,
+  },
+  { description: 'What the caller may do now, by the rules that also decide the command; the reason when not.' },
+)
+
+export const BlockedOnSchema = Type.Object({
+  kind: Type.String(),
+  id: Type.String(),
+  href: Type.Optional(Type.String()),
+  since: Type.Optional(Type.String()),
+  until: Type.Optional(Type.String()),
+  message: Type.String(),
+})
+
+export const AsOf = Type.Object({
+  time: Time,
+  seq: Type.String({ description: 'Position in the log of this app, as text.' }),
+})
+
+/** A page of rows by keyset: no offsets anywhere. */
+export const ListOf = <T extends TSchema>(item: T) =>
+  Type.Object({ items: Type.Array(item), next_page_token: NullableText, as_of: AsOf })
+
+export const PageQuery = {
+  page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 50 })),
+  page_token: Type.Optional(Type.String({ maxLength: 2000 })),
+}
+export const DryRun = Type.Optional(
+  Type.Boolean({ description: 'Check and show the effect; nothing is stored. Answers 200 or the real refusal.' }),
+)
+export const DryRunReply = Type.Object({
+  dry_run: Type.Literal(true),
+  effect: Json,
+  allowed_actions: Type.Array(AllowedActionSchema),
+})
+
+/** How far a command is: `accepted` until its outcome is known. */
+export const CommandView = Type.Object({
+  command_id: Type.String(),
+  kind: Type.String(),
+  status: Type.Enum(['accepted', 'applied', 'refused', 'withdrawn']),
+  code: NullableText,
+  seq: Type.Integer(),
+  accepted_at: Time,
+  not_after: NullableText,
+})
+export type CommandView = Static<typeof CommandView>
+
+export const CommandReply = Type.Object({
+  command: CommandView,
+  outcome: Nullable(
+    Type.Object({ category: NullableText, code: NullableText, detail: NullableText }, { additionalProperties: true }),
+  ),
+})

@@ -1,0 +1,27 @@
+import Type, { type Static } from 'typebox'
+
+/** The live stream and what is about the caller. Frames of the stream: contracts/client/frames.ts. */
+export const EventsQuery = Type.Object(
+  {
+    topics: Type.String({
+      minLength: 1,
+      maxLength: 8000,
+      description:
+        'Comma separated, at most 50: me, inbox, operations, operation:{id}, log:{operation_id}/{node_id}/{attempt}, resources, resource:{id}.',
+    }),
+  },
+  { additionalProperties: false },
+)
+export const EventsHeaders = Type.Object({ 'last-event-id': Type.Optional(Type.String({ maxLength: 8000 })) })
+
+export const Me = Type.Object({
+  user_id: Type.String(),
+  username: Type.String(),
+  roles: Type.Array(Type.String()),
+  permissions: Type.Array(Type.String()),
+  groups: Type.Array(Type.String()),
+  counts: Type.Object({ gates_mine: Type.Integer(), gates_all: Type.Integer(), failed_open: Type.Integer() }),
+  version: Type.String(),
+  degraded: Type.Array(Type.String()),
+})
+export type Me = Static<typeof Me>

@@ -1,0 +1,118 @@
+import Type, { type Static } from 'typebox'
+import {
+  ActorSchema,
+  AllowedActionSchema,
+  CommandView,
+  Digest,
+  DryRun,
+  GateStatusSchema,
+  Json,
+  ListOf,
+  Nullable,
+  NullableText,
+  OperationStatusSchema,
+  PageQuery,
+  Time,
+} from './common.ts'
+
+/** Gates: what waits for people, what they decide on, and the decision. */
+export const VoteView = Type.Object({
+  actor: ActorSchema,
+  decision: Type.Enum(['approve', 'reject']),
+  comment: NullableText,
+  digest: Type.String(),
+  at: Time,
+  round: Type.Integer(),
+  group: NullableText,
+})
+
+const gate = {
+  gate_id: Type.String(),
+  operation_id: Type.String(),
+  operation_title: Type.String(),
+  kind: Type.String(),
+  question: Type.String(),
+  status: GateStatusSchema,
+  round: Type.Integer(),
+  guards: Type.Array(Type.String()),
+  policy: Json,
+  votes: Type.Array(VoteView),
+  missing: Type.Array(Type.Object({ group: NullableText, count: Type.Integer() })),
+  eligible: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
+  eligible_me: Type.Boolean(),
+  why_not_me: NullableText,
+  digest: Type.String(),
+  waiting_since: NullableText,
+  deadline_at: NullableText,
+  on_timeout: Type.String(),
+  on_reject: Type.String(),
+  escalation: Type.Object({ level: Type.Integer(), next_at: NullableText }),
+  consumed_at: NullableText,
+  decided: Nullable(Type.Object({ by: ActorSchema, at: Time, command_id: NullableText })),
+  change_seq: Type.Integer(),
+  allowed_actions: Type.Array(AllowedActionSchema),
+}
+const single = {
+  ...gate,
+  subject: Type.Unknown({ description: 'What is decided on; `digest` is the digest of its canonical JSON.' }),
+  context: Type.Object({
+    as_of: Time,
+    dependents: Type.Array(Type.Unknown()),
+    policy_results: Type.Array(Type.Unknown()),
+    rehearsal: Nullable(Type.Unknown()),
+    evidence: Type.Array(Type.Unknown()),
+    compensations: Type.Array(Type.Unknown()),
+    conflicts: Type.Array(Type.Unknown()),
+  }),
+}
+export const GateSummary = Type.Object(gate)
+export type GateSummary = Static<typeof GateSummary>
+export const Gate = Type.Object(single)
+export type Gate = Static<typeof Gate>
+export const GateList = ListOf(GateSummary)
+export type GateList = Static<typeof GateList>
+export const GateListQuery = Type.Object(
+  { status: Type.Optional(Type.Array(GateStatusSchema)), ...PageQuery },
+  { additionalProperties: false },
+)
+
+export const InboxItem = Type.Object({
+  ...gate,
+  risk: Type.String(),
+  environment: NullableText,
+  change_counts: Type.Object({ added: Type.Integer(), changed: Type.Integer(), removed: Type.Integer() }),
+})
+export type InboxItem = Static<typeof InboxItem>
+export const Inbox = ListOf(InboxItem)
+export type Inbox = Static<typeof Inbox>
+export const InboxQuery = Type.Object(
+  {
+    status: Type.Optional(Type.Literal('waiting')),
+    for: Type.Optional(Type.Enum(['me', 'all'])),
+    risk: Type.Optional(Type.Array(Type.Enum(['low', 'medium', 'high', 'critical']))),
+    environment: Type.Optional(Type.String({ maxLength: 100 })),
+    sort: Type.Optional(Type.Literal('deadline')),
+    ...PageQuery,
+  },
+  { additionalProperties: false },
+)
+export type InboxQuery = Static<typeof InboxQuery>
+
+const round = Type.Integer({ minimum: 1, description: 'The round that you decide.' })
+const comment = Type.String({ minLength: 1, maxLength: 2000 })
+export const ApproveBody = Type.Object(
+  {
+    reviewed_digest: Digest,
+    round,
+    comment: Type.Optional(comment),
+    as_group: Type.Optional(Type.String({ maxLength: 63 })),
+    break_glass: Type.Optional(Type.Object({ reason: comment }, { additionalProperties: false })),
+    dry_run: DryRun,
+  },
+  { additionalProperties: false },
+)
+export type ApproveBody = Static<typeof ApproveBody>
+export const RejectBody = Type.Object({ round, comment, dry_run: DryRun }, { additionalProperties: false })
+export type RejectBody = Static<typeof RejectBody>
+export const GateReply = Type.Object({ ...single, operation_status: OperationStatusSchema, command: CommandView })
+export type GateReply = Static<typeof GateReply>

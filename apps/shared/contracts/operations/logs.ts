@@ -1,0 +1,47 @@
+import Type, { type Static } from 'typebox'
+import { Nullable } from './common.ts'
+
+/** Log of one attempt: dense line numbers, read forwards, backwards, from the end, or searched. */
+export const LogQuery = Type.Object(
+  {
+    attempt: Type.Optional(Type.Integer({ minimum: 1, description: 'The latest when left out.' })),
+    stream: Type.Optional(Type.String({ maxLength: 50 })),
+    level: Type.Optional(Type.String({ maxLength: 20 })),
+    after_seq: Type.Optional(Type.Integer({ minimum: 0 })),
+    before_seq: Type.Optional(Type.Integer({ minimum: 1 })),
+    tail: Type.Optional(Type.Boolean()),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000, default: 500 })),
+    q: Type.Optional(Type.String({ minLength: 2, maxLength: 200, description: 'Plain text, any case.' })),
+    wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 5000, default: 0 })),
+  },
+  { additionalProperties: false },
+)
+export type LogQuery = Static<typeof LogQuery>
+
+export const LogLineView = Type.Object({
+  seq: Type.Integer(),
+  time: Type.String(),
+  stream: Type.String(),
+  level: Type.String(),
+  text: Type.String(),
+  cut: Type.Optional(Type.Boolean()),
+})
+export type LogLineView = Static<typeof LogLineView>
+
+export const LogPage = Type.Object({
+  attempt: Type.Integer(),
+  lines: Type.Array(LogLineView),
+  first_seq: Nullable(Type.Integer()),
+  last_seq: Nullable(Type.Integer()),
+  total_lines: Type.Integer(),
+  total_bytes: Type.Integer(),
+  complete: Type.Boolean(),
+  storage: Type.Enum(['hot', 'archive']),
+  matches: Type.Optional(Type.Object({ count: Type.Integer(), seqs: Type.Array(Type.Integer()) })),
+})
+export type LogPage = Static<typeof LogPage>
+
+export const RawLogQuery = Type.Object(
+  { attempt: Type.Optional(Type.Integer({ minimum: 1 })) },
+  { additionalProperties: false },
+)

@@ -1,0 +1,187 @@
+import Type, { type Static } from 'typebox'
+import {
+  AllowedActionSchema,
+  CommandView,
+  DryRun,
+  GateStatusSchema,
+  Json,
+  ListOf,
+  NodeId,
+  NodeStateSchema,
+  Nullable,
+  NullableText,
+  PageQuery,
+  Reason,
+  Time,
+} from './common.ts'
+
+/** Nodes of an operation: rows, one node with its attempts, and the commands on a node. */
+const summary = {
+  operation_id: Type.String(),
+  node_id: Type.String(),
+  name: Type.String(),
+  kind: Type.String(),
+  executor: Type.String(),
+  target_id: NullableText,
+  group_id: NullableText,
+  state: NodeStateSchema,
+  generation: Type.Integer(),
+  attempt: Type.Integer(),
+  error_class: NullableText,
+  error_message: NullableText,
+  ready_at: NullableText,
+  gated_at: NullableText,
+  started_at: NullableText,
+  ended_at: NullableText,
+  waited_ms: Nullable(Type.Integer()),
+  ran_ms: Nullable(Type.Integer()),
+  progress: Nullable(Json),
+  artifacts: Type.Integer(),
+  log_lines: Type.Integer(),
+  exception: NullableText,
+  held_by_patch: Type.Boolean(),
+}
+export const NodeSummary = Type.Object(summary)
+export type NodeSummary = Static<typeof NodeSummary>
+export const NodeList = ListOf(NodeSummary)
+export type NodeList = Static<typeof NodeList>
+
+export const NodeListQuery = Type.Object(
+  {
+    state: Type.Optional(Type.Array(NodeStateSchema)),
+    group: Type.Optional(Type.String({ maxLength: 200 })),
+    target_id: Type.Optional(Type.String({ maxLength: 128 })),
+    failed_first: Type.Optional(Type.Boolean({ default: false })),
+    ...PageQuery,
+  },
+  { additionalProperties: false },
+)
+export type NodeListQuery = Static<typeof NodeListQuery>
+
+export const AttemptView = Type.Object({
+  attempt: Type.Integer(),
+  role: Type.Enum(['run', 'undo']),
+  generation: Type.Integer(),
+  fences: Type.Array(Type.String()),
+  executor: Type.String(),
+  pool: NullableText,
+  phase: Type.String(),
+  started_at: Time,
+  ended_at: NullableText,
+  error: Nullable(
+    Type.Object({
+      class: Type.String(),
+      message: Type.String(),
+      retryable: Type.Boolean(),
+      hint: Type.Optional(Type.String()),
+    }),
+  ),
+  heartbeat_at: NullableText,
+  progress: Nullable(Json),
+  log: Type.Object({ lines: Type.Integer(), bytes: Type.Integer(), complete: Type.Boolean() }),
+})
+export type AttemptView = Static<typeof AttemptView>
+
+export const ArtifactView = Type.Object({
+  artifact_id: Type.String(),
+  node_id: Type.String(),
+  attempt: Type.Integer(),
+  name: Type.String(),
+  kind: Type.String(),
+  media_type: Type.String(),
+  size: Type.Integer(),
+  sha256: Type.String(),
+  status: Type.String(),
+  uri: NullableText,
+  created_at: Time,
+  expires_at: NullableText,
+})
+export type ArtifactView = Static<typeof ArtifactView>
+export const ArtifactQuery = Type.Object(
+  {
+    node_id: Type.Optional(NodeId),
+    kind: Type.Optional(Type.String({ maxLength: 100 })),
+    ...PageQuery,
+  },
+  { additionalProperties: false },
+)
+export const ArtifactList = ListOf(ArtifactView)
+
+const single = {
+  ...summary,
+  spec: Json,
+  inputs: Type.Object({ effective: Nullable(Type.Unknown()), overridden: Type.Array(Type.String()) }),
+  outputs: Nullable(Json),
+  attempts: Type.Array(AttemptView),
+  artifacts: Type.Array(ArtifactView),
+  gates: Type.Array(Type.Object({ gate_id: Type.String(), question: Type.String(), status: GateStatusSchema })),
+  catalog: Nullable(Json),
+  change_seq: Type.Integer(),
+  allowed_actions: Type.Array(AllowedActionSchema),
+}
+export const NodeQuery = Type.Object(
+  { attempt: Type.Optional(Type.Integer({ minimum: 1, description: 'Only this attempt.' })) },
+  { additionalProperties: false },
+)
+export const Node = Type.Object(single)
+export type Node = Static<typeof Node>
+
+export const RetryBody = Type.Object(
+  {
+    scope: Type.Optional(
+      Type.Enum(['downstream', 'node'], { description: 'downstream (default) resets all that came after it, too.' }),
+    ),
+    reason: Reason,
+    expected_generation: Type.Optional(Type.Integer({ minimum: 1 })),
+    reconciliation: Type.Optional(
+      Type.Object(
+        {
+          finding: Type.Enum(['effect_absent', 'effect_present', 'effect_partial']),
+          note: Type.String({ minLength: 1, maxLength: 2000 }),
+        },
+        { additionalProperties: false, description: 'What you found at the target when the outcome was unknown.' },
+      ),
+    ),
+    dry_run: DryRun,
+  },
+  { additionalProperties: false },
+)
+export type RetryBody = Static<typeof RetryBody>
+export const NodeReply = Type.Object({
+  ...single,
+  reset_cone: Type.Array(Type.String()),
+  rearmed_gates: Type.Array(Type.String()),
+  command: CommandView,
+})
+export type NodeReply = Static<typeof NodeReply>
+
+export const InterventionBody = Type.Object(
+  {
+    type: Type.Enum(['skip', 'mark_succeeded', 'mark_failed', 'mark_compensated']),
+    node_id: NodeId,
+    payload: Type.Object(
+      {
+        outputs: Type.Optional(Json),
+        note: Type.Optional(Type.String({ minLength: 1, maxLength: 2000 })),
+        message: Type.Optional(Type.String({ minLength: 1, maxLength: 2000 })),
+      },
+      { additionalProperties: false },
+    ),
+    reason: Reason,
+    ticket: Type.Optional(Type.String({ maxLength: 200 })),
+    dry_run: DryRun,
+  },
+  { additionalProperties: false },
+)
+export type InterventionBody = Static<typeof InterventionBody>
+export const InterventionReply = Type.Object({
+  intervention: Type.Object({
+    intervention_id: Type.String(),
+    type: Type.String(),
+    node_id: NullableText,
+    status: Type.Enum(['applied', 'accepted', 'awaiting_second_person']),
+    gate_id: NullableText,
+  }),
+  command: CommandView,
+})
+export type InterventionReply = Static<typeof InterventionReply>
