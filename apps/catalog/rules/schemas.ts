@@ -8,17 +8,15 @@ import { isObject, type JsonObject, parsePointer } from './pointers.ts'
 /** Patterns of packs run in RE2: linear time, whatever a pack or a value brings (reliability.md 5.5). */
 const re2 = Object.assign(
   (pattern: string) => {
-    const compiled = RE2JS.compile(pattern)
-    return { test: (text: string) => compiled.matcher(text).find() }
+    const expression = RE2JS.compile(pattern)
+    return { test: (text: string) => expression.matcher(text).find() }
   },
   { code: 're2' },
 )
 
-const createAjv = () => {
-  const ajv = new Ajv2020({ strict: true, allErrors: true, code: { regExp: re2 } })
-  ;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
-  return ajv
-}
+// One instance compiles all of them: names of schemas are refused (foreignRefs), so they cannot meet.
+const ajv = new Ajv2020({ strict: true, allErrors: true, addUsedSchema: false, code: { regExp: re2 } })
+;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
 
 const compiled = new WeakMap<object, ValidateFunction>()
 
@@ -26,7 +24,7 @@ const compiled = new WeakMap<object, ValidateFunction>()
 export const validatorOf = (schema: object): ValidateFunction => {
   const known = compiled.get(schema)
   if (known) return known
-  const validate = createAjv().compile(schema as SchemaObject)
+  const validate = ajv.compile(schema as SchemaObject)
   compiled.set(schema, validate)
   return validate
 }
@@ -66,12 +64,13 @@ const resolve = (root: JsonObject, schema: JsonObject, depth = 0): JsonObject =>
   return isObject(target) ? resolve(root, target, depth + 1) : schema
 }
 
-/** Every reference in a schema that leaves it. */
+/** Every reference in a schema that leaves it, and every name by which another could reach it. */
 export const foreignRefs = (schema: unknown): string[] => {
   if (Array.isArray(schema)) return schema.flatMap(foreignRefs)
   if (!isObject(schema)) return []
   const own = ['$ref', '$dynamicRef']
     .map((name) => schema[name])
     .filter((ref): ref is string => typeof ref === 'string' && !ref.startsWith('#'))
-  return [...own, ...Object.values(schema).flatMap(foreignRefs)]
+  const names = ['$id', '$anchor', '$dynamicAnchor'].filter((name) => typeof schema[name] === 'string')
+  return [...own, ...names, ...Object.values(schema).flatMap(foreignRefs)]
 }
