@@ -40,19 +40,22 @@ export const createTelemetry = (
   metrics.setDefaultLabels({ app })
   collectDefaultMetrics({ register: metrics })
   const registers = [metrics]
+  // An app with two listeners states the same metric twice: both count on the one.
+  const existing = <T>(name: string) => metrics.getSingleMetric(name) as T | undefined
   return {
     app,
     log,
     metrics,
     counter: <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []) =>
-      new Counter({ name, help, labelNames, registers }),
+      existing<Counter<L>>(name) ?? new Counter({ name, help, labelNames, registers }),
     gauge: <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []) =>
-      new Gauge({ name, help, labelNames, registers }),
+      existing<Gauge<L>>(name) ?? new Gauge({ name, help, labelNames, registers }),
     histogram: <L extends string = never>(
       name: string,
       help: string,
       labelNames: readonly L[] = [],
       buckets?: number[],
-    ) => new Histogram({ name, help, labelNames, registers, ...(buckets && { buckets }) }),
+    ) =>
+      existing<Histogram<L>>(name) ?? new Histogram({ name, help, labelNames, registers, ...(buckets && { buckets }) }),
   }
 }
