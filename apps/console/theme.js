@@ -10,7 +10,8 @@
       // A value nobody can read counts as none.
     }
     const root = document.documentElement
-    root.dataset.theme = chosen.theme === 'light' || chosen.theme === 'dark' ? chosen.theme : dark.matches ? 'dark' : 'light'
+    root.dataset.theme =
+      chosen.theme === 'light' || chosen.theme === 'dark' ? chosen.theme : dark.matches ? 'dark' : 'light'
     root.dataset.contrast = chosen.contrast === 'more' || more.matches ? 'more' : 'normal'
     root.dataset.density = chosen.density === 'compact' ? 'compact' : 'comfortable'
   }

@@ -1,0 +1,245 @@
+import { type InfiniteData, notifyManager, type Query, type QueryClient } from '@tanstack/react-query'
+import { type Frame, placeOf } from '../../shared/contracts/client/frames.ts'
+import { connectionNow, onConnection, onFrame, onServed } from './live.ts'
+import type { Graph, Me, NodeRow, Operation, OperationRow, Page } from './types.ts'
+
+/** What is known of a cached reply: the change its last full read contained, and the newest one laid over it. */
+type Known = { read_at: number; fetched: number; applied: number }
+type OperationFrame = Extract<Frame, { event: 'operation' | 'node' | 'gate' | 'patch' }>
+
+const POLL_MS = 5000
+const POLL_HIDDEN_MS = 30_000
+const GATHER_MS = 400
+
+/** Lays live frames over the query cache, at most once per painted frame, and polls while there is no stream. */
+export const applyLive = (client: QueryClient): void => {
+  const known = new WeakMap<Query, Known>()
+  const newest = new Map<string, number>()
+  let waiting: Frame[] = []
+  onFrame((frame) => {
+    waiting.push(frame)
+    if (waiting.length === 1) schedule(flush)
+  })
+  const flush = () => {
+    const frames = waiting
+    waiting = []
+    notifyManager.batch(() => {
+      for (const frame of frames) applyFrame(client, known, newest, frame)
+    })
+  }
+  onServed((topics) => refetchTopics(client, topics))
+  // A read that was on its way while frames went by may be older than they were: it is read again.
+  client.getQueryCache().subscribe((event) => {
+    if (event.type !== 'updated' || event.action.type !== 'success' || event.action.manual) return
+    const operation_id = operationOf(event.query)
+    const seq = seqOf(event.query.state.data)
+    if (operation_id !== undefined && seq !== undefined && seq < (newest.get(operation_id) ?? 0))
+      gather(client, event.query)
+  })
+  let poll: ReturnType<typeof setTimeout> | undefined
+  const tick = () => {
+    if (connectionNow().mode !== 'polling') return
+    void client.invalidateQueries()
+    poll = setTimeout(tick, document.visibilityState === 'hidden' ? POLL_HIDDEN_MS : POLL_MS)
+  }
+  onConnection(() => {
+    clearTimeout(poll)
+    if (connectionNow().mode === 'polling') poll = setTimeout(tick, POLL_MS)
+  })
+}
+
+function applyFrame(
+  client: QueryClient,
+  known: WeakMap<Query, Known>,
+  newest: Map<string, number>,
+  frame: Frame,
+): void {
+  switch (frame.event) {
+    case 'operation':
+    case 'node':
+    case 'gate':
+    case 'patch':
+      newest.set(frame.data.operation_id, Math.max(newest.get(frame.data.operation_id) ?? 0, frame.data.change_seq))
+      applyToOperation(client, known, frame)
+      if (frame.event === 'operation') applyToRows(client, frame.data)
+      return
+    case 'command':
+      refetch(client, (key) => key[0] === 'operation' && key[1] === frame.data.operation_id)
+      return
+    case 'inbox':
+      client.setQueryData<Me>(['me'], (me) => {
+        const counts = (frame.data.counts ?? {}) as Partial<Me['counts']>
+        return me && { ...me, counts: { ...me.counts, ...counts } }
+      })
+      refetch(client, (key) => key[0] === 'inbox' || key[0] === 'me')
+      return
+    case 'resource':
+      refetch(client, (key) => key[0] === 'resources' || key[1] === frame.data.resource_id)
+      return
+    case 'resync':
+      refetchTopics(client, [frame.data.topic])
+      return
+    default:
+  }
+}
+
+/** Brings every cached reply of one operation forward by one frame, or marks it for another read. */
+function applyToOperation(client: QueryClient, known: WeakMap<Query, Known>, frame: OperationFrame): void {
+  const { operation_id, change_seq } = frame.data
+  for (const query of client.getQueryCache().findAll({ predicate: (query) => operationOf(query) === operation_id })) {
+    if (query.state.data === undefined) continue
+    const state = stateOf(known, query)
+    if (state === undefined) {
+      followUnnumbered(client, query, frame)
+      continue
+    }
+    const place = placeOf(state, change_seq)
+    if (place === 'ignore') continue
+    if (place === 'refetch') {
+      gather(client, query)
+      continue
+    }
+    state.applied = change_seq
+    const patched = patch(query.queryKey[0] as string, query.state.data, frame)
+    if (patched === 'read') gather(client, query)
+    else if (patched !== undefined)
+      client.setQueryData(query.queryKey, patched, { updatedAt: query.state.dataUpdatedAt })
+  }
+}
+
+/** The patched reply, `read` when only a read can tell, undefined when the frame does not concern it. */
+function patch(noun: string, data: unknown, frame: OperationFrame): unknown {
+  const { operation_id: _operation, change_seq: _seq, ...fields } = frame.data
+  if (noun === 'operation') {
+    if (frame.event === 'operation') return 'allowed_actions' in fields ? { ...(data as Operation), ...fields } : 'read'
+    return frame.event === 'gate' || frame.event === 'patch' ? 'read' : undefined
+  }
+  if (noun === 'graph') {
+    if (frame.event === 'node') return patchGraphNode(data as Graph, frame.data)
+    return frame.event === 'gate'
+      ? patchGraphGate(data as Graph, frame.data)
+      : frame.event === 'patch'
+        ? 'read'
+        : undefined
+  }
+  return touchesNoun(noun, frame) ? 'read' : undefined
+}
+
+function patchGraphNode(graph: Graph, change: { node_id: string } & Record<string, unknown>): Graph | 'read' {
+  const at = graph.nodes.findIndex((node) => node.node_id === change.node_id)
+  const node = graph.nodes[at]
+  if (node === undefined) return 'read'
+  const { state = node.state, attempt = node.attempt, generation = node.generation } = change as Partial<typeof node>
+  const nodes = [...graph.nodes]
+  nodes[at] = { ...node, state, attempt, generation }
+  return { ...graph, nodes }
+}
+
+function patchGraphGate(graph: Graph, change: { gate_id: string } & Record<string, unknown>): Graph | 'read' {
+  if (typeof change.status !== 'string') return 'read'
+  const status = change.status as Graph['gates'][number]['state']
+  return {
+    ...graph,
+    gates: graph.gates.map((gate) => (gate.gate_id === change.gate_id ? { ...gate, state: status } : gate)),
+  }
+}
+
+function patchNodeRows(
+  data: InfiniteData<Page<NodeRow>>,
+  change: { node_id: string } & Record<string, unknown>,
+): InfiniteData<Page<NodeRow>> {
+  const { operation_id: _operation, change_seq: _seq, event: _event, ...fields } = change
+  return {
+    ...data,
+    pages: data.pages.map((page) => ({
+      ...page,
+      items: page.items.map((row) => (row.node_id === change.node_id ? { ...row, ...fields } : row)),
+    })),
+  }
+}
+
+/** Lists: rows are patched in place; a row that is not there yet is announced by the list itself after a read. */
+function applyToRows(
+  client: QueryClient,
+  change: { operation_id: string; change_seq: number } & Record<string, unknown>,
+): void {
+  for (const query of client.getQueryCache().findAll({ queryKey: ['operations'] })) {
+    const data = query.state.data as InfiniteData<Page<OperationRow>> | undefined
+    if (data === undefined) continue
+    const row = data.pages.flatMap((page) => page.items).find((item) => item.operation_id === change.operation_id)
+    if (row === undefined || row.change_seq + 1 < change.change_seq) gather(client, query, 2000)
+    if (row === undefined || row.change_seq >= change.change_seq) continue
+    const pages = data.pages.map((page) => ({
+      ...page,
+      items: page.items.map((item) => (item === row ? { ...item, ...change } : item)),
+    }))
+    client.setQueryData(query.queryKey, { ...data, pages }, { updatedAt: query.state.dataUpdatedAt })
+  }
+}
+
+const OF_OPERATION = new Set(['operation', 'graph', 'nodes', 'node', 'gate', 'timeline'])
+
+function operationOf(query: Query): string | undefined {
+  const [noun, id] = query.queryKey
+  return typeof noun === 'string' && OF_OPERATION.has(noun) && typeof id === 'string' ? id : undefined
+}
+
+/** Replies that do not say which change they contain: rows are patched at once and read again when it is quiet. */
+function followUnnumbered(client: QueryClient, query: Query, frame: OperationFrame): void {
+  const noun = String(query.queryKey[0])
+  if (noun === 'nodes' && frame.event === 'node') {
+    const rows = patchNodeRows(query.state.data as InfiniteData<Page<NodeRow>>, frame.data)
+    client.setQueryData(query.queryKey, rows, { updatedAt: query.state.dataUpdatedAt })
+    gather(client, query, 2000)
+  } else if (noun === 'timeline') gather(client, query, 1000)
+}
+
+const touchesNoun = (noun: string, frame: OperationFrame): boolean =>
+  noun === 'timeline' || (noun === 'node' && frame.event === 'node') || (noun === 'gate' && frame.event === 'gate')
+
+/** The change a full reply contains, where it says so. */
+function seqOf(data: unknown): number | undefined {
+  const seq = (data as { change_seq?: unknown } | undefined)?.change_seq
+  return typeof seq === 'number' ? seq : undefined
+}
+
+function stateOf(known: WeakMap<Query, Known>, query: Query): Known | undefined {
+  const seq = seqOf(query.state.data)
+  if (seq === undefined) return undefined
+  const state = known.get(query)
+  if (state !== undefined && state.read_at === query.state.dataUpdatedAt) return state
+  const fresh = { read_at: query.state.dataUpdatedAt, fetched: seq, applied: seq }
+  known.set(query, fresh)
+  return fresh
+}
+
+const gathered = new WeakMap<Query, ReturnType<typeof setTimeout>>()
+
+/** Reads a query again soon; a burst of reasons gives one read. */
+function gather(client: QueryClient, query: Query, after_ms = GATHER_MS): void {
+  if (gathered.has(query)) return
+  const timer = setTimeout(() => {
+    gathered.delete(query)
+    void client.invalidateQueries({ predicate: (candidate) => candidate === query })
+  }, after_ms)
+  gathered.set(query, timer)
+}
+
+function refetch(client: QueryClient, matches: (key: readonly unknown[]) => boolean): void {
+  for (const query of client.getQueryCache().findAll({ predicate: (query) => matches(query.queryKey) }))
+    gather(client, query)
+}
+
+function refetchTopics(client: QueryClient, topics: string[]): void {
+  for (const topic of topics) {
+    const [noun, id] = [topic.split(':')[0], topic.slice(topic.indexOf(':') + 1)]
+    if (noun === 'operation') refetch(client, (key) => OF_OPERATION.has(String(key[0])) && key[1] === id)
+    else if (noun === 'resource') refetch(client, (key) => key[1] === id)
+    else refetch(client, (key) => key[0] === noun)
+  }
+}
+
+const schedule = (work: () => void): void => {
+  if (document.visibilityState === 'visible') requestAnimationFrame(work)
+  else setTimeout(work, 250)
+}

@@ -1,0 +1,60 @@
+import { answerOf, type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { problemOf, withSession } from './client.ts'
+import { sleep } from './wait.ts'
+
+/** One command: a POST below /api with a body. The key belongs to exactly this body. */
+export type Command = { path: string; body: Record<string, unknown> }
+
+/** What became of a command (console.md section 6). */
+export type Outcome<Reply = unknown> =
+  | { kind: 'applied'; reply: Reply }
+  | { kind: 'accepted'; reply: Reply; at: string }
+  | { kind: 'unknown'; problem: Problem }
+  | { kind: 'refused'; problem: Problem }
+
+const WAITS = 3
+const LONGEST_WAIT_MS = 10_000
+
+/**
+ * Sends a command once and says what the server said. Only an answer that promises nothing happened yet (in progress,
+ * too many requests, overload) is waited for and repeated, with the same key; a missing answer is not: the person asks
+ * again, with the same key and body.
+ */
+export const sendCommand = async <Reply>({ path, body }: Command, key: string): Promise<Outcome<Reply>> => {
+  for (let waits = 0; ; waits += 1) {
+    const { status, reply, problem } = await post<Reply>(path, body, key)
+    const answer = answerOf(status, problem)
+    if (answer === 'applied') return { kind: 'applied', reply: reply as Reply }
+    if (answer === 'accepted') return { kind: 'accepted', reply: reply as Reply, at: new Date().toISOString() }
+    if (problem === undefined) return { kind: 'unknown', problem: problemFrom(0, null) }
+    if (answer === 'refused') return { kind: 'refused', problem }
+    if (answer === 'unknown' || waits >= WAITS) return { kind: answer === 'wait' ? 'refused' : 'unknown', problem }
+    await sleep(Math.min(problem.retry_after_ms ?? 1000, LONGEST_WAIT_MS))
+  }
+}
+
+/** What the command would do, by the server; nothing is stored. It takes a key of its own. */
+export const dryRun = async <Effect>({ path, body }: Command): Promise<{ effect: Effect } | { problem: Problem }> => {
+  const { reply, problem } = await post<{ effect: Effect }>(path, { ...body, dry_run: true }, crypto.randomUUID())
+  return reply === undefined ? { problem: problem ?? problemFrom(0, null) } : { effect: reply.effect }
+}
+
+async function post<Reply>(
+  path: string,
+  body: Record<string, unknown>,
+  key: string,
+): Promise<{ status: number | null; reply?: Reply; problem?: Problem }> {
+  try {
+    const request = new Request(`/api${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': key },
+      body: JSON.stringify(body),
+    })
+    const answer = await withSession(request)
+    const content: unknown = await answer.json().catch(() => null)
+    if (answer.ok) return { status: answer.status, reply: content as Reply }
+    return { status: answer.status, problem: problemFrom(answer.status, content, answer.headers.get('retry-after')) }
+  } catch (thrown) {
+    return { status: null, problem: problemOf(thrown) }
+  }
+}

@@ -1,0 +1,70 @@
+/** Times, durations and numbers, in one way for lists, tooltips and axes (console.md section 9). Pure: the zone is given. */
+export type Zone = 'utc' | 'local'
+
+const LANGUAGE = 'en-GB'
+const zoneName = (zone: Zone): string | undefined => (zone === 'utc' ? 'UTC' : undefined)
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+const format = (zone: Zone, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => {
+  const key = `${zone} ${JSON.stringify(options)}`
+  let known = formats.get(key)
+  if (known === undefined) {
+    known = new Intl.DateTimeFormat(LANGUAGE, { ...options, timeZone: zoneName(zone), hourCycle: 'h23' })
+    formats.set(key, known)
+  }
+  return known
+}
+
+/** `12:04`, with seconds `12:04:31`. */
+export const clockTime = (at: number, zone: Zone, seconds = false): string =>
+  format(zone, { hour: '2-digit', minute: '2-digit', ...(seconds ? { second: '2-digit' } : {}) }).format(at)
+
+/** `21 Nov 2026, 12:04:31 UTC`. */
+export const fullTime = (at: number, zone: Zone): string => {
+  const text = format(zone, {
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  }).format(at)
+  return `${text} ${zoneWord(at, zone)}`
+}
+
+/** `12:04` on the day of `now`, else `20 Nov, 12:04`. */
+export const shortTime = (at: number, now: number, zone: Zone): string => {
+  const day = format(zone, { day: 'numeric', month: 'short' })
+  return day.format(at) === day.format(now) ? clockTime(at, zone) : `${day.format(at)}, ${clockTime(at, zone)}`
+}
+
+export const zoneWord = (at: number, zone: Zone): string =>
+  zone === 'utc'
+    ? 'UTC'
+    : (format(zone, { timeZoneName: 'short' })
+        .formatToParts(at)
+        .find((part) => part.type === 'timeZoneName')?.value ?? '')
+
+/** `850 ms`, `4.2 s`, `42 s`, `3 min 05 s`, `1 h 04 min`, `2 d 03 h`. */
+export const duration = (ms: number): string => {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
+  const s = ms / 1000
+  if (s < 10) return `${Math.floor(s * 10) / 10} s`
+  if (s < 60) return `${Math.floor(s)} s`
+  if (s < 3600) return `${Math.floor(s / 60)} min ${two(s % 60)} s`
+  if (s < 86_400) return `${Math.floor(s / 3600)} h ${two((s % 3600) / 60)} min`
+  return `${Math.floor(s / 86_400)} d ${two((s % 86_400) / 3600)} h`
+}
+
+/** The same in one unit, for `… ago`: `12 s`, `3 min`, `5 h`, `2 d`. */
+export const coarse = (ms: number): string => {
+  const s = Math.abs(ms) / 1000
+  if (s < 60) return `${Math.floor(s)} s`
+  if (s < 3600) return `${Math.floor(s / 60)} min`
+  return s < 172_800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86_400)} d`
+}
+
+/** The last six characters of an id, as people say it. */
+export const shortId = (id: string): string => id.slice(-6)
+
+const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')

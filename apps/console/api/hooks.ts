@@ -1,0 +1,17 @@
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useSyncExternalStore } from 'react'
+import { type Connection, connectionNow, holdTopic, onConnection } from './live.ts'
+import { meQuery } from './queries.ts'
+import { onPhase, type Phase, sessionPhase } from './token.ts'
+
+export const useConnection = (): Connection => useSyncExternalStore(onConnection, connectionNow)
+export const usePhase = (): Phase => useSyncExternalStore(onPhase, sessionPhase)
+
+/** Keeps a topic live while the component is on screen. An empty name holds nothing. */
+export const useTopic = (topic: string): void => {
+  useEffect(() => (topic === '' ? undefined : holdTopic(topic)), [topic])
+}
+
+/** Whether the caller holds a permission; unknown counts as not. Shown, never decided: the servers decide. */
+export const usePermission = (permission: string): boolean =>
+  useQuery(meQuery()).data?.permissions.includes(permission) ?? false

@@ -1,0 +1,222 @@
+import type { Frame } from '../../shared/contracts/client/frames.ts'
+import { connectStream, type StreamEnd } from './stream.ts'
+import { accessToken, onPhase, onToken, renew, revoked, sessionPhase } from './token.ts'
+import { nextDelay, sleep } from './wait.ts'
+
+/**
+ * Live updates of this browser (console.md section 4). The tab that holds the Web Lock `signalbox-stream` has the one
+ * connection; the others tell it their topics and receive its frames. Whoever takes the lock next resumes from the last
+ * cursor it saw.
+ */
+export type Connection = {
+  mode: 'connecting' | 'live' | 'reconnecting' | 'polling' | 'offline'
+  /** When this mode began, and when the data on screen was last known to be whole. */
+  since: number
+  whole_at: number
+}
+type Shared =
+  | { kind: 'who' }
+  | { kind: 'topics'; tab: string; topics: string[] }
+  | { kind: 'gone'; tab: string }
+  | { kind: 'frame'; frame: Frame; cursor: string | null }
+  | { kind: 'connection'; connection: Connection; served: string[] }
+
+const REST_MS = 250
+const MAX_TOPICS = 50
+const POLL_AFTER_FAILURES = 3
+const TRY_AGAIN_MS = 60_000
+
+const tab = crypto.randomUUID()
+const channel = new BroadcastChannel('signalbox-live')
+const mine = new Map<string, number>()
+const others = new Map<string, string[]>()
+const frameListeners = new Set<(frame: Frame) => void>()
+const servedListeners = new Set<(topics: string[]) => void>()
+const connectionListeners = new Set<() => void>()
+
+let connection: Connection = { mode: 'connecting', since: Date.now(), whole_at: Date.now() }
+let served: string[] = []
+let cursor: string | null = null
+let leading = false
+let started = false
+let rest: ReturnType<typeof setTimeout> | undefined
+let wake = (): void => undefined
+let current = new AbortController()
+
+/** Takes part in live updates from the first signed-in page on. */
+export const startLive = (): void => {
+  if (started) return
+  started = true
+  channel.addEventListener('message', (event: MessageEvent<Shared>) => hear(event.data))
+  window.addEventListener('pagehide', () => say({ kind: 'gone', tab }))
+  window.addEventListener('online', retryNow)
+  window.addEventListener('offline', () => setConnection('offline'))
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible' && connection.mode !== 'live') retryNow()
+  })
+  onToken(reconnect)
+  onPhase(reconnect)
+  if (!navigator.onLine) setConnection('offline')
+  void navigator.locks.request('signalbox-stream', lead)
+}
+
+/** Keeps a topic live while it is held; returns the release. */
+export const holdTopic = (topic: string): (() => void) => {
+  mine.set(topic, (mine.get(topic) ?? 0) + 1)
+  topicsChanged()
+  return () => {
+    const count = (mine.get(topic) ?? 1) - 1
+    if (count === 0) mine.delete(topic)
+    else mine.set(topic, count)
+    topicsChanged()
+  }
+}
+
+export const onFrame = (listener: (frame: Frame) => void): (() => void) => {
+  frameListeners.add(listener)
+  return () => void frameListeners.delete(listener)
+}
+
+/** Called with the topics that have just become live: what was read of them before may have missed something. */
+export const onServed = (listener: (topics: string[]) => void): (() => void) => {
+  servedListeners.add(listener)
+  return () => void servedListeners.delete(listener)
+}
+
+export const connectionNow = (): Connection => connection
+export const onConnection = (listener: () => void): (() => void) => {
+  connectionListeners.add(listener)
+  return () => void connectionListeners.delete(listener)
+}
+
+export const retryNow = (): void => {
+  if (connection.mode === 'offline' && navigator.onLine) setConnection('reconnecting')
+  wake()
+}
+
+async function lead(): Promise<never> {
+  leading = true
+  say({ kind: 'who' })
+  let failures = 0
+  for (;;) {
+    await ready()
+    current = new AbortController()
+    const end = await connectOnce(() => {
+      failures = 0
+    })
+    failures = await afterEnd(end, failures)
+  }
+}
+
+/** Waits until there is somebody signed in, a network and something to listen to. */
+async function ready(): Promise<void> {
+  while (sessionPhase().name !== 'signed_in' || !navigator.onLine || wanted().length === 0) await pause(5000)
+}
+
+function connectOnce(opened: () => void): Promise<StreamEnd> {
+  const topics = wanted()
+  return connectStream({
+    topics,
+    cursor,
+    token: accessToken() ?? '',
+    signal: current.signal,
+    onOpen: opened,
+    onFrame: (frame, at) => {
+      if (at !== null) cursor = at
+      if (frame.event === 'hello') greet(topics)
+      say({ kind: 'frame', frame, cursor: at })
+      deliver(frame)
+    },
+  })
+}
+
+async function afterEnd(end: StreamEnd, failures: number): Promise<number> {
+  if (end.cause === 'stopped') return failures
+  if (end.cause === 'bye' && end.reason === 'revoked') {
+    revoked()
+    return 0
+  }
+  if (end.cause === 'unauthorised' || (end.cause === 'bye' && end.reason === 'token')) {
+    await renew(end.cause === 'unauthorised' ? accessToken() : null)
+    return end.cause === 'unauthorised' ? failures + 1 : failures
+  }
+  const failed = failures + 1
+  served = []
+  const polls = end.cause === 'silent' || failed >= POLL_AFTER_FAILURES
+  setConnection(polls ? 'polling' : 'reconnecting')
+  await pause(polls ? TRY_AGAIN_MS : 'retry_ms' in end ? end.retry_ms : nextDelay(failed))
+  return failed
+}
+
+/** A pause that ends at once when the network is back, the tab is seen again, or a person asks. */
+async function pause(ms: number): Promise<void> {
+  await Promise.race([
+    sleep(ms),
+    new Promise<void>((resolve) => {
+      wake = resolve
+    }),
+  ])
+}
+
+function greet(topics: string[]): void {
+  const news = topics.filter((topic) => !served.includes(topic))
+  served = topics
+  setConnection('live')
+  if (news.length > 0) for (const listener of servedListeners) listener(news)
+}
+
+function wanted(): string[] {
+  return [...new Set([...mine.keys(), ...[...others.values()].flat()])].sort().slice(0, MAX_TOPICS)
+}
+
+function topicsChanged(): void {
+  say({ kind: 'topics', tab, topics: [...mine.keys()] })
+  clearTimeout(rest)
+  rest = setTimeout(() => {
+    if (leading && wanted().some((topic) => !served.includes(topic))) reconnect()
+  }, REST_MS)
+}
+
+function reconnect(): void {
+  current.abort()
+  wake()
+}
+
+function hear(message: Shared): void {
+  if (message.kind === 'who') {
+    others.clear()
+    say({ kind: 'topics', tab, topics: [...mine.keys()] })
+  } else if (message.kind === 'gone') others.delete(message.tab)
+  else if (message.kind === 'topics') {
+    others.set(message.tab, message.topics)
+    if (leading) say({ kind: 'connection', connection, served })
+    clearTimeout(rest)
+    rest = setTimeout(() => {
+      if (leading && wanted().some((topic) => !served.includes(topic))) reconnect()
+    }, REST_MS)
+  } else if (message.kind === 'frame' && !leading) {
+    if (message.cursor !== null) cursor = message.cursor
+    deliver(message.frame)
+  } else if (message.kind === 'connection' && !leading) {
+    const news = message.served.filter((topic) => mine.has(topic) && !served.includes(topic))
+    served = message.served
+    connection = message.connection
+    for (const listener of connectionListeners) listener()
+    if (news.length > 0) for (const listener of servedListeners) listener(news)
+  }
+}
+
+function deliver(frame: Frame): void {
+  connection.whole_at = Date.now()
+  for (const listener of frameListeners) listener(frame)
+}
+
+function setConnection(mode: Connection['mode']): void {
+  const now = Date.now()
+  const known = connection.mode === 'live' ? now : connection.whole_at
+  if (connection.mode !== mode) connection = { mode, since: now, whole_at: mode === 'live' ? now : known }
+  if (leading) say({ kind: 'connection', connection, served })
+  for (const listener of connectionListeners) listener()
+}
+
+const say = (message: Shared): void => channel.postMessage(message)

@@ -1,0 +1,93 @@
+import { useCallback, useEffect, useRef, useState } from 'react'
+import { type Frame, followLog, type LogLine } from '../../shared/contracts/client/frames.ts'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { api, problemOf, read } from './client.ts'
+import { useTopic } from './hooks.ts'
+import { onFrame } from './live.ts'
+
+export type LogState = {
+  lines: LogLine[]
+  total: number
+  complete: boolean
+  loading: boolean
+  problem: Problem | null
+}
+
+const TAIL = 500
+const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, problem: null }
+
+/** The log of one attempt: its end first, older lines on demand, new ones by the stream. */
+export const useLog = (operation_id: string, node_id: string, attempt: number) => {
+  const [state, setState] = useState<LogState>(EMPTY)
+  const lines = useRef<LogLine[]>([])
+  const reading = useRef(false)
+  useTopic(attempt > 0 ? `log:${operation_id}/${node_id}/${attempt}` : '')
+
+  const page = useCallback(
+    (query: { after_seq?: number; before_seq?: number; tail?: boolean; limit?: number }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/nodes/{node_id}/logs', {
+          params: { path: { operation_id, node_id }, query: { attempt, ...query } },
+        }),
+      ),
+    [operation_id, node_id, attempt],
+  )
+
+  const extend = useCallback(
+    async (where: 'tail' | 'older' | 'newer'): Promise<void> => {
+      if (reading.current || attempt < 1) return
+      reading.current = true
+      try {
+        const first = lines.current[0]?.seq ?? 1
+        const last = lines.current.at(-1)?.seq ?? 0
+        const query =
+          where === 'tail'
+            ? { tail: true, limit: TAIL }
+            : where === 'older'
+              ? { before_seq: first, limit: 1000 }
+              : { after_seq: last, limit: 2000 }
+        const reply = await page(query)
+        const known = new Set(where === 'tail' ? [] : lines.current.map((line) => line.seq))
+        const news = reply.lines.filter((line) => !known.has(line.seq))
+        lines.current =
+          where === 'tail' ? news : where === 'older' ? [...news, ...lines.current] : [...lines.current, ...news]
+        setState({
+          lines: lines.current,
+          total: reply.total_lines,
+          complete: reply.complete,
+          loading: false,
+          problem: null,
+        })
+      } catch (thrown) {
+        setState((before) => ({ ...before, loading: false, problem: problemOf(thrown) }))
+      } finally {
+        reading.current = false
+      }
+    },
+    [attempt, page],
+  )
+
+  useEffect(() => {
+    lines.current = []
+    setState(attempt < 1 ? { ...EMPTY, loading: false } : EMPTY)
+    void extend('tail')
+  }, [extend, attempt])
+
+  useEffect(
+    () =>
+      onFrame((frame: Frame) => {
+        if (frame.event !== 'log') return
+        const { data } = frame
+        if (data.operation_id !== operation_id || data.node_id !== node_id || data.attempt !== attempt) return
+        const { lines: news, readAfter } = followLog(lines.current.at(-1)?.seq ?? 0, data)
+        if (news.length > 0) {
+          lines.current = [...lines.current, ...news]
+          setState((before) => ({ ...before, lines: lines.current, total: Math.max(before.total, data.to_seq) }))
+        }
+        if (readAfter !== null) void extend('newer')
+      }),
+    [operation_id, node_id, attempt, extend],
+  )
+
+  return { ...state, older: () => extend('older'), newer: () => extend('newer'), again: () => extend('tail') }
+}

@@ -1,0 +1,44 @@
+import { useSyncExternalStore } from 'react'
+
+/** How this browser wants to see the console. Never data; theme.js reads the same key before the first paint. */
+export type Display = {
+  theme: 'system' | 'light' | 'dark'
+  contrast: 'system' | 'more'
+  density: 'comfortable' | 'compact'
+  zone: 'utc' | 'local'
+  shortcuts: boolean
+}
+
+const KEY = 'signalbox.display'
+const DEFAULTS: Display = { theme: 'system', contrast: 'system', density: 'comfortable', zone: 'utc', shortcuts: true }
+const listeners = new Set<() => void>()
+let current = load()
+
+export const display = (): Display => current
+
+export const setDisplay = (change: Partial<Display>): void => {
+  current = { ...current, ...change }
+  localStorage.setItem(KEY, JSON.stringify(current))
+  window.dispatchEvent(new Event('signalbox:display'))
+  for (const listener of listeners) listener()
+}
+
+export const useDisplay = (): Display =>
+  useSyncExternalStore((listener) => {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }, display)
+
+window.addEventListener('storage', (event) => {
+  if (event.key !== KEY) return
+  current = load()
+  for (const listener of listeners) listener()
+})
+
+function load(): Display {
+  try {
+    return { ...DEFAULTS, ...(JSON.parse(localStorage.getItem(KEY) ?? '{}') as Partial<Display>) }
+  } catch {
+    return DEFAULTS
+  }
+}

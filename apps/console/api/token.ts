@@ -1,0 +1,307 @@
+import { nextDelay, sleep } from './wait.ts'
+
+/**
+ * The session of this tab (console.md section 3). The access token lives in one variable of this module and nowhere
+ * else; sessionStorage holds the CSRF token. Tabs share one refresh through a Web Lock and tell each other the result.
+ */
+export type Session = {
+  access_token: string
+  expires_at: number
+  session_id: string
+  user_id: string
+  username: string
+}
+export type Phase =
+  | { name: 'starting' }
+  | { name: 'signed_in' }
+  /** The session is over while a page is open: the session dialog lies over it. */
+  | { name: 'ended' }
+  | { name: 'signed_out'; reason: 'none' | 'signed_out' | 'not_told' | 'revoked' }
+export type Refreshed = 'ok' | 'over' | 'unreachable' | { retry_after_ms: number }
+export type SignIn = { ok: true } | { ok: false; status: number | null; retry_after_ms: number }
+
+const CSRF = 'csrf_token'
+const SIGNED_OUT = 'signalbox.signed_out'
+const LOCK = 'signalbox-token'
+const RETRIES_MS = [0, 300, 1000, 3000]
+const RETRY_WINDOW_MS = 10_000
+const FETCH_LIMIT_MS = 10_000
+const ENOUGH_LIFE_MS = 60_000
+
+type Message =
+  | { kind: 'ask' }
+  | { kind: 'token'; session: Session; csrf_token: string | null }
+  | { kind: 'logout'; reason: 'signed_out' | 'not_told' | 'revoked' }
+
+let held: Session | null = null
+/** Whose page this is; stays known while the session dialog asks the password. */
+let person: { user_id: string; username: string } | null = null
+let phase: Phase = { name: 'starting' }
+let timer: ReturnType<typeof setTimeout> | undefined
+const phaseListeners = new Set<() => void>()
+const tokenListeners = new Set<() => void>()
+const channel = new BroadcastChannel('signalbox-auth')
+
+export const accessToken = (): string | null => held?.access_token ?? null
+export const csrfToken = (): string | null => sessionStorage.getItem(CSRF)
+export const sessionPhase = (): Phase => phase
+export const currentUser = (): { user_id: string; username: string } | null => person
+
+export const onPhase = (listener: () => void): (() => void) => {
+  phaseListeners.add(listener)
+  return () => void phaseListeners.delete(listener)
+}
+
+/** Called whenever another access token is held, so that the stream can go on with it. */
+export const onToken = (listener: () => void): (() => void) => {
+  tokenListeners.add(listener)
+  return () => void tokenListeners.delete(listener)
+}
+
+/** Start of a tab: a sibling's token, else a refresh by the cookie. `over` means: show the login page. */
+export const startSession = (): Promise<Refreshed> =>
+  locked(async () => {
+    if (held !== null && lifeOf(held) > 0) return 'ok'
+    if (localStorage.getItem(SIGNED_OUT) !== null) return finishSignOut()
+    const shared = await askSiblings()
+    if (shared !== null && lifeOf(shared.session) >= ENOUGH_LIFE_MS) {
+      adopt(shared.session, shared.csrf_token)
+      return 'ok'
+    }
+    return refreshLocked()
+  })
+
+/** A token other than the one that was refused. Looks first whether a sibling or an earlier call has brought one. */
+export const renew = (refused: string | null): Promise<Refreshed> => {
+  if (held !== null && held.access_token !== refused) return Promise.resolve('ok')
+  return locked(async () => {
+    if (held !== null && held.access_token !== refused) return 'ok'
+    const outcome = await refreshLocked()
+    if (outcome === 'over') endSession()
+    return outcome
+  })
+}
+
+export const signIn = async (username: string, password: string): Promise<SignIn> => {
+  const answer = await post('/v1/token?response_mode=cookie', { grant_type: 'password', username, password })
+  if (answer === null) return { ok: false, status: null, retry_after_ms: 0 }
+  if (!answer.ok) return { ok: false, status: answer.status, retry_after_ms: retryAfter(answer) }
+  localStorage.removeItem(SIGNED_OUT)
+  const before = person?.user_id
+  take(await answer.json())
+  // Another person on this page: nothing that the first one saw may stay.
+  if (before !== undefined && before !== person?.user_id) location.reload()
+  return { ok: true }
+}
+
+/** Asks the password again and takes a token with a fresh authentication time. Returns the status, null for no answer. */
+export const confirmPassword = async (password: string): Promise<number | null> => {
+  const answer = await post('/v1/token/reauth', { password }, { bearer: true })
+  if (answer?.ok) take(await answer.json())
+  return answer?.status ?? null
+}
+
+/** Signs out here and in every tab, whatever the server says; an answer that never came is remembered and repeated. */
+export const signOut = async (): Promise<void> => {
+  const answer = await post('/auth/logout', undefined, { bearer: true })
+  const told = answer !== null && (answer.status < 500 || answer.status === 401)
+  if (!told) localStorage.setItem(SIGNED_OUT, '1')
+  const reason = told ? 'signed_out' : 'not_told'
+  say({ kind: 'logout', reason })
+  leave(reason)
+}
+
+/** The server said that this session was revoked. */
+export const revoked = (): void => {
+  say({ kind: 'logout', reason: 'revoked' })
+  leave('revoked')
+}
+
+channel.addEventListener('message', (event: MessageEvent<Message>) => {
+  const message = event.data
+  if (message.kind === 'ask' && held !== null) say({ kind: 'token', session: held, csrf_token: csrfToken() })
+  if (message.kind === 'logout' && phase.name !== 'signed_out') leave(message.reason)
+  if (message.kind === 'token') meetSibling(message)
+})
+
+/** A sibling signed in or refreshed: its token is ours if it is the same person, else this tab starts over. */
+function meetSibling({ session, csrf_token }: Extract<Message, { kind: 'token' }>): void {
+  if (person !== null && person.user_id !== session.user_id) {
+    drop()
+    location.reload()
+    return
+  }
+  if (held === null || session.expires_at > held.expires_at) adopt(session, csrf_token)
+}
+
+async function refreshLocked(): Promise<Refreshed> {
+  const key = crypto.randomUUID()
+  const start = Date.now()
+  let csrf = csrfToken() ?? (await fetchCsrf())
+  if (csrf === null) return 'over'
+  let csrfRenewed = false
+  for (let attempt = 0; attempt < RETRIES_MS.length; attempt += 1) {
+    await sleep(RETRIES_MS[attempt] ?? 0)
+    if (Date.now() - start > RETRY_WINDOW_MS) break
+    const answer: Response | null =
+      typeof csrf === 'string'
+        ? await post('/v1/token?response_mode=cookie', { grant_type: 'refresh_token' }, { csrf, key })
+        : null
+    if (answer?.ok) {
+      take(await answer.json())
+      return 'ok'
+    }
+    if (answer?.status === 401) return 'over'
+    if (answer?.status === 429) return { retry_after_ms: retryAfter(answer) }
+    if (answer?.status === 403 && csrfRenewed) return 'over'
+    if (answer?.status === 403 || csrf === undefined) {
+      csrfRenewed = answer?.status === 403
+      csrf = await fetchCsrf()
+      if (csrf === null) return 'over'
+    }
+  }
+  return 'unreachable'
+}
+
+/** The CSRF token of the cookie's session; null when there is no session, undefined when nobody could tell. */
+async function fetchCsrf(): Promise<string | null | undefined> {
+  try {
+    const answer = await fetch('/v1/token/csrf', {
+      credentials: 'include',
+      signal: AbortSignal.timeout(FETCH_LIMIT_MS),
+    })
+    if (answer.status === 401 || answer.status === 400) return null
+    if (!answer.ok) return undefined
+    const { csrf_token } = (await answer.json()) as { csrf_token: string }
+    sessionStorage.setItem(CSRF, csrf_token)
+    return csrf_token
+  } catch {
+    return undefined
+  }
+}
+
+/** A sign-out that the server never heard of: takes a token only to repeat it. */
+async function finishSignOut(): Promise<Refreshed> {
+  const outcome = await refreshLocked()
+  if (outcome === 'ok') {
+    const answer = await post('/auth/logout', undefined, { bearer: true })
+    drop()
+    if (answer === null || answer.status >= 500) return 'over'
+  }
+  if (outcome === 'ok' || outcome === 'over') localStorage.removeItem(SIGNED_OUT)
+  return 'over'
+}
+
+async function post(
+  path: string,
+  body: unknown,
+  more: { bearer?: boolean; csrf?: string; key?: string } = {},
+): Promise<Response | null> {
+  const headers = new Headers()
+  if (body !== undefined) headers.set('content-type', 'application/json')
+  if (more.bearer && held !== null) headers.set('authorization', `Bearer ${held.access_token}`)
+  const csrf = more.csrf ?? (more.bearer ? csrfToken() : null)
+  if (csrf !== null) headers.set('x-csrf-token', csrf)
+  if (more.key !== undefined) headers.set('idempotency-key', more.key)
+  try {
+    return await fetch(path, {
+      method: 'POST',
+      headers,
+      credentials: 'include',
+      signal: AbortSignal.timeout(FETCH_LIMIT_MS),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  } catch {
+    return null
+  }
+}
+
+type TokenBody = { access_token: string; expires_in: number; csrf_token?: string }
+
+function take(body: TokenBody): void {
+  const claims = claimsOf(body.access_token)
+  const session: Session = {
+    access_token: body.access_token,
+    expires_at: Date.now() + body.expires_in * 1000,
+    session_id: claims.session_id,
+    user_id: claims.sub,
+    username: claims.username,
+  }
+  adopt(session, body.csrf_token ?? csrfToken())
+  say({ kind: 'token', session, csrf_token: csrfToken() })
+}
+
+function adopt(session: Session, csrf: string | null): void {
+  held = session
+  person = { user_id: session.user_id, username: session.username }
+  if (csrf !== null) sessionStorage.setItem(CSRF, csrf)
+  clearTimeout(timer)
+  timer = setTimeout(refreshInTime, Math.max(1000, lifeOf(session) - ENOUGH_LIFE_MS - Math.random() * 10_000))
+  for (const listener of tokenListeners) listener()
+  setPhase({ name: 'signed_in' })
+}
+
+async function refreshInTime(): Promise<void> {
+  const outcome = await renew(accessToken())
+  if (outcome === 'ok' || outcome === 'over') return
+  clearTimeout(timer)
+  timer = setTimeout(refreshInTime, outcome === 'unreachable' ? nextDelay(3) : outcome.retry_after_ms)
+}
+
+function endSession(): void {
+  held = null
+  clearTimeout(timer)
+  sessionStorage.removeItem(CSRF)
+  if (phase.name === 'signed_in') setPhase({ name: 'ended' })
+}
+
+function leave(reason: 'signed_out' | 'not_told' | 'revoked'): void {
+  drop()
+  person = null
+  setPhase({ name: 'signed_out', reason })
+}
+
+/** Leaves the page without a session and without a word about why: the login page of a fresh tab. */
+export const showLogin = (): void => setPhase({ name: 'signed_out', reason: 'none' })
+
+function drop(): void {
+  held = null
+  clearTimeout(timer)
+  sessionStorage.removeItem(CSRF)
+}
+
+function setPhase(next: Phase): void {
+  phase = next
+  for (const listener of phaseListeners) listener()
+}
+
+const say = (message: Message): void => channel.postMessage(message)
+const lifeOf = (session: Session): number => session.expires_at - Date.now()
+const locked = <T>(work: () => Promise<T>): Promise<T> => navigator.locks.request(LOCK, work) as Promise<T>
+
+function askSiblings(): Promise<Extract<Message, { kind: 'token' }> | null> {
+  return new Promise((resolve) => {
+    const done = (found: Extract<Message, { kind: 'token' }> | null) => {
+      channel.removeEventListener('message', hear)
+      resolve(found)
+    }
+    const hear = (event: MessageEvent<Message>) => {
+      if (event.data.kind === 'token') done(event.data)
+    }
+    channel.addEventListener('message', hear)
+    say({ kind: 'ask' })
+    setTimeout(() => done(null), 100)
+  })
+}
+
+function retryAfter(answer: Response): number {
+  const seconds = Number(answer.headers.get('retry-after'))
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 2000
+}
+
+/** The claims this page shows; the servers alone verify the token. */
+function claimsOf(token: string): { sub: string; session_id: string; username: string } {
+  const part = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')
+  const bytes = Uint8Array.from(atob(part), (letter) => letter.charCodeAt(0))
+  return JSON.parse(new TextDecoder().decode(bytes)) as { sub: string; session_id: string; username: string }
+}

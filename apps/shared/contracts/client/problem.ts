@@ -1,0 +1,49 @@
+/** The body of an answer of type application/problem+json, as a client meets it (RFC 9457; platform.md section 7). */
+export type Problem = {
+  type: string
+  title: string
+  status: number
+  detail: string
+  instance?: string
+  category: string
+  code: string
+  request_id?: string
+  retryable?: boolean
+  hint?: string
+  violations?: { pointer: string; code: string; message: string }[]
+  retry_after_ms?: number
+  [member: string]: unknown
+}
+
+/** Reads whatever a server or a proxy answered as a problem; what is none becomes one that names the status. */
+export const problemFrom = (status: number, body: unknown, retryAfter: string | null = null): Problem => {
+  const given = typeof body === 'object' && body !== null ? (body as Partial<Problem>) : {}
+  const seconds = retryAfter === null ? Number.NaN : Number(retryAfter)
+  const wait = given.retry_after_ms ?? (Number.isFinite(seconds) ? seconds * 1000 : undefined)
+  return {
+    ...given,
+    type: given.type ?? 'about:blank',
+    title: given.title ?? `Status ${status}`,
+    status,
+    detail: given.detail ?? `The server answered with status ${status} and no explanation.`,
+    category: given.category ?? (status >= 500 ? 'internal_error' : 'validation_error'),
+    code: given.code ?? `status_${status}`,
+    ...(wait === undefined ? {} : { retry_after_ms: wait }),
+  }
+}
+
+/** What a client may conclude from the answer to a command (console.md section 6). */
+export type CommandAnswer = 'applied' | 'accepted' | 'unknown' | 'wait' | 'refused'
+
+/**
+ * The retry rule that console and command line share: `unknown` and `wait` are repeated with the same key and body,
+ * `refused` never is; a corrected request is a new one.
+ */
+export const answerOf = (status: number | null, problem?: Pick<Problem, 'category' | 'code'>): CommandAnswer => {
+  if (status === null) return 'unknown'
+  if (status === 202) return 'accepted'
+  if (status < 300) return 'applied'
+  if (status === 429 || status === 503) return 'wait'
+  if (status === 409 && problem?.category === 'version_conflict' && problem.code === 'in_progress') return 'wait'
+  return status >= 500 ? 'unknown' : 'refused'
+}
