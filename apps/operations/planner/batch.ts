@@ -1,0 +1,67 @@
+import { readPointer } from '../../shared/pointer.ts'
+import { byText, type Order } from './order.ts'
+import type { Batch, BatchRule, Lane, Target } from './types.ts'
+
+/**
+ * Cuts the targets of a lane into batches: level by level of the order, group by group of `by`, sorted by name, the
+ * canary of each group first. They run one after the other, each closed by a barrier.
+ */
+export const batchesOf = (lane: Lane, order: Order, prefix: string): Batch[] => {
+  const rule = lane.procedure.batch
+  if (!rule) return []
+  const levels = groupBy(lane.targets, (target) => order.level.get(target.resource_id) ?? 0)
+  const by = (target: Target) => (rule.by === undefined ? '' : textOf(readPointer(target, `/${rule.by}`)))
+  const many = new Set(lane.targets.map(by)).size > 1
+  return [...levels]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([, targets], level) => {
+      const groups = [...groupBy(targets, by)].sort(([a], [b]) => byText(a, b))
+      return groups.flatMap(([group, members], index) => {
+        const parts = [
+          ...(prefix === '' ? [] : [prefix]),
+          ...(levels.size > 1 ? [`l${level + 1}`] : []),
+          ...(many ? [idPart(group, index)] : []),
+        ]
+        const names = [...(levels.size > 1 ? [`level ${level + 1}`] : []), ...(many ? [group || 'others'] : [])]
+        return cut(members, rule, parts, names)
+      })
+    })
+}
+
+const cut = (members: Target[], rule: BatchRule, parts: string[], names: string[]): Batch[] => {
+  const sorted = members.toSorted((a, b) => byText(a.name, b.name) || byText(a.resource_id, b.resource_id))
+  const rest = sorted.slice(rule.canary)
+  const size = sizeOf(rule.size, sorted.length)
+  const count = Math.ceil(rest.length / size)
+  const batches: Batch[] = []
+  const add = (targets: Target[], id: string, name: string, canary: boolean) =>
+    batches.push({
+      group_id: [...parts, id].join('.'),
+      name: [...names, name].join(', '),
+      target_ids: targets.map((target) => target.resource_id),
+      canary,
+    })
+  if (rule.canary > 0) add(sorted.slice(0, rule.canary), 'canary', 'canary', true)
+  for (let i = 0; i < count; i++)
+    add(rest.slice(i * size, (i + 1) * size), `${i + 1}`, `batch ${i + 1} of ${count}`, false)
+  return batches
+}
+
+const sizeOf = (size: number | string, total: number): number =>
+  typeof size === 'number' ? size : Math.max(1, Math.ceil((total * Number.parseInt(size, 10)) / 100))
+
+const textOf = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
+
+const idPart = (value: string, index: number): string =>
+  /^[a-z0-9][a-z0-9_-]{0,23}$/.test(value) ? value : `g${index + 1}`
+
+const groupBy = <T, K>(items: T[], keyOf: (item: T) => K): Map<K, T[]> => {
+  const groups = new Map<K, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group) group.push(item)
+    else groups.set(key, [item])
+  }
+  return groups
+}

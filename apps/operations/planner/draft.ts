@@ -1,0 +1,202 @@
+import type { PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import type { Violation } from '../../shared/errors.ts'
+import { batchesOf } from './batch.ts'
+import { nodeOf } from './defaults.ts'
+import { type Expanded, expandCompensation, expander, expandUnit, nodeIdOf } from './expand.ts'
+import { graphGates, type Places } from './gates.ts'
+import { laneName, matchTargets } from './match.ts'
+import { byText, type Order, orderTargets } from './order.ts'
+import {
+  type Batch,
+  type Group,
+  type Lane,
+  type PlannerInput,
+  PlanRefusal,
+  type Target,
+  type TargetDiff,
+  type Warning,
+} from './types.ts'
+
+/** What the rules build up before it is measured, guarded and hashed. */
+export type Draft = {
+  nodes: PlanNode[]
+  /** Gates that an author of a graph wrote; those of packs and policies come later, by `places`. */
+  gates: PlanGate[]
+  groups: Group[]
+  places: Places[]
+  /** First nodes of the whole plan. */
+  entry: string[]
+  lanes: Lane[]
+  diff: TargetDiff[]
+  warnings: Warning[]
+}
+
+/** A graph as its author wrote it, with defaults and plan-time values filled in. */
+export const graphDraft = ({ intent, targets, library, limits }: PlannerInput, violations: Violation[]): Draft => {
+  const given = intent.graph?.nodes ?? []
+  if (given.length > limits.graph_nodes)
+    throw new PlanRefusal('too_large', `${given.length} nodes; at most ${limits.graph_nodes} in one graph.`)
+  const ids = new Set(given.map((node) => node.node_id))
+  const byId = new Map(targets.map((target) => [target.resource_id, target]))
+  const plan = planRoot(intent, targets)
+  const nodes = given.map((entry) => {
+    const node = nodeOf(entry)
+    const target = node.target_id === undefined ? undefined : byId.get(node.target_id)
+    const roots = { ...(target && { target }), plan }
+    const { of, condition } = expander(
+      { roots, nodeOf: (id) => (ids.has(id) ? id : undefined) },
+      node.node_id,
+      violations,
+    )
+    return {
+      ...node,
+      with: of(node.with, '/with'),
+      ...(node.catalog && { catalog: of(node.catalog, '/catalog') as NonNullable<PlanNode['catalog']> }),
+      ...(node.when !== undefined && { when: condition(node.when, '/when') }),
+      ...(node.compensate && { compensate: expandCompensation(node.compensate, of, condition) }),
+    }
+  })
+  const entry = nodes.filter((node) => node.depends_on.length === 0).map((node) => node.node_id)
+  const names = [...new Set(nodes.flatMap((node) => (node.group === undefined ? [] : [node.group])))]
+  return {
+    nodes,
+    gates: graphGates(intent.graph?.gates ?? [], library, violations),
+    groups: names.map((name) => ({ group_id: name, name, kind: 'batch' })),
+    places: [],
+    entry,
+    lanes: [],
+    diff: [],
+    warnings: [],
+  }
+}
+
+/** The nodes of all targets of a change or an action: matched, ordered, cut into batches, expanded. */
+export const changesDraft = (input: PlannerInput, violations: Violation[]): Draft => {
+  const types = new Map(input.types.map((type) => [type.type_key, type]))
+  const targets = input.targets.toSorted((a, b) => byText(a.resource_id, b.resource_id))
+  const { lanes, changes } = matchTargets(input.intent, targets, types, input.library)
+  const order = orderTargets(lanes, input.relationships, input.relationship_types)
+  const draft: Draft = {
+    nodes: [],
+    gates: [],
+    groups: [],
+    places: [],
+    entry: [],
+    lanes,
+    diff: targets.flatMap((target) => changes.get(target.resource_id)?.diff ?? []),
+    warnings: order.warnings,
+  }
+  const laneOf = new Map(lanes.flatMap((lane) => lane.targets.map((target) => [target.resource_id, lane] as const)))
+  const plan = planRoot(input.intent, targets)
+  const expanded = new Map<string, Expanded>()
+  const expand = (lane: Lane, target: Target, entry: string[], batch: object, group: string | undefined): Expanded => {
+    const after = changes.get(target.resource_id)?.after ?? {}
+    const roots = { target, ...(lane.procedure.kind === 'change' && { after }), params: lane.params, plan, batch }
+    const done = expandUnit({ procedure: lane.procedure, target, roots, entry, group }, violations)
+    draft.nodes.push(...done.nodes)
+    expanded.set(target.resource_id, done)
+    return done
+  }
+  for (const lane of lanes) {
+    const prefix = lanes.length > 1 ? lane.procedure.key : ''
+    const batches = batchesOf(lane, order, prefix)
+    draft.places.push(
+      batches.length > 0 ? expandBatches(lane, batches, draft, expand) : expandFreely(lane, order, expand),
+    )
+  }
+  linkOrder(order, laneOf, expanded, draft)
+  draft.entry = draft.nodes.filter((node) => node.depends_on.length === 0).map((node) => node.node_id)
+  return draft
+}
+
+type Expand = (lane: Lane, target: Target, entry: string[], batch: object, group: string | undefined) => Expanded
+
+const planRoot = ({ intent_id, kind, labels }: PlannerInput['intent'], targets: Target[]) => ({
+  intent_id,
+  kind,
+  labels,
+  targets: targets.length,
+  target_ids: targets.map((target) => target.resource_id),
+})
+
+const expandFreely = (lane: Lane, order: Order, expand: Expand): Places => {
+  const all = lane.targets.map((target) => ({ target, ...expand(lane, target, [], {}, undefined) }))
+  const own = new Set(lane.targets.map((target) => target.resource_id))
+  const waits = (target: Target) => (order.before.get(target.resource_id) ?? []).some((id) => own.has(id))
+  return {
+    procedure: lane.procedure,
+    entry: all.filter(({ target }) => !waits(target)).flatMap((one) => one.roots),
+    after_canary: [],
+    between_batches: [],
+    before_step: stepFinder(all),
+  }
+}
+
+/** One batch after the other: its targets wait for the barrier that closes the one before. */
+const expandBatches = (lane: Lane, batches: Batch[], draft: Draft, expand: Expand): Places => {
+  const byId = new Map(lane.targets.map((target) => [target.resource_id, target]))
+  const { max_failures = 0 } = lane.procedure.batch ?? {}
+  const all: Expanded[] = []
+  const starts: string[][] = []
+  let entry: string[] = []
+  for (const [index, batch] of batches.entries()) {
+    const { group_id, name, canary, target_ids } = batch
+    draft.groups.push({ group_id, name, kind: canary ? 'canary' : 'batch' })
+    const root = { group_id, name, index, size: target_ids.length }
+    const members = target_ids
+      .flatMap((id) => byId.get(id) ?? [])
+      .map((target) => expand(lane, target, entry, root, group_id))
+    all.push(...members)
+    starts.push(members.flatMap((one) => one.roots))
+    const barrier = barrierOf(
+      lane,
+      batch,
+      members.flatMap((one) => one.lasts),
+      max_failures,
+    )
+    draft.nodes.push(barrier)
+    entry = [barrier.node_id]
+  }
+  const canary = batches.findIndex((batch) => batch.canary)
+  return {
+    procedure: lane.procedure,
+    entry: starts[0] ?? [],
+    after_canary: canary < 0 ? [] : (starts[canary + 1] ?? []),
+    between_batches: starts.slice(1),
+    before_step: stepFinder(all),
+  }
+}
+
+const barrierOf = (lane: Lane, { group_id, name }: Batch, depends_on: string[], max_failures: number): PlanNode => {
+  const barrier = nodeOf({
+    node_id: nodeIdOf('barrier', group_id),
+    name: `${name} done`,
+    kind: 'barrier',
+    depends_on,
+    group: group_id,
+    join: max_failures > 0 ? 'settled' : 'all',
+    step: `${laneName(lane.procedure)}.barrier`,
+    skippable: false,
+  })
+  return max_failures > 0 ? { ...barrier, max_failures } : barrier
+}
+
+const stepFinder = (all: Expanded[]) => (step: string) => all.flatMap((one) => one.by_step.get(step) ?? [])
+
+/**
+ * The first steps of a target wait for the last steps of the targets before it. Inside a lane with batches the
+ * barriers say so already.
+ */
+const linkOrder = (order: Order, laneOf: Map<string, Lane>, expanded: Map<string, Expanded>, draft: Draft): void => {
+  const byId = new Map(draft.nodes.map((node) => [node.node_id, node]))
+  for (const [id, others] of order.before) {
+    const lane = laneOf.get(id)
+    const waits = others.filter((other) => !(lane?.procedure.batch && laneOf.get(other) === lane))
+    const lasts = waits.flatMap((other) => expanded.get(other)?.lasts ?? [])
+    if (lasts.length === 0) continue
+    for (const root of expanded.get(id)?.roots ?? []) {
+      const node = byId.get(root)
+      if (node) node.depends_on = [...new Set([...node.depends_on, ...lasts])]
+    }
+  }
+}

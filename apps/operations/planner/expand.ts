@@ -1,0 +1,147 @@
+import { CelError, compileCel } from '../../shared/cel.ts'
+import type { CatalogWrite, Compensation, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import { sha256Hex } from '../../shared/digest.ts'
+import type { Violation } from '../../shared/errors.ts'
+import { expandValue, PLAN_ROOTS, type PlanScope, ValueError } from '../../shared/values.ts'
+import { foldCondition } from './conditions.ts'
+import { laneName } from './match.ts'
+import type { Procedure, Step, Target } from './types.ts'
+
+const NODE_ID_LENGTH = 96
+
+/** `<step>.<resource_id>`; where that is too long for a node's id, the end gives way to a digest of it. */
+export const nodeIdOf = (step: string, suffix: string): string => {
+  const id = `${step}.${suffix}`
+  return id.length <= NODE_ID_LENGTH ? id : `${id.slice(0, NODE_ID_LENGTH - 17)}-${sha256Hex(id).slice(0, 16)}`
+}
+
+/** One run of a procedure's steps: for one target, or once for the whole plan. */
+export type Unit = {
+  procedure: Procedure
+  target: Target | undefined
+  roots: Record<string, unknown>
+  /** What the first steps wait for. */
+  entry: string[]
+  group: string | undefined
+}
+export type Expanded = {
+  nodes: PlanNode[]
+  /** Nodes of the unit that nothing of the unit comes before, and that nothing of it comes after. */
+  roots: string[]
+  lasts: string[]
+  by_step: Map<string, string>
+}
+
+/** Turns the steps of a unit into nodes with everything that is known now; faults are added to `violations`. */
+export const expandUnit = (unit: Unit, violations: Violation[]): Expanded => {
+  const { procedure, target, roots } = unit
+  const suffix = target?.resource_id ?? procedure.key
+  const kept = procedure.steps.filter((step) => isIncluded(step, roots, nodeIdOf(step.id, suffix), violations))
+  const by_step = new Map(kept.map((step) => [step.id, nodeIdOf(step.id, suffix)]))
+  const needs = contractNeeds(procedure.steps, by_step)
+  const needed = new Set([...by_step.keys()].flatMap((id) => needs.get(id) ?? []))
+  const nodes = kept.map((step) => {
+    const before = (needs.get(step.id) ?? []).map((id) => by_step.get(id) ?? id)
+    return expandStep(unit, step, before.length > 0 ? before : unit.entry, by_step, violations)
+  })
+  const idsOf = (steps: Step[]) => steps.map((step) => by_step.get(step.id) ?? step.id)
+  return {
+    nodes,
+    roots: idsOf(kept.filter((step) => needs.get(step.id)?.length === 0)),
+    lasts: idsOf(kept.filter((step) => !needed.has(step.id))),
+    by_step,
+  }
+}
+
+const isIncluded = (step: Step, roots: Record<string, unknown>, node_id: string, violations: Violation[]): boolean => {
+  if (step.include_if === undefined) return true
+  try {
+    return compileCel(step.include_if, PLAN_ROOTS).test(roots)
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error
+    violations.push({ pointer: `/nodes/${node_id}/include_if`, code: 'expression_error', message: error.message })
+    return true
+  }
+}
+
+/** Needs of each kept step; what a dropped step needed stands in its place. */
+const contractNeeds = (steps: Step[], kept: ReadonlyMap<string, string>): Map<string, string[]> => {
+  const byId = new Map(steps.map((step) => [step.id, step]))
+  const resolve = (id: string): string[] => {
+    const found = new Set<string>()
+    for (const need of byId.get(id)?.needs ?? [])
+      for (const real of kept.has(need) ? [need] : resolve(need)) found.add(real)
+    return [...found]
+  }
+  return new Map(steps.map((step) => [step.id, resolve(step.id)]))
+}
+
+const expandStep = (
+  unit: Unit,
+  step: Step,
+  depends_on: string[],
+  by_step: ReadonlyMap<string, string>,
+  violations: Violation[],
+): PlanNode => {
+  const { procedure, target, roots, group } = unit
+  const node_id = by_step.get(step.id) ?? step.id
+  const { id, name, needs, include_if, when, with: values, compensate, catalog, secrets, ...rest } = step
+  const { of, condition } = expander({ roots, nodeOf: (other) => by_step.get(other) }, node_id, violations)
+  const tolerant = (procedure.batch?.max_failures ?? 0) > 0 && step.on_failure === 'hold'
+  return {
+    ...rest,
+    node_id,
+    name: target ? `${name} ${target.name}` : name,
+    kind: 'task',
+    with: of(values, '/with'),
+    ...(target && { target_id: target.resource_id }),
+    depends_on,
+    on_failure: tolerant ? 'skip_dependents' : step.on_failure,
+    ...(when !== undefined && { when: condition(when, '/when') }),
+    ...(compensate && { compensate: expandCompensation(compensate, of, condition) }),
+    ...(catalog && { catalog: of(catalog, '/catalog') as CatalogWrite }),
+    ...(secrets && { secrets: of(secrets, '/secrets') as Record<string, unknown> }),
+    ...(group !== undefined && { group }),
+    step: `${laneName(procedure)}.${id}`,
+  }
+}
+
+type Expander = ReturnType<typeof expander>
+
+/** Expands values and conditions of one node; a fault becomes a violation with the place it stands at. */
+export const expander = (scope: PlanScope, node_id: string, violations: Violation[]) => {
+  const guarded = <T>(at: string, run: () => T, otherwise: T): T => {
+    try {
+      return run()
+    } catch (error) {
+      if (error instanceof ValueError)
+        violations.push({
+          pointer: `/nodes/${node_id}${error.pointer || at}`,
+          code: error.code === 'malformed' ? 'inputs_invalid' : error.code,
+          message: error.message,
+        })
+      else if (error instanceof CelError)
+        violations.push({ pointer: `/nodes/${node_id}${at}`, code: 'expression_error', message: error.message })
+      else throw error
+      return otherwise
+    }
+  }
+  return {
+    of: (value: unknown, at: string): unknown => guarded(at, () => expandValue(value, scope, at), value),
+    condition: (source: string, at: string): string =>
+      guarded(at, () => foldCondition(source, scope.roots, scope.nodeOf), source),
+  }
+}
+
+export const expandCompensation = (
+  compensate: Compensation,
+  of: Expander['of'],
+  condition: Expander['condition'],
+): Compensation => {
+  const { when, ...rest } = compensate
+  return {
+    ...rest,
+    with: of(rest.with, '/compensate/with'),
+    ...(when !== undefined && { when: condition(when, '/compensate/when') }),
+  }
+}

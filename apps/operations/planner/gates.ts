@@ -1,0 +1,157 @@
+import { CelError } from '../../shared/cel.ts'
+import type { GatePolicy, PlanGate } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/digest.ts'
+import type { Violation } from '../../shared/errors.ts'
+import { policyOf } from './defaults.ts'
+import { byText } from './order.ts'
+import type { Freeze, GraphGate, Library, Place, Policy, Procedure, Target, Warning } from './types.ts'
+
+/** What a lane offers as places for gates. Guards of a place may be empty: the lane has no such place. */
+export type Places = {
+  procedure: Procedure
+  entry: string[]
+  /** First nodes of the batch after the first canary. */
+  after_canary: string[]
+  /** First nodes of each batch but the first. */
+  between_batches: string[][]
+  before_step: (step: string) => string[]
+}
+
+export type Wanted = Omit<PlanGate, 'gate_id'>
+
+/** Gates that the packs name, and those of every policy that applies: an author cannot drop one of these. */
+export const wantedGates = (
+  places: Places[],
+  { policies }: Library,
+  facts: Record<string, unknown>,
+  warnings: Warning[],
+  violations: Violation[],
+): Wanted[] => {
+  const wanted: Wanted[] = []
+  for (const place of places)
+    for (const gate of place.procedure.gates) {
+      const policy = policies.get(gate.policy)
+      if (!policy) continue
+      const sets = guardsAt(place, gate.at, gate.step)
+      if (sets.length === 0)
+        warnings.push({ code: 'gate_without_nodes', message: `The gate "${gate.policy}" has nothing to guard here.` })
+      for (const guards of sets) wanted.push(gateOf(policy, guards))
+    }
+  for (const policy of [...policies.values()].sort((a, b) => byText(a.policy.key, b.policy.key))) {
+    if (!policy.applies || !applies(policy, facts, violations)) continue
+    for (const place of places) {
+      const sets = guardsAt(place, policy.place.at, policy.place.step)
+      // Where its own place is missing (a canary of one is the whole change), the policy is asked at the entry.
+      for (const guards of sets.length > 0 ? sets : guardsAt(place, 'entry')) wanted.push(gateOf(policy, guards))
+    }
+  }
+  return wanted
+}
+
+const guardsAt = (place: Places, at: Place, step?: string): string[][] => {
+  const sets =
+    at === 'entry'
+      ? [place.entry]
+      : at === 'after_canary'
+        ? [place.after_canary]
+        : at === 'between_batches'
+          ? place.between_batches
+          : [place.before_step(step ?? '')]
+  return sets.filter((guards) => guards.length > 0).map((guards) => guards.toSorted(byText))
+}
+
+const gateOf = ({ policy, question }: Policy, guards: string[]): Wanted => ({
+  kind: 'approval',
+  question,
+  policy,
+  guards,
+})
+
+/** A policy whose condition cannot be evaluated applies: silence must not open a gate. */
+const applies = (
+  { applies: condition, policy }: Policy,
+  facts: Record<string, unknown>,
+  violations: Violation[],
+): boolean => {
+  try {
+    return condition?.test({ plan: facts }) ?? false
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error
+    violations.push({ pointer: `/policies/${policy.key}/applies`, code: 'expression_error', message: error.message })
+    return true
+  }
+}
+
+/** A freeze that covers a target while the plan is expected to run asks its own approvers at the entry. */
+export const freezeGates = (
+  freezes: Freeze[],
+  targets: Target[],
+  entry: string[],
+  from: string,
+  until: string,
+): Wanted[] =>
+  freezes
+    .filter((freeze) => Date.parse(freeze.from) < Date.parse(until) && Date.parse(freeze.to) > Date.parse(from))
+    .filter((freeze) => targets.some((target) => covers(freeze, target)))
+    .map((freeze) => ({
+      kind: 'freeze',
+      question: `${freeze.title}: go on in spite of this freeze?`,
+      policy: policyOf(freeze.freeze_id, {
+        approvals: { quorum: 1, groups: freeze.approvers.map((group) => ({ group, min: 0 })) },
+      }),
+      guards: entry.toSorted(byText),
+    }))
+
+export const covers = ({ applies: condition }: Pick<Freeze, 'applies'>, target: Target): boolean => {
+  try {
+    return condition.test({ target })
+  } catch (error) {
+    if (error instanceof CelError) return true
+    throw error
+  }
+}
+
+/** The gates that the author of a graph wrote; an unknown policy is a violation. */
+export const graphGates = (given: GraphGate[], { policies }: Library, violations: Violation[]): PlanGate[] =>
+  given.map((gate, i) => {
+    const known = typeof gate.policy === 'string' ? policies.get(gate.policy) : undefined
+    if (typeof gate.policy === 'string' && !known)
+      violations.push({
+        pointer: `/graph/gates/${i}/policy`,
+        code: 'unknown_reference',
+        message: `There is no gate policy "${gate.policy}".`,
+      })
+    const policy: GatePolicy =
+      known?.policy ?? policyOf(gate.gate_id, typeof gate.policy === 'string' ? {} : gate.policy)
+    return {
+      gate_id: gate.gate_id,
+      kind: 'approval',
+      question: gate.question ?? known?.question ?? 'May this go on?',
+      policy,
+      guards: [...new Set(gate.guards)].sort(byText),
+    }
+  })
+
+/**
+ * Gives each gate its id: the policy's key, numbered where there are several. Equal policy and guards are one gate.
+ * `rankOf` says how early a node comes.
+ */
+export const nameGates = (wanted: Wanted[], taken: PlanGate[], rankOf: (node_id: string) => number): PlanGate[] => {
+  const unique = new Map<string, Wanted>()
+  for (const gate of wanted) {
+    const same = digest([gate.kind, gate.policy.key, gate.policy.digest, gate.guards])
+    if (!unique.has(same)) unique.set(same, gate)
+  }
+  const first = (gate: Wanted) => Math.min(...gate.guards.map(rankOf))
+  const sorted = [...unique.values()].sort(
+    (a, b) => first(a) - first(b) || byText(a.policy.key, b.policy.key) || byText(a.guards.join(), b.guards.join()),
+  )
+  const used = new Set(taken.map((gate) => gate.gate_id))
+  const named = sorted.map((gate) => {
+    let gate_id = gate.policy.key
+    for (let n = 2; used.has(gate_id); n++) gate_id = `${gate.policy.key}-${n}`
+    used.add(gate_id)
+    return { gate_id, ...gate }
+  })
+  return [...taken, ...named]
+}

@@ -1,0 +1,33 @@
+import type { PlanDocument } from '../../../db/operations/tables.ts'
+import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
+import { byText } from './order.ts'
+import type { Lane, PlannerInput } from './types.ts'
+
+type Leases = PlanDocument['leases']
+
+/**
+ * What the operation must hold while it runs: its targets, and shared the places they stand in, so that a change of the
+ * whole and one of a part exclude each other (operations.md 3.5).
+ */
+export const leasesOf = ({ targets, intent }: PlannerInput, lanes: Lane[], nodes: PlanNode[]): Leases => {
+  const wanted = new Map<string, Leases[number]['mode']>()
+  const take = (resource_id: string, mode: Leases[number]['mode']) => {
+    if (wanted.get(resource_id) !== 'exclusive') wanted.set(resource_id, mode)
+  }
+  const touched = new Set(nodes.flatMap((node) => (node.target_id === undefined ? [] : [node.target_id])))
+  const ruleOf = new Map(
+    lanes.flatMap((lane) => lane.targets.map((target) => [target.resource_id, lane.procedure.lease])),
+  )
+  for (const target of targets) {
+    const rule =
+      ruleOf.get(target.resource_id) ?? (intent.kind === 'graph' && touched.has(target.resource_id) ? WHOLE : undefined)
+    if (!rule) continue
+    take(target.resource_id, rule.mode)
+    if (rule.ancestors === 'shared') for (const id of target.ancestors) take(id, 'shared')
+  }
+  return [...wanted]
+    .map(([resource_id, mode]) => ({ resource_id, mode }))
+    .sort((a, b) => byText(a.resource_id, b.resource_id))
+}
+
+const WHOLE = { mode: 'exclusive', ancestors: 'shared' } as const

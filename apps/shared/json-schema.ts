@@ -1,0 +1,52 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { RE2JS } from 're2js'
+import type { Violation } from './errors.ts'
+
+/** Patterns of schemas that come from files or callers run in linear time (RE2), whatever their text. */
+const regExp = Object.assign(
+  (pattern: string) => {
+    const compiled = RE2JS.compile(pattern)
+    return { test: (text: string) => compiled.matcher(text).find() }
+  },
+  { code: 'new RegExp' },
+)
+
+const create = (useDefaults: boolean) => {
+  const ajv = new Ajv2020({
+    strict: true,
+    strictRequired: false,
+    strictTypes: false,
+    allErrors: true,
+    useDefaults,
+    code: { regExp },
+  })
+  ;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
+  return ajv
+}
+
+/** A compiled JSON Schema 2020-12: gives the violations of a value, empty when it fits. */
+export type SchemaCheck = (value: unknown) => Violation[]
+
+/**
+ * Compiles a JSON Schema 2020-12. Throws an Error with one clear line when the schema itself is wrong. With `defaults`,
+ * missing members are filled in from it, in the value that is checked.
+ */
+export const compileSchema = (schema: unknown, { defaults = false } = {}): SchemaCheck => {
+  // One instance each: a schema that names an $id must not meet another one of that name.
+  const validate = create(defaults).compile(schema as object)
+  return (value) => (validate(value) ? [] : violationsOf(validate))
+}
+
+const violationsOf = (validate: ValidateFunction): Violation[] => (validate.errors ?? []).map(violationOf)
+
+export const violationOf = (error: ErrorObject): Violation => {
+  const member = error.params.additionalProperty ?? error.params.missingProperty
+  const token = member === undefined ? '' : `/${String(member).replaceAll('~', '~0').replaceAll('/', '~1')}`
+  const message = error.keyword === 'additionalProperties' ? 'is not a known member' : (error.message ?? 'is not valid')
+  return {
+    pointer: `${error.instancePath}${token}`,
+    code: error.keyword,
+    message: error.keyword === 'enum' ? `${message}: ${(error.params.allowedValues as unknown[]).join(', ')}` : message,
+  }
+}
