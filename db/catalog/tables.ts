@@ -1,0 +1,330 @@
+import { sql } from 'drizzle-orm'
+import {
+  boolean,
+  index,
+  integer,
+  pgSchema,
+  primaryKey,
+  smallint,
+  text,
+  unique,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core'
+import type { Capability, RelationshipType, ResourceType } from '../../apps/shared/contracts/catalog/types.ts'
+import { inboxTables } from '../inbox.ts'
+import { outboxTables } from '../outbox.ts'
+import { at, big, bytea, count, json, key, ltree, object, rowId } from './columns.ts'
+
+/** Rows of the catalog (catalog.md 9). Truth is `resource`, `resource_state`, `relationship`; the rest follows from them. */
+export const catalogSchema = pgSchema('catalog')
+const t = catalogSchema.table
+
+export const { outbox, relay_state } = outboxTables(catalogSchema)
+export const inboxOf = inboxTables(catalogSchema)
+export const { inbox, projection_version, dead_letter, projection } = inboxOf
+
+/** Loaded packs; `load_no` grows with each load that changed something, so that processes see it. */
+export const pack = t(
+  'pack',
+  {
+    pack: text('pack').notNull(),
+    version: text('version').notNull(),
+    checksum: text('checksum').notNull(),
+    document: object('document'),
+    load_no: count('load_no'),
+    loaded_at: at('loaded_at').notNull(),
+  },
+  (c) => [primaryKey({ columns: [c.pack, c.version] })],
+)
+/** One row per version; `id` names the key and is the same in all its versions. `retired`: gone from the files. */
+export const type = t(
+  'type',
+  {
+    id: smallint('id').notNull(),
+    type_key: key('type_key').notNull(),
+    version: integer('version').notNull(),
+    checksum: text('checksum').notNull(),
+    retired: boolean('retired').notNull().default(false),
+    document: json<ResourceType>('document').notNull(),
+  },
+  (c) => [primaryKey({ columns: [c.id, c.version] }), unique().on(c.type_key, c.version)],
+)
+export const relationship_type = t('relationship_type', {
+  id: smallint('id').primaryKey(),
+  type_key: key('type_key').notNull().unique(),
+  checksum: text('checksum').notNull(),
+  retired: boolean('retired').notNull().default(false),
+  document: json<RelationshipType>('document').notNull(),
+})
+export const capability_def = t(
+  'capability_def',
+  {
+    id: smallint('id').notNull(),
+    capability_key: key('capability_key').notNull(),
+    version: text('version').notNull(),
+    checksum: text('checksum').notNull(),
+    retired: boolean('retired').notNull().default(false),
+    document: json<Capability>('document').notNull(),
+  },
+  (c) => [primaryKey({ columns: [c.id, c.version] }), unique().on(c.capability_key, c.version)],
+)
+
+/** What a resource is: moves rarely and carries the indexes. */
+export const resource = t(
+  'resource',
+  {
+    rid: rowId('rid').primaryKey(),
+    resource_id: key('resource_id').notNull().unique(),
+    type_id: smallint('type_id').notNull(),
+    type_version: integer('type_version').notNull(),
+    name: key('name').notNull(),
+    display_name: text('display_name').notNull(),
+    owner: text('owner'),
+    labels: json<Record<string, string>>('labels').notNull().default(sql`'{}'`),
+    annotations: json<Record<string, string>>('annotations').notNull().default(sql`'{}'`),
+    parent_rid: big('parent_rid'),
+    /** Row numbers from the root to this one. */
+    path: ltree('path').notNull(),
+    desired_state: object('desired_state'),
+    identity_hash: bytea('identity_hash'),
+    /** False once the lifecycle ended: name and natural identity are free again. */
+    is_open: boolean('is_open').notNull().default(true),
+    created_at: at('created_at').notNull(),
+    created_by: text('created_by').notNull(),
+  },
+  (c) => [
+    uniqueIndex('resource_name_key').on(c.type_id, c.parent_rid, c.name).where(sql`is_open`),
+    uniqueIndex('resource_identity_key').on(c.type_id, c.identity_hash).where(sql`is_open`),
+    index('resource_path_key').on(c.path),
+    index('resource_path_gist').using('gist', sql`path gist_ltree_ops(siglen=32)`),
+    index('resource_desired_gin').using('gin', sql`desired_state jsonb_path_ops`),
+    index('resource_labels_gin').using('gin', sql`labels jsonb_path_ops`),
+    index('resource_name_trgm').using('gin', sql`name gin_trgm_ops`),
+    index('resource_name').on(c.name, c.rid),
+    index('resource_type_name').on(c.type_id, c.name, c.rid),
+    index('resource_parent').on(c.parent_rid, c.name),
+  ],
+)
+
+/** How a resource is: changes with every command, so it has its primary key and no other index (all updates stay HOT). */
+export const resource_state = t('resource_state', {
+  rid: big('rid').primaryKey(),
+  version: integer('version').notNull(),
+  generation: integer('generation').notNull(),
+  observed_generation: integer('observed_generation').notNull(),
+  lifecycle_status: text('lifecycle_status').notNull(),
+  observed_state: object('observed_state'),
+  health_status: text('health_status').notNull().default('unknown'),
+  health_reason: text('health_reason').notNull().default('never_observed'),
+  /** When the own health may change by itself: the next check runs out. */
+  health_expires_at: at('health_expires_at'),
+  health_revision: count('health_revision'),
+  capability_revision: count('capability_revision'),
+  drift_status: text('drift_status').notNull(),
+  drift_paths: json<string[]>('drift_paths').notNull().default(sql`'[]'`),
+  lifecycle_at: at('lifecycle_at').notNull(),
+  drift_at: at('drift_at').notNull(),
+  health_at: at('health_at').notNull(),
+  last_operation_id: uuid('last_operation_id'),
+  last_command_id: uuid('last_command_id'),
+  last_operation_at: at('last_operation_at'),
+  updated_at: at('updated_at').notNull(),
+  updated_by: text('updated_by').notNull(),
+})
+
+const edge = {
+  src: big('src').notNull(),
+  reltype_id: smallint('reltype_id').notNull(),
+  dst: big('dst').notNull(),
+  rev: count('rev', 1),
+  properties: object('properties'),
+  valid_from: at('valid_from').notNull(),
+  command_id: uuid('command_id'),
+  operation_id: uuid('operation_id'),
+}
+/** Open edges. `rel_no` is never used again: a closed and reopened edge is another one. */
+export const relationship = t(
+  'relationship',
+  { ...edge, rel_no: rowId('rel_no').unique() },
+  (c) => [
+    primaryKey({ columns: [c.src, c.reltype_id, c.dst] }),
+    uniqueIndex('relationship_in').on(c.dst, c.reltype_id, c.src),
+    index('relationship_src_from').on(c.src, c.valid_from),
+    index('relationship_dst_from').on(c.dst, c.valid_from),
+  ],
+)
+export const relationship_history = t(
+  'relationship_history',
+  { ...edge, rel_no: big('rel_no').notNull(), valid_to: at('valid_to').notNull() },
+  (c) => [
+    primaryKey({ columns: [c.rel_no, c.rev] }),
+    index('relationship_history_src').on(c.src, c.valid_from),
+    index('relationship_history_dst').on(c.dst, c.valid_from),
+    index('relationship_history_to').on(c.valid_to),
+  ],
+)
+
+/** Each version as a merge patch from the one before, every 20th whole. Partitioned by rid. */
+export const revision = t(
+  'revision',
+  {
+    rid: big('rid').notNull(),
+    version: integer('version').notNull(),
+    at: at('at').notNull(),
+    kind: text('kind').$type<'snapshot' | 'delta'>().notNull(),
+    doc: object('doc'),
+    changed_paths: json<string[]>('changed_paths').notNull(),
+    lifecycle_status: text('lifecycle_status').notNull(),
+    actor: text('actor').notNull(),
+    command_id: uuid('command_id'),
+    operation_id: uuid('operation_id'),
+  },
+  (c) => [primaryKey({ columns: [c.rid, c.version] }), index('revision_at').on(c.rid, c.at)],
+)
+
+/** Every command once, with its first answer byte for byte (catalog.md 8). Public keys are in it too. */
+export const command_log = t(
+  'command_log',
+  {
+    command_id: uuid('command_id').primaryKey(),
+    scope: text('scope').notNull(),
+    idempotency_key: text('idempotency_key').notNull(),
+    fingerprint: bytea('fingerprint').notNull(),
+    resource_id: text('resource_id'),
+    status: integer('status'),
+    headers: json<Record<string, string>>('headers'),
+    body: bytea('body'),
+    created_at: at('created_at').notNull(),
+    retain_until: at('retain_until').notNull(),
+  },
+  (c) => [
+    unique('command_log_scope_key').on(c.scope, c.idempotency_key),
+    index('command_log_retain').using('brin', c.retain_until),
+  ],
+)
+
+/** Which operation brought which change: the reference only, never the operation's history. */
+export const resource_operation = t(
+  'resource_operation',
+  {
+    rid: big('rid').notNull(),
+    operation_id: uuid('operation_id').notNull(),
+    command_id: uuid('command_id').notNull(),
+    version_from: integer('version_from').notNull(),
+    version_to: integer('version_to').notNull(),
+    at: at('at').notNull(),
+  },
+  (c) => [
+    primaryKey({ columns: [c.command_id, c.rid] }),
+    index('resource_operation_at').on(c.rid, c.at),
+    index('resource_operation_operation').on(c.operation_id),
+  ],
+)
+export const evidence_ref = t(
+  'evidence_ref',
+  {
+    id: rowId('id').primaryKey(),
+    rid: big('rid').notNull(),
+    command_id: uuid('command_id').notNull(),
+    operation_id: uuid('operation_id'),
+    at: at('at').notNull(),
+    ref: object('ref'),
+  },
+  (c) => [index('evidence_ref_at').on(c.rid, c.at), index('evidence_ref_operation').on(c.operation_id)],
+)
+
+/** What a resource offers to others. `withdrawn` rows stay for history; one open row per resource, capability, version. */
+export const provider = t(
+  'provider',
+  {
+    provider_id: key('provider_id').primaryKey(),
+    rid: big('rid').notNull(),
+    capability_id: smallint('capability_id').notNull(),
+    version: text('version').notNull(),
+    attributes: object('attributes'),
+    capacity: json<{ total?: number; used?: number }>('capacity'),
+    priority: count('priority', 100),
+    expires_at: at('expires_at'),
+    withdrawn_at: at('withdrawn_at'),
+    last_command_id: uuid('last_command_id'),
+    rev: count('rev', 1),
+  },
+  (c) => [
+    uniqueIndex('provider_open').on(c.rid, c.capability_id, c.version).where(sql`withdrawn_at is null`),
+    index('provider_capability').on(c.capability_id, c.rid),
+    index('provider_expires').on(c.expires_at).where(sql`withdrawn_at is null`),
+  ],
+)
+
+/** The latest word of each check. `swept`: its running out was stored and told. */
+export const observation_latest = t(
+  'observation_latest',
+  {
+    rid: big('rid').notNull(),
+    source: text('source').notNull(),
+    check_key: text('check_key').notNull(),
+    status: text('status').notNull(),
+    observed_at: at('observed_at').notNull(),
+    expires_at: at('expires_at').notNull(),
+    swept: boolean('swept').notNull().default(false),
+    summary: text('summary'),
+    attributes: object('attributes'),
+    evidence_refs: json<Record<string, unknown>[]>('evidence_refs').notNull().default(sql`'[]'`),
+    command_id: uuid('command_id').notNull(),
+  },
+  (c) => [
+    primaryKey({ columns: [c.rid, c.source, c.check_key] }),
+    index('observation_expires').on(c.expires_at).where(sql`not swept`),
+  ],
+)
+
+/** One row per write and per 403, in its transaction; sealed afterwards by the relay (reliability.md 5.4). */
+export const audit = t(
+  'audit',
+  {
+    id: rowId('id').primaryKey(),
+    at: at('at').notNull(),
+    actor: text('actor').notNull(),
+    on_behalf_of: text('on_behalf_of'),
+    roles: text('roles').array().notNull().default(sql`'{}'`),
+    action: text('action').notNull(),
+    object: text('object').notNull(),
+    outcome: text('outcome').notNull(),
+    reason: text('reason'),
+    before_hash: text('before_hash'),
+    after_hash: text('after_hash'),
+    request_id: text('request_id'),
+    command_id: uuid('command_id'),
+    body: text('body').notNull(),
+    mac: text('mac').notNull(),
+    seal_seq: big('seal_seq').unique(),
+    prev_hash: text('prev_hash'),
+    seal_hash: text('seal_hash'),
+  },
+  (c) => [
+    index('audit_unsealed').on(c.id).where(sql`seal_seq is null`),
+    index('audit_actor').on(c.actor, c.id),
+    index('audit_object').on(c.object, c.id),
+  ],
+)
+
+/** Operations that touched a resource, as the operations app tells: what operations-summary shows. */
+export const rm_resource_operation = t(
+  'rm_resource_operation',
+  {
+    rid: big('rid').notNull(),
+    operation_id: uuid('operation_id').notNull(),
+    kind: text('kind').notNull(),
+    title: text('title').notNull(),
+    status: text('status').notNull(),
+    created_at: at('created_at').notNull(),
+    started_at: at('started_at'),
+    ended_at: at('ended_at'),
+  },
+  (c) => [
+    primaryKey({ columns: [c.rid, c.operation_id] }),
+    index('rm_resource_operation_at').on(c.rid, c.created_at),
+    index('rm_resource_operation_operation').on(c.operation_id),
+  ],
+)
