@@ -157,10 +157,12 @@ class TokenMissing extends Error {}
 
 /** The token of the one Authorization header; its scheme's case does not matter (RFC 9110). */
 const bearerOf = (req: FastifyRequest): string => {
-  const values = req.raw.headersDistinct.authorization ?? []
-  const [value] = values
+  const value = req.headers.authorization
   if (value === undefined) throw new TokenMissing()
-  const match = values.length === 1 ? /^bearer ([^ ]+)$/i.exec(value) : null
+  // Node keeps the first of two; a caller with two identities has none.
+  const once =
+    req.raw.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'authorization').length === 1
+  const match = once ? /^bearer ([^ ]+)$/i.exec(value) : null
   if (!match?.[1]) throw new TokenRejected('malformed')
   return match[1]
 }
