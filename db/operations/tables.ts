@@ -59,6 +59,8 @@ export const intents = t(
     request: json<Record<string, unknown>>('request').notNull(),
     targets_resolved:
       json<{ resource_id: string; type_key: string; name: string; version: number }[]>('targets_resolved').notNull(),
+    /** All targets: what the scope of grants is compared with. */
+    resource_ids: text('resource_ids').array().notNull().default(sql`'{}'`),
     requester: json<Actor>('requester').notNull(),
     requester_id: text('requester_id').notNull(),
     labels: json<Record<string, string>>('labels').notNull(),
@@ -81,6 +83,8 @@ export const plans = t(
     intent_id: uuid('intent_id').notNull(),
     status: text('status').notNull(),
     status_reason: text('status_reason'),
+    /** Version of the aggregate on the outbox: one per change of status. */
+    revision: integer('revision').notNull().default(1),
     plan_hash: text('plan_hash').notNull(),
     semantic_digest: text('semantic_digest').notNull(),
     /** What the hash covers and the readers see: pins, packs, nodes, gates, leases, windows, constraints. */
@@ -526,6 +530,7 @@ export const catalog_resources = t(
     lifecycle_status: text('lifecycle_status').notNull(),
     health_status: text('health_status').notNull().default('unknown'),
     labels: json<Record<string, string>>('labels').notNull(),
+    annotations: json<Record<string, string>>('annotations').notNull().default({}),
     desired_state: json<Record<string, unknown>>('desired_state').notNull(),
     observed_state: json<Record<string, unknown>>('observed_state').notNull(),
     /** Grows with each change of this projection: what the live stream of resources tails. */
@@ -552,6 +557,11 @@ export const catalog_types = t('catalog_types', {
   version: integer('version').notNull(),
   document: json<Record<string, unknown>>('document').notNull(),
   updated_at: now('updated_at'),
+})
+
+export const catalog_relationship_types = t('catalog_relationship_types', {
+  type_key: text('type_key').primaryKey(),
+  inverse_key: text('inverse_key'),
 })
 
 /** Durations of past successes by step, for estimates. */

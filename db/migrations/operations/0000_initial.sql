@@ -24,6 +24,11 @@ CREATE TABLE "operations"."audit" (
 	CONSTRAINT "audit_seal_seq_unique" UNIQUE("seal_seq")
 );
 --> statement-breakpoint
+CREATE TABLE "operations"."catalog_relationship_types" (
+	"type_key" text PRIMARY KEY NOT NULL,
+	"inverse_key" text
+);
+--> statement-breakpoint
 CREATE TABLE "operations"."catalog_relationships" (
 	"relationship_id" text PRIMARY KEY NOT NULL,
 	"rev" integer NOT NULL,
@@ -44,6 +49,7 @@ CREATE TABLE "operations"."catalog_resources" (
 	"lifecycle_status" text NOT NULL,
 	"health_status" text DEFAULT 'unknown' NOT NULL,
 	"labels" jsonb NOT NULL,
+	"annotations" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"desired_state" jsonb NOT NULL,
 	"observed_state" jsonb NOT NULL,
 	"change_seq" bigint DEFAULT 0 NOT NULL,
@@ -140,6 +146,7 @@ CREATE TABLE "operations"."intents" (
 	"reason" text NOT NULL,
 	"request" jsonb NOT NULL,
 	"targets_resolved" jsonb NOT NULL,
+	"resource_ids" text[] DEFAULT '{}' NOT NULL,
 	"requester" jsonb NOT NULL,
 	"requester_id" text NOT NULL,
 	"labels" jsonb NOT NULL,
@@ -432,6 +439,7 @@ CREATE TABLE "operations"."plans" (
 	"intent_id" uuid NOT NULL,
 	"status" text NOT NULL,
 	"status_reason" text,
+	"revision" integer DEFAULT 1 NOT NULL,
 	"plan_hash" text NOT NULL,
 	"semantic_digest" text NOT NULL,
 	"document" jsonb NOT NULL,
