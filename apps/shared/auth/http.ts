@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { AppError } from '../errors.ts'
-import { AUTH_CODES, type EdgeCodes } from '../http.ts'
+import { AUTH_CODES, type EdgeCodes, type HttpApp } from '../http.ts'
 import { type Caller, callerOf } from './caller.ts'
 import type { AccessClaims } from './claims.ts'
 import type { Permission } from './permissions.ts'
@@ -104,11 +104,11 @@ const recordAuthorization = (route: RouteOptions, routes: AuthorizedRoute[]): vo
 const guardsOf = (route: RouteOptions): Guard[] => [route.preHandler ?? []].flat() as Guard[]
 
 /** Every route behind `userAuth` with what it asks for. Call it after `app.ready()`. */
-export const authorizedRoutes = (app: FastifyInstance): readonly AuthorizedRoute[] => (app as Guarded)[ROUTES] ?? []
+export const authorizedRoutes = (app: HttpApp): readonly AuthorizedRoute[] => (app as unknown as Guarded)[ROUTES] ?? []
 
 /** Throws unless `userAuth` guards this app and each of its routes states its permission. */
-export const assertRoutesAuthorized = (app: FastifyInstance): void => {
-  if (!(app as Guarded)[ROUTES]?.length)
+export const assertRoutesAuthorized = (app: HttpApp): void => {
+  if (!(app as unknown as Guarded)[ROUTES]?.length)
     throw new Error('no route of this app is behind userAuth: register it before the routes')
 }
 
