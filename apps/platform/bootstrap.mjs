@@ -1,0 +1,121 @@
+#!/usr/bin/env node
+/**
+ * The door of every npm script. Plain JavaScript without dependencies, for Node >= 20: installs the packages when they
+ * are missing or differ from the lock file, then hands over to Node 24, which runs apps/platform/<verb>.ts as it is.
+ * No package's install script ever runs (.npmrc).
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+const NODE_MAJOR = 24
+
+const [verb = '', ...args] = process.argv.slice(2)
+const script = scriptOf(verb)
+installPackages()
+handOver(nodeBinary(), script, args)
+
+/** `bench:operations` runs bench.ts with the area as its first argument; every other verb has a file of its name. */
+function scriptOf(name) {
+  const [head, area] = name.split(':')
+  const candidates = [name.replaceAll(':', '-'), head]
+  const found = /^[a-z][a-z:-]*$/.test(name) && candidates.find((file) => existsSync(join(ROOT, 'apps/platform', `${file}.ts`)))
+  if (!found) fail(`"${name}" is no command of this project. "npm run" lists them.`)
+  if (found === head && area) args.unshift(area)
+  return join(ROOT, 'apps/platform', `${found}.ts`)
+}
+
+function installPackages() {
+  const reason = staleReason()
+  if (!reason) return
+  const started = performance.now()
+  say(`packages   ${reason}: npm ci (about 300 packages, once)`)
+  // npm passes its own settings down as npm_config_*; a dry or global run of the outer npm is not meant for this one.
+  const { status, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: ROOT,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, npm_config_global: 'false', npm_config_dry_run: 'false' },
+    shell: process.platform === 'win32',
+  })
+  if (error || status !== 0) fail(`npm ci did not succeed${error ? ` (${error.message})` : ''}. Its words stand above.`)
+  say(`packages   installed in ${((performance.now() - started) / 1000).toFixed(1)} s`)
+}
+
+/** Why node_modules must be installed anew, or nothing. Compared by content: checkouts change the times of files. */
+function staleReason() {
+  const installed = readLock('node_modules/.package-lock.json')
+  if (!installed) return 'node_modules is missing'
+  const wanted = readLock('package-lock.json')
+  if (!wanted) fail('package-lock.json is missing or broken: check it out again.')
+  for (const [path, entry] of Object.entries(wanted.packages)) {
+    if (path === '' || entry.link) continue
+    const have = installed.packages[path]
+    if (!have && (entry.optional || entry.devOptional || entry.peer)) continue
+    if (!have || have.version !== entry.version) return `${path.replace(/^node_modules\//, '')} is not ${entry.version}`
+  }
+}
+
+function readLock(file) {
+  try {
+    return JSON.parse(readFileSync(join(ROOT, file), 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** Node 24: from the packages (Linux), this very Node, or a copy in the user's cache. */
+function nodeBinary() {
+  const name = `node-${process.platform}-${process.arch}`
+  const packaged = join(ROOT, 'node_modules', name, 'bin/node')
+  if (runs(packaged)) return packaged
+  if (Number(process.versions.node.split('.')[0]) >= NODE_MAJOR) return process.execPath
+  const prefix = join(cacheFolder(), `node-${NODE_MAJOR}`)
+  const cached = join(prefix, 'node_modules', name, 'bin/node')
+  if (!existsSync(cached)) {
+    say(`node       fetching Node ${NODE_MAJOR} into ${prefix}`)
+    mkdirSync(prefix, { recursive: true })
+    spawnSync('npm', ['install', '--prefix', prefix, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', `${name}@${NODE_MAJOR}`], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      cwd: prefix,
+    })
+  }
+  if (runs(cached)) return cached
+  fail(`Signalbox runs on Node ${NODE_MAJOR}. This is ${process.version}, and no packaged Node for ${process.platform}-${process.arch} could be had: install Node ${NODE_MAJOR} and try again.`)
+}
+
+function runs(binary) {
+  if (!existsSync(binary)) return false
+  const { status, stdout } = spawnSync(binary, ['--version'], { encoding: 'utf8' })
+  return status === 0 && Number(stdout.slice(1).split('.')[0]) >= NODE_MAJOR
+}
+
+function cacheFolder() {
+  if (process.env.SIGNALBOX_CACHE) return process.env.SIGNALBOX_CACHE
+  if (process.platform === 'darwin') return join(homedir(), 'Library/Caches/signalbox')
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'signalbox')
+}
+
+/** Runs the verb in this terminal. Ctrl-C reaches the child by itself; other signals are passed on. */
+function handOver(node, file, rest) {
+  const child = spawn(node, [file, ...rest], {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: { ...process.env, SIGNALBOX_ROOT: ROOT, PATH: `${dirname(node)}:${process.env.PATH ?? ''}` },
+  })
+  process.on('SIGINT', () => {})
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('error', (error) => fail(`${node} could not be started: ${error.message}`))
+  child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
+}
+
+function say(line) {
+  process.stderr.write(`${line}\n`)
+}
+
+function fail(line) {
+  say(line)
+  process.exit(1)
+}

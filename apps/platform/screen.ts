@@ -1,0 +1,37 @@
+import { styleText } from 'node:util'
+
+type Style = Parameters<typeof styleText>[0]
+
+/** Styled on a terminal, plain elsewhere; NO_COLOR is kept. */
+export const paint = (style: Style, text: string): string =>
+  styleText(style, text, { stream: process.stderr, validateStream: true })
+
+/** `1.2 s` or `340 ms`. */
+export const elapsed = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`)
+
+/** Progress of one command: one short line per fact, on standard error; standard output is for results. */
+export type Screen = {
+  line: (what: string, text: string, style?: Style) => void
+  /** Says what starts, then how it ended and how long it took. */
+  step: <T>(what: string, text: string, run: () => Promise<T>) => Promise<T>
+}
+
+export const createScreen = (): Screen => {
+  const line: Screen['line'] = (what, text, style) => {
+    const body = style ? paint(style, text) : text
+    process.stderr.write(`${paint('dim', what.padEnd(11))}${body}\n`)
+  }
+  return {
+    line,
+    step: async (what, text, run) => {
+      const started = performance.now()
+      line(what, `${text} …`)
+      const value = await run()
+      line(what, `${text}: done in ${elapsed(performance.now() - started)}`)
+      return value
+    },
+  }
+}
+
+/** A screen that says nothing, for callers that have their own output. */
+export const silentScreen: Screen = { line: () => {}, step: (_what, _text, run) => run() }

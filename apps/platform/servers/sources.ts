@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import type { Screen } from '../screen.ts'
+
+/** One way to come by a program. `run` answers its path or throws the reason why this way is closed. */
+export type Source = { what: string; run: (say: (text: string) => void) => Promise<string> }
+
+/** No source had the program: names it, every try with its reason, and what a person can do. */
+export class MissingProgram extends Error {
+  constructor(name: string, tries: { what: string; why: string }[], manual: string) {
+    const list = tries.map(({ what, why }) => `\n    ${what}: ${why}`).join('')
+    super(`${name} could not be had. Tried:${list}\n  By hand: ${manual}`)
+  }
+}
+
+/** Tries the sources in their order and answers the first path. */
+export const locate = async (name: string, sources: Source[], manual: string, screen: Screen): Promise<string> => {
+  const tries: { what: string; why: string }[] = []
+  for (const source of sources) {
+    try {
+      return await source.run((text) => screen.line(name, text))
+    } catch (error) {
+      tries.push({ what: source.what, why: (error as Error).message.trim().split('\n').slice(-3).join(' ') })
+    }
+  }
+  throw new MissingProgram(name, tries, manual)
+}
+
+/** The program's full path, if it is on PATH. */
+export const which = (program: string): string | undefined =>
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter(Boolean)
+    .map((folder) => join(folder, program))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK)
+        return true
+      } catch {
+        return false
+      }
+    })
+
+type RunOptions = { timeout_ms: number; env?: NodeJS.ProcessEnv; cwd?: string }
+
+/** Runs a program to its end and answers its output; throws with the last of its words when it fails or is too slow. */
+export const run = (command: string, args: string[], { timeout_ms, env, cwd }: RunOptions): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env }, cwd })
+    let text = ''
+    const keep = (chunk: Buffer) => {
+      text = (text + chunk.toString()).slice(-20_000)
+    }
+    child.stdout.on('data', keep)
+    child.stderr.on('data', keep)
+    const timer = setTimeout(() => child.kill('SIGKILL'), timeout_ms)
+    child.on('error', (error) => reject(new Error(`${command}: ${error.message}`)))
+    child.on('close', (code, signal) => {
+      clearTimeout(timer)
+      if (code === 0) return resolve(text)
+      const why = signal ? `no end within ${timeout_ms / 1000} s` : `exit code ${code}`
+      reject(new Error(`${why}${text ? `: ${text.trim().split('\n').slice(-2).join(' ')}` : ''}`))
+    })
+  })
+
+/** A dotted version is at least another. */
+export const atLeast = (version: string, wanted: string): boolean => {
+  const [a, b] = [version, wanted].map((text) => text.split('.').map(Number))
+  for (let i = 0; i < 3; i++) {
+    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0)
+    if (difference !== 0) return difference > 0
+  }
+  return true
+}
+
+/** What `program --version` says, as x.y.z. */
+export const versionOf = async (program: string, args = ['--version']): Promise<string> => {
+  const text = await run(program, args, { timeout_ms: 15_000 })
+  const found = /\d+\.\d+\.\d+/.exec(text)?.[0]
+  if (!found) throw new Error(`${program} tells no version`)
+  return found
+}
+
+/** A program on PATH that is new enough. */
+export const onPath = (programs: string[], minimum: string, args?: string[]): Source => ({
+  what: `${programs.join(' or ')} on PATH`,
+  run: async () => {
+    const seen: string[] = []
+    for (const program of programs) {
+      const path = which(program)
+      if (!path) continue
+      const version = await versionOf(path, args)
+      if (atLeast(version, minimum)) return path
+      seen.push(`${path} is ${version}, older than ${minimum}`)
+    }
+    throw new Error(seen.join('; ') || 'not there')
+  },
+})
+
+/** A program that an earlier start put into the cache. */
+export const cached = (path: string): Source => ({
+  what: `cache ${path}`,
+  run: async () => {
+    if (!existsSync(path)) throw new Error('empty')
+    return path
+  },
+})
