@@ -144,16 +144,12 @@ const edge = {
   operation_id: uuid('operation_id'),
 }
 /** Open edges. `rel_no` is never used again: a closed and reopened edge is another one. */
-export const relationship = t(
-  'relationship',
-  { ...edge, rel_no: rowId('rel_no').unique() },
-  (c) => [
-    primaryKey({ columns: [c.src, c.reltype_id, c.dst] }),
-    uniqueIndex('relationship_in').on(c.dst, c.reltype_id, c.src),
-    index('relationship_src_from').on(c.src, c.valid_from),
-    index('relationship_dst_from').on(c.dst, c.valid_from),
-  ],
-)
+export const relationship = t('relationship', { ...edge, rel_no: rowId('rel_no').unique() }, (c) => [
+  primaryKey({ columns: [c.src, c.reltype_id, c.dst] }),
+  uniqueIndex('relationship_in').on(c.dst, c.reltype_id, c.src),
+  index('relationship_src_from').on(c.src, c.valid_from),
+  index('relationship_dst_from').on(c.dst, c.valid_from),
+])
 export const relationship_history = t(
   'relationship_history',
   { ...edge, rel_no: big('rel_no').notNull(), valid_to: at('valid_to').notNull() },

@@ -1,0 +1,97 @@
+import Type, { type Static } from 'typebox'
+import { closed, EvidenceRef, InputTime, JsonObject, nullable, Uuid } from './common.ts'
+import { RelationshipChange } from './relationships.ts'
+import { Health } from './resources.ts'
+
+/** Internal commands of the control plane. Unknown fields are refused, so that no operation history can come in. */
+const CommandBase = {
+  command_id: Uuid,
+  idempotency_key: Type.String({ minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' }),
+  resource_id: Type.String({ minLength: 1, maxLength: 128 }),
+}
+
+export const CapabilityChange = Type.Object(
+  {
+    op: Type.Enum(['add', 'update', 'remove']),
+    capability_key: Type.String({ minLength: 1, maxLength: 64 }),
+    version: Type.String({ minLength: 1, maxLength: 64 }),
+    attributes: Type.Optional(JsonObject),
+    capacity: Type.Optional(
+      Type.Object(
+        { total: Type.Optional(Type.Number({ minimum: 0 })), used: Type.Optional(Type.Number({ minimum: 0 })) },
+        closed,
+      ),
+    ),
+    priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
+    expires_at: Type.Optional(nullable(InputTime)),
+  },
+  closed,
+)
+export type CapabilityChange = Static<typeof CapabilityChange>
+
+/** ResourceUpdateCommand of the specification: the result of an operation. Patches are merge patches. */
+export const ResourceUpdateCommand = Type.Object(
+  {
+    ...CommandBase,
+    operation_id: Uuid,
+    expected_version: Type.Integer({ minimum: 0 }),
+    changes: Type.Object(
+      {
+        lifecycle_status: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+        health_status: Type.Optional(Health),
+        desired_state_patch: Type.Optional(JsonObject),
+        observed_state_patch: Type.Optional(JsonObject),
+        relationship_changes: Type.Optional(Type.Array(RelationshipChange, { maxItems: 100 })),
+        provided_capability_changes: Type.Optional(Type.Array(CapabilityChange, { maxItems: 100 })),
+      },
+      closed,
+    ),
+    evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 50 })),
+  },
+  closed,
+)
+export type ResourceUpdateCommand = Static<typeof ResourceUpdateCommand>
+
+export const CapabilitiesCommand = Type.Object(
+  {
+    ...CommandBase,
+    operation_id: Type.Optional(Uuid),
+    expected_version: Type.Integer({ minimum: 0 }),
+    mode: Type.Optional(Type.Enum(['merge', 'replace'], { description: 'replace withdraws what is not listed.' })),
+    provided_capability_changes: Type.Array(CapabilityChange, { maxItems: 100 }),
+    evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 50 })),
+  },
+  closed,
+)
+export type CapabilitiesCommand = Static<typeof CapabilitiesCommand>
+
+export const HealthObservation = Type.Object(
+  {
+    ...CommandBase,
+    operation_id: Type.Optional(Uuid),
+    expected_version: Type.Optional(Type.Integer({ minimum: 0 })),
+    source: Type.String({ pattern: '^[a-z0-9._-]{1,64}$' }),
+    check_key: Type.String({ pattern: '^[a-z0-9._-]{1,64}$' }),
+    status: Health,
+    observed_at: InputTime,
+    ttl_s: Type.Optional(Type.Integer({ minimum: 10, maximum: 604_800 })),
+    summary: Type.Optional(Type.String({ maxLength: 1024 })),
+    attributes: Type.Optional(JsonObject),
+    evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 20 })),
+  },
+  closed,
+)
+export type HealthObservation = Static<typeof HealthObservation>
+
+/** `ignored`: parts of the command that were true already. */
+export const CommandResult = Type.Object({
+  resource_id: Type.String(),
+  version: Type.Integer(),
+  previous_version: Type.Integer(),
+  health_revision: Type.Integer(),
+  applied: Type.Boolean(),
+  code: Type.Optional(Type.String()),
+  change_token: Type.String(),
+  ignored: Type.Array(Type.Object({ pointer: Type.String(), code: Type.String() }, { additionalProperties: true })),
+})
+export type CommandResult = Static<typeof CommandResult>

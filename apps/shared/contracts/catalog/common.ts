@@ -1,0 +1,82 @@
+import Type, { type Static, type TSchema } from 'typebox'
+
+/** Names, bounds and envelopes that every message of the catalog uses (catalog.md 1, 7). */
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+export const closed = { additionalProperties: false } as const
+
+export const ResourceId = Type.String({
+  pattern: '^[a-z0-9][a-z0-9._:-]{0,127}$',
+  description: 'Fixed for life. The server makes `res_…` when none is given.',
+})
+export const ResourceParams = Type.Object({ resource_id: Type.String({ minLength: 1, maxLength: 128 }) })
+export const TypeKey = Type.String({ pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$', maxLength: 64 })
+export const Time = Type.String({ description: 'RFC 3339 in UTC with microseconds.' })
+export const Uuid = Type.String({
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  description: 'Lower case.',
+})
+export const InputTime = Type.String({ format: 'date-time', maxLength: 40 })
+
+const LABEL_KEY = '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9._-]{1,63}$'
+export const Labels = Type.Object(
+  {},
+  {
+    additionalProperties: Type.String({ pattern: '^[A-Za-z0-9._-]{0,63}$' }),
+    propertyNames: { pattern: LABEL_KEY, maxLength: 317 },
+    maxProperties: 64,
+    description: 'Short marks to filter by: `[prefix/]name`.',
+  },
+) as unknown as ReturnType<typeof textMap>
+export const Annotations = Type.Object(
+  {},
+  {
+    additionalProperties: Type.String({ maxLength: 32_768 }),
+    propertyNames: { pattern: LABEL_KEY, maxLength: 317 },
+    description: 'Longer notes, 32 KiB in all; not for filtering.',
+  },
+) as unknown as ReturnType<typeof textMap>
+const textMap = () => Type.Record(Type.String(), Type.String())
+export const TextMap = textMap()
+
+export const JsonObject = Type.Object({}, { additionalProperties: true })
+
+export const EvidenceRef = Type.Object(
+  {
+    uri: Type.String({ minLength: 1, maxLength: 2000 }),
+    kind: Type.String({ minLength: 1, maxLength: 63 }),
+    digest: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
+    media_type: Type.Optional(Type.String({ maxLength: 127 })),
+    size: Type.Optional(Type.Integer({ minimum: 0 })),
+    created_at: Type.Optional(InputTime),
+    label: Type.Optional(Type.String({ maxLength: 253 })),
+  },
+  closed,
+)
+export type EvidenceRef = Static<typeof EvidenceRef>
+
+/** How old an answer of a read model is. */
+export const AsOf = Type.Object({
+  watermark: Type.String({ description: 'The last event that the answer holds.' }),
+  time: Time,
+  lag_ms: Type.Integer(),
+})
+
+export const pageOf = <T extends TSchema>(item: T) =>
+  Type.Object({
+    items: Type.Array(item),
+    next_page_token: nullable(Type.String()),
+    prev_page_token: nullable(Type.String()),
+    count: Type.Optional(Type.Object({ value: Type.Integer(), relation: Type.Enum(['eq', 'gte']) })),
+    as_of: AsOf,
+  })
+
+export const PageQuery = {
+  page_size: Type.Optional(
+    Type.Integer({ minimum: 0, description: '50 unless said; 0 is 50, and more than 500 is 500.' }),
+  ),
+  page_token: Type.Optional(Type.String({ maxLength: 4000, description: 'From the reply before.' })),
+}
+
+/** A parameter that may be repeated or hold several values with commas between them. */
+export const many = (description: string) =>
+  Type.Optional(Type.Array(Type.String({ maxLength: 8000 }), { maxItems: 200, description }))

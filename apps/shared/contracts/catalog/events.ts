@@ -1,0 +1,86 @@
+import Type, { type Static } from 'typebox'
+import { closed, EvidenceRef, nullable } from './common.ts'
+import { Relationship } from './relationships.ts'
+import { ResourceDocument } from './resources.ts'
+
+/** Messages of stream CATALOG (catalog.md 11). Consumers ignore unknown members; a breaking change is a new type. */
+const envelope = {
+  event_id: Type.String(),
+  type: Type.String(),
+  schema_version: Type.Integer(),
+  occurred_at: Type.String(),
+  pub_seq: nullable(Type.String({ description: 'Place in the log; null while it is not numbered.' })),
+  agg_type: Type.String(),
+  agg_id: Type.String(),
+  agg_version: Type.Integer(),
+  request_id: nullable(Type.String()),
+  resource_id: nullable(Type.String()),
+  type_key: nullable(Type.String()),
+  version: nullable(Type.Integer()),
+  previous_version: nullable(Type.Integer()),
+  generation: nullable(Type.Integer()),
+  actor: Type.String(),
+  command_id: nullable(Type.String()),
+  operation_id: nullable(Type.String()),
+  evidence_refs: Type.Array(EvidenceRef),
+}
+export const CatalogEvent = Type.Object(envelope, { additionalProperties: true })
+export type CatalogEvent = Static<typeof CatalogEvent>
+
+/** What a change did to an edge. */
+export type RelationshipEvent = { op: 'added' | 'updated' | 'removed' } & Relationship
+
+export type ResourceEventPayload = {
+  summary: Record<string, unknown>
+  changed_paths: string[]
+  relationship_changes: RelationshipEvent[]
+  document?: ResourceDocument
+  fetch_href?: string
+}
+
+export type IntentRequestedPayload = {
+  intent_id: string
+  kind: 'change'
+  op: 'create' | 'update'
+  resource_id: string
+  base_version: number
+  base_generation: number
+  desired_state_patch: Record<string, unknown>
+  requester: { kind: 'user'; id: string; name: string; roles: string[] }
+  title: string
+  reason: string
+}
+
+export const EventsQuery = Type.Object(
+  {
+    after: Type.Optional(
+      Type.String({ pattern: '^\\d{1,19}$', description: 'pub_seq of the last event that is known.' }),
+    ),
+    agg_type: Type.Optional(Type.String({ maxLength: 64 })),
+    agg_id: Type.Optional(Type.String({ maxLength: 128 })),
+    after_version: Type.Optional(Type.Integer({ minimum: 0 })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 500 })),
+  },
+  closed,
+)
+export const EventsPage = Type.Object({ items: Type.Array(CatalogEvent), last_pub_seq: Type.String() })
+
+export const SnapshotQuery = Type.Object(
+  {
+    after: Type.Optional(Type.String({ maxLength: 128, description: 'The last resource_id that is known.' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 500 })),
+  },
+  closed,
+)
+export const Snapshot = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      document: ResourceDocument,
+      version: Type.Integer(),
+      health_revision: Type.Integer(),
+      relationships_out: Type.Array(Relationship),
+    }),
+  ),
+  next: nullable(Type.String()),
+  watermark: Type.String({ description: 'Events after this pub_seq may be newer than this page.' }),
+})

@@ -1,0 +1,64 @@
+import Type, { type Static } from 'typebox'
+import { AsOf, closed, many, nullable } from './common.ts'
+import { Health } from './resources.ts'
+
+export const GraphQuery = Type.Object(
+  {
+    root_id: many('1 to 20 resource ids to start from.'),
+    filter: Type.Optional(
+      Type.String({ maxLength: 2048, description: 'Instead of root_id: selects at most 500 roots.' }),
+    ),
+    depth: Type.Optional(Type.Integer({ minimum: 0, maximum: 10, default: 2 })),
+    direction: Type.Optional(Type.Enum(['out', 'in', 'both'], { default: 'both' })),
+    relationship_types: many('Only these relationships; all unless said.'),
+    node_types: many('Other types are neither shown nor passed through; derived types count.'),
+    max_nodes: Type.Optional(Type.Integer({ minimum: 1, maximum: 5000, default: 500 })),
+    max_edges: Type.Optional(Type.Integer({ minimum: 1, maximum: 20_000, default: 2000 })),
+    fanout: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 200 })),
+  },
+  closed,
+)
+export type GraphQuery = Static<typeof GraphQuery>
+
+export const GraphNode = Type.Object({
+  resource_id: Type.String(),
+  type_key: Type.String(),
+  name: Type.String(),
+  lifecycle_status: Type.String(),
+  health_status: Health,
+  depth: Type.Integer(),
+  degree: Type.Integer({ description: 'Open edges of the allowed types to what the caller may see.' }),
+})
+export type GraphNode = Static<typeof GraphNode>
+
+export const GraphEdge = Type.Object({
+  relationship_id: Type.String(),
+  type_key: Type.String(),
+  from: Type.String(),
+  to: Type.String(),
+})
+export type GraphEdge = Static<typeof GraphEdge>
+
+/** A cut says that it was cut: `truncated` by which bound, `frontier` where. */
+export const Graph = Type.Object({
+  roots: Type.Array(Type.String()),
+  nodes: Type.Array(GraphNode),
+  edges: Type.Array(GraphEdge),
+  truncated: Type.Object({
+    nodes: Type.Boolean(),
+    edges: Type.Boolean(),
+    fanout: Type.Boolean(),
+    depth: Type.Boolean(),
+  }),
+  frontier: Type.Array(
+    Type.Object({
+      resource_id: Type.String(),
+      direction: Type.Enum(['out', 'in', 'both']),
+      omitted: Type.Integer({ description: 'Neighbours that are not shown.' }),
+      page_token: nullable(Type.String()),
+    }),
+  ),
+  frontier_omitted: Type.Integer(),
+  as_of: AsOf,
+})
+export type Graph = Static<typeof Graph>

@@ -1,0 +1,51 @@
+import Type, { type Static } from 'typebox'
+import { closed, JsonObject, many, PageQuery, pageOf, Time } from './common.ts'
+import { Health } from './resources.ts'
+
+/** An edge as it is stored and told: once, from one end to the other. */
+export const Relationship = Type.Object({
+  relationship_id: Type.String(),
+  rev: Type.Integer(),
+  type_key: Type.String(),
+  from_id: Type.String(),
+  to_id: Type.String(),
+  properties: JsonObject,
+})
+export type Relationship = Static<typeof Relationship>
+
+export const RelationshipItem = Type.Object({
+  relationship: Type.Object({ ...Relationship.properties, valid_from: Time }),
+  direction: Type.Enum(['out', 'in']),
+  peer: Type.Object({
+    resource_id: Type.String(),
+    type_key: Type.String(),
+    name: Type.String(),
+    lifecycle_status: Type.String(),
+    health_status: Health,
+  }),
+})
+export const RelationshipList = pageOf(RelationshipItem)
+
+export const RelationshipQuery = Type.Object(
+  {
+    ...PageQuery,
+    direction: Type.Optional(Type.Enum(['out', 'in', 'both'])),
+    relationship_types: many('Relationship type keys.'),
+    peer_types: many('Types of the other end; derived types count.'),
+  },
+  closed,
+)
+export type RelationshipQuery = Static<typeof RelationshipQuery>
+
+/** One change of an edge inside a command; `direction` is seen from the commanded resource. */
+export const RelationshipChange = Type.Object(
+  {
+    op: Type.Enum(['add', 'remove', 'update']),
+    type_key: Type.String({ minLength: 1, maxLength: 64 }),
+    direction: Type.Optional(Type.Enum(['out', 'in'])),
+    target_id: Type.String({ minLength: 1, maxLength: 128 }),
+    properties: Type.Optional(JsonObject),
+  },
+  closed,
+)
+export type RelationshipChange = Static<typeof RelationshipChange>

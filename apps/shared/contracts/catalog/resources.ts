@@ -1,0 +1,233 @@
+import Type, { type Static } from 'typebox'
+import {
+  Annotations,
+  closed,
+  JsonObject,
+  Labels,
+  many,
+  nullable,
+  PageQuery,
+  pageOf,
+  ResourceId,
+  TextMap,
+  Time,
+  TypeKey,
+} from './common.ts'
+
+export const HEALTH_STATUSES = ['healthy', 'degraded', 'unhealthy', 'unknown', 'maintenance'] as const
+export type HealthStatus = (typeof HEALTH_STATUSES)[number]
+export const Health = Type.Enum([...HEALTH_STATUSES])
+
+export const Scope = Type.Object({
+  region_id: nullable(Type.String()),
+  datacenter_id: nullable(Type.String()),
+  layer_id: nullable(Type.String()),
+  segment_id: nullable(Type.String()),
+})
+export type Scope = Static<typeof Scope>
+
+export const Condition = Type.Object({
+  type: Type.Enum(['active', 'in_sync', 'healthy']),
+  status: Type.Enum(['true', 'false', 'unknown']),
+  reason: Type.String(),
+  message: Type.String(),
+  observed_generation: Type.Integer(),
+  last_transition_at: Time,
+})
+
+const identity = {
+  resource_id: Type.String(),
+  type_key: Type.String(),
+  type_version: Type.Integer(),
+  name: Type.String(),
+  display_name: Type.String(),
+  owner: nullable(Type.String()),
+  labels: TextMap,
+  parent_id: nullable(Type.String()),
+  lifecycle_status: Type.String(),
+  health_status: Health,
+}
+const counters = {
+  version: Type.Integer({ description: 'Counts decided changes; health never moves it.' }),
+  health_revision: Type.Integer(),
+  generation: Type.Integer({ description: 'Grows when desired_state really changes.' }),
+  observed_generation: Type.Integer({ description: 'The generation that observed_state was written for; 0 = never.' }),
+  drift: Type.Object({ status: Type.Enum(['in_sync', 'drifted', 'unknown']), paths: Type.Array(Type.String()) }),
+  last_operation: nullable(Type.Object({ operation_id: Type.String(), command_id: Type.String(), at: Time })),
+  created_at: Time,
+  created_by: Type.String({ description: '`user:<uuid>` or `svc:<name>`.' }),
+  updated_at: Time,
+  updated_by: Type.String(),
+}
+const state = {
+  annotations: TextMap,
+  desired_state: JsonObject,
+  observed_state: JsonObject,
+}
+
+export const ResourceView = Type.Object({
+  ...identity,
+  scope: Scope,
+  ...state,
+  ...counters,
+  conditions: Type.Array(Condition),
+  change_token: Type.String({ description: 'Names this write, for min_change.' }),
+  historical: Type.Optional(Type.Boolean({ description: 'True when an older version was asked for.' })),
+})
+export type ResourceView = Static<typeof ResourceView>
+
+export const ResourceItem = Type.Object({
+  ...identity,
+  scope: Scope,
+  ...counters,
+  change_token: Type.String(),
+  annotations: Type.Optional(state.annotations),
+  desired_state: Type.Optional(state.desired_state),
+  observed_state: Type.Optional(state.observed_state),
+  conditions: Type.Optional(Type.Array(Condition)),
+})
+export const ResourceList = pageOf(ResourceItem)
+
+/** The resource as events, revisions and the snapshot tell it: without what is derived from others. */
+export const ResourceDocument = Type.Object({
+  ...identity,
+  health_status: Type.Optional(Health),
+  health_revision: Type.Optional(Type.Integer()),
+  ...state,
+  version: counters.version,
+  generation: counters.generation,
+  observed_generation: counters.observed_generation,
+  drift: counters.drift,
+  last_operation: counters.last_operation,
+  created_at: Time,
+  created_by: Type.String(),
+  updated_at: Time,
+  updated_by: Type.String(),
+})
+export type ResourceDocument = Static<typeof ResourceDocument>
+
+export const ResourceListQuery = Type.Object(
+  {
+    ...PageQuery,
+    type_key: many('Types; derived types count.'),
+    region_id: Type.Optional(Type.String({ maxLength: 128 })),
+    datacenter_id: Type.Optional(Type.String({ maxLength: 128 })),
+    layer_id: Type.Optional(Type.String({ maxLength: 128 })),
+    layer_kind: Type.Optional(Type.String({ maxLength: 32 })),
+    segment_id: Type.Optional(Type.String({ maxLength: 128 })),
+    parent_id: Type.Optional(Type.String({ maxLength: 128 })),
+    lifecycle_status: many('Naming a terminal state includes retired resources.'),
+    health_status: many('healthy, degraded, unhealthy, unknown, maintenance.'),
+    label: many('`key` or `key=value`; all must hold.'),
+    drift: Type.Optional(Type.Enum(['in_sync', 'drifted', 'unknown'])),
+    ids: many('At most 200 resource ids.'),
+    include_retired: Type.Optional(Type.Boolean()),
+    filter: Type.Optional(
+      Type.String({
+        maxLength: 2048,
+        description: 'AIP-160 style: name:web AND labels.env=prod AND NOT health_status=healthy.',
+      }),
+    ),
+    sort: Type.Optional(
+      Type.String({
+        maxLength: 200,
+        description:
+          'At most 3 of resource_id, type_key, name, created_at, updated_at, lifecycle_status, health_status; `-` = descending.',
+      }),
+    ),
+    include: many('`state` adds annotations, desired_state, observed_state and conditions.'),
+    count: Type.Optional(Type.Enum(['none', 'capped', 'exact'])),
+  },
+  closed,
+)
+export type ResourceListQuery = Static<typeof ResourceListQuery>
+
+const Name = Type.String({ minLength: 1, maxLength: 253, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$' })
+const writable = {
+  display_name: Type.Optional(Name),
+  labels: Type.Optional(Labels),
+  annotations: Type.Optional(Annotations),
+  owner: Type.Optional(Type.String({ minLength: 1, maxLength: 128, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$' })),
+}
+
+export const RelationshipInput = Type.Object(
+  {
+    type_key: Type.String({ minLength: 1, maxLength: 64 }),
+    direction: Type.Optional(Type.Enum(['out', 'in'])),
+    target_id: Type.String({ minLength: 1, maxLength: 128 }),
+    properties: Type.Optional(JsonObject),
+  },
+  closed,
+)
+
+export const ResourceCreate = Type.Object(
+  {
+    resource_id: Type.Optional(ResourceId),
+    type_key: TypeKey,
+    name: Name,
+    ...writable,
+    parent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    desired_state: Type.Optional(JsonObject),
+    relationships: Type.Optional(Type.Array(RelationshipInput, { maxItems: 100 })),
+    lifecycle_status: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'Only with mode=record_only.' }),
+    ),
+    observed_state: Type.Optional(JsonObject),
+  },
+  closed,
+)
+export type ResourceCreate = Static<typeof ResourceCreate>
+
+export const WriteQuery = Type.Object(
+  {
+    mode: Type.Optional(
+      Type.Enum(['record_only'], { description: 'States facts about what exists; permission catalog:record.' }),
+    ),
+    validate_only: Type.Optional(Type.Boolean({ description: 'All checks, nothing is stored.' })),
+    expected_version: Type.Optional(Type.Integer({ minimum: 0 })),
+    reason: Type.Optional(Type.String({ maxLength: 2000 })),
+  },
+  closed,
+)
+export type WriteQuery = Static<typeof WriteQuery>
+
+export const PatchOperation = Type.Object(
+  {
+    op: Type.Enum(['add', 'remove', 'replace', 'move', 'copy', 'test']),
+    path: Type.String({ maxLength: 1024 }),
+    from: Type.Optional(Type.String({ maxLength: 1024 })),
+    value: Type.Optional(Type.Unknown()),
+  },
+  closed,
+)
+/** A merge patch (object) or a JSON patch (array), by Content-Type. */
+export const ResourcePatch = Type.Union([JsonObject, Type.Array(PatchOperation, { minItems: 1, maxItems: 1000 })])
+
+export const OperationRef = Type.Object({
+  kind: Type.Literal('intent'),
+  intent_id: Type.String(),
+  href: Type.String(),
+  plan_preview_href: Type.String(),
+  status_href: Type.String(),
+  operation_id: Type.Null(),
+})
+export type OperationRef = Static<typeof OperationRef>
+export const Accepted = Type.Object({ resource: ResourceView, operation_ref: OperationRef })
+
+/** What validate_only answers: the resource as it would be, and whether an intent would be made. */
+export const Validated = Type.Object({
+  resource: ResourceView,
+  changed_paths: Type.Array(Type.String()),
+  would_create_intent: Type.Boolean(),
+})
+
+export const VersionItem = Type.Object({
+  version: Type.Integer(),
+  at: Time,
+  actor: Type.String(),
+  command_id: nullable(Type.String()),
+  operation_id: nullable(Type.String()),
+  lifecycle_status: Type.String(),
+  changed_paths: Type.Array(Type.String()),
+})
+export const VersionList = pageOf(VersionItem)

@@ -1,0 +1,67 @@
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { Capability, RelationshipType, ResourceType } from '../../apps/shared/contracts/catalog/types.ts'
+import type { Queryable, Tx } from '../client.ts'
+import { capability_def, pack, relationship_type, resource, type } from './tables.ts'
+
+/** Type packs as they are stored: every version that was ever loaded stays, since rows keep the version they fit. */
+export const readTypes = (db: Queryable) => db.select().from(type).orderBy(type.id, type.version)
+export const readRelationshipTypes = (db: Queryable) =>
+  db.select().from(relationship_type).orderBy(relationship_type.id)
+export const readCapabilities = (db: Queryable) => db.select().from(capability_def).orderBy(capability_def.id)
+
+/** A number that grows with every load that changed something. */
+export const readLoadNo = async (db: Queryable): Promise<number> => {
+  const [row] = await db.select({ sum: sql<number>`coalesce(sum(load_no), 0)::int` }).from(pack)
+  return row?.sum ?? 0
+}
+
+/** One load of packs at a time, across processes. */
+export const lockPacks = (tx: Tx) => tx.execute(sql`select pg_advisory_xact_lock(727310)`)
+
+export const readPacks = (tx: Tx) => tx.select().from(pack)
+
+export const savePack = (tx: Tx, row: typeof pack.$inferInsert) =>
+  tx
+    .insert(pack)
+    .values(row)
+    .onConflictDoUpdate({
+      target: [pack.pack, pack.version],
+      set: { checksum: row.checksum, load_no: row.load_no, loaded_at: row.loaded_at },
+    })
+
+export const saveType = (tx: Tx, id: number, document: ResourceType) => {
+  const values = { checksum: document.checksum, document, retired: false }
+  return tx
+    .insert(type)
+    .values({ id, type_key: document.type_key, version: document.version, ...values })
+    .onConflictDoUpdate({ target: [type.id, type.version], set: values })
+}
+
+export const saveRelationshipType = (tx: Tx, id: number, document: RelationshipType) => {
+  const values = { checksum: document.checksum, document, retired: false }
+  return tx
+    .insert(relationship_type)
+    .values({ id, type_key: document.type_key, ...values })
+    .onConflictDoUpdate({ target: relationship_type.id, set: values })
+}
+
+export const saveCapability = (tx: Tx, id: number, document: Capability) => {
+  const values = { checksum: document.checksum, document, retired: false }
+  return tx
+    .insert(capability_def)
+    .values({ id, capability_key: document.capability_key, version: document.version, ...values })
+    .onConflictDoUpdate({ target: [capability_def.id, capability_def.version], set: values })
+}
+
+/** Marks types that are no longer in any file: they stay readable, and no resource can be created with them. */
+export const retireTypes = (tx: Tx, type_keys: string[]) =>
+  tx.update(type).set({ retired: true }).where(inArray(type.type_key, type_keys))
+
+export const hasOpenResources = async (tx: Tx, type_id: number): Promise<boolean> => {
+  const rows = await tx
+    .select({ rid: resource.rid })
+    .from(resource)
+    .where(and(eq(resource.type_id, type_id), eq(resource.is_open, true)))
+    .limit(1)
+  return rows.length > 0
+}
