@@ -20,6 +20,9 @@ export const SEARCH_ATTRIBUTES = {
   FailedNodes: 'Int',
 } as const
 
+/** Interventions that the reducer carries out (operations.md 5.4); the command transaction has decided them. */
+export type Intervention = 'skip' | 'mark_succeeded' | 'mark_failed' | 'mark_compensated' | 'set_limits'
+
 /** Bodies of commands by kind (operations.md 8). `start` is never signalled: it starts the workflow. */
 export type CommandBodies = {
   start: Record<string, never>
@@ -27,9 +30,29 @@ export type CommandBodies = {
   resume: { acknowledged: string[] }
   cancel: { mode: CancelMode }
   gate_decided: { gate_id: string; round: number; status: GateStatus; digest: string }
-  retry_node: { node_id: string; scope: 'downstream' | 'node'; generations: Record<string, number> }
-  intervene: { type: string; node_id: string | null; generation?: number; payload?: Record<string, unknown> }
-  node_result: { node_id: string; attempt: number; fence: number; status: string; class?: string; retryable?: boolean }
+  /** `generations`: exactly the nodes to reset, with their new generation; `gates`: what became of the gates that guard them. */
+  retry_node: {
+    node_id: string
+    scope: 'downstream' | 'node'
+    generations: Record<string, number>
+    gates: Record<string, { status: GateStatus; round: number }>
+  }
+  /** `generation`: the node's new one. */
+  intervene: {
+    type: Intervention
+    node_id: string | null
+    generation?: number
+    payload?: { max_parallel?: number; message?: string }
+  }
+  node_result: {
+    node_id: string
+    attempt: number
+    fence: number
+    status: 'succeeded' | 'failed' | 'unknown'
+    class?: string
+    message?: string
+    retryable?: boolean
+  }
   node_signal: { name: string }
   catalog_drift: { node_ids: string[] }
   lease_granted: { lease_epoch: number }
@@ -75,5 +98,5 @@ export type OperationInput = {
 export type OperationOutcome = {
   status: string
   end_reason: string | null
-  evidence_head: { seq: number; hash: string }
+  evidence_head: { seq: number; hash: string } | null
 }

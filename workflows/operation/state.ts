@@ -1,0 +1,117 @@
+import type { CommandMessage, OperationOutcome } from './messages.ts'
+import { attemptEnded, catalogEnded } from './state/attempts.ts'
+import { takeCommand, unpark } from './state/commands.ts'
+import { gateRecorded } from './state/gates.ts'
+import { at as item } from './state/graph.ts'
+import { enter, fail, settle, toGate } from './state/nodes.ts'
+import { schedule, swapped } from './state/schedule.ts'
+import { blank, canLeave, restore, type Snapshot, snapshot } from './state/snapshot.ts'
+import type { Effect, Event, GraphPage, RecordResult, State } from './state/types.ts'
+import { GOOD } from './state/types.ts'
+
+export { statusOf } from './state/rules.ts'
+export type { Effect, Event, State } from './state/types.ts'
+export { canLeave, restore, type Snapshot, snapshot }
+
+/** The state of an operation whose graph has just been loaded; the start command is the first it takes. */
+export const start = (
+  operation_id: string,
+  pages: readonly GraphPage[],
+  command: CommandMessage<'start'>,
+  at: number,
+): State => {
+  const s = blank(operation_id, pages)
+  takeCommand(s, command, at)
+  // A start that came too late is only reported: record_changes undoes it, and nothing begins.
+  const expired = s.changes.some((change) => change.t === 'command' && change.status === 'expired')
+  if (!expired) s.touched = s.nodes.map((_, i) => s.nodes.length - 1 - i)
+  return s
+}
+
+/**
+ * Takes events in order and says what is to be done next. Pure to the outside: the same state and events give the same
+ * result. The state is changed in place, so that a step costs no more than the nodes it moves.
+ */
+export const step = (s: State, ...events: Event[]): { state: State; effects: Effect[] } => {
+  for (const event of events) take(s, event)
+  const last = events.at(-1)
+  if (last) schedule(s, last.at)
+  const effects = s.out
+  s.out = []
+  return { state: s, effects }
+}
+
+export const isDone = (s: State): boolean => s.stage === 'ended'
+
+export const outcome = (s: State): OperationOutcome => ({
+  status: s.end?.status ?? 'cancelled',
+  end_reason: s.end?.end_reason ?? null,
+  evidence_head: s.evidence_head,
+})
+
+const take = (s: State, event: Event) => {
+  switch (event.type) {
+    case 'command':
+      takeCommand(s, event.command, event.at)
+      return unpark(s)
+    case 'attempt_ended':
+      return attemptEnded(s, event)
+    case 'catalog_ended':
+      return catalogEnded(s, event)
+    case 'recorded':
+      return recorded(s, event.result, event.at)
+    case 'closed':
+      s.activities -= 1
+      if (event.result.status === 'ended') {
+        s.stage = 'ended'
+        s.evidence_head = event.result.evidence_head
+      } else {
+        s.stage = 'open'
+        s.close_seq = event.result.seq
+      }
+      return
+    case 'cancel_requested':
+      if (s.control === 'cancel' || s.wanted?.to === 'cancel') return
+      s.wanted = {
+        to: 'cancel',
+        mode: 'graceful',
+        ending: { status: 'cancelled', reason: 'cancelled_in_engine' },
+        node: -1,
+        asked: false,
+        after_seq: 0,
+        by: event.by,
+      }
+      return
+    case 'roll':
+      s.rolling = true
+      return
+    case 'due':
+      return
+  }
+}
+
+/** What the rows answered: conditions, gates, swaps. */
+const recorded = (s: State, result: RecordResult, at: number) => {
+  s.activities -= 1
+  s.recording = false
+  if (result.withdrawn) {
+    s.stage = 'ended'
+    s.end = { status: 'cancelled', end_reason: 'start_withdrawn' }
+    return
+  }
+  if (result.control) swapped(s, result.control.swapped, result.control.seq, at)
+  for (const { gate_id, status, round, deadline_at } of result.gates)
+    gateRecorded(s, gate_id, status, round, deadline_at === null ? 0 : Date.parse(deadline_at), at)
+  for (const [id, verdict] of Object.entries(result.whens)) whenKnown(s, id, verdict, at)
+}
+
+/** The condition of a node is true, false, or could not be evaluated (its message). */
+const whenKnown = (s: State, id: string, verdict: boolean | string, at: number) => {
+  const i = s.graph.index.get(id)
+  if (i === undefined || item(s.nodes, i).doing !== 'when') return
+  if (verdict === true) toGate(s, i, at)
+  else if (verdict === false) {
+    enter(s, i, 'skipped', at)
+    settle(s, i, GOOD)
+  } else fail(s, i, { class: 'expression_error', message: verdict, retryable: false }, at)
+}

@@ -1,0 +1,227 @@
+import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
+import { failUndo, failUndoAttempt, undone } from './compensate.ts'
+import { setGate } from './gates.ts'
+import { at as item } from './graph.ts'
+import {
+  type Extra,
+  fail,
+  failAttempt,
+  isFlying,
+  loseSight,
+  move,
+  note,
+  noteNode,
+  setDue,
+  stopHere,
+  succeed,
+  toGate,
+  toReady,
+} from './nodes.ts'
+import type { AttemptResult, CatalogResult, Event, Refusal, Role, State } from './types.ts'
+
+/** Milliseconds after which a claim is asked again where no command explains the refusal, and the catalog while it is away. */
+const CLAIM_AGAIN_MS = 1000
+/** A command that a claim knew of may be withdrawn before it is sent: nobody waits longer for it. */
+const COMMAND_LOST_MS = 5000
+const CATALOG_AGAIN_MS = 30_000
+
+/** Sends an attempt out. Its number grows only after a definite end of the one before; an open one goes on under its number. */
+export const dispatch = (s: State, i: number, role: Role, at: number) => {
+  const node = item(s.nodes, i)
+  const step = node.reopen ? 0 : 1
+  node.reopen = false
+  node.slice = 0
+  if (role === 'run') {
+    node.attempt += step
+    node.tries += step
+    move(s, i, 'running', 'attempt')
+    noteNode(s, i, 'dispatched', at, { attempt: node.attempt })
+  } else {
+    node.undo_attempt += step
+    node.undo_tries += step
+    move(s, i, 'compensating', 'attempt')
+  }
+  send(s, i, role)
+}
+
+/** The next slice of an attempt that said "pending": no new start, so a pause or cancel does not hold it. */
+const nextSlice = (s: State, i: number) => {
+  const node = item(s.nodes, i)
+  node.slice += 1
+  move(s, i, node.state, 'attempt')
+  send(s, i, node.state === 'compensating' ? 'undo' : 'run')
+}
+
+const send = (s: State, i: number, role: Role) => {
+  const node = item(s.nodes, i)
+  s.activities += 1
+  s.out.push({
+    type: 'run',
+    node: i,
+    node_id: item(s.graph.ids, i),
+    name: item(s.graph.names, i),
+    role,
+    generation: node.generation,
+    attempt: role === 'run' ? node.attempt : node.undo_attempt,
+    slice: node.slice,
+    slice_s: item(s.graph.profiles, i).slice_s,
+  })
+}
+
+/** An activity came back. What is not the attempt that is out is old news. */
+export const attemptEnded = (s: State, event: Extract<Event, { type: 'attempt_ended' }>) => {
+  s.activities -= 1
+  const node = item(s.nodes, event.node)
+  const role: Role = node.state === 'compensating' ? 'undo' : 'run'
+  const attempt = role === 'run' ? node.attempt : node.undo_attempt
+  if (node.doing !== 'attempt' || role !== event.role || attempt !== event.attempt || node.slice !== event.slice) return
+  endAttempt(s, event.node, event.result, event.at)
+}
+
+/** What an attempt's end means for its node. */
+export const endAttempt = (s: State, i: number, result: AttemptResult, at: number) => {
+  const node = item(s.nodes, i)
+  if (result.status === 'pending') {
+    move(s, i, node.state, 'poll')
+    return setDue(s, i, at + 1000 * result.poll_after_s)
+  }
+  if (node.state === 'compensating') return endUndo(s, i, result, at)
+  const extra = { attempt: node.attempt }
+  switch (result.status) {
+    case 'succeeded':
+      return finish(s, i, result.ended_at, extra)
+    case 'failed':
+      return failAttempt(s, i, result.error, at, result.retry_after_s, extra)
+    case 'unknown':
+      return loseSight(s, i, result.error, at, extra)
+    case 'dropped':
+      return loseSight(s, i, TAKEN_OVER, at, extra)
+    case 'refused':
+      return refused(s, i, result.refusal, at)
+  }
+}
+
+const TAKEN_OVER: NodeError = {
+  class: 'cancelled',
+  message: 'The attempt was closed while it ran; whether it took effect is not known.',
+  retryable: false,
+}
+
+const endUndo = (s: State, i: number, result: Exclude<AttemptResult, { status: 'pending' }>, at: number) => {
+  switch (result.status) {
+    case 'succeeded':
+      return undone(s, i, result.ended_at)
+    case 'failed':
+      return failUndoAttempt(s, i, result.error, at)
+    case 'unknown':
+      return failUndo(s, i, result.error, at)
+    case 'dropped':
+      return failUndo(s, i, TAKEN_OVER, at)
+    case 'refused': {
+      const node = item(s.nodes, i)
+      giveBack(s, i, 'undo', result.refusal)
+      if (s.mode === 'force') return failUndo(s, i, TAKEN_OVER, at)
+      move(s, i, node.state, 'delay')
+      return setDue(s, i, at + CLAIM_AGAIN_MS)
+    }
+  }
+}
+
+/** Succeeded at the target; where the node writes to the catalog it is done when that has been accepted. */
+export const finish = (s: State, i: number, at: number, extra: Extra = {}) =>
+  item(s.graph.profiles, i).catalog ? applyCatalog(s, i) : succeed(s, i, at, extra)
+
+const applyCatalog = (s: State, i: number) => {
+  const { generation, attempt } = item(s.nodes, i)
+  move(s, i, 'running', 'catalog')
+  s.activities += 1
+  s.out.push({ type: 'apply_catalog', node: i, node_id: item(s.graph.ids, i), generation, attempt })
+}
+
+export const catalogEnded = (s: State, event: Extract<Event, { type: 'catalog_ended' }>) => {
+  s.activities -= 1
+  const node = item(s.nodes, event.node)
+  if (node.doing !== 'catalog' || node.attempt !== event.attempt) return
+  endCatalog(s, event.node, event.result, event.at)
+}
+
+const endCatalog = (s: State, i: number, result: CatalogResult, at: number) => {
+  const extra = { attempt: item(s.nodes, i).attempt }
+  const id = item(s.graph.ids, i)
+  switch (result.status) {
+    case 'applied':
+      note(s, { t: 'catalog', id, at, status: 'applied', version: result.version }, false)
+      return succeed(s, i, at, extra)
+    case 'conflict':
+      note(s, { t: 'catalog', id, at, status: 'conflict' })
+      return loseSight(s, i, { class: 'catalog_conflict', message: result.message, retryable: false }, at, extra)
+    case 'refused':
+      return fail(s, i, { class: 'refused', message: result.message, retryable: false }, at, extra)
+    case 'away':
+      if (s.mode === 'force')
+        return loseSight(s, i, { class: 'unreachable', message: result.message, retryable: false }, at, extra)
+      move(s, i, 'running', 'catalog_wait')
+      return setDue(s, i, at + CATALOG_AGAIN_MS)
+  }
+}
+
+/** The claim said no: the node goes back to where the rows have it, and waits for what they knew. */
+const refused = (s: State, i: number, refusal: Refusal, at: number) => {
+  const node = item(s.nodes, i)
+  giveBack(s, i, 'run', refusal)
+  if (s.control === 'cancel') return stopHere(s, i, at)
+  if (refusal.seq <= s.last_seq) {
+    node.generation = Math.max(node.generation, refusal.generation)
+    for (const { gate_id, status, round } of refusal.gates) {
+      const g = s.graph.gate_index.get(gate_id)
+      if (g !== undefined) setGate(s, g, status, round, at)
+    }
+  }
+  if (node.closed_gates > 0) {
+    move(s, i, 'pending', 'idle')
+    return toGate(s, i, at)
+  }
+  const expected = refusal.seq > s.last_seq
+  move(s, i, 'ready', expected ? 'parked' : 'delay')
+  s.fresh.add(i)
+  node.wait_seq = expected ? refusal.seq : 0
+  setDue(s, i, at + (expected ? COMMAND_LOST_MS : CLAIM_AGAIN_MS))
+  if (expected && refusal.reason === 'stopped') {
+    s.halt_seq = refusal.seq
+    s.halt_until = at + COMMAND_LOST_MS
+  }
+}
+
+/** Nothing began, so the number is free again; or an open attempt goes on later under its own. */
+const giveBack = (s: State, i: number, role: Role, { repeated }: Refusal) => {
+  const node = item(s.nodes, i)
+  if (repeated) node.reopen = true
+  else if (role === 'run') {
+    node.attempt -= 1
+    node.tries -= 1
+  } else {
+    node.undo_attempt -= 1
+    node.undo_tries -= 1
+  }
+}
+
+/** The due time of a node has come. */
+export const nodeDue = (s: State, i: number, at: number) => {
+  const node = item(s.nodes, i)
+  if (node.due === 0 || node.due > at) return
+  if (s.rolling && isFlying(node)) return
+  node.due = 0
+  switch (node.doing) {
+    case 'poll':
+      return nextSlice(s, i)
+    case 'catalog_wait':
+      return applyCatalog(s, i)
+    case 'wait':
+      return succeed(s, i, at)
+    default:
+      if (node.state === 'compensating') {
+        move(s, i, 'compensating', 'idle')
+        s.undo_ready.push(i)
+      } else if (node.state === 'backoff' || node.state === 'ready') toReady(s, i)
+  }
+}

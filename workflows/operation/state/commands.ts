@@ -1,0 +1,187 @@
+import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { CommandBodies, CommandMessage } from '../messages.ts'
+import { endAttempt, finish } from './attempts.ts'
+import { beginCancel, undone } from './compensate.ts'
+import { setGate } from './gates.ts'
+import { at as item } from './graph.ts'
+import { enter, fail, isFlying, move, note, settle, toGate, toReady } from './nodes.ts'
+import { GOOD, OPEN, type State } from './types.ts'
+
+/** What the reducer says to a command: nothing when it carries it out. */
+export type Refused = { category: string; code: string; detail: string }
+type Handle<K extends keyof CommandBodies> = (
+  s: State,
+  body: CommandBodies[K],
+  at: number,
+  command: CommandMessage<K>,
+) => Refused | undefined
+
+const SEEN = 256
+
+/**
+ * Takes a command once: later numbers only, and never an id that was seen. One that is past its `not_after` is answered
+ * `expired`; its decision is undone by record_changes.
+ */
+export const takeCommand = (s: State, command: CommandMessage, at: number) => {
+  if (command.seq <= s.last_seq || s.seen.includes(command.command_id)) return
+  s.last_seq = command.seq
+  s.seen.push(command.command_id)
+  if (s.seen.length > SEEN) s.seen.shift()
+  const { command_id, not_after } = command
+  if (not_after !== null && at > Date.parse(not_after)) return note(s, { t: 'command', command_id, status: 'expired' })
+  const refused = (HANDLERS[command.kind] as Handle<typeof command.kind>)(
+    s,
+    command.body as never,
+    at,
+    command as never,
+  )
+  note(s, { t: 'command', command_id, status: refused ? 'refused' : 'applied', ...refused })
+}
+
+/** Parked nodes try again once the command is there that their refused claim knew of. */
+export const unpark = (s: State) => {
+  for (const i of [...s.parked]) if (item(s.nodes, i).wait_seq <= s.last_seq) toReady(s, i)
+}
+
+const refuse = (code: string, detail: string, category = 'invalid_state_transition'): Refused => ({
+  category,
+  code,
+  detail,
+})
+
+const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
+  start: () => undefined,
+  pause: (s, _body, at) => void pause(s, 'operator', at),
+  resume: (s, _body, at) => void resume(s, at),
+  cancel: (s, { mode }, at) => void beginCancel(s, mode, { status: 'cancelled', reason: 'cancelled' }, at),
+  gate_decided: (s, { gate_id, round, status }, at) => {
+    const g = s.graph.gate_index.get(gate_id)
+    if (g === undefined) return refuse('gate', `There is no gate "${gate_id}".`, 'not_found')
+    setGate(s, g, status, round, at)
+    return undefined
+  },
+  retry_node: (s, body, at) => retry(s, body, at),
+  intervene: (s, body, at) => intervene(s, body, at),
+  node_result: (s, { node_id, attempt, status, class: cls = 'remote_error', message = '', retryable = false }, at) => {
+    const i = s.graph.index.get(node_id)
+    const node = i === undefined ? undefined : item(s.nodes, i)
+    if (i === undefined || !node || node.attempt !== attempt || !isFlying(node)) return undefined
+    const error = { class: cls, message, retryable }
+    const times = { started_at: at, ended_at: at }
+    endAttempt(s, i, status === 'succeeded' ? { status, ...times } : { status, ...times, error }, at)
+    return undefined
+  },
+  node_signal: (s, { name }) => {
+    s.signals.push(name)
+    return undefined
+  },
+  catalog_drift: (s, _body, at) => void pause(s, 'catalog_drift', at),
+  lease_granted: () => undefined,
+}
+
+export const pause = (s: State, reason: string, at: number) => {
+  if (s.control !== 'run') return
+  s.control = 'pause'
+  s.pause_reason = reason
+  // The operation's own clock stands while it is paused.
+  if (s.deadline > 0) s.deadline_left = Math.max(s.deadline - at, 1)
+  s.deadline = 0
+}
+
+const resume = (s: State, at: number) => {
+  if (s.control !== 'pause') return
+  s.control = 'run'
+  s.pause_reason = null
+  if (s.deadline_left === 0) return
+  s.deadline = at + s.deadline_left
+  s.deadline_left = 0
+  note(s, { t: 'deadline', deadline_at: s.deadline })
+}
+
+/** Resets the named nodes to their new generations. The command transaction has decided it; only what moved since can refuse. */
+const retry = (
+  s: State,
+  { node_id, generations, gates }: CommandBodies['retry_node'],
+  at: number,
+): Refused | undefined => {
+  if (s.control === 'cancel') return refuse('already_cancelling', 'The operation is being cancelled.')
+  const cone = Object.keys(generations).map((id) => s.graph.index.get(id))
+  const root = s.graph.index.get(node_id)
+  if (root === undefined || cone.some((i) => i === undefined))
+    return refuse('node', `There is no node "${node_id}".`, 'not_found')
+  const nodes = cone as number[]
+  const busy = nodes.find((i) => isFlying(item(s.nodes, i)))
+  if (busy !== undefined)
+    return refuse('cone_in_flight', `Node "${item(s.graph.ids, busy)}" is under way; wait until it has ended.`)
+  for (const i of nodes) reset(s, i, generations[item(s.graph.ids, i)] ?? 0, at)
+  for (const [gate_id, { status, round }] of Object.entries(gates)) {
+    const g = s.graph.gate_index.get(gate_id)
+    if (g !== undefined) setGate(s, g, status, round, at)
+  }
+  // A person's retry goes on even where its dependencies would have had it skipped.
+  const node = item(s.nodes, root)
+  if (node.open === 0 && node.bad > 0) toGate(s, root, at)
+  s.touched.push(...nodes)
+  return undefined
+}
+
+const reset = (s: State, i: number, generation: number, at: number) => {
+  const node = item(s.nodes, i)
+  move(s, i, 'pending', 'idle')
+  node.generation = Math.max(generation, node.generation)
+  node.tries = 0
+  node.slice = 0
+  node.reopen = false
+  node.error = null
+  node.exception = false
+  settle(s, i, OPEN)
+  note(s, { t: 'reset', id: item(s.graph.ids, i), generation: node.generation, at })
+  if (s.wanted?.node === i && !s.wanted.asked) s.wanted = null
+}
+
+const NOT_APPLICABLE = (state: string): Refused => refuse('intervention_not_applicable', `The node is ${state} by now.`)
+
+/** An intervention as the command transaction decided it; refused when the node has moved on since. */
+const intervene = (s: State, body: CommandBodies['intervene'], at: number): Refused | undefined => {
+  if (body.type === 'set_limits') {
+    s.max_parallel = body.payload?.max_parallel ?? s.max_parallel
+    return undefined
+  }
+  const i = body.node_id === null ? undefined : s.graph.index.get(body.node_id)
+  if (i === undefined) return refuse('node', `There is no node "${body.node_id}".`, 'not_found')
+  const node = item(s.nodes, i)
+  if (isFlying(node) || !APPLICABLE[body.type].has(node.state)) return NOT_APPLICABLE(node.state)
+  if (s.control === 'cancel' && body.type === 'skip')
+    return refuse('already_cancelling', 'The operation is being cancelled.')
+  node.generation = Math.max(body.generation ?? 0, node.generation)
+  intervened[body.type](s, i, at, body.payload?.message)
+  return undefined
+}
+
+type OnNode = Exclude<CommandBodies['intervene']['type'], 'set_limits'>
+const APPLICABLE: Record<OnNode, ReadonlySet<NodeState>> = {
+  skip: new Set<NodeState>(['pending', 'gated', 'ready', 'failed', 'outcome_unknown']),
+  mark_succeeded: new Set<NodeState>(['failed', 'outcome_unknown']),
+  mark_failed: new Set<NodeState>(['outcome_unknown']),
+  mark_compensated: new Set<NodeState>(['compensation_failed']),
+}
+
+const intervened: Record<OnNode, (s: State, i: number, at: number, message?: string) => void> = {
+  skip: (s, i, at) => {
+    item(s.nodes, i).exception = true
+    enter(s, i, 'skipped', at, { exception: 'skip' })
+    settle(s, i, GOOD)
+  },
+  mark_succeeded: (s, i, at) => {
+    item(s.nodes, i).exception = true
+    finish(s, i, at, { exception: 'mark_succeeded' })
+  },
+  mark_failed: (s, i, at, message = 'Marked as failed by a person.') => {
+    item(s.nodes, i).exception = true
+    fail(s, i, { class: 'cancelled', message, retryable: false }, at, { exception: 'mark_failed' })
+  },
+  mark_compensated: (s, i, at) => {
+    item(s.nodes, i).exception = true
+    undone(s, i, at)
+  },
+}

@@ -1,0 +1,125 @@
+import type { CancelMode, NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { cancelGates } from './gates.ts'
+import { at as item } from './graph.ts'
+import { backoff, enter, isFlying, loseSight, move, noteNode, setDue, stopHere } from './nodes.ts'
+import type { Ending, State } from './types.ts'
+
+const STARTABLE: ReadonlySet<NodeState> = new Set<NodeState>(['pending', 'gated', 'ready', 'backoff'])
+const RANK: Record<CancelMode, number> = { graceful: 0, compensate: 1, force: 2 }
+
+/** Begins a cancel, or sharpens one that runs: graceful, then compensate, then force. */
+export const beginCancel = (s: State, mode: CancelMode, ending: Ending, at: number) => {
+  const first = s.control !== 'cancel'
+  if (!first && s.mode !== null && RANK[mode] <= RANK[s.mode]) return
+  s.control = 'cancel'
+  s.mode = mode
+  s.wanted = null
+  s.ending ??= ending
+  s.deadline = 0
+  s.deadline_left = 0
+  s.halt_seq = 0
+  if (first) {
+    cancelGates(s)
+    for (const [i, node] of s.nodes.entries())
+      if (STARTABLE.has(node.state) || node.doing === 'wait') stopHere(s, i, at)
+  }
+  if (mode === 'force') tellToStop(s, at)
+}
+
+/** Attempts are asked to stop; what has not ended after the grace is closed as unknown. */
+const tellToStop = (s: State, at: number) => {
+  s.force_at = at + s.force_grace_ms
+  s.dues.push(s.force_at, FORCE_DUE)
+  for (const [node, run] of s.nodes.entries()) {
+    if (run.doing === 'attempt' || run.doing === 'catalog') s.out.push({ type: 'cancel_attempt', node })
+    else if (run.state === 'compensating' && !isFlying(run)) loseUndo(s, node, at)
+  }
+}
+/** Keys of the queue of due times beside nodes (>= 0) and gates (-1 - position). */
+export const FORCE_DUE = 1e9
+
+export const forceDue = (s: State, at: number) => {
+  if (s.force_at === 0 || s.force_at > at) return
+  s.force_at = 0
+  const error: NodeError = {
+    class: 'cancelled',
+    message: 'It did not stop in time after a forced cancel: whether it took effect is not known.',
+    retryable: false,
+  }
+  for (const [i, node] of s.nodes.entries()) {
+    if (!isFlying(node)) continue
+    if (node.state === 'compensating') loseUndo(s, i, at)
+    else loseSight(s, i, error, at, { attempt: node.attempt })
+  }
+}
+
+const loseUndo = (s: State, i: number, at: number) =>
+  failUndo(s, i, { class: 'cancelled', message: 'The undo was stopped by a forced cancel.', retryable: false }, at)
+
+/**
+ * Lays out the undo in reverse order: a node is undone when nothing that came after it is left to undo. Also called
+ * after a restore: what is undone already is passed over, what was being undone goes on.
+ */
+export const beginUndo = (s: State, at: number) => {
+  s.undoing = true
+  s.undo_left = 0
+  for (const [i, node] of s.nodes.entries()) {
+    node.undo_open = item(s.graph.dependents, i).length
+    s.undo_left += Number(isUndoable(s, i))
+  }
+  const free: number[] = []
+  for (const [i, node] of s.nodes.entries()) if (node.undo_open === 0) free.push(i)
+  passUndo(s, free, at)
+}
+
+/** Succeeded and there is an undo for it, or its undo is under way. */
+const isUndoable = (s: State, i: number): boolean => {
+  const { state } = item(s.nodes, i)
+  if (state === 'compensating' || state === 'compensation_failed') return true
+  return state === 'succeeded' && item(s.graph.profiles, i).undo
+}
+
+/** Walks back from nodes after which nothing is left to undo. */
+const passUndo = (s: State, free: number[], at: number) => {
+  for (let i = free.pop(); i !== undefined; i = free.pop()) {
+    if (isUndoable(s, i)) {
+      if (item(s.nodes, i).state === 'succeeded') queueUndo(s, i, at)
+      continue
+    }
+    for (const dep of item(s.graph.deps, i)) {
+      const node = item(s.nodes, dep)
+      node.undo_open -= 1
+      if (node.undo_open === 0) free.push(dep)
+    }
+  }
+}
+
+const queueUndo = (s: State, i: number, at: number) => {
+  item(s.nodes, i).undo_tries = 0
+  enter(s, i, 'compensating', at, { role: 'undo' })
+  s.undo_ready.push(i)
+}
+
+/** The world is as before this node: what it needed may be undone next. */
+export const undone = (s: State, i: number, at: number) => {
+  enter(s, i, 'compensated', at, { role: 'undo' })
+  if (!s.undoing) return
+  s.undo_left -= 1
+  passUndo(s, [i], at)
+}
+
+/** Again after the back-off while tries are left; else the operation stays in cancelling until a person acts. */
+export const failUndoAttempt = (s: State, i: number, error: NodeError, at: number) => {
+  const node = item(s.nodes, i)
+  const { retry } = item(s.graph.profiles, i)
+  if (!error.retryable || node.undo_tries >= retry.max_attempts || s.mode === 'force') return failUndo(s, i, error, at)
+  move(s, i, 'compensating', 'delay')
+  node.error = error
+  setDue(s, i, at + 1000 * backoff(retry, node.undo_tries))
+}
+
+export const failUndo = (s: State, i: number, error: NodeError, at: number) => {
+  item(s.nodes, i).error = error
+  move(s, i, 'compensation_failed', 'idle')
+  noteNode(s, i, 'compensation_failed', at, { error, role: 'undo', attempt: item(s.nodes, i).undo_attempt })
+}

@@ -1,0 +1,114 @@
+import type { GateStatus, NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
+import { at as item } from './graph.ts'
+import { fail, move, note, noteNode, toReady } from './nodes.ts'
+import type { GateRun, State } from './types.ts'
+
+/** A gate lets its guarded nodes start. */
+export const isPassed = (status: GateStatus): boolean => status === 'approved' || status === 'bypassed'
+
+/**
+ * Takes over what the rows say of a gate. A round that is behind the known one is old news; within one round a decided
+ * status never changes back.
+ */
+export const setGate = (s: State, g: number, status: GateStatus, round: number, at: number) => {
+  const gate = item(s.gates, g)
+  if (round < gate.round || (round === gate.round && isDecided(gate.status) && status !== gate.status)) return
+  const was = gate.status
+  const news = round !== gate.round || status !== was
+  gate.round = round
+  gate.status = status
+  if (news) {
+    gate.asked = false
+    gate.deadline = 0
+    if (gate.status === 'approved' || gate.status === 'bypassed') gate.asked = false
+  }
+  if (isPassed(was) !== isPassed(status)) shift(s, gate, isPassed(status) ? -1 : 1, at)
+  if (news && status === 'armed') reopen(s, gate)
+  if (news && (status === 'rejected' || status === 'expired')) close(s, gate, at)
+}
+
+const isDecided = (status: GateStatus): boolean => status !== 'armed' && status !== 'waiting'
+
+/** Waiting with this deadline; 0: it waits for ever. */
+export const setDeadline = (s: State, g: number, deadline: number) => {
+  const gate = item(s.gates, g)
+  gate.deadline = gate.status === 'waiting' ? deadline : 0
+  if (gate.deadline > 0) s.dues.push(gate.deadline, -1 - g)
+}
+
+const shift = (s: State, gate: GateRun, by: 1 | -1, at: number) => {
+  for (const i of gate.guards) {
+    const node = item(s.nodes, i)
+    node.closed_gates += by
+    if (node.state === 'gated' && node.closed_gates === 0) toReady(s, i)
+    else if (node.state === 'ready' && node.closed_gates > 0) {
+      move(s, i, 'gated', 'idle')
+      noteNode(s, i, 'gated', at)
+    }
+  }
+}
+
+/** Armed again while a guarded node stands before it: asked to open at once. */
+const reopen = (s: State, gate: GateRun) => {
+  if (!gate.guards.some((i) => item(s.nodes, i).state === 'gated')) return
+  gate.asked = true
+  note(s, { t: 'gate_open', gate_id: gate.gate_id, round: gate.round })
+}
+
+/** Rejected or expired: what that means for the guarded nodes is the policy's `on_reject`. */
+const close = (s: State, gate: GateRun, at: number) => {
+  if (s.control === 'cancel' || gate.on_reject === 'hold') return
+  if (gate.on_reject === 'cancel_operation') {
+    if (s.wanted?.to === 'cancel') return
+    const ending = { status: 'failed', reason: `gate_${gate.status}` } as const
+    s.wanted = { to: 'cancel', mode: 'graceful', ending, node: -1, asked: false, after_seq: 0 }
+    return
+  }
+  const error: NodeError = {
+    class: 'rejected',
+    message: `Gate ${gate.gate_id} was ${gate.status}.`,
+    retryable: false,
+    hint: 'Retry the node to open the gate again.',
+  }
+  for (const i of gate.guards) {
+    const { state } = item(s.nodes, i)
+    if (state === 'pending' || state === 'gated' || state === 'ready') fail(s, i, error, at)
+  }
+}
+
+/** The time of a waiting gate is over: Postgres decides by its own clock whether it expires. */
+export const gateDue = (s: State, g: number, at: number) => {
+  const gate = item(s.gates, g)
+  if (gate.status !== 'waiting' || gate.deadline === 0 || gate.deadline > at || gate.asked) return
+  gate.asked = true
+  note(s, { t: 'gate_expire', gate_id: gate.gate_id, round: gate.round })
+}
+
+/** What record_changes found when it opened or expired gates. */
+export const gateRecorded = (
+  s: State,
+  gate_id: string,
+  status: GateStatus,
+  round: number,
+  deadline: number,
+  at: number,
+) => {
+  const g = s.graph.gate_index.get(gate_id)
+  if (g === undefined) return
+  const gate = item(s.gates, g)
+  const expiring = gate.asked && gate.status === 'waiting' && gate.deadline > 0
+  gate.asked = false
+  setGate(s, g, status, round, at)
+  // Still waiting in this round although its time seems over: the clocks differ a little, so ask again soon.
+  if (gate.status === 'waiting') setDeadline(s, g, deadline > 0 && expiring ? Math.max(deadline, at + 1000) : deadline)
+}
+
+/** The operation is cancelled or over: nobody is asked any more. */
+export const cancelGates = (s: State) => {
+  for (const gate of s.gates) {
+    if (gate.status !== 'armed' && gate.status !== 'waiting') continue
+    gate.status = 'cancelled'
+    gate.deadline = 0
+    gate.asked = false
+  }
+}

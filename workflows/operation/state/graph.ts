@@ -1,0 +1,88 @@
+import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { GateRun, Graph, GraphPage, NodeRun } from './types.ts'
+
+/** Puts the pages of load_graph together; positions count on from page to page. */
+export const graphOf = (pages: readonly GraphPage[]): Graph => {
+  const graph: Graph = {
+    ids: [],
+    names: [],
+    index: new Map(),
+    profiles: [],
+    deps: [],
+    dependents: [],
+    gates_of: [],
+    gate_index: new Map(),
+  }
+  for (const [position, gate] of (pages[0]?.head?.gates ?? []).entries()) graph.gate_index.set(gate.gate_id, position)
+  for (const page of pages) {
+    for (const [id, name, profile, deps, gates] of page.nodes) {
+      const own = page.profiles[profile]
+      if (!own) throw new Error(`node ${id} has no profile`)
+      graph.index.set(id, graph.ids.length)
+      graph.ids.push(id)
+      graph.names.push(name)
+      graph.profiles.push(own)
+      graph.deps.push(deps)
+      graph.dependents.push([])
+      graph.gates_of.push(gates)
+    }
+  }
+  for (const [node, deps] of graph.deps.entries()) for (const dep of deps) at(graph.dependents, dep).push(node)
+  return graph
+}
+
+export const newNode = (deps: number, gates: number): NodeRun => ({
+  state: 'pending',
+  doing: 'idle',
+  generation: 1,
+  attempt: 0,
+  tries: 0,
+  undo_attempt: 0,
+  undo_tries: 0,
+  slice: 0,
+  reopen: false,
+  due: 0,
+  wait_seq: 0,
+  settled: 0,
+  open: deps,
+  good: 0,
+  bad: 0,
+  closed_gates: gates,
+  undo_open: 0,
+  exception: false,
+  error: null,
+})
+
+export const gatesOf = (pages: readonly GraphPage[], graph: Graph): GateRun[] => {
+  const gates = (pages[0]?.head?.gates ?? []).map(
+    (spec): GateRun => ({ ...spec, guards: [], deadline: 0, asked: false }),
+  )
+  for (const [node, guarding] of graph.gates_of.entries())
+    for (const gate of guarding) at(gates, gate).guards.push(node)
+  return gates
+}
+
+/** An element that the graph says is there: a position out of range is a broken graph, never a case. */
+export const at = <T>(list: readonly T[], position: number): T => {
+  const item = list[position]
+  if (item === undefined) throw new Error(`position ${position} is outside of the graph`)
+  return item
+}
+
+export const NO_COUNTS = (): Record<NodeState, number> => ({
+  pending: 0,
+  gated: 0,
+  ready: 0,
+  dispatched: 0,
+  running: 0,
+  backoff: 0,
+  succeeded: 0,
+  failed: 0,
+  outcome_unknown: 0,
+  skipped: 0,
+  cancelled: 0,
+  compensating: 0,
+  compensated: 0,
+  compensation_failed: 0,
+  removed: 0,
+})

@@ -1,0 +1,203 @@
+import type { NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { at as item } from './graph.ts'
+import { BAD, type Change, type Doing, GOOD, type NodeRun, OPEN, type Role, type Settled, type State } from './types.ts'
+
+const FLYING: ReadonlySet<Doing> = new Set<Doing>(['attempt', 'poll', 'catalog', 'catalog_wait'])
+const ATTENTION: ReadonlySet<NodeState> = new Set<NodeState>(['failed', 'outcome_unknown', 'compensation_failed'])
+
+/** An attempt of it is under way: it holds one of the operation's places. */
+export const isFlying = (node: NodeRun): boolean => FLYING.has(node.doing)
+
+/** Puts a node into a state and keeps every counter that depends on it; writes no fact. */
+export const move = (s: State, i: number, state: NodeState, doing: Doing) => {
+  const node = item(s.nodes, i)
+  const before = isFlying(node)
+  s.counts[node.state] -= 1
+  s.counts[state] += 1
+  const was = node.state
+  node.state = state
+  node.doing = doing
+  node.due = 0
+  const after = isFlying(node)
+  s.in_flight += Number(after) - Number(before)
+  s.running += Number(after && state === 'running') - Number(before && was === 'running')
+  if (ATTENTION.has(state)) s.attention.add(i)
+  else s.attention.delete(i)
+  if (doing === 'wait') s.waits.add(i)
+  else s.waits.delete(i)
+  if (doing === 'parked') s.parked.add(i)
+  else s.parked.delete(i)
+  s.fresh.delete(i)
+}
+
+/** Notes a fact for record_changes. Routine ones wait a moment for company; the others go at once. */
+export const note = (s: State, change: Change, urgent = true) => {
+  s.changes.push(change)
+  if (urgent) s.urgent = true
+}
+
+export type Extra = { attempt?: number; role?: Role; error?: NodeError; due?: number; exception?: string }
+
+const ROUTINE: ReadonlySet<NodeState> = new Set<NodeState>(['dispatched', 'succeeded', 'compensated'])
+
+export const noteNode = (s: State, i: number, state: NodeState, at: number, extra: Extra = {}) =>
+  note(s, { t: 'node', id: item(s.graph.ids, i), state, at, ...extra }, !ROUTINE.has(state))
+
+/** Moves a node and notes it. */
+export const enter = (s: State, i: number, state: NodeState, at: number, extra: Extra = {}) => {
+  move(s, i, state, 'idle')
+  noteNode(s, i, state, at, extra)
+}
+
+/** What a node is worth to its dependents; those that this may let go on are looked at by the next `sweep`. */
+export const settle = (s: State, i: number, value: Settled) => {
+  const node = item(s.nodes, i)
+  const was = node.settled
+  if (was === value) return
+  node.settled = value
+  s.unsettled += Number(value === OPEN) - Number(was === OPEN)
+  for (const d of item(s.graph.dependents, i)) {
+    const dependent = item(s.nodes, d)
+    dependent.open += Number(value === OPEN) - Number(was === OPEN)
+    dependent.good += Number(value === GOOD) - Number(was === GOOD)
+    dependent.bad += Number(value === BAD) - Number(was === BAD)
+    if (value !== OPEN) s.touched.push(d)
+  }
+}
+
+/** Whether a node's join lets it go on, can never do so, or is still open. */
+export const joinOf = (s: State, i: number): 'go' | 'never' | 'wait' => {
+  const { open, good, bad } = item(s.nodes, i)
+  switch (item(s.graph.profiles, i).join) {
+    case 'all':
+      return bad > 0 ? 'never' : open === 0 ? 'go' : 'wait'
+    case 'any':
+      return open > 0 ? 'wait' : good > 0 || bad === 0 ? 'go' : 'never'
+    case 'settled':
+      return open === 0 ? 'go' : 'wait'
+  }
+}
+
+/** Looks at every node whose dependencies moved, without recursion: a chain of thousands may fall at once. */
+export const sweep = (s: State, at: number) => {
+  for (let i = s.touched.pop(); i !== undefined; i = s.touched.pop()) consider(s, i, at)
+}
+
+/** Looks at a pending node: it goes on, is skipped because what it needs will never come, or keeps waiting. */
+export const consider = (s: State, i: number, at: number) => {
+  const node = item(s.nodes, i)
+  if (node.state !== 'pending' || node.doing !== 'idle' || s.control === 'cancel') return
+  const join = joinOf(s, i)
+  if (join === 'wait') return
+  if (join === 'never') {
+    enter(s, i, 'skipped', at)
+    settle(s, i, BAD)
+  } else if (item(s.graph.profiles, i).when) {
+    node.doing = 'when'
+    note(s, { t: 'when', id: item(s.graph.ids, i) })
+  } else toGate(s, i, at)
+}
+
+/** A node whose join and condition are met: before its gates, or ready. */
+export const toGate = (s: State, i: number, at: number) => {
+  const node = item(s.nodes, i)
+  if (node.closed_gates === 0) return toReady(s, i)
+  enter(s, i, 'gated', at)
+  for (const g of item(s.graph.gates_of, i)) {
+    const gate = item(s.gates, g)
+    if (gate.status !== 'armed' || gate.asked) continue
+    gate.asked = true
+    note(s, { t: 'gate_open', gate_id: gate.gate_id, round: gate.round })
+  }
+}
+
+export const toReady = (s: State, i: number) => {
+  move(s, i, 'ready', 'idle')
+  s.fresh.add(i)
+  queue(s, i)
+}
+
+const queue = (s: State, i: number) => {
+  if (item(s.graph.profiles, i).kind === 'task') s.ready.push(i)
+  else s.instant.push(i)
+}
+
+export const setDue = (s: State, i: number, due: number) => {
+  item(s.nodes, i).due = due
+  s.dues.push(due, i)
+}
+
+/** A definite success: settled as good. */
+export const succeed = (s: State, i: number, at: number, extra: Extra = {}) => {
+  item(s.nodes, i).error = null
+  enter(s, i, 'succeeded', at, extra)
+  settle(s, i, GOOD)
+}
+
+/** Tries again after the back-off when the failure allows it; else the node has failed and its policy decides. */
+export const failAttempt = (
+  s: State,
+  i: number,
+  error: NodeError,
+  at: number,
+  retry_after_s = 0,
+  extra: Extra = {},
+) => {
+  const node = item(s.nodes, i)
+  const { retry } = item(s.graph.profiles, i)
+  const again = retry.retry_on?.length ? retry.retry_on.includes(error.class) : error.retryable
+  if (!again || node.tries >= retry.max_attempts || s.control === 'cancel') return fail(s, i, error, at, extra)
+  const due = at + 1000 * Math.max(backoff(retry, node.tries), retry_after_s)
+  node.error = error
+  enter(s, i, 'backoff', at, { ...extra, error, due })
+  setDue(s, i, due)
+}
+
+export const backoff = (retry: { initial_s: number; factor: number; max_s: number }, tries: number): number =>
+  Math.min(retry.initial_s * retry.factor ** Math.max(tries - 1, 0), retry.max_s)
+
+/** A definite end without success: what it means for the rest is the node's `on_failure`. */
+export const fail = (s: State, i: number, error: NodeError, at: number, extra: Extra = {}) => {
+  const node = item(s.nodes, i)
+  const { on_failure } = item(s.graph.profiles, i)
+  const passedOver = s.control !== 'cancel' && (on_failure === 'tolerate' || on_failure === 'skip_dependents')
+  node.error = error
+  node.exception ||= passedOver
+  enter(s, i, 'failed', at, { ...extra, error, ...(passedOver && { exception: on_failure }) })
+  if (s.control === 'cancel') return
+  if (passedOver) s.attention.delete(i)
+  if (on_failure === 'tolerate') settle(s, i, GOOD)
+  else if (on_failure === 'skip_dependents') settle(s, i, BAD)
+  else if (on_failure === 'hold') holdBack(s, i)
+  else if (s.wanted?.to !== 'cancel') {
+    const mode = on_failure === 'compensate' ? 'compensate' : 'graceful'
+    s.wanted = {
+      to: 'cancel',
+      mode,
+      ending: { status: 'failed', reason: 'node_failed' },
+      node: i,
+      asked: false,
+      after_seq: 0,
+    }
+  }
+}
+
+const holdBack = (s: State, i: number) => {
+  if (s.pause_on_failure && s.wanted === null)
+    s.wanted = { to: 'pause', reason: 'failed_node', node: i, asked: false, after_seq: 0 }
+}
+
+/** Nobody knows whether it took effect: a person decides, it is never repeated silently. */
+export const loseSight = (s: State, i: number, error: NodeError, at: number, extra: Extra = {}) => {
+  item(s.nodes, i).error = error
+  enter(s, i, 'outcome_unknown', at, { ...extra, error })
+}
+
+/** Cancelled before it was begun; one that had begun may have taken effect, and nobody will repeat it. */
+export const stopHere = (s: State, i: number, at: number) => {
+  const node = item(s.nodes, i)
+  if (!node.reopen) return enter(s, i, 'cancelled', at)
+  node.reopen = false
+  const message = 'The worker was lost while it ran, and the operation was cancelled before it could be repeated.'
+  loseSight(s, i, { class: 'cancelled', message, retryable: false }, at, { attempt: node.attempt })
+}

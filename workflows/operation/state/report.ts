@@ -1,0 +1,72 @@
+import type { BlockedOn, EngineStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { at as item } from './graph.ts'
+import type { Report, State } from './types.ts'
+
+const SHOWN = 50
+
+/** What the rows tell readers about the operation as a whole. */
+export const reportOf = (s: State, engine_status: EngineStatus): Report => {
+  const sum = (...states: NodeState[]) => states.reduce((total, state) => total + s.counts[state], 0)
+  return {
+    engine_status,
+    blocked_on: blockedOn(s, engine_status),
+    total: s.nodes.length - s.counts.removed,
+    done: sum('succeeded', 'skipped', 'compensated', 'cancelled'),
+    running: sum('running', 'compensating', 'backoff'),
+    failed: sum('failed', 'outcome_unknown', 'compensation_failed'),
+    waiting: s.counts.gated,
+    open_gates: s.gates.filter((gate) => gate.status === 'waiting').length,
+  }
+}
+
+/** Why nothing moves, oldest position first; empty while something does. */
+const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
+  if (status === 'paused') return [{ kind: 'paused', id: s.operation_id, message: pausedBecause(s.pause_reason) }]
+  const stuck = status === 'blocked' || (status === 'cancelling' && s.in_flight === 0)
+  if (!stuck) return waitingForCatalog(s)
+  const gates = s.gates
+    .filter((gate) => gate.status === 'waiting' || (gate.status !== 'armed' && holdsBack(s, gate)))
+    .map(
+      ({ gate_id, status: state }): BlockedOn => ({
+        kind: 'gate',
+        id: gate_id,
+        href: `/v1/operations/${s.operation_id}/gates/${gate_id}`,
+        message: state === 'waiting' ? `Gate ${gate_id} waits for a decision.` : `Gate ${gate_id} was ${state}.`,
+      }),
+    )
+  return [...gates, ...nodesInTheWay(s)].slice(0, SHOWN)
+}
+
+const holdsBack = (s: State, gate: State['gates'][number]): boolean =>
+  (gate.status === 'rejected' || gate.status === 'expired') &&
+  gate.guards.some((i) => item(s.nodes, i).state === 'gated')
+
+const nodesInTheWay = (s: State): BlockedOn[] =>
+  [...s.attention]
+    .sort((a, b) => a - b)
+    .map((i) => {
+      const id = item(s.graph.ids, i)
+      const { state, error } = item(s.nodes, i)
+      return {
+        kind: state === 'outcome_unknown' ? 'outcome_unknown' : 'failed_node',
+        id,
+        href: `/v1/operations/${s.operation_id}/nodes/${id}`,
+        message: `${item(s.graph.names, i)}: ${error?.message ?? state}`.slice(0, 300),
+      }
+    })
+
+const waitingForCatalog = (s: State): BlockedOn[] =>
+  s.nodes.flatMap((node, i) =>
+    node.doing === 'catalog_wait'
+      ? [{ kind: 'catalog' as const, id: item(s.graph.ids, i), message: 'The catalog does not answer; trying again.' }]
+      : [],
+  )
+
+const PAUSED: Record<string, string> = {
+  operator: 'Paused by an operator.',
+  failed_node: 'Paused because a node failed.',
+  catalog_drift: 'Paused because a target changed in the catalog.',
+  engine_lost: 'Paused because the workflow engine lost this operation.',
+  engine_mismatch: 'Paused because rows and engine do not agree.',
+}
+const pausedBecause = (reason: string | null): string => PAUSED[reason ?? 'operator'] ?? 'Paused.'

@@ -1,0 +1,207 @@
+import type { EngineStatus, OperationEnd } from '../../../apps/shared/contracts/operations/graph.ts'
+import { dispatch, nodeDue } from './attempts.ts'
+import { pause } from './commands.ts'
+import { beginCancel, beginUndo, FORCE_DUE, forceDue } from './compensate.ts'
+import { gateDue } from './gates.ts'
+import { at as item } from './graph.ts'
+import { fail, move, note, noteNode, setDue, succeed, sweep } from './nodes.ts'
+import { reportOf } from './report.ts'
+import type { State } from './types.ts'
+
+/** Routine facts wait so long for company before they are recorded. */
+const FLUSH_MS = 100
+
+/** Brings an operation as far as it can go now: due times, dispatch, undo, its end, and what has to be recorded. */
+export const schedule = (s: State, at: number) => {
+  if (s.stage === 'ended') return
+  passTime(s, at)
+  if (s.stage === 'open') {
+    if (s.signals.length > 0 && s.waits.size > 0) hear(s, at)
+    sweep(s, at)
+    if (mayDispatch(s, at)) dispatchReady(s, at)
+    if (s.control === 'cancel') undoReady(s, at)
+  }
+  askForSwap(s)
+  finish(s)
+  flush(s, at)
+  wake(s, at)
+}
+
+const passTime = (s: State, at: number) => {
+  for (let top = s.dues.peek(); top && top[0] <= at; top = s.dues.peek()) {
+    s.dues.pop()
+    const key = top[1]
+    if (key < 0) gateDue(s, -1 - key, at)
+    else if (key === FORCE_DUE) forceDue(s, at)
+    else nodeDue(s, key, at)
+  }
+  if (s.deadline > 0 && s.deadline <= at && s.control === 'run' && s.wanted?.to !== 'cancel') {
+    const ending = { status: 'timed_out', reason: 'deadline' } as const
+    s.wanted = { to: 'cancel', mode: s.on_deadline, ending, node: -1, asked: false, after_seq: 0 }
+  }
+}
+
+const mayDispatch = (s: State, at: number): boolean =>
+  s.control === 'run' &&
+  s.wanted === null &&
+  !s.rolling &&
+  at >= s.not_before &&
+  (s.last_seq >= s.halt_seq || at >= s.halt_until)
+
+const dispatchReady = (s: State, at: number) => {
+  do {
+    for (let top = s.instant.pop(); top; top = s.instant.pop()) passInstant(s, top[0], at)
+    sweep(s, at)
+  } while (s.instant.size > 0)
+  while (s.in_flight < s.max_parallel) {
+    const top = s.ready.pop()
+    if (!top) return
+    const node = item(s.nodes, top[0])
+    if (node.state === 'ready' && node.doing === 'idle') dispatch(s, top[0], 'run', at)
+  }
+}
+
+/** Barriers and waits run here, without an activity and without taking a place. */
+const passInstant = (s: State, i: number, at: number) => {
+  const node = item(s.nodes, i)
+  if (node.state !== 'ready' || node.doing !== 'idle') return
+  const profile = item(s.graph.profiles, i)
+  if (profile.kind === 'wait') return beginWait(s, i, at)
+  if (profile.max_failures === null || node.bad <= profile.max_failures) return succeed(s, i, at)
+  const message = `${node.bad} of ${item(s.graph.deps, i).length} before it failed; at most ${profile.max_failures} may.`
+  fail(s, i, { class: 'condition_failed', message, retryable: false }, at)
+}
+
+const beginWait = (s: State, i: number, at: number) => {
+  const { duration_s, until, signal } = item(s.graph.profiles, i).wait ?? {}
+  move(s, i, 'running', 'wait')
+  noteNode(s, i, 'running', at)
+  if (duration_s !== undefined) setDue(s, i, at + 1000 * duration_s)
+  else if (until !== undefined) setDue(s, i, Math.max(Date.parse(until), at))
+  else if (signal !== undefined) hear(s, at)
+}
+
+/** Gives signals to the wait nodes of their name; one that nobody waits for yet is kept. */
+const hear = (s: State, at: number) => {
+  for (const i of [...s.waits].sort((a, b) => a - b)) {
+    const name = item(s.graph.profiles, i).wait?.signal
+    const heard = name === undefined ? -1 : s.signals.indexOf(name)
+    if (heard < 0) continue
+    s.signals.splice(heard, 1)
+    succeed(s, i, at)
+  }
+}
+
+const undoReady = (s: State, at: number) => {
+  if (s.mode !== 'compensate' || s.running > 0 || s.rolling) return
+  if (!s.undoing) beginUndo(s, at)
+  while (s.in_flight < s.max_parallel) {
+    const top = s.undo_ready.pop()
+    if (!top) return
+    const node = item(s.nodes, top[0])
+    if (node.state === 'compensating' && node.doing === 'idle') dispatch(s, top[0], 'undo', at)
+  }
+}
+
+/**
+ * Engine-made pause or cancel: asked for once, and made by record_changes only where the rows still say `run`. What
+ * fails during a pause waits for the resume; only a cancel made in the engine itself does not.
+ */
+const askForSwap = (s: State) => {
+  const { wanted } = s
+  if (wanted === null || wanted.asked || s.last_seq < wanted.after_seq) return
+  const forced = wanted.to === 'cancel' && wanted.by !== undefined && s.control === 'pause'
+  if (s.control !== 'run' && !forced) return
+  wanted.asked = true
+  if (wanted.to === 'pause') note(s, { t: 'control', to: 'pause', reason: wanted.reason })
+  else {
+    const { mode, ending, by } = wanted
+    note(s, { t: 'control', to: 'cancel', mode, reason: ending.reason, ...(by !== undefined && { by }) })
+  }
+}
+
+/** The answer to a swap: made, or somebody was faster and their signal (up to `seq`) is on its way. */
+export const swapped = (s: State, made: 'pause' | 'cancel' | null, seq: number, at: number) => {
+  const { wanted } = s
+  if (made === 'pause') pause(s, wanted?.to === 'pause' ? wanted.reason : 'failed_node', at)
+  if (wanted === null) return
+  if (wanted.to === 'pause') {
+    if (wanted.asked) s.wanted = null
+  } else if (made === 'cancel') beginCancel(s, wanted.mode, wanted.ending, at)
+  else if (wanted.asked) {
+    wanted.asked = false
+    wanted.after_seq = seq
+  }
+}
+
+/** Ends the operation when nothing is left to do and everything is recorded. */
+const finish = (s: State) => {
+  if (s.stage !== 'open' || s.in_flight > 0 || s.recording || s.changes.length > 0 || s.last_seq < s.close_seq) return
+  const end = endOf(s)
+  if (!end) return
+  s.stage = 'closing'
+  s.end = end
+  s.activities += 1
+  s.out.push({ type: 'close', ...end, last_seq: s.last_seq, record_seq: s.record_seq })
+}
+
+const endOf = (s: State): { status: OperationEnd; end_reason: string | null } | null => {
+  if (s.control === 'cancel') {
+    if (s.mode === 'compensate' && (!s.undoing || s.undo_left > 0)) return null
+    return { status: s.ending?.status ?? 'cancelled', end_reason: s.ending?.reason ?? null }
+  }
+  if (s.control !== 'run' || s.wanted !== null || s.unsettled > 0) return null
+  return { status: hasExceptions(s) ? 'succeeded_with_exceptions' : 'succeeded', end_reason: null }
+}
+
+const hasExceptions = (s: State): boolean =>
+  s.nodes.some((node) => node.exception) || s.gates.some((gate) => gate.status === 'bypassed')
+
+/** What the engine reports; readers see it through `statusOf`. */
+const engineStatusOf = (s: State, at: number): EngineStatus => {
+  if (s.control === 'cancel') return 'cancelling'
+  if (s.control === 'pause') return s.in_flight === 0 ? 'paused' : (s.reported?.engine_status ?? 'running')
+  if (s.not_before > at) return 'queued'
+  return canMove(s) ? 'running' : 'blocked'
+}
+
+/** Something happens by itself: an attempt, a back-off, a wait, a node that only needs a place. */
+const canMove = (s: State): boolean =>
+  s.in_flight > 0 ||
+  s.counts.ready > 0 ||
+  s.counts.backoff > 0 ||
+  s.waits.size > 0 ||
+  s.wanted !== null ||
+  s.unsettled === 0 ||
+  s.changes.some((change) => change.t === 'when' || change.t === 'gate_open')
+
+/** Hands over what has come together, one batch at a time. */
+const flush = (s: State, at: number) => {
+  if (s.recording || s.stage === 'closing') return
+  const status = engineStatusOf(s, at)
+  if (status !== s.reported?.engine_status) s.urgent = true
+  if (s.fresh.size > 0 || s.changes.length > 0) s.flush_at ||= at + FLUSH_MS
+  const full = s.flush_at > 0 && (s.flush_at <= at || s.in_flight === 0 || s.rolling)
+  if (!s.urgent && !full) return
+  for (const i of s.fresh) noteNode(s, i, 'ready', at)
+  s.fresh.clear()
+  const report = reportOf(s, status)
+  s.record_seq += 1
+  s.recording = true
+  s.reported = report
+  s.activities += 1
+  s.out.push({ type: 'record', batch: { record_seq: s.record_seq, changes: s.changes, report } })
+  s.changes = []
+  s.urgent = false
+  s.flush_at = 0
+}
+
+/** One timer for the nearest due time. */
+const wake = (s: State, at: number) => {
+  let next = s.dues.peek()?.[0] ?? Number.POSITIVE_INFINITY
+  if (s.flush_at > 0 && !s.recording) next = Math.min(next, s.flush_at)
+  if (s.deadline > 0 && s.control === 'run' && s.wanted === null) next = Math.min(next, s.deadline)
+  if (s.not_before > at) next = Math.min(next, s.not_before)
+  if (s.halt_until > at && s.last_seq < s.halt_seq) next = Math.min(next, s.halt_until)
+  if (Number.isFinite(next)) s.out.push({ type: 'wake_at', at: next })
+}
