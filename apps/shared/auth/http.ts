@@ -9,8 +9,8 @@ import { checkScope, type Registry, type ServiceCaller, serviceTokenRefused, ver
 import type { AccessVerifier } from './user-tokens.ts'
 import { TokenRejected } from './verifier.ts'
 
-/** What a route asks of its caller: a permission, any of several, `self` (any signed-in user) or `none` (nobody's token). */
-export type RoutePermission = Permission | 'self' | 'none'
+/** What a route asks of its caller: a permission, any of several, `self` (any active user), `bearer` (a token that verifies, whoever's) or `none`. */
+export type RoutePermission = Permission | 'self' | 'bearer' | 'none'
 export type Authorization = { permissions: readonly RoutePermission[]; kind: ActionKind }
 /** One row of the authorization table that the tests walk through. */
 export type AuthorizedRoute = { method: string; url: string } & Authorization
@@ -88,6 +88,17 @@ export const userAuth = shared<UserAuthOptions>(function userAuth(app, options, 
   done()
 })
 
+/** For an app without signed-in users: each of its routes must say so by `allow('none', ...)`. */
+export const withoutUsers = shared<object>(function withoutUsers(app, _options, done) {
+  const routes: AuthorizedRoute[] = []
+  ;(app as unknown as Guarded)[ROUTES] = routes
+  app.addHook('onRoute', (route) => {
+    recordAuthorization(route, routes)
+    if (!route.config?.authorization?.permissions.includes('none')) throw new Error(`${route.url}: no users here`)
+  })
+  done()
+})
+
 const recordAuthorization = (route: RouteOptions, routes: AuthorizedRoute[]): void => {
   const authorization = guardsOf(route).find((guard) => guard[AUTHORIZATION])?.[AUTHORIZATION]
   const methods = [route.method].flat()
@@ -122,7 +133,7 @@ export const allow = (
 ): Guard => {
   const authorization: Authorization = { permissions: typeof permission === 'string' ? [permission] : permission, kind }
   const guard: Guard = async (req) => {
-    if (authorization.permissions.includes('none')) return
+    if (authorization.permissions.some((asked) => asked === 'none' || asked === 'bearer')) return
     const { principals, codes, onDenied } = contextOf(req)
     const { claims } = req
     if (!claims) throw tokenRefused(new TokenMissing(), codes)
@@ -144,7 +155,9 @@ const contextOf = (req: FastifyRequest): Context => {
 }
 
 const holdsAny = (caller: Caller, permissions: readonly RoutePermission[]): boolean =>
-  permissions.some((wanted) => wanted === 'self' || (wanted !== 'none' && caller.permissions.has(wanted)))
+  permissions.some(
+    (wanted) => wanted === 'self' || (wanted !== 'none' && wanted !== 'bearer' && caller.permissions.has(wanted)),
+  )
 
 /** 403 that names what is missing. */
 export const permissionMissing = (permissions: readonly RoutePermission[]): AppError =>

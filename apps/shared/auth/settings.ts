@@ -1,0 +1,29 @@
+import Type from 'typebox'
+import { settings } from '../config.ts'
+
+/** The settings of auth.md 11 that more than one app reads, under their given names. */
+export const authSettings = {
+  tokens: {
+    AUTH__TOKENS__ISSUER: Type.String({
+      default: 'http://localhost:8080',
+      minLength: 1,
+      description: 'The issuer of user tokens: the public origin.',
+    }),
+    AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api', minLength: 1 }),
+    AUTH__TOKENS__CLOCK_SKEW_S: settings.integer(5, 0, 30),
+  },
+  jwks: {
+    AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks'),
+    AUTH__JWKS__CACHE_S: settings.integer(300, 1, 3600),
+    AUTH__JWKS__COOLDOWN_S: settings.integer(30, 0, 3600),
+    AUTH__JWKS__MAX_STALE_S: settings.integer(86_400, 1),
+  },
+  services: {
+    AUTH__SERVICES__FILE: Type.String({
+      default: '.signalbox/keys/services.json',
+      description: 'The registry of services: who may call internal listeners.',
+    }),
+  },
+  keyFile: (app: string) =>
+    Type.String({ default: `.signalbox/keys/${app}.json`, description: 'The Ed25519 key that this app signs with.' }),
+}

@@ -1,0 +1,31 @@
+import { createDb } from '../../db/client.ts'
+import { loadTokenConfig } from './config.ts'
+import { keySettingsOf } from './deps.ts'
+import { killKey } from './keys.service.ts'
+
+/** `npm run admin -- token <verb>`: acts that need token's own keys and database. Each returns its exit code. */
+export const verbs: Record<string, (args: string[]) => Promise<number>> = {
+  'kill-key': async ([kid]) => {
+    if (!kid) {
+      console.error('usage: kill-key KID   (the key ids stand in GET /jwks)')
+      return 2
+    }
+    const config = loadTokenConfig()
+    const { db, close } = createDb(config.TOKEN__DATABASE__URL, { app: 'token-admin', max: 1 })
+    try {
+      const outcome = await killKey(keySettingsOf(config, db), kid)
+      if (typeof outcome === 'object') {
+        console.error(`There is no key ${kid}. Known: ${outcome.known.join(', ') || 'none'}.`)
+        return 1
+      }
+      console.log(
+        outcome === 'killed'
+          ? `Key ${kid} is killed; the next key signs from now on.`
+          : `Key ${kid} was killed before.`,
+      )
+      return 0
+    } finally {
+      await close()
+    }
+  },
+}

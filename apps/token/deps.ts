@@ -1,0 +1,58 @@
+import { createDb } from '../../db/client.ts'
+import { loadRegistry } from '../shared/auth/service.ts'
+import { type Clock, systemClock } from '../shared/clock.ts'
+import { secretKeysOf } from '../shared/config.ts'
+import { deriveKey } from '../shared/digest.ts'
+import { waitFor } from '../shared/lifecycle.ts'
+import { createTelemetry } from '../shared/telemetry.ts'
+import { keksOf, type TokenConfig } from './config.ts'
+import { createKeyring } from './keyring.ts'
+import { type KeySettings, tendKeys } from './keys.service.ts'
+
+/** The settings that changes of the keys need; the admin verbs use them too. */
+export const keySettingsOf = (config: TokenConfig, db: KeySettings['db'], clock: Clock = systemClock): KeySettings => ({
+  db,
+  clock,
+  kek: keksOf(config.TOKEN__KEYS__KEK)[0],
+  audit_key: deriveKey(secretKeysOf(config.TOKEN__SECRET__KEYS)[0], 'audit'),
+  rsa_bits: config.TOKEN__KEYS__RSA_BITS,
+  rotate_every_s: config.TOKEN__KEYS__ROTATE_EVERY_S,
+  publish_lead_s: config.TOKEN__KEYS__PUBLISH_LEAD_S,
+})
+
+const TEND_EVERY_MS = 60_000
+
+/** Opens the database, makes sure that there are keys, and keeps this process's view of them fresh. */
+export const createDeps = async (config: TokenConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
+  const telemetry = createTelemetry('token')
+  const { db, pool, close } = createDb(config.TOKEN__DATABASE__URL, { app: 'token' })
+  const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
+    onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
+  })
+  const settings = keySettingsOf(config, db, clock)
+  const keyring = createKeyring({ db, keks: keksOf(config.TOKEN__KEYS__KEK) })
+  await waitFor('Postgres', () => pool.query('select 1'))
+  await tendKeys(settings)
+  await keyring.refresh()
+
+  const every = (ms: number, what: string, run: () => Promise<void>) =>
+    setInterval(() => run().catch((err: unknown) => telemetry.log.error({ err }, what)), ms).unref()
+  const timers = [
+    every(config.TOKEN__KEYS__POLL_MS, 'the signing keys cannot be read', keyring.refresh),
+    every(TEND_EVERY_MS, 'the signing keys cannot be tended', () => tendKeys(settings)),
+  ]
+  return {
+    config,
+    telemetry,
+    pool,
+    registry,
+    keyring,
+    clock,
+    close: async () => {
+      for (const timer of timers) clearInterval(timer)
+      registry.close()
+      await close()
+    },
+  }
+}
+export type TokenDeps = Awaited<ReturnType<typeof createDeps>>

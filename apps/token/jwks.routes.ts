@@ -1,0 +1,56 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { allow } from '../shared/auth/http.ts'
+import { errorReplies } from '../shared/http.ts'
+import type { Keyring } from './keyring.ts'
+
+const Jwks = Type.Object(
+  {
+    keys: Type.Array(
+      Type.Object({
+        kty: Type.Literal('RSA'),
+        n: Type.String(),
+        e: Type.String(),
+        kid: Type.String(),
+        alg: Type.Literal('RS256'),
+        use: Type.Literal('sig'),
+      }),
+    ),
+  },
+  {
+    description: 'The public signing keys (RFC 7517).',
+    examples: [
+      { keys: [{ kty: 'RSA', n: 'u1SU1LfVLPHCozMxH2Mo…', e: 'AQAB', kid: 'NzbLsXh8…', alg: 'RS256', use: 'sig' }] },
+    ],
+  },
+)
+const Headers = Type.Object({ 'if-none-match': Type.Optional(Type.String({ maxLength: 512 })) })
+
+/** The public keys that user tokens are verified with. */
+export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async (app, { keyring }) => {
+  for (const path of ['/jwks', '/.well-known/jwks.json']) {
+    app.get(
+      path,
+      {
+        schema: {
+          tags: ['tokens'],
+          summary: 'Public signing keys',
+          description: 'The keys that verify access and refresh tokens, the next one included. Cache them for 300 s.',
+          headers: Headers,
+          response: { 200: Jwks, 304: Type.Null(), ...errorReplies },
+        },
+        preHandler: allow('none', { kind: 'R' }),
+      },
+      async (req, reply) => {
+        const { body, etag } = keyring.published()
+        reply.header('cache-control', 'public, max-age=300').header('etag', etag)
+        const known = req.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+        if (known?.some((tag) => tag === etag || tag === '*')) return reply.code(304).send(null)
+        return reply
+          .type('application/json; charset=utf-8')
+          .serializer(String)
+          .send(body as never)
+      },
+    )
+  }
+}

@@ -1,0 +1,137 @@
+import { createHash, generateKeyPair } from 'node:crypto'
+import { promisify } from 'node:util'
+import { appendAuditTo } from '../../db/audit.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import { appendOutbox } from '../../db/outbox.ts'
+import { getKey, listKeys, lockKeys, moveKey, removeExpiredKeys, saveKey } from '../../db/token/queries.ts'
+import { type KeyRow, key_events, outbox, type PublicJwk } from '../../db/token/tables.ts'
+import { TOKEN_KINDS } from '../shared/auth/claims.ts'
+import type { Clock } from '../shared/clock.ts'
+import { uuidv7 } from '../shared/ids.ts'
+import type { Kek } from './config.ts'
+import { sealPrivateKey } from './seal.ts'
+
+export type KeySettings = {
+  db: Db
+  kek: Kek
+  audit_key: Buffer
+  clock: Clock
+  rsa_bits: number
+  rotate_every_s: number
+  publish_lead_s: number
+}
+
+/** How long a retired key verifies: the life of a refresh token, and an hour in which a slow process may still have signed. */
+const VERIFY_S = TOKEN_KINDS.refresh.lifetime_s + 3600
+
+/**
+ * Brings the keys into the state they should be in: one `next` and one `active` (made at the first start), the active
+ * one not older than the rotation time, expired ones gone. One process at a time; harmless to repeat.
+ */
+export const tendKeys = (settings: KeySettings): Promise<void> =>
+  settings.db.transaction(async (tx) => {
+    await lockKeys(tx)
+    const now = settings.clock.now()
+    for (const { kid } of await removeExpiredKeys(tx, now.toISOString())) await record(tx, settings, 'remove', kid)
+    const rows = await listKeys(tx)
+    const active = rows.find((row) => row.status === 'active')
+    const next = rows.find((row) => row.status === 'next') ?? (await addKey(tx, settings, 'next'))
+    if (!active) await addKey(tx, settings, 'active')
+    else if (
+      isDue(active.activated_at, settings.rotate_every_s, now) &&
+      isDue(next.published_at, settings.publish_lead_s, now)
+    ) {
+      await retire(tx, settings, active)
+      await promote(tx, settings, next)
+    }
+  })
+
+const isDue = (since: string | null, after_s: number, now: Date): boolean =>
+  since !== null && new Date(since).getTime() + after_s * 1000 <= now.getTime()
+
+/**
+ * Ends a key at once and for good: its tokens are refused, `next` takes over where it signed, verifiers hear of it.
+ * Answers the key ids there are when there is no such key, and `already_killed` for a repeat.
+ */
+export const killKey = (
+  settings: KeySettings,
+  kid: string,
+): Promise<'killed' | 'already_killed' | { known: string[] }> =>
+  settings.db.transaction(async (tx) => {
+    await lockKeys(tx)
+    const key = await getKey(tx, kid)
+    if (!key) return { known: (await listKeys(tx)).map((row) => row.kid) }
+    if (key.status === 'killed') return 'already_killed'
+    const killed_at = settings.clock.now().toISOString()
+    await moveKey(tx, kid, key.status, { status: 'killed', killed_at, private_key: null, kek_id: null })
+    await record(tx, settings, 'kill', kid)
+    if (key.status === 'next') await addKey(tx, settings, 'next')
+    if (key.status === 'active') {
+      const next = (await listKeys(tx)).find((row) => row.status === 'next')
+      if (next) await promote(tx, settings, next)
+      else await addKey(tx, settings, 'active')
+    }
+    await appendOutbox(tx, outbox, {
+      event_id: uuidv7(),
+      agg_type: 'key',
+      agg_id: kid,
+      agg_version: 1,
+      type: 'auth.key.revoked.v1',
+      payload: { kid, actor: { type: 'system', id: 'admin' } },
+    })
+    return 'killed'
+  })
+
+const retire = async (tx: Tx, settings: KeySettings, key: KeyRow): Promise<void> => {
+  const now = settings.clock.now()
+  await moveKey(tx, key.kid, 'active', {
+    status: 'retired',
+    retired_at: now.toISOString(),
+    verify_until: new Date(now.getTime() + VERIFY_S * 1000).toISOString(),
+    private_key: null,
+    kek_id: null,
+  })
+  await record(tx, settings, 'retire', key.kid)
+}
+
+const promote = async (tx: Tx, settings: KeySettings, next: KeyRow): Promise<void> => {
+  await moveKey(tx, next.kid, 'next', { status: 'active', activated_at: settings.clock.now().toISOString() })
+  await record(tx, settings, 'activate', next.kid)
+  await addKey(tx, settings, 'next')
+}
+
+const generate = promisify(generateKeyPair)
+
+const addKey = async (tx: Tx, settings: KeySettings, status: 'next' | 'active'): Promise<KeyRow> => {
+  const { publicKey, privateKey } = await generate('rsa', { modulusLength: settings.rsa_bits })
+  const { n = '', e = '' } = publicKey.export({ format: 'jwk' })
+  const kid = createHash('sha256')
+    .update(JSON.stringify({ e, kty: 'RSA', n }))
+    .digest('base64url') // RFC 7638
+  const public_jwk: PublicJwk = { kty: 'RSA', n, e, kid, alg: 'RS256', use: 'sig' }
+  const now = settings.clock.now().toISOString()
+  const row: KeyRow = {
+    kid,
+    status,
+    bits: settings.rsa_bits,
+    public_jwk,
+    private_key: sealPrivateKey(settings.kek, kid, privateKey),
+    kek_id: settings.kek.kek_id,
+    published_at: now,
+    activated_at: status === 'active' ? now : null,
+    retired_at: null,
+    verify_until: null,
+    killed_at: null,
+  }
+  await saveKey(tx, row)
+  await record(tx, settings, status === 'active' ? 'create_active' : 'create_next', kid)
+  return row
+}
+
+const record = (tx: Tx, { audit_key }: KeySettings, action: string, kid: string) =>
+  appendAuditTo(tx, key_events, audit_key, {
+    actor: 'system',
+    action: `key.${action}`,
+    object: `key:${kid}`,
+    outcome: 'done',
+  })

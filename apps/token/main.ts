@@ -1,0 +1,22 @@
+import { listen } from '../shared/http.ts'
+import { runApp } from '../shared/lifecycle.ts'
+import { buildApp } from './app.ts'
+import { loadTokenConfig } from './config.ts'
+import { createDeps } from './deps.ts'
+
+await runApp('token', async () => {
+  const config = loadTokenConfig()
+  const deps = await createDeps(config)
+  const { app, internal, health } = buildApp(deps)
+  await listen(internal, config.TOKEN__LISTEN__HOST, config.TOKEN__RPC__PORT)
+  await listen(app, config.TOKEN__LISTEN__HOST, config.TOKEN__HTTP__PORT)
+  return {
+    log: deps.telemetry.log,
+    stop: async () => {
+      health.drain()
+      await app.close()
+      await internal.close()
+      await deps.close()
+    },
+  }
+})

@@ -1,0 +1,106 @@
+import { Code, ConnectError } from '@connectrpc/connect'
+import type { AccessClaims, RefreshClaims } from '../shared/auth/claims.ts'
+import { newJti, signToken } from '../shared/auth/sign.ts'
+import { TokenRejected, verifyToken } from '../shared/auth/verifier.ts'
+import type { Clock } from '../shared/clock.ts'
+import { type GenerateTokensRequest, ResponseMode } from '../shared/contracts/gen/auth_pb.ts'
+import { isUuid } from '../shared/ids.ts'
+import type { Keyring } from './keyring.ts'
+
+export type TokenSettings = {
+  keyring: Keyring
+  clock: Clock
+  issuer: string
+  audience: string
+  refresh_audience: string
+  skew_s: number
+}
+
+const refuse = (message: string, code = Code.InvalidArgument) => new ConnectError(message, code)
+
+/** Signs an access token and, unless `access_only`, a refresh token: a new one, or the one that the request names byte for byte. */
+export const generateTokens = (settings: TokenSettings, request: GenerateTokensRequest) => {
+  const wrong = refuseGenerate(request)
+  if (wrong) throw refuse(wrong)
+  const active = settings.keyring.active()
+  if (!active) throw refuse('there is no signing key yet', Code.Unavailable)
+  const now = Math.floor(settings.clock.now().getTime() / 1000)
+  const accessToken = signToken('access', accessClaims(settings, request, now), active)
+  if (request.accessOnly) return { accessToken }
+
+  const repeat = request.refreshJti !== ''
+  const key = repeat ? settings.keyring.signing(request.refreshKid) : active
+  if (!key) throw refuse('the key of that refresh token signs no more', Code.FailedPrecondition)
+  const refreshJti = repeat ? request.refreshJti : newJti()
+  const refreshIat = repeat ? Number(request.refreshIat) : now
+  if (refreshIat > now + settings.skew_s) throw refuse('refresh_iat lies in the future')
+  const refreshToken = signToken('refresh', refreshClaims(settings, request, refreshJti, refreshIat), key)
+  return { accessToken, refreshToken, refreshJti, refreshIat: BigInt(refreshIat), refreshKid: key.kid }
+}
+
+const accessClaims = (settings: TokenSettings, request: GenerateTokensRequest, now: number): AccessClaims => ({
+  iss: settings.issuer,
+  sub: request.userId,
+  aud: settings.audience,
+  type: 'access',
+  iat: now,
+  exp: now + 900,
+  jti: newJti(),
+  username: request.username,
+  session_id: request.sessionId,
+  auth_time: Math.min(Number(request.authTime), now),
+  amr: ['pwd'],
+  cm: request.mode === ResponseMode.COOKIE ? 'cookie' : 'json',
+})
+
+const refreshClaims = (
+  settings: TokenSettings,
+  request: GenerateTokensRequest,
+  jti: string,
+  iat: number,
+): RefreshClaims => ({
+  iss: settings.issuer,
+  sub: request.userId,
+  aud: settings.refresh_audience,
+  type: 'refresh',
+  iat,
+  exp: iat + 2_592_000,
+  jti,
+  session_id: request.sessionId,
+})
+
+const JTI = /^[A-Za-z0-9_-]{22}$/
+
+/** What is wrong with a request for tokens, or nothing. */
+const refuseGenerate = (request: GenerateTokensRequest): string | undefined => {
+  const length = [...request.username].length
+  if (!isUuid(request.userId) || !isUuid(request.sessionId)) return 'user_id and session_id must be UUIDs in lower case'
+  if (length < 1 || length > 64) return 'username must have 1 to 64 characters'
+  if (request.mode !== ResponseMode.JSON && request.mode !== ResponseMode.COOKIE) return 'mode must be JSON or COOKIE'
+  if (request.authTime < 0n) return 'auth_time must not be negative'
+  const given = [request.refreshJti !== '', request.refreshIat !== 0n, request.refreshKid !== '']
+  if (new Set(given).size !== 1) return 'refresh_jti, refresh_iat and refresh_kid: all three or none'
+  if (given[0] && !JTI.test(request.refreshJti)) return 'refresh_jti is not a token id'
+  return given[0] && request.accessOnly ? 'access_only repeats no refresh token' : undefined
+}
+
+/** Reads a refresh token by the same rules as every verifier. */
+export const parseToken = (settings: TokenSettings, refreshToken: string) => {
+  try {
+    const claims = verifyToken(refreshToken, {
+      type: 'refresh',
+      issuer: settings.issuer,
+      audience: settings.refresh_audience,
+      skew_s: settings.skew_s,
+      now: settings.clock.now(),
+      keys: (kid) => {
+        const key = settings.keyring.verifying(kid)
+        return key && { key }
+      },
+    })
+    return { sessionId: claims.session_id, userId: claims.sub, jti: claims.jti, iat: BigInt(claims.iat) }
+  } catch (error) {
+    if (error instanceof TokenRejected) throw refuse('the refresh token is not valid')
+    throw error
+  }
+}

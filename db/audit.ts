@@ -1,0 +1,67 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { bigint, index, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
+import { canonicalJson, digest, hmacSha256 } from '../apps/shared/digest.ts'
+import { uuidv7 } from '../apps/shared/ids.ts'
+import type { Tx } from './client.ts'
+
+/** An audit log of one schema (reliability.md 5.4). Apps insert and read; the relay alone seals the rows into a chain. */
+export const auditTable = <N extends string>(schema: PgSchema, name: N) =>
+  schema.table(
+    name,
+    {
+      id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+      at: timestamp('at', { withTimezone: true, mode: 'string' }).notNull().default(sql`clock_timestamp()`),
+      actor: text('actor').notNull(),
+      on_behalf_of: text('on_behalf_of'),
+      roles: text('roles').array().notNull().default(sql`'{}'`),
+      action: text('action').notNull(),
+      object: text('object').notNull(),
+      outcome: text('outcome').notNull(),
+      reason: text('reason'),
+      before_hash: text('before_hash'),
+      after_hash: text('after_hash'),
+      request_id: text('request_id'),
+      command_id: uuid('command_id'),
+      body: text('body').notNull(),
+      mac: text('mac').notNull(),
+      seal_seq: bigint('seal_seq', { mode: 'bigint' }),
+      prev_hash: text('prev_hash'),
+      seal_hash: text('seal_hash'),
+    },
+    (t) => [
+      unique().on(t.seal_seq),
+      index().on(t.id).where(unsealed),
+      index().on(t.actor, t.id),
+      index().on(t.object, t.id),
+    ],
+  )
+const unsealed: SQL = sql`seal_seq is null`
+export type AuditTable = ReturnType<typeof auditTable>
+
+export type AuditEntry = {
+  /** `user:<uuid>`, `svc:<name>` or `system`. */
+  actor: string
+  on_behalf_of?: string | null
+  roles?: readonly string[]
+  action: string
+  /** `<kind>:<id>`, such as `user:<uuid>` or `key:<kid>`. */
+  object: string
+  outcome: 'done' | 'denied'
+  reason?: string | null
+  before?: unknown
+  after?: unknown
+  request_id?: string | null
+}
+
+/** One row per mutation, per 403 and per security event, in the transaction of the change. `mac` binds the body to the app's key. */
+export const appendAuditTo = async (tx: Tx, table: AuditTable, key: Uint8Array, entry: AuditEntry): Promise<void> => {
+  const { before, after, roles = [], ...rest } = entry
+  const columns = {
+    ...rest,
+    roles: [...roles],
+    before_hash: before === undefined ? null : digest(before),
+    after_hash: after === undefined ? null : digest(after),
+  }
+  const body = canonicalJson({ audit_id: uuidv7(), ...columns })
+  await tx.insert(table).values({ ...columns, body, mac: hmacSha256(key, body).toString('hex') })
+}

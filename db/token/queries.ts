@@ -1,0 +1,30 @@
+import { and, eq, isNotNull, lte, sql } from 'drizzle-orm'
+import { first, type Queryable, type Tx } from '../client.ts'
+import { type KeyRow, type KeyStatus, keys } from './tables.ts'
+
+/** Lets one process at a time change the keys; held until the transaction ends. */
+export const lockKeys = (tx: Tx) => tx.execute(sql`select pg_advisory_xact_lock(727310)`)
+
+export const listKeys = (db: Queryable): Promise<KeyRow[]> =>
+  db.select().from(keys).orderBy(keys.published_at, keys.kid)
+
+export const getKey = (db: Queryable, kid: string): Promise<KeyRow | undefined> =>
+  db.select().from(keys).where(eq(keys.kid, kid)).then(first)
+
+export const saveKey = (tx: Tx, key: KeyRow) => tx.insert(keys).values(key)
+
+/** Moves a key on from the status it was read with. Returns nothing when somebody else was first. */
+export const moveKey = (tx: Tx, kid: string, from: KeyStatus, change: Partial<KeyRow> & { status: KeyStatus }) =>
+  tx
+    .update(keys)
+    .set(change)
+    .where(and(eq(keys.kid, kid), eq(keys.status, from)))
+    .returning()
+    .then(first)
+
+/** Removes the retired keys that no unexpired token can need any more. */
+export const removeExpiredKeys = (tx: Tx, now: string): Promise<{ kid: string }[]> =>
+  tx
+    .delete(keys)
+    .where(and(eq(keys.status, 'retired'), isNotNull(keys.verify_until), lte(keys.verify_until, now)))
+    .returning({ kid: keys.kid })
