@@ -21,6 +21,15 @@ const keyIs = ({ src, reltype_id, dst }: EdgeKey) => sql`src = ${src} and reltyp
 export const getEdge = async (db: Queryable, key: EdgeKey): Promise<EdgeRow | undefined> =>
   first(await rowsOf<EdgeRow>(db, sql`select ${columns} from catalog.relationship where ${keyIs(key)}`))
 
+/** The edge of a type that can leave a resource only once, such as containment. */
+export const getOutEdge = async (db: Queryable, src: string, reltype_id: number): Promise<EdgeRow | undefined> =>
+  first(
+    await rowsOf<EdgeRow>(
+      db,
+      sql`select ${columns} from catalog.relationship where src = ${src} and reltype_id = ${reltype_id} limit 1`,
+    ),
+  )
+
 export const openEdge = async (
   tx: Tx,
   key: EdgeKey,

@@ -57,9 +57,11 @@ export const resourceTables = sql`catalog.resource r join catalog.resource_state
 
 export const rowsOf = async <T>(db: Queryable, query: SQL): Promise<T[]> => (await db.execute(query)).rows as T[]
 
-/** Text and numbers as one array parameter, whatever their count. */
-export const array = (values: readonly (string | number)[], type: 'text' | 'bigint' | 'smallint' | 'uuid'): SQL =>
-  sql`${sql.param([...values])}::${sql.raw(type)}[]`
+const ARRAYS = { text: sql`text[]`, bigint: sql`bigint[]`, smallint: sql`smallint[]` }
+
+/** Many values as one array parameter, whatever their number. */
+export const array = (values: readonly (string | number)[], type: keyof typeof ARRAYS): SQL =>
+  sql`${sql.param([...values])}::${ARRAYS[type]}`
 
 export const getResource = async (db: Queryable, resource_id: string): Promise<ResourceRow | undefined> =>
   first(

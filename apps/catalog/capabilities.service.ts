@@ -1,0 +1,148 @@
+import { openProviders, type ProviderRow, saveProvider, updateProvider } from '../../db/catalog/providers.ts'
+import type { ResourceRow } from '../../db/catalog/resources.ts'
+import type { Tx } from '../../db/client.ts'
+import type { CapabilityChange } from '../shared/contracts/catalog/commands.ts'
+import { AppError } from '../shared/errors.ts'
+import { base32Id } from '../shared/ids.ts'
+import { equalJson, type JsonObject } from './rules/pointers.ts'
+import { violationsOf } from './rules/schemas.ts'
+import { stateViolations } from './rules/state.ts'
+import type { StoredCapability, StoredType, Types } from './types.registry.ts'
+
+export type ProviderEvent = { provider: Record<string, unknown>; change: 'added' | 'updated' | 'withdrawn' }
+type Outcome = { events: ProviderEvent[]; ignored: { pointer: string; code: string }[] }
+type Place = { types: Types; row: ResourceRow; type: StoredType }
+
+const POINTER = '/provided_capability_changes'
+
+/** What a resource says that it provides; with `replace`, what is not listed is withdrawn (catalog.md 5). */
+export const applyCapabilities = async (
+  tx: Tx,
+  { types, row, type }: Place,
+  changes: readonly CapabilityChange[],
+  {
+    mode,
+    at,
+    command_id,
+    pointer = POINTER,
+  }: { mode: 'merge' | 'replace'; at: string; command_id: string; pointer?: string },
+): Promise<Outcome> => {
+  const outcome: Outcome = { events: [], ignored: [] }
+  const open = new Map(
+    (await openProviders(tx, row.rid)).map((provider) => [`${provider.capability_id}@${provider.version}`, provider]),
+  )
+  const listed = new Set<string>()
+  for (const [index, change] of changes.entries()) {
+    const definition = definitionOf(types, type, change, `${pointer}/${index}`)
+    const key = `${definition.id}@${change.version}`
+    listed.add(key)
+    const known = open.get(key)
+    if (change.op === 'remove') {
+      if (!known) outcome.ignored.push({ pointer: `${pointer}/${index}`, code: 'not_there' })
+      else outcome.events.push(await withdraw(tx, definition.capability_key, known, at, command_id))
+      open.delete(key)
+      continue
+    }
+    const saved = known
+      ? await revise(tx, definition, known, change, command_id)
+      : await add(tx, definition, row.rid, change, command_id)
+    if (saved) {
+      outcome.events.push(saved.event)
+      open.set(key, saved.row)
+    } else outcome.ignored.push({ pointer: `${pointer}/${index}`, code: 'already_there' })
+  }
+  if (mode === 'replace') {
+    for (const [key, provider] of open) {
+      const capability_key = capabilityKey(types, type, provider)
+      if (!listed.has(key)) outcome.events.push(await withdraw(tx, capability_key, provider, at, command_id))
+    }
+  }
+  return outcome
+}
+
+const invalid = (code: string, pointer: string, message: string) =>
+  new AppError('invalid_capability', code, `${pointer} ${message}.`, {
+    violations: [{ pointer, code, message }],
+    hint: 'GET /v1/resource-types/{type_key} says what the type may provide.',
+  })
+
+const definitionOf = (types: Types, type: StoredType, change: CapabilityChange, at: string): StoredCapability => {
+  const { capability_key, version } = change
+  if (!types.hasCapability(capability_key)) throw invalid('unknown', `${at}/capability_key`, 'is not a capability')
+  const definition = types.capability(capability_key, version)
+  if (!definition) throw invalid('version', `${at}/version`, 'is not a version of this capability')
+  const provides = type.provides.find((use) => use.capability_key === capability_key)
+  if (!provides || !types.capability(capability_key, version, provides.version_range))
+    throw invalid('not_allowed_for_type', `${at}/capability_key`, `is not provided by ${type.type_key}`)
+  if (change.op !== 'remove' && change.attributes !== undefined) {
+    const attributes = change.attributes as JsonObject
+    const [violation] = [
+      ...stateViolations(attributes, `${at}/attributes`),
+      ...violationsOf(definition.attributes_schema, attributes, `${at}/attributes`),
+    ]
+    if (violation) throw invalid('attributes', violation.pointer, violation.message)
+  }
+  return definition
+}
+
+const capabilityKey = (types: Types, type: StoredType, provider: ProviderRow): string =>
+  type.provides.find((use) => types.capability(use.capability_key, provider.version)?.id === provider.capability_id)
+    ?.capability_key ?? 'unknown.capability'
+
+const viewOf = (capability_key: string, row: ProviderRow): Record<string, unknown> => ({
+  provider_id: row.provider_id,
+  capability_key,
+  version: row.version,
+  attributes: row.attributes,
+  capacity: row.capacity,
+  priority: row.priority,
+  expires_at: row.expires_at,
+})
+
+const valuesOf = (change: CapabilityChange, known?: ProviderRow) => ({
+  attributes: change.attributes ?? known?.attributes ?? {},
+  capacity: change.capacity ? { ...known?.capacity, ...change.capacity } : (known?.capacity ?? null),
+  priority: change.priority ?? known?.priority ?? 100,
+  expires_at: change.expires_at === undefined ? (known?.expires_at ?? null) : change.expires_at,
+})
+
+const add = async (tx: Tx, definition: StoredCapability, rid: string, change: CapabilityChange, command_id: string) => {
+  const row: ProviderRow = {
+    provider_id: base32Id('prv'),
+    rid,
+    capability_id: definition.id,
+    version: change.version,
+    ...valuesOf(change),
+    withdrawn_at: null,
+    last_command_id: command_id,
+    rev: 1,
+  }
+  await saveProvider(tx, row)
+  return { row, event: { provider: viewOf(definition.capability_key, row), change: 'added' as const } }
+}
+
+const revise = async (
+  tx: Tx,
+  definition: StoredCapability,
+  known: ProviderRow,
+  change: CapabilityChange,
+  command_id: string,
+) => {
+  const values = valuesOf(change, known)
+  const { attributes, capacity, priority, expires_at } = known
+  if (equalJson({ attributes, capacity, priority, expires_at }, values)) return undefined
+  await updateProvider(tx, known.provider_id, { ...values, last_command_id: command_id })
+  const row = { ...known, ...values }
+  return { row, event: { provider: viewOf(definition.capability_key, row), change: 'updated' as const } }
+}
+
+const withdraw = async (
+  tx: Tx,
+  capability_key: string,
+  row: ProviderRow,
+  at: string,
+  command_id: string,
+): Promise<ProviderEvent> => {
+  await updateProvider(tx, row.provider_id, { withdrawn_at: at, last_command_id: command_id })
+  return { provider: viewOf(capability_key, row), change: 'withdrawn' }
+}

@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type CommandLogRow, claimCommand, getCommand, storeAnswer } from '../../db/catalog/commands.ts'
+import { getResource } from '../../db/catalog/resources.ts'
+import type { Tx } from '../../db/client.ts'
+import { crashPoint } from '../shared/crash.ts'
+import { AppError } from '../shared/errors.ts'
+import { uuidv5 } from '../shared/ids.ts'
+import type { CatalogDeps } from './deps.ts'
+
+/** One command as it came in: who, under which key, with which content. */
+export type Command = {
+  command_id: string
+  /** Caller, method and route: keys of two callers or routes never meet. */
+  scope: string
+  idempotency_key: string
+  fingerprint: Buffer
+  kind: 'internal' | 'public'
+}
+
+export type Answer = { status: number; headers: Record<string, string>; body: Buffer; replayed: boolean }
+/** What the work of a command gives: the answer, and the resource it was about. */
+export type Work = { status: number; headers?: Record<string, string>; body: unknown; resource_id: string }
+
+const NAMESPACE = '3c1b8a52-54a3-5a5e-9c2e-5f4a9c7d1e60'
+/** Public commands are named by their scope and key, so that a repeat names the same command. */
+export const publicCommandId = (scope: string, key: string): string => uuidv5(uuidv5(NAMESPACE, scope), key)
+
+/** Thrown inside a command's work when what it locked was not enough: the transaction starts again. */
+export class Again extends Error {}
+
+const TRIES = 3
+const DAY_MS = 86_400_000
+
+/**
+ * Runs one command once, in one transaction (catalog.md 8, steps 3 to 11). The claim comes first: a repeat gets the
+ * first answer byte for byte, however far the resource has moved on. A refusal rolls the claim back with all else, so a
+ * corrected command may use the id again. Deadlocks are run again.
+ */
+export const runCommand = async (
+  deps: CatalogDeps,
+  command: Command,
+  work: (tx: Tx, now: string) => Promise<Work>,
+): Promise<Answer> => {
+  for (let tries = 1; ; tries++) {
+    try {
+      const answer = await deps.db.transaction((tx) => claimAndWork(tx, deps, command, work))
+      crashPoint('api.after_commit')
+      if (!answer.replayed) deps.wake()
+      return answer
+    } catch (error) {
+      const code = (error as { cause?: { code?: string }; code?: string }).cause?.code
+      if (tries >= TRIES || !(error instanceof Again || code === '40P01')) throw error
+      await delay(Math.random() * 20 * tries)
+    }
+  }
+}
+
+const claimAndWork = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  command: Command,
+  work: (tx: Tx, now: string) => Promise<Work>,
+): Promise<Answer> => {
+  const now = deps.clock.now()
+  const retain_d = command.kind === 'internal' ? deps.config.retain_internal_d : deps.config.retain_public_d
+  const { kind, ...row } = command
+  const claimed = await claimCommand(tx, {
+    ...row,
+    created_at: now.toISOString(),
+    retain_until: new Date(now.getTime() + retain_d * DAY_MS).toISOString(),
+  })
+  if (!claimed) return replay(tx, command)
+
+  const { status, headers = {}, body, resource_id } = await work(tx, now.toISOString())
+  const bytes = Buffer.from(JSON.stringify(body))
+  await storeAnswer(tx, command.command_id, { status, headers, body: bytes, resource_id })
+  crashPoint('api.before_commit')
+  return { status, headers, body: bytes, replayed: false }
+}
+
+const reused = (code: string, detail: string) =>
+  new AppError('validation_error', code, detail, {
+    status: 422,
+    hint: 'A repeat must be the same command; a new command needs a new id and a new key.',
+  })
+
+/** The stored answer, or the refusal of an id or key that was used for something else (step 4). */
+const replay = async (tx: Tx, command: Command): Promise<Answer> => {
+  const known = await getCommand(tx, command)
+  if (!known) {
+    throw new AppError('version_conflict', 'in_progress', 'The same command is still running.', {
+      retryable: true,
+      retry_after_ms: 1000,
+    })
+  }
+  const refusal = refuseReuse(command, known)
+  if (refusal) throw refusal
+  const headers = { ...known.headers }
+  const current = known.resource_id === null ? undefined : await getResource(tx, known.resource_id)
+  if (current) headers['catalog-current-version'] = String(current.version)
+  return { status: known.status ?? 200, headers, body: known.body ?? Buffer.alloc(0), replayed: true }
+}
+
+const refuseReuse = (command: Command, known: CommandLogRow): AppError | undefined => {
+  const sameKey = known.scope === command.scope && known.idempotency_key === command.idempotency_key
+  const sameContent = known.fingerprint.equals(command.fingerprint)
+  if (sameKey && sameContent) return undefined
+  if (known.command_id === command.command_id && command.kind === 'internal')
+    return reused('command_id_reused', `The command_id ${command.command_id} was used for another command.`)
+  return reused('idempotency_key_reused', 'This idempotency key was used for another request.')
+}

@@ -1,0 +1,147 @@
+import { AppError, type Violation } from '../../shared/errors.ts'
+import type { StoredType, Types } from '../types.registry.ts'
+import { type ChangeSource, isTerminal, refuseTransition } from './lifecycle.ts'
+import { equalJson, type JsonObject, valueAt } from './pointers.ts'
+import { violationsOf } from './schemas.ts'
+import { secretViolations, stateViolations } from './state.ts'
+
+/** The parts of a resource that a type rules over. */
+export type Facts = { lifecycle_status: string; desired_state: JsonObject; observed_state: JsonObject }
+
+/** The refusal for a group of violations; its code is the first one's. */
+export const violated = (violations: Violation[], detail?: string): AppError => {
+  const [first] = violations
+  const known = new Set([
+    'null_in_state',
+    'unsafe_integer',
+    'invalid_text',
+    'too_deep',
+    'secret_reference_required',
+    'read_only_field',
+    'immutable_field',
+    'cardinality',
+    'cycle',
+    'target_not_found',
+    'target_type_not_allowed',
+  ])
+  const code = first && known.has(first.code) ? first.code : 'schema_violation'
+  return new AppError(
+    'validation_error',
+    code,
+    detail ?? `${first?.pointer ?? ''} ${first?.message ?? 'is not valid'}.`,
+    {
+      status: 422,
+      violations,
+    },
+  )
+}
+
+const throwIfAny = (violations: Violation[]) => {
+  if (violations.length > 0) throw violated(violations)
+}
+
+/** The type of a new resource: it must be known, concrete and open for new resources. */
+export const typeForCreate = (types: Types, type_key: string): StoredType => {
+  const type = types.newest(type_key)
+  const refuse = (code: string, detail: string) =>
+    new AppError('unsupported_resource_type', code, detail, { hint: 'GET /v1/resource-types lists what is supported.' })
+  if (!type) throw refuse('unknown', `There is no resource type ${type_key}.`)
+  if (type.abstract) throw refuse('abstract', `${type_key} is only a base for other types.`)
+  if (type.retired || type.status === 'deprecated')
+    throw refuse('deprecated_for_create', `${type_key} takes no new resources.`)
+  return type
+}
+
+/** The lifecycle state of a new resource: the initial one, or with record_only any but a terminal one. */
+export const initialState = (type: StoredType, wanted: string | undefined): string => {
+  if (wanted === undefined) return type.lifecycle.initial
+  if (type.lifecycle.states.includes(wanted) && !isTerminal(type.lifecycle, wanted)) return wanted
+  const allowed = type.lifecycle.states.filter((state) => !isTerminal(type.lifecycle, state))
+  throw new AppError('validation_error', 'lifecycle_transition', `A ${type.type_key} cannot start as ${wanted}.`, {
+    status: 422,
+    violations: [{ pointer: '/lifecycle_status', code: 'lifecycle_transition', message: 'is not a state to start in' }],
+    extra: { allowed },
+    hint: `Possible: ${allowed.join(', ')}.`,
+  })
+}
+
+/** Refuses all but the notes of a resource whose lifecycle has ended. */
+export const refuseTerminal = (type: StoredType, lifecycle_status: string, touches: boolean): AppError | undefined =>
+  touches && isTerminal(type.lifecycle, lifecycle_status)
+    ? new AppError('validation_error', 'resource_terminal', `The resource is ${lifecycle_status} and stays as it is.`, {
+        status: 422,
+        hint: 'Only display_name, labels, annotations and owner can still change.',
+      })
+    : undefined
+
+/** Refuses a transition of an existing resource; by whom matters. */
+export const checkTransition = (type: StoredType, from: string, to: string, by: ChangeSource): void => {
+  const refusal = refuseTransition(type.lifecycle, from, to, by)
+  if (refusal) throw refusal
+}
+
+const desiredViolations = (type: StoredType, state: JsonObject): Violation[] => {
+  const at = '/desired_state'
+  const general = [...stateViolations(state, at), ...secretViolations(type.field_classes.sensitive, state, at)]
+  return general.length > 0 ? general : violationsOf(type.desired_state_schema, state, at)
+}
+const observedViolations = (type: StoredType, state: JsonObject): Violation[] => {
+  const general = stateViolations(state, '/observed_state')
+  return general.length > 0 ? general : violationsOf(type.observed_state_schema, state, '/observed_state')
+}
+
+/**
+ * The version of the type that the state fits: the newest, else the one the row has (catalog.md 2, "Lifting"). Throws
+ * the violations of the first group that does not fit the newest one.
+ */
+export const fittingType = (
+  types: Types,
+  newest: StoredType,
+  own_version: number | undefined,
+  { desired_state, observed_state }: Pick<Facts, 'desired_state' | 'observed_state'>,
+): StoredType => {
+  const desired = desiredViolations(newest, desired_state)
+  const observed = observedViolations(newest, observed_state)
+  if (desired.length === 0 && observed.length === 0) return newest
+  const own = own_version === undefined ? undefined : types.version(newest.id, own_version)
+  if (own && own.version !== newest.version) {
+    if (desiredViolations(own, desired_state).length === 0 && observedViolations(own, observed_state).length === 0)
+      return own
+  }
+  throw violated(desired.length > 0 ? desired : observed)
+}
+
+/** A field that may be set once and never changed again. */
+export const checkImmutable = (type: StoredType, before: JsonObject, after: JsonObject): void => {
+  throwIfAny(
+    type.field_classes.immutable
+      .filter((pointer) => {
+        const old = valueAt(before, pointer)
+        return old !== undefined && !equalJson(old, valueAt(after, pointer))
+      })
+      .map((pointer) => ({
+        pointer: `/desired_state${pointer}`,
+        code: 'immutable_field',
+        message: 'cannot change once it is set',
+      })),
+  )
+}
+
+/** Fields that only commands of the control plane write. */
+export const checkReadOnly = (type: StoredType, before: JsonObject, after: JsonObject): void => {
+  throwIfAny(
+    type.field_classes.read_only
+      .filter((pointer) => !equalJson(valueAt(before, pointer), valueAt(after, pointer)))
+      .map((pointer) => ({
+        pointer: `/desired_state${pointer}`,
+        code: 'read_only_field',
+        message: 'is written by operations only',
+      })),
+  )
+}
+
+/** The natural key of a resource: what its identity fields hold; nothing while one of them is missing. */
+export const naturalKey = (type: StoredType, desired_state: JsonObject): unknown[] | undefined => {
+  const values = type.identity.map((pointer) => valueAt(desired_state, pointer))
+  return values.length > 0 && values.every((value) => value !== undefined) ? values : undefined
+}

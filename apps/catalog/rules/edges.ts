@@ -1,0 +1,57 @@
+import type { Violation } from '../../shared/errors.ts'
+import type { StoredRelationshipType, StoredType, Types } from '../types.registry.ts'
+import type { JsonObject } from './pointers.ts'
+import { violationsOf } from './schemas.ts'
+import { stateViolations } from './state.ts'
+
+const MAX_PROPERTIES_BYTES = 8192
+
+export type End = { type: StoredType; rid: string }
+
+/** The rule that a resource type has for its edges of one relationship type and direction. */
+const ruleOf = (type: StoredType, type_key: string, direction: 'out' | 'in') =>
+  type.relationships.find((rule) => rule.type_key === type_key && rule.direction === direction)
+
+/** Whether both ends may be tied: the relationship type names them, and no end's own type narrows the other away. */
+export const isAllowed = (
+  types: Types,
+  relation: StoredRelationshipType,
+  from: StoredType,
+  to: StoredType,
+): boolean => {
+  const oneOf = (type: StoredType, keys: readonly string[]) => keys.some((key) => types.isA(type.type_key, key))
+  const fits = (a: StoredType, b: StoredType) => oneOf(a, relation.from) && oneOf(b, relation.to)
+  if (!fits(from, to) && !(relation.symmetric && fits(to, from))) return false
+  const narrowed = [
+    { rule: ruleOf(from, relation.type_key, 'out'), peer: to },
+    { rule: ruleOf(to, relation.type_key, 'in'), peer: from },
+  ]
+  return narrowed.every(({ rule, peer }) => !rule || oneOf(peer, rule.peer_types))
+}
+
+export type Bound = { min: number; max: number | null }
+
+/** How many edges of a type one end may and must have: the tighter of both types' limits. */
+export const boundOf = (relation: StoredRelationshipType, type: StoredType, direction: 'out' | 'in'): Bound => {
+  const rule = ruleOf(type, relation.type_key, direction)
+  const own = direction === 'out' ? relation.from_max : relation.to_max
+  const maxima = [own, rule?.max ?? null].filter((max) => max !== null)
+  return { min: rule?.min ?? 0, max: maxima.length > 0 ? Math.min(...maxima) : null }
+}
+
+/** Whether a change at this end needs the end's own lock: some limit of it could break. */
+export const isBounded = (relation: StoredRelationshipType, type: StoredType, direction: 'out' | 'in'): boolean => {
+  const { min, max } = boundOf(relation, type, direction)
+  return max !== null || min > 0
+}
+
+export const propertyViolations = (
+  relation: StoredRelationshipType,
+  properties: JsonObject,
+  at: string,
+): Violation[] => {
+  if (Buffer.byteLength(JSON.stringify(properties)) > MAX_PROPERTIES_BYTES)
+    return [{ pointer: at, code: 'schema_violation', message: 'is larger than 8 KiB' }]
+  const general = stateViolations(properties, at)
+  return general.length > 0 ? general : violationsOf(relation.properties_schema, properties, at)
+}

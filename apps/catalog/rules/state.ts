@@ -1,0 +1,51 @@
+import type { Violation } from '../../shared/errors.ts'
+import { escapeToken, isObject, type JsonObject, valueAt } from './pointers.ts'
+
+const MAX_BYTES = 262_144
+const MAX_DEPTH = 20
+const SECRET_REFERENCE = /^secret:\/\/[a-z][a-z0-9_-]{0,62}\/[A-Za-z0-9._/-]{1,256}#[A-Za-z0-9._-]{1,64}$/
+/** Postgres refuses U+0000 in jsonb, and half a surrogate pair is no text. */
+const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
+
+/**
+ * What a state document may not hold whatever its type (catalog.md 1): null (a merge patch cannot tell it from absent),
+ * integers beyond 2^53, text that Postgres cannot store, too much depth or size. Pointers start at `at`.
+ */
+export const stateViolations = (state: JsonObject, at: string): Violation[] => {
+  const violations: Violation[] = []
+  const walk = (value: unknown, pointer: string, depth: number) => {
+    if (violations.length >= 100) return
+    const refuse = (code: string, message: string) => violations.push({ pointer, code, message })
+    if (value === null) refuse('null_in_state', 'is null: leave the member out instead')
+    else if (typeof value === 'string' && !isStorable(value))
+      refuse('invalid_text', 'holds characters that cannot be stored')
+    else if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
+      refuse('unsafe_integer', 'is an integer beyond 2^53: send it as text')
+    else if (depth > MAX_DEPTH) refuse('too_deep', `is nested deeper than ${MAX_DEPTH}`)
+    else if (Array.isArray(value)) value.forEach((item, index) => void walk(item, `${pointer}/${index}`, depth + 1))
+    else if (isObject(value)) {
+      for (const [key, member] of Object.entries(value)) {
+        if (!isStorable(key)) refuse('invalid_text', 'has a member whose name cannot be stored')
+        else walk(member, `${pointer}/${escapeToken(key)}`, depth + 1)
+      }
+    }
+  }
+  walk(state, at, 0)
+  if (violations.length === 0 && Buffer.byteLength(JSON.stringify(state)) > MAX_BYTES) {
+    violations.push({ pointer: at, code: 'schema_violation', message: 'is larger than 256 KiB' })
+  }
+  return violations
+}
+
+/** Sensitive fields that hold anything but a secret reference. The violation never repeats what was sent. */
+export const secretViolations = (sensitive: readonly string[], state: JsonObject, at: string): Violation[] =>
+  sensitive
+    .filter((pointer) => {
+      const value = valueAt(state, pointer)
+      return value !== undefined && !(typeof value === 'string' && SECRET_REFERENCE.test(value))
+    })
+    .map((pointer) => ({
+      pointer: `${at}${pointer}`,
+      code: 'secret_reference_required',
+      message: 'takes a reference such as secret://provider/name#version, never the secret itself',
+    }))
