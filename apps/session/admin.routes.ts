@@ -1,0 +1,144 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { type Caller, refuseStaleAuth } from '../shared/auth/caller.ts'
+import { allow } from '../shared/auth/http.ts'
+import { AppError, notFound } from '../shared/errors.ts'
+import { CommandHeaders, errorReplies, sendStored } from '../shared/http.ts'
+import { isUuid } from '../shared/ids.ts'
+import { fromRpc, withRequestId } from '../shared/rpc.ts'
+import { foldUsername } from '../shared/username.ts'
+import { commandOf, runOnce } from './commands.ts'
+import type { SessionDeps } from './deps.ts'
+import { BODY_LIMIT } from './grants.ts'
+import { byUser, listOf, SessionList } from './sessions.routes.ts'
+import { endOwnSession, endUserSessions } from './sessions.service.ts'
+
+const UserParams = Type.Object({ user_id: Type.String({ maxLength: 64 }) })
+const UserSessionParams = Type.Object({
+  user_id: Type.String({ maxLength: 64 }),
+  session_id: Type.String({ maxLength: 64 }),
+})
+const none = { 204: Type.Null(), ...errorReplies }
+
+/** What administrators do to the sessions of others. */
+export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  const command = { bodyLimit: BODY_LIMIT }
+
+  app.post(
+    '/v1/admin/users/:user_id/unlock',
+    {
+      ...command,
+      preHandler: allow('session:admin', { kind: 'A' }),
+      schema: {
+        description: 'Forgets the failed logins of a user.',
+        params: UserParams,
+        headers: CommandHeaders,
+        response: none,
+      },
+    },
+    async (req, reply) => {
+      const { user_id } = req.params
+      const refusal =
+        refuseUnlock(req.caller, user_id) ??
+        refuseStaleAuth(req.caller, deps.config.AUTH__REAUTH__MAX_AGE_S, deps.clock.now())
+      if (refusal) throw refusal
+      const answer = await runOnce(deps, commandOf(req), async () => {
+        await unlockUser(deps, user_id, String(req.id))
+        await deps.audit({
+          action: 'unlock',
+          outcome: 'ok',
+          actor: `user:${req.caller.user_id}`,
+          user_id,
+          request_id: String(req.id),
+        })
+        return { status: 204, body: undefined }
+      })
+      return sendStored(reply, answer)
+    },
+  )
+
+  app.get(
+    '/v1/admin/users/:user_id/sessions',
+    {
+      preHandler: allow('session:admin', { kind: 'R' }),
+      schema: {
+        description: 'The sessions of a user, newest first.',
+        params: UserParams,
+        response: { 200: SessionList, ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      await findUser(deps, req.params.user_id, String(req.id))
+      reply.header('cache-control', 'no-store')
+      return listOf(deps, req.params.user_id, req.caller.session_id)
+    },
+  )
+
+  app.delete(
+    '/v1/admin/users/:user_id/sessions',
+    {
+      ...command,
+      preHandler: allow('session:admin', { kind: 'S' }),
+      schema: {
+        description: 'Ends all sessions of a user.',
+        params: UserParams,
+        headers: CommandHeaders,
+        response: none,
+      },
+    },
+    async (req, reply) => {
+      const { user_id } = req.params
+      if (!isUuid(user_id)) throw notFound('user', user_id, 'not_found')
+      const answer = await runOnce(deps, commandOf(req), async () => {
+        await endUserSessions(deps, { user_id }, 'admin', byUser(req))
+        return { status: 204, body: undefined }
+      })
+      return sendStored(reply, answer)
+    },
+  )
+
+  app.delete(
+    '/v1/admin/users/:user_id/sessions/:session_id',
+    {
+      ...command,
+      preHandler: allow('session:admin', { kind: 'S' }),
+      schema: {
+        description: 'Ends one session of a user.',
+        params: UserSessionParams,
+        headers: CommandHeaders,
+        response: none,
+      },
+    },
+    async (req, reply) => {
+      const answer = await runOnce(deps, commandOf(req), async () => {
+        await endOwnSession(deps, req.params, 'admin', byUser(req))
+        return { status: 204, body: undefined }
+      })
+      return sendStored(reply, answer)
+    },
+  )
+}
+
+/** Nobody unlocks their own account. */
+export const refuseUnlock = ({ user_id }: Pick<Caller, 'user_id'>, target: string): AppError | undefined =>
+  user_id === target
+    ? new AppError('policy_denied', 'self_action', 'You cannot unlock your own account.', {
+        hint: 'Ask another administrator.',
+      })
+    : undefined
+
+const findUser = async (deps: SessionDeps, user_id: string, request_id: string) => {
+  const { user } = isUuid(user_id)
+    ? await deps.identity.getUser({ id: user_id }, withRequestId(request_id)).catch((error: unknown) => {
+        throw fromRpc('identity', error)
+      })
+    : { user: undefined }
+  if (!user) throw notFound('user', user_id, 'not_found')
+  return user
+}
+
+/** Opens the name of a user for logins again. */
+export const unlockUser = async (deps: SessionDeps, user_id: string, request_id: string): Promise<void> => {
+  const { username } = await findUser(deps, user_id, request_id)
+  await deps.store.unlock(deps.nameOf(foldUsername(username)))
+}

@@ -1,0 +1,55 @@
+import { sql } from 'drizzle-orm'
+import { userAuth } from '../shared/auth/http.ts'
+import { audienceOf } from '../shared/auth/service-scopes.ts'
+import { serveHealth } from '../shared/health.ts'
+import { AUTH_CODES, createHttpApp } from '../shared/http.ts'
+import { registerRpc } from '../shared/rpc.ts'
+import { adminRoutes } from './admin.routes.ts'
+import type { SessionDeps } from './deps.ts'
+import { sessionService } from './session.rpc.ts'
+import { sessionsRoutes } from './sessions.routes.ts'
+import { tokenRoutes } from './token.routes.ts'
+import { usersRoutes } from './users.routes.ts'
+
+/** The public API of session, behind the gateway. */
+export const buildApp = (deps: SessionDeps) => {
+  const { telemetry, counts } = deps
+  const app = createHttpApp({
+    telemetry,
+    codes: AUTH_CODES,
+    openapi: { title: 'Session', description: 'Login, tokens and sessions.' },
+  })
+  app.register(userAuth, {
+    verifier: deps.verifyAccess,
+    principals: deps.principals,
+    onRejected: (cause) => counts.rejected.inc({ cause }),
+  })
+  app.addHook('preHandler', async () => deps.revocations.assertApplied())
+  app.register(tokenRoutes, { deps })
+  app.register(sessionsRoutes, { deps })
+  app.register(usersRoutes, { deps })
+  app.register(adminRoutes, { deps })
+  return app
+}
+
+/** The internal listener: RPC, health and metrics. */
+export const buildInternalApp = (deps: SessionDeps) => {
+  const { telemetry, registry, redis, revocations, jwks } = deps
+  const app = createHttpApp({ telemetry, codes: AUTH_CODES })
+  const health = serveHealth(app, telemetry, {
+    redis: { critical: true, run: () => redis.ping() },
+    revocations: {
+      critical: true,
+      run: async () => {
+        await revocations.check()
+      },
+    },
+    postgres: { critical: false, run: () => deps.db.execute(sql`select 1`) },
+    keys: {
+      critical: false,
+      run: async () => (jwks.isReady() ? undefined : Promise.reject(new Error('no keys of token yet'))),
+    },
+  })
+  registerRpc(app, { registry, audience: audienceOf('session'), services: [sessionService(deps)] })
+  return { app, health }
+}

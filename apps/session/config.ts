@@ -1,0 +1,79 @@
+import Type from 'typebox'
+import { authSettings } from '../shared/auth/settings.ts'
+import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/config.ts'
+import { parseRate, rateSetting } from '../shared/web/rates.ts'
+
+const production = process.env.NODE_ENV === 'production'
+
+const schema = Type.Object({
+  SESSION__DATABASE__URL: settings.postgres(),
+  SESSION__REDIS__URL: settings.redis(),
+  SESSION__LISTEN__HOST: settings.host(),
+  SESSION__HTTP__PORT: settings.port(7101),
+  SESSION__RPC__PORT: settings.port(7102),
+  SESSION__SECRET__KEYS: settings.secretKeys(),
+  SESSION__SERVICE__KEY_FILE: authSettings.keyFile('session'),
+  ...authSettings.services,
+  AUTH__SECRET__KEYS: settings.secretKeys(),
+  AUTH__REDIS__PREFIX: settings.prefix(),
+  AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
+  AUTH__RPC__CREDENTIAL_URL: settings.url('http://127.0.0.1:7122'),
+  AUTH__RPC__TOKEN_URL: settings.url('http://127.0.0.1:7132'),
+  ...authSettings.tokens,
+  AUTH__TOKENS__REFRESH_AUDIENCE: Type.String({ default: 'signalbox-token', minLength: 1 }),
+  ...authSettings.jwks,
+  AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
+  GATEWAY__HTTP__PUBLIC_ORIGIN: settings.url('http://localhost:8080'),
+  TOKEN__CORS__ENABLED: Type.Boolean({ default: true }),
+  TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), { default: [], description: 'A JSON array of exact origins.' }),
+  TOKEN__TOKENS__COOKIE_NAME: Type.String({ default: 'refresh_token', pattern: '^[A-Za-z0-9_-]{1,64}$' }),
+  TOKEN__TOKENS__COOKIE_PATH: Type.String({ default: '/v1/token', pattern: '^/[A-Za-z0-9/_-]*$' }),
+  TOKEN__TOKENS__COOKIE_DOMAIN: Type.String({ default: '', pattern: '^[A-Za-z0-9.-]*$' }),
+  TOKEN__TOKENS__COOKIE_SECURE: Type.Boolean({ default: true }),
+  TOKEN__TOKENS__COOKIE_HTTPONLY: Type.Boolean({ default: true }),
+  TOKEN__TOKENS__COOKIE_SAMESITE: Type.Enum(['strict', 'lax', 'none'], { default: 'strict' }),
+  SESSION__LIMITS__REFRESH: rateSetting('10/60/10'),
+  SESSION__LIMITS__PASSWORD: rateSetting('5/600/5'),
+  SESSION__LIMITS__LOGIN_FAILURES: rateSetting('100/86400/100'),
+  SESSION__LOCKOUT__FREE: settings.integer(5, 1, 1000),
+  SESSION__LOCKOUT__MAX_S: settings.integer(900, 1, 86_400),
+  SESSION__LOCKOUT__CLOSE_AT: settings.integer(100, 2, 1_000_000),
+  SESSION__REFRESH__RETRY_WINDOW_S: settings.integer(10, 0, 60),
+  SESSION__CAP__PER_USER: settings.integer(20, 1, 100),
+  SESSION__IDLE__LIMIT_S: settings.integer(production ? 43_200 : 0),
+  SESSION__BINDING__MODE: Type.Enum(['off', 'ua', 'ua_ip'], { default: 'ua' }),
+  SESSION__BINDING__ACTION: Type.Enum(['signal', 'step_up', 'revoke'], { default: 'signal' }),
+  SESSION__REDIS__WAIT_REPLICAS: settings.integer(0, 0, 5),
+})
+
+/** Reads session's settings; what would weaken cookies is refused in production. */
+export const loadSessionConfig = (env: NodeJS.ProcessEnv = process.env) => {
+  const config = loadConfig(schema, env)
+  const idle = config.SESSION__IDLE__LIMIT_S
+  if (idle !== 0 && idle < 900) {
+    throw new ConfigError(`SESSION__IDLE__LIMIT_S is ${idle}: it must be 0 (off) or at least 900, the life of a token.`)
+  }
+  if (env.NODE_ENV === 'production') refuseWeakCookies(config)
+  return {
+    ...config,
+    secrets: secretKeysOf(config.SESSION__SECRET__KEYS),
+    auth_secrets: secretKeysOf(config.AUTH__SECRET__KEYS),
+    limits: {
+      refresh: parseRate(config.SESSION__LIMITS__REFRESH),
+      password: parseRate(config.SESSION__LIMITS__PASSWORD),
+      login_failures: parseRate(config.SESSION__LIMITS__LOGIN_FAILURES),
+    },
+    production: env.NODE_ENV === 'production',
+  }
+}
+export type SessionConfig = ReturnType<typeof loadSessionConfig>
+
+const refuseWeakCookies = (config: Type.Static<typeof schema>) => {
+  for (const name of ['TOKEN__TOKENS__COOKIE_SECURE', 'TOKEN__TOKENS__COOKIE_HTTPONLY'] as const) {
+    if (!config[name])
+      throw new ConfigError(`${name} is false: production keeps the refresh token from scripts and plain HTTP.`)
+  }
+  if (config.TOKEN__TOKENS__COOKIE_SAMESITE === 'none') {
+    throw new ConfigError('TOKEN__TOKENS__COOKIE_SAMESITE is none: production sends the cookie to its own site only.')
+  }
+}

@@ -1,0 +1,102 @@
+import type { Redis } from 'ioredis'
+import { createDb } from '../../db/client.ts'
+import { createRedis } from '../../db/redis.ts'
+import { createJwksClient } from '../shared/auth/jwks.ts'
+import { createPrincipals } from '../shared/auth/principals.ts'
+import { createServiceSigner, loadRegistry } from '../shared/auth/service.ts'
+import { audienceOf } from '../shared/auth/service-scopes.ts'
+import { createAccessVerifier, createRefreshVerifier } from '../shared/auth/user-tokens.ts'
+import { type Clock, systemClock } from '../shared/clock.ts'
+import { Credential, Identity, Token } from '../shared/contracts/gen/auth_pb.ts'
+import { createRpcClient } from '../shared/rpc.ts'
+import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
+import { createCsrf } from '../shared/web/csrf.ts'
+import { createOrigins } from '../shared/web/origins.ts'
+import { createKeyNames } from '../shared/web/rates.ts'
+import { createAudit } from './audit.ts'
+import type { SessionConfig } from './config.ts'
+import { createCookies } from './cookies.ts'
+import { createDevices } from './device.ts'
+import { createRevocations } from './revocations.ts'
+import { createStore } from './store.ts'
+import { createIssuer } from './tokens.ts'
+
+const PASSWORD_MS = 5000
+
+/** Opens what session works with. Nothing here waits: Redis and Postgres are waited for by main.ts. */
+export const createDeps = (config: SessionConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
+  const telemetry = createTelemetry('session')
+  const { db, close: closeDb } = createDb(config.SESSION__DATABASE__URL, { app: 'session' })
+  const redis = createRedis(config.SESSION__REDIS__URL, { name: 'session' })
+  // A script that was under way when the connection broke may have run: sent again it would look like a replay.
+  redis.options.autoResendUnfulfilledCommands = false
+  const seconds = telemetry.histogram('redis_script_seconds', 'Time of a Lua script.', ['script'])
+  const store = createStore(redis, {
+    prefix: config.AUTH__REDIS__PREFIX,
+    wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS,
+    observe: (script, time) => seconds.observe({ script }, time),
+  })
+  const audit = createAudit({ store, secrets: config.secrets, clock, log: telemetry.log })
+
+  const signer = createServiceSigner({ name: 'session', key_file: config.SESSION__SERVICE__KEY_FILE })
+  const rpc = (url: string, target: string) => ({ url, signer, audience: audienceOf(target) })
+  const identity = createRpcClient(Identity, rpc(config.AUTH__RPC__IDENTITY_URL, 'identity'))
+  const jwks = createJwksClient({
+    url: config.AUTH__JWKS__URL,
+    cache_s: config.AUTH__JWKS__CACHE_S,
+    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
+    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
+    onError: (error) => telemetry.log.warn({ err: error }, 'the keys of token cannot be read'),
+  })
+  const verifying = { jwks, issuer: config.AUTH__TOKENS__ISSUER, skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S, clock }
+  return {
+    config,
+    telemetry,
+    clock,
+    db,
+    redis,
+    store,
+    audit,
+    revocations: createRevocations({ db, redis, store, audit, telemetry }),
+    registry: loadRegistry(config.AUTH__SERVICES__FILE, {
+      onError: (error) => telemetry.log.error({ err: error }, 'the registry of services cannot be read'),
+    }),
+    identity,
+    credential: createRpcClient(Credential, {
+      ...rpc(config.AUTH__RPC__CREDENTIAL_URL, 'credential'),
+      timeout_ms: PASSWORD_MS,
+    }),
+    issuer: createIssuer(createRpcClient(Token, rpc(config.AUTH__RPC__TOKEN_URL, 'token'))),
+    jwks,
+    verifyAccess: createAccessVerifier({ ...verifying, audience: config.AUTH__TOKENS__AUDIENCE }),
+    verifyRefresh: createRefreshVerifier({ ...verifying, audience: config.AUTH__TOKENS__REFRESH_AUDIENCE }),
+    principals: createPrincipals({ identityClient: identity, clock }),
+    cookies: createCookies(config),
+    devices: createDevices(config.auth_secrets, clock),
+    csrf: createCsrf(config.auth_secrets),
+    origins: createOrigins(
+      config.GATEWAY__HTTP__PUBLIC_ORIGIN,
+      config.TOKEN__CORS__ENABLED ? config.TOKEN__CORS__ALLOW_ORIGINS : [],
+    ),
+    nameOf: createKeyNames(config.auth_secrets),
+    counts: createCounts(telemetry),
+    close: async () => {
+      jwks.close()
+      redis.disconnect()
+      await closeDb()
+    },
+  }
+}
+export type SessionDeps = ReturnType<typeof createDeps> & { redis: Redis }
+
+/** The counters that the specification names, and those beside them (auth.md 12). */
+const createCounts = (telemetry: Telemetry) => ({
+  logins: telemetry.counter('user_login_total', 'Successful logins.'),
+  login_failures: telemetry.counter('user_login_failures_total', 'Refused logins.', ['cause']),
+  refresh_attempts: telemetry.counter('token_refresh_attempts_total', 'Refresh requests that passed the schema.'),
+  refreshed: telemetry.counter('token_refreshed_total', 'Rotations won.'),
+  refresh_outcomes: telemetry.counter('token_refresh_outcomes_total', 'Refresh requests by outcome.', ['outcome']),
+  csrf_errors: telemetry.counter('csrf_errors_total', 'Requests refused by the CSRF rule.'),
+  rejected: telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause']),
+  rate_limited: telemetry.counter('rate_limited_total', 'Requests over a limit.', ['class']),
+})

@@ -1,0 +1,35 @@
+import { sql } from 'drizzle-orm'
+import { listen } from '../shared/http.ts'
+import { runApp, waitFor } from '../shared/lifecycle.ts'
+import { buildApp, buildInternalApp } from './app.ts'
+import { loadSessionConfig } from './config.ts'
+import { createDeps } from './deps.ts'
+import { checkRedisSettings } from './revocations.ts'
+
+await runApp('session', async () => {
+  const config = loadSessionConfig()
+  const deps = createDeps(config)
+  const { redis, telemetry } = deps
+  await waitFor('Redis', async () => {
+    if (redis.status === 'wait' || redis.status === 'end') await redis.connect()
+    await redis.ping()
+  })
+  await waitFor('Postgres', () => deps.db.execute(sql`select 1`))
+  await checkRedisSettings(redis, config.production, telemetry.log)
+  await deps.revocations.check()
+  await deps.jwks.start()
+  const app = buildApp(deps)
+  const internal = buildInternalApp(deps)
+  await listen(app, config.SESSION__LISTEN__HOST, config.SESSION__HTTP__PORT)
+  await listen(internal.app, config.SESSION__LISTEN__HOST, config.SESSION__RPC__PORT)
+  return {
+    log: telemetry.log,
+    stop: async () => {
+      internal.health.drain()
+      deps.revocations.stop()
+      await app.close()
+      await internal.app.close()
+      await deps.close()
+    },
+  }
+})

@@ -1,0 +1,44 @@
+-- include: lib.lua
+-- A new session without tokens yet (pending). Drops pending ones older than 60 s and revokes the oldest above the cap.
+-- Input: session_id, user_id, username, mode, cap, fields of the client. Returns {created_at, expires_at, evicted events...}.
+local PENDING_US = 60000000
+local usess = usess_key(input.user_id)
+local live = {}
+for _, id in ipairs(redis.call('ZRANGE', usess, 0, -1)) do
+  local record = redis.call('HMGET', sess_key(input.user_id, id), 'state', 'created_at', 'expires_at')
+  local dead = not record[1] or tonumber(record[3]) <= now
+  if dead or (record[1] == 'pending' and tonumber(record[2]) < now - PENDING_US) then
+    drop(input.user_id, id)
+  else
+    live[#live + 1] = { id = id, state = record[1] }
+  end
+end
+
+local expires = now + LIFETIME_S * 1000000
+local answer = { text(now), text(expires) }
+for i = 1, #live - input.cap + 1 do
+  if live[i].state == 'pending' then
+    drop(input.user_id, live[i].id)
+  else
+    answer[#answer + 1] = revoke(input.user_id, live[i].id, 'evicted')
+  end
+end
+
+local record = {
+  'session_id', input.session_id, 'user_id', input.user_id, 'username', input.username, 'mode', input.mode,
+  'state', 'pending', 'created_at', text(now), 'expires_at', text(expires), 'last_used_at', text(now),
+  'auth_time', text(math.floor(now / 1000000)), 'gen', '0',
+}
+for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix' }) do
+  if input[name] then
+    record[#record + 1] = name
+    record[#record + 1] = input[name]
+  end
+end
+local sess = sess_key(input.user_id, input.session_id)
+redis.call('HSET', sess, unpack(record))
+redis.call('EXPIRE', sess, LIFETIME_S)
+redis.call('SET', sid_key(input.session_id), input.user_id, 'EX', LIFETIME_S)
+redis.call('ZADD', usess, text(now), input.session_id)
+redis.call('EXPIRE', usess, LIFETIME_S)
+return answer

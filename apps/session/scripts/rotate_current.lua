@@ -1,0 +1,10 @@
+-- include: rotation.lua
+-- A new refresh token for a session whose user just changed the password, whatever token it had.
+-- Input as rotate, without a presented token. Returns rotated, retry + successor (same key again), or gone.
+local sess = sess_key(input.user_id, input.session_id)
+local record = redis.call('HMGET', sess, 'state', 'refresh_token_hash', 'expires_at')
+if record[1] ~= 'active' or tonumber(record[3]) <= now then return { 'gone' } end
+if is_retry(redis.call('HMGET', sess, unpack(PROOF))) then return successor(sess) end
+if not input.hash then return { 'current' } end
+advance(sess, record[2])
+return { 'rotated' }

@@ -1,0 +1,38 @@
+import Type from 'typebox'
+import { deriveKey, hmacSha256 } from '../digest.ts'
+import { AppError } from '../errors.ts'
+
+/** A limit `count/seconds/burst`: so many per period, and so many at once. */
+export type Rate = { count: number; seconds: number; burst: number }
+
+/** A setting of the form `count/seconds/burst`, such as `10/60/20`. */
+export const rateSetting = (fallback: string) =>
+  Type.String({
+    default: fallback,
+    pattern: '^[1-9][0-9]{0,6}/[1-9][0-9]{0,6}/[1-9][0-9]{0,6}$',
+    description: 'A limit as count/seconds/burst, such as 10/60/20.',
+  })
+
+export const parseRate = (text: string): Rate => {
+  const [count = 1, seconds = 1, burst = 1] = text.split('/').map(Number)
+  return { count, seconds, burst }
+}
+
+/** What the Lua script of the limits takes of a rate: microseconds between two, and how many at once. */
+export const rateArguments = ({ count, seconds, burst }: Rate): [number, number] => [
+  Math.round((seconds * 1_000_000) / count),
+  burst,
+]
+
+/** Names and addresses as they stand in Redis keys: HMACs, so that the store does not tell who tried what. */
+export const createKeyNames = (secrets: readonly [Buffer, ...Buffer[]]) => {
+  const key = deriveKey(secrets[0], 'name')
+  return (text: string): string => hmacSha256(key, text).subarray(0, 16).toString('base64url')
+}
+export type KeyNames = ReturnType<typeof createKeyNames>
+
+export const rateLimited = (retry_after_ms: number): AppError =>
+  new AppError('rate_limited', 'rate_limited', 'Too many requests of this kind.', {
+    retryable: true,
+    retry_after_ms: Math.max(1, Math.ceil(retry_after_ms)),
+  })

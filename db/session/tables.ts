@@ -1,0 +1,66 @@
+import { sql } from 'drizzle-orm'
+import { bigint, index, pgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
+import { idempotencyTable } from '../idempotency.ts'
+
+/**
+ * Rows of the session app. The sessions themselves live in Redis; here is what must outlive a Redis that was lost or
+ * is older than it should be (auth.md 4, reliability.md 4.9), and the audit log of logins and sessions.
+ */
+export const sessionSchema = pgSchema('session')
+
+const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
+
+/** Sessions that ended before their time. Written by session beside the script and by the relay from its stream. */
+export const revocations = sessionSchema.table(
+  'revocations',
+  {
+    session_id: uuid('session_id').primaryKey(),
+    event_id: uuid('event_id').notNull().unique(),
+    user_id: uuid('user_id').notNull(),
+    reason: text('reason').notNull(),
+    /** Until then an access token of the session could still be unexpired. */
+    access_valid_until: at('access_valid_until').notNull(),
+    occurred_at: at('occurred_at').notNull(),
+    request_id: text('request_id'),
+    actor_type: text('actor_type').notNull(),
+    actor_id: text('actor_id'),
+    /** Until then an old copy of Redis could hold the session's record: its longest life after the revocation. */
+    expires_at: at('expires_at').notNull().default(sql`clock_timestamp() + interval '30 days'`),
+  },
+  (t) => [index().on(t.expires_at), index().on(t.user_id)],
+)
+export type Revocation = Omit<typeof revocations.$inferSelect, 'expires_at'>
+
+/** Logins, locks, replays, revocations (auth.md 9): filled and sealed by the relay from the stream `auth:audit`. */
+export const auth_events = sessionSchema.table(
+  'auth_events',
+  {
+    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    event_id: uuid('event_id').notNull().unique(),
+    at: at('at').notNull(),
+    actor: text('actor').notNull(),
+    on_behalf_of: text('on_behalf_of'),
+    action: text('action').notNull(),
+    object: text('object').notNull(),
+    outcome: text('outcome').notNull(),
+    reason: text('reason'),
+    before_hash: text('before_hash'),
+    after_hash: text('after_hash'),
+    request_id: text('request_id'),
+    command_id: uuid('command_id'),
+    /** Canonical JSON text; its HMAC stands in `mac`. */
+    body: text('body').notNull(),
+    mac: text('mac'),
+    seal_seq: bigint('seal_seq', { mode: 'bigint' }),
+    prev_hash: text('prev_hash'),
+    seal_hash: text('seal_hash'),
+  },
+  (t) => [
+    unique().on(t.seal_seq),
+    index().on(t.id).where(sql`seal_seq is null`),
+    index().on(t.object, t.id),
+    index().on(t.at),
+  ],
+)
+
+export const idempotency = idempotencyTable(sessionSchema)
