@@ -22,7 +22,8 @@ handOver(nodeBinary(), script, args)
 function scriptOf(name) {
   const [head, area] = name.split(':')
   const candidates = [name.replaceAll(':', '-'), head]
-  const found = /^[a-z][a-z:-]*$/.test(name) && candidates.find((file) => existsSync(join(ROOT, 'apps/platform', `${file}.ts`)))
+  const found =
+    /^[a-z][a-z:-]*$/.test(name) && candidates.find((file) => existsSync(join(ROOT, 'apps/platform', `${file}.ts`)))
   if (!found) fail(`"${name}" is no command of this project. "npm run" lists them.`)
   if (found === head && area) args.unshift(area)
   return join(ROOT, 'apps/platform', `${found}.ts`)
@@ -77,13 +78,28 @@ function nodeBinary() {
   if (!existsSync(cached)) {
     say(`node       fetching Node ${NODE_MAJOR} into ${prefix}`)
     mkdirSync(prefix, { recursive: true })
-    spawnSync('npm', ['install', '--prefix', prefix, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', `${name}@${NODE_MAJOR}`], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      cwd: prefix,
-    })
+    spawnSync(
+      'npm',
+      [
+        'install',
+        '--prefix',
+        prefix,
+        '--no-save',
+        '--ignore-scripts',
+        '--no-audit',
+        '--no-fund',
+        `${name}@${NODE_MAJOR}`,
+      ],
+      {
+        stdio: ['ignore', 'ignore', 'inherit'],
+        cwd: prefix,
+      },
+    )
   }
   if (runs(cached)) return cached
-  fail(`Signalbox runs on Node ${NODE_MAJOR}. This is ${process.version}, and no packaged Node for ${process.platform}-${process.arch} could be had: install Node ${NODE_MAJOR} and try again.`)
+  fail(
+    `Signalbox runs on Node ${NODE_MAJOR}. This is ${process.version}, and no packaged Node for ${process.platform}-${process.arch} could be had: install Node ${NODE_MAJOR} and try again.`,
+  )
 }
 
 function runs(binary) {

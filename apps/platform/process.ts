@@ -135,7 +135,11 @@ export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
 
 const hasEnded = (child: ChildProcess | undefined) => !child || child.exitCode !== null || child.signalCode !== null
 
-const untilReady = async (probe: () => Promise<void>, timeout_ms: number, gone: () => boolean): Promise<true | string> => {
+const untilReady = async (
+  probe: () => Promise<void>,
+  timeout_ms: number,
+  gone: () => boolean,
+): Promise<true | string> => {
   const end = performance.now() + timeout_ms
   for (let wait = 20; ; wait = Math.min(wait * 1.5, 250)) {
     try {

@@ -1,6 +1,7 @@
 /** What each app may touch in the stores that all share: its own keys in Redis, its own subjects on NATS. */
 
-const COMMANDS = '-@all +@read +@write +@connection +@transaction +@scripting +@stream +@blocking +@pubsub +info +config|get +time'
+const COMMANDS =
+  '-@all +@read +@write +@connection +@transaction +@scripting +@stream +@blocking +@pubsub +info +config|get +time'
 const HEALTH_PART = '~ops:part:*'
 
 /** The ACL of an app's Redis account: only session reads sessions; the gateway has limits and the denylist. */

@@ -1,16 +1,17 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
+import { databaseUrl, roleOf } from './database.ts'
 import { createPorts, type Ports } from './ports.ts'
 import { answers, knowsNamespace, listens } from './probes.ts'
 import { createProcess, type Managed, type Unit, type UnitEvents } from './process.ts'
+import { redisRules, relayOnlySubjects } from './rights.ts'
 import { elapsed, type Screen, silentScreen } from './screen.ts'
 import { locateNats, writeNatsConfig } from './servers/nats.ts'
 import { dataFolder, locatePostgres, preparePostgres } from './servers/postgres.ts'
 import { locateRedis, writeRedisConfig } from './servers/redis.ts'
 import { locateTemporal, temporalArgs } from './servers/temporal.ts'
-import { redisRules, relayOnlySubjects } from './rights.ts'
 
 /** The program of each server, or nothing where an environment variable names a server that already runs. */
 export type Programs = {
@@ -65,7 +66,13 @@ export type ServerOptions = {
 
 /** The running servers. The functions answer the address for one app, with its own account where we run the server. */
 export type Servers = {
-  postgres: { admin_url: string; url: (user: string, database: string) => string; own: boolean }
+  postgres: {
+    admin_url: string
+    /** As the role of an app, or as the given account. */
+    url: (app: string | undefined, database: string) => string
+    password: (app: string) => string
+    own: boolean
+  }
   redis: { url: (user?: string) => string; own: boolean }
   nats: { url: (user?: string) => string; own: boolean }
   temporal: { address: string; ui_url: string | undefined; namespace: string; own: boolean }
@@ -76,7 +83,7 @@ export type Servers = {
 
 /** Starts what no environment variable names, side by side, and waits until each answers. */
 export const startServers = async (options: ServerOptions): Promise<Servers> => {
-  const { dir, screen = silentScreen, programs } = options
+  const { dir, screen = silentScreen } = options
   mkdirSync(dir, { recursive: true })
   const ports = options.ports ?? createPorts()
   const wish = { ...SERVER_PORTS, ...options.prefer_ports }
@@ -107,10 +114,19 @@ export const startServers = async (options: ServerOptions): Promise<Servers> => 
     temporal.status === 'fulfilled'
   ) {
     const all = Object.values(managed).filter((child) => child !== undefined)
-    return { postgres: postgres.value, redis: redis.value, nats: nats.value, temporal: temporal.value, managed: all, stop }
+    return {
+      postgres: postgres.value,
+      redis: redis.value,
+      nats: nats.value,
+      temporal: temporal.value,
+      managed: all,
+      stop,
+    }
   }
   await stop()
-  const reasons = results.filter((result) => result.status === 'rejected').map(({ reason }) => (reason as Error).message)
+  const reasons = results
+    .filter((result) => result.status === 'rejected')
+    .map(({ reason }) => (reason as Error).message)
   throw new Error(reasons.join('\n'))
 }
 
@@ -123,18 +139,11 @@ type Begun = {
 
 const startPostgres = async ({ start, ports, wish, options }: Begun): Promise<Servers['postgres']> => {
   const given = process.env.DATABASE_URL
-  const urlFrom = (base: string) => (user: string, database: string) => {
-    const url = new URL(base)
-    if (options.secrets.users[user]) {
-      url.username = user
-      url.password = options.secrets.users[user]
-    }
-    url.pathname = `/${database}`
-    return url.href
-  }
   if (given) {
     await query(given)
-    return { admin_url: given, url: urlFrom(given), own: false }
+    // Whoever else uses that server derives the same, so that two platforms do not lock each other out.
+    const password = (app: string) => createHmac('sha256', given).update(app).digest('base64url')
+    return { admin_url: given, url: urlFrom(given, password), password, own: false }
   }
   const port = await ports.take('postgres', wish.postgres)
   const admin_url = `postgres://postgres:${options.secrets.postgres}@127.0.0.1:${port}/postgres`
@@ -144,7 +153,17 @@ const startPostgres = async ({ start, ports, wish, options }: Begun): Promise<Se
   const probe = () => query(admin_url)
   // SIGINT is Postgres's fast shutdown: sessions end, everything is on disk.
   await start('postgres', { ...unit, probe, stop_signal: 'SIGINT', stop_timeout_ms: 20_000 }, `127.0.0.1:${port}`)
-  return { admin_url, url: urlFrom(admin_url), own: true }
+  const password = (app: string) => options.secrets.users[app] ?? options.secrets.postgres
+  return { admin_url, url: urlFrom(admin_url, password), password, own: true }
+}
+
+const urlFrom = (base: string, password: (app: string) => string) => (app: string | undefined, database: string) => {
+  const url = new URL(databaseUrl(base, database))
+  if (app) {
+    url.username = roleOf(app)
+    url.password = password(app)
+  }
+  return url.href
 }
 
 const query = async (url: string): Promise<void> => {
@@ -182,7 +201,11 @@ const startNats = async ({ start, ports, wish, options }: Begun): Promise<Server
   const { secrets, dir } = options
   const users = options.plain
     ? []
-    : Object.entries(secrets.users).map(([name, password]) => ({ name, password, publish_deny: relayOnlySubjects(name) }))
+    : Object.entries(secrets.users).map(([name, password]) => ({
+        name,
+        password,
+        publish_deny: relayOnlySubjects(name),
+      }))
   const config = writeNatsConfig(join(dir, 'nats'), port, users)
   const probe = () => answers(port, 'PING\r\n', /^INFO /)
   await start('nats', { command: options.programs.nats ?? '', args: ['-c', config], probe }, `127.0.0.1:${port}`)

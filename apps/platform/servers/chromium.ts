@@ -49,9 +49,14 @@ const source = (what: string, find: () => string | undefined): Source => ({
 
 const playwrightBrowser = (): string | undefined => {
   const mac = process.platform === 'darwin'
-  const root = process.env.PLAYWRIGHT_BROWSERS_PATH ?? join(homedir(), mac ? 'Library/Caches/ms-playwright' : '.cache/ms-playwright')
+  const root =
+    process.env.PLAYWRIGHT_BROWSERS_PATH ??
+    join(homedir(), mac ? 'Library/Caches/ms-playwright' : '.cache/ms-playwright')
   if (!existsSync(root)) return undefined
-  for (const folder of readdirSync(root).filter((name) => name.startsWith('chromium')).sort().reverse()) {
+  for (const folder of readdirSync(root)
+    .filter((name) => name.startsWith('chromium'))
+    .sort()
+    .reverse()) {
     const base = join(root, folder)
     const found = readdirSync(base, { recursive: true })
       .map((name) => join(base, String(name)))

@@ -37,7 +37,9 @@ export const aptInstall = (name: string, say: (text: string) => void): Promise<v
 
 /** A program from the system's package manager: apt-get as root, Homebrew as anybody. */
 export const systemPackage = (names: { apt?: string; brew?: string }, programs: string[]): Source => ({
-  what: [names.apt && `apt-get install ${names.apt}`, names.brew && `brew install ${names.brew}`].filter(Boolean).join(' or '),
+  what: [names.apt && `apt-get install ${names.apt}`, names.brew && `brew install ${names.brew}`]
+    .filter(Boolean)
+    .join(' or '),
   run: async (say) => {
     if (names.brew && which('brew')) {
       say(`brew install ${names.brew}`)

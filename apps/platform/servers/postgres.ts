@@ -1,5 +1,16 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -116,7 +127,13 @@ const SETTINGS: Record<string, string> = {
 }
 
 /** Makes the data folder once (checksums, scram, UTF-8) and answers how to start the server on a port. */
-export const preparePostgres = (binaries: string, data: string, password: string, port: number, extra: Record<string, string> = {}) => {
+export const preparePostgres = (
+  binaries: string,
+  data: string,
+  password: string,
+  port: number,
+  extra: Record<string, string> = {},
+) => {
   const account = unprivileged()
   if (!existsSync(join(data, 'PG_VERSION'))) initialise(binaries, data, password, account)
   const settings = { ...SETTINGS, ...extra, port: String(port) }
@@ -134,8 +151,23 @@ const initialise = (binaries: string, data: string, password: string, account: A
   writeFileSync(secret, password, { mode: 0o600 })
   if (account) for (const path of [data, secret]) chownSync(path, account.uid, account.gid)
   chmodSync(data, 0o700)
-  const args = ['-D', data, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${secret}`, '-E', 'UTF8', '--locale=C', '--data-checksums']
-  const { status, stdout, stderr, error } = spawnSync(join(binaries, 'bin/initdb'), args, { ...account, cwd: '/', encoding: 'utf8' })
+  const args = [
+    '-D',
+    data,
+    '-U',
+    'postgres',
+    '--auth=scram-sha-256',
+    `--pwfile=${secret}`,
+    '-E',
+    'UTF8',
+    '--locale=C',
+    '--data-checksums',
+  ]
+  const { status, stdout, stderr, error } = spawnSync(join(binaries, 'bin/initdb'), args, {
+    ...account,
+    cwd: '/',
+    encoding: 'utf8',
+  })
   rmSync(secret, { force: true })
   if (status === 0) return
   rmSync(data, { recursive: true, force: true })

@@ -69,7 +69,10 @@ const DYNAMIC: Record<string, number | boolean> = {
 }
 
 /** The arguments of the development server: loopback, a database file, search attributes, no UI where none is wanted. */
-export const temporalArgs = (dir: string, { port, ui_port }: { port: number; ui_port: number | undefined }): string[] => {
+export const temporalArgs = (
+  dir: string,
+  { port, ui_port }: { port: number; ui_port: number | undefined },
+): string[] => {
   mkdirSync(dir, { recursive: true })
   const ui = ui_port === undefined ? ['--headless'] : ['--ui-port', String(ui_port)]
   return [

@@ -1,0 +1,29 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { loadAppEnv } from './app-env.ts'
+import { APP_NAMES } from './apps.ts'
+import { ROOT, signalboxDir } from './paths.ts'
+
+/** `npm run admin -- <app> <verb> [arguments]`: acts that need an app's own keys or database. */
+type Verb = (args: string[]) => Promise<number>
+
+const adminFile = (app: string) => join(ROOT, 'apps', app, 'admin.ts')
+const [app = '', verb = '', ...args] = process.argv.slice(2)
+const known = APP_NAMES.filter((name) => existsSync(adminFile(name)))
+if (!known.includes(app)) {
+  console.error(`usage: npm run admin -- <app> <verb> [arguments]   apps: ${known.join(', ')}`)
+  process.exit(2)
+}
+loadAppEnv(signalboxDir(), app)
+const { verbs } = (await import(adminFile(app))) as { verbs: Record<string, Verb> }
+const act = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
+if (!act) {
+  console.error(`usage: npm run admin -- ${app} <verb> [arguments]   verbs: ${Object.keys(verbs).join(', ')}`)
+  process.exit(2)
+}
+try {
+  process.exitCode = await act(args)
+} catch (error) {
+  console.error(`${app} ${verb}: ${(error as Error).message}`)
+  process.exitCode = 1
+}

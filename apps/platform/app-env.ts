@@ -1,0 +1,25 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type App, type AppContext, envFor } from './apps.ts'
+
+const fileOf = (dir: string, app: string) => join(dir, 'keys/env', `${app}.json`)
+
+/** Keeps the environment of each app (mode 0600), so that `npm run admin` can act with an app's own keys and database. */
+export const writeAppEnv = (apps: readonly App[], context: AppContext): void => {
+  mkdirSync(join(context.dir, 'keys/env'), { recursive: true, mode: 0o700 })
+  for (const app of apps) {
+    const env = Object.fromEntries(Object.entries(envFor(app, context)).filter(([name]) => name.includes('__')))
+    writeFileSync(fileOf(context.dir, app.name), JSON.stringify(env, null, 2), { mode: 0o600 })
+  }
+}
+
+/** Lays the kept environment of an app under this process's own, which wins. Answers false where there is none. */
+export const loadAppEnv = (dir: string, app: string): boolean => {
+  try {
+    const kept = JSON.parse(readFileSync(fileOf(dir, app), 'utf8')) as Record<string, string>
+    for (const [name, value] of Object.entries(kept)) process.env[name] ??= value
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,129 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { writeAppEnv } from './app-env.ts'
+import { APPS } from './apps.ts'
+import { buildConsole } from './console-build.ts'
+import type { Account } from './demo/client.ts'
+import { seedDemo } from './demo/seed.ts'
+import { signalboxDir } from './paths.ts'
+import { endOrphans, forgetChildren, takeFolder } from './record.ts'
+import { createScreen, elapsed, paint } from './screen.ts'
+import { dataFolder } from './servers/postgres.ts'
+import { ensureServers } from './servers.ts'
+import { type Platform, removeRun, runOf, startPlatform, writeRun } from './supervisor.ts'
+
+/** `npm start [-- --reset] [--no-demo] [--hosts N]`: the whole platform in the foreground, until Ctrl-C. */
+const USAGE = 'usage: npm start -- [--reset] [--no-demo] [--hosts N]   (N: demo hosts, 2 to 200, default 24)'
+const MAX_HOSTS = 200
+
+const readFlags = () => {
+  try {
+    const { values } = parseArgs({
+      options: {
+        reset: { type: 'boolean', default: false },
+        demo: { type: 'boolean', default: true },
+        hosts: { type: 'string', default: '24' },
+      },
+      allowNegative: true,
+    })
+    const hosts = Number(values.hosts)
+    if (Number.isInteger(hosts) && hosts >= 2 && hosts <= MAX_HOSTS) return { ...values, hosts }
+  } catch {
+    // falls through to the usage line
+  }
+  console.error(USAGE)
+  process.exit(2)
+}
+
+const flags = readFlags()
+const dir = signalboxDir()
+const screen = createScreen()
+const started = performance.now()
+let platform: Platform | undefined
+let stopping = false
+
+const main = async () => {
+  const giveBack = takeFolder(dir)
+  process.on('exit', giveBack)
+  removeRun(dir)
+  await endOrphans(dir, screen)
+  if (flags.reset) reset()
+  const [programs] = await Promise.all([ensureServers(screen), buildConsole(join(dir, 'console'), screen)])
+  platform = await startPlatform({ dir, screen, programs })
+  if (stopping) return
+  writeAppEnv(APPS, platform.context)
+  const run = runOf(platform)
+  let people: { users: Account[]; fresh: boolean } | undefined
+  if (flags.demo) {
+    people = await seedDemo({
+      gateway_url: platform.gateway_url,
+      run,
+      signalbox_dir: dir,
+      hosts: flags.hosts,
+      log: (text) => screen.line('demo', text),
+    })
+  }
+  writeRun(dir, run)
+  printReady(platform, people)
+}
+
+const reset = () => {
+  screen.line('platform', `dropping the data in ${dir}`)
+  rmSync(dataFolder(dir), { recursive: true, force: true })
+  for (const name of ['postgres', 'redis', 'nats', 'temporal', 'keys', 'secrets', 'artifacts', 'logs', 'demo.json']) {
+    rmSync(join(dir, name), { recursive: true, force: true })
+  }
+  for (const suffix of ['', '-wal', '-shm']) rmSync(join(dir, `fleet.sqlite${suffix}`), { force: true })
+}
+
+const printReady = ({ gateway_url, servers }: Platform, people: { users: Account[]; fresh: boolean } | undefined) => {
+  const bold = (text: string) => paint('bold', text)
+  const lines = [
+    '',
+    `${bold(`Signalbox is ready (${elapsed(performance.now() - started)})`)}     console  ${bold(gateway_url)}      Temporal UI  ${servers.temporal.ui_url ?? 'none'}`,
+  ]
+  if (people) {
+    const shown = people.users.filter(({ username }) => username !== 'ada')
+    const rows = shown.map(({ username, roles, password }) =>
+      people.fresh ? `${username}  ${roles.join(', ')}   ${bold(password)}` : `${username}  ${roles.join(', ')}`,
+    )
+    const where = people.fresh ? '(shown once; .signalbox/demo.json)' : '(passwords: .signalbox/demo.json)'
+    lines.push(`  ${rows.join('      ')}      ${where}`)
+    lines.push(
+      'First minute:  1. Sign in as eva; the inbox has one gate.   2. Read what changes on eu1 and approve it.',
+      '               3. Watch the hosts turn green in the graph.   4. Open "web 2.4.0 on us1": a failed node to judge.',
+      'Or in a terminal:  npm run demo',
+    )
+  } else {
+    lines.push('No demo data. The first administrator:  npm run admin -- identity bootstrap-admin --username NAME')
+  }
+  console.log(`${lines.join('\n')}\n`)
+}
+
+const stop = async (why: string) => {
+  if (stopping) {
+    platform?.killAll()
+    removeRun(dir)
+    process.exit(1)
+  }
+  stopping = true
+  screen.line('platform', `${why}: stopping in order (again: at once)`)
+  removeRun(dir)
+  const since = performance.now()
+  if (platform) await platform.stop()
+  else await endOrphans(dir, screen) // what a start that is still under way has begun
+  forgetChildren(dir)
+  screen.line('platform', `stopped in ${elapsed(performance.now() - since)}; the data stays in ${dir}`)
+  process.exit(0)
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
+try {
+  await main()
+} catch (error) {
+  screen.line('platform', (error as Error).message, 'red')
+  await platform?.stop()
+  removeRun(dir)
+  process.exit(1)
+}

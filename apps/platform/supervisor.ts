@@ -1,0 +1,180 @@
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { APPS, type App, type AppContext, entryOf, envFor, gatewayUrl, readyUrl, takePorts } from './apps.ts'
+import { prepareDatabase } from './database.ts'
+import { ensureKeys } from './keys.ts'
+import { ROOT } from './paths.ts'
+import { createPorts, type Ports } from './ports.ts'
+import { healthy } from './probes.ts'
+import { createProcess, type Managed, type UnitEvents } from './process.ts'
+import { recordChild } from './record.ts'
+import { elapsed, type Screen, silentScreen } from './screen.ts'
+import { type Programs, type ServerPorts, type Servers, startServers } from './servers.ts'
+
+export type PlatformOptions = {
+  dir: string
+  programs: Programs
+  screen?: Screen
+  apps?: readonly App[]
+  database?: string
+  prefix?: AppContext['prefix']
+  /** Any free ports for the apps instead of those of the table. */
+  any_ports?: boolean
+  prefer_ports?: Partial<ServerPorts>
+  env_overrides?: NodeJS.ProcessEnv
+  /** The base of the ports of the demo hosts. */
+  fleet_port_base?: number
+}
+
+/** Everything that runs, and the order in which it stops. */
+export type Platform = {
+  context: AppContext
+  servers: Servers
+  apps: Map<string, Managed>
+  gateway_url: string
+  /** The gateway first, then the other apps, the servers last. */
+  stop: () => Promise<void>
+  /** No waiting: for a second Ctrl-C. */
+  killAll: () => void
+}
+
+const HEALTH_OPTIONS = ['--disable-warning=ExperimentalWarning']
+
+/** Starts the servers, brings the database up to date, starts all apps side by side, and waits until each is ready. */
+export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
+  const { dir, screen = silentScreen, apps: wanted = APPS, database = 'signalbox' } = options
+  mkdirSync(dir, { recursive: true })
+  chmodSync(dir, 0o755) // Postgres may run under another account below it; what is private has its own modes.
+  const ports = createPorts((name, port, got) => screen.line(name, `port ${port} is taken, using ${got}`, 'yellow'))
+  const events = eventsFor(dir, screen)
+  const keys = ensureKeys(dir)
+  const app_ports = await takePorts(APPS, ports, options.any_ports)
+  const servers = await startServers({
+    dir,
+    screen,
+    ports,
+    events,
+    programs: options.programs,
+    secrets: keys.servers,
+    ...(options.prefer_ports && { prefer_ports: options.prefer_ports }),
+  })
+  const apps = new Map<string, Managed>()
+  const running = { servers, apps }
+  try {
+    const started = performance.now()
+    const { admin_url, password } = servers.postgres
+    const roles = await prepareDatabase({ admin_url, database, password })
+    screen.line('database', `migrated in ${elapsed(performance.now() - started)}`)
+    if (!roles) screen.line('database', 'the account of DATABASE_URL may not create roles: all apps share it', 'yellow')
+    const context: AppContext = {
+      dir,
+      keys,
+      servers,
+      database,
+      roles,
+      ports: app_ports,
+      fleet_port_base: options.fleet_port_base ?? 17_200,
+      prefix: options.prefix ?? { nats: '', redis: '', queue: '' },
+      ...(options.env_overrides && { overrides: options.env_overrides }),
+    }
+    await startApps(wanted, context, apps, screen, events)
+    const stop = () => stopAll(running, screen)
+    const killAll = () => {
+      for (const child of [...apps.values(), ...servers.managed]) child.kill('SIGKILL')
+    }
+    return { context, servers, apps, gateway_url: gatewayUrl(app_ports), stop, killAll }
+  } catch (error) {
+    await stopAll(running, screen)
+    throw error
+  }
+}
+
+type Events = (name: string) => Partial<UnitEvents>
+
+const eventsFor =
+  (dir: string, screen: Screen): Events =>
+  (name) => ({
+    spawned: (pid) => recordChild(dir, name, pid),
+    died: (how, retry_ms) => screen.line(name, `died (${how}); starting it again in ${elapsed(retry_ms)}`, 'red'),
+    back: (after_ms) => screen.line(name, `is back after ${elapsed(after_ms)}`, 'green'),
+  })
+
+/** The process of one app, not yet started. */
+export const appProcess = (app: App, context: AppContext, events: Partial<UnitEvents> = {}): Managed =>
+  createProcess(
+    {
+      name: app.name,
+      command: process.execPath,
+      args: [...HEALTH_OPTIONS, entryOf(app.name)],
+      cwd: ROOT,
+      env: envFor(app, context),
+      probe: () => healthy(readyUrl(app.name, context.ports)),
+      stop_timeout_ms: 45_000,
+    },
+    join(context.dir, 'logs'),
+    events,
+  )
+
+const startApps = async (
+  wanted: readonly App[],
+  context: AppContext,
+  apps: Map<string, Managed>,
+  screen: Screen,
+  events: Events,
+): Promise<void> => {
+  await Promise.all(
+    wanted.map(async (app) => {
+      const started = performance.now()
+      const child = appProcess(app, context, events(app.name))
+      apps.set(app.name, child)
+      await child.start()
+      const port = context.ports[app.name]?.http ?? context.ports[app.name]?.internal
+      screen.line(app.name, `ready in ${elapsed(performance.now() - started)} on 127.0.0.1:${port}`, 'green')
+    }),
+  )
+}
+
+const stopAll = async ({ servers, apps }: { servers: Servers; apps: Map<string, Managed> }, screen: Screen) => {
+  const started = performance.now()
+  await apps.get('gateway')?.stop()
+  await Promise.all([...apps.values()].map((app) => app.stop()))
+  screen.line('apps', `stopped in ${elapsed(performance.now() - started)}`)
+  await servers.stop()
+}
+
+/** What `.signalbox/run.json` says: read by scripts and tests, never the printed text. */
+export const runOf = ({ context, servers, apps, gateway_url }: Platform) => ({
+  pid: process.pid,
+  started_at: new Date().toISOString(),
+  gateway: gateway_url,
+  temporal_ui: servers.temporal.ui_url ?? null,
+  temporal: servers.temporal.address,
+  postgres: servers.postgres.url(undefined, context.database),
+  redis: servers.redis.url(),
+  nats: servers.nats.url(servers.nats.own ? 'relay' : undefined),
+  internal: {
+    catalog: `http://127.0.0.1:${context.ports.catalog?.internal}`,
+    operations: `http://127.0.0.1:${context.ports.operations?.internal}`,
+  },
+  apps: Object.fromEntries(
+    [...apps].map(([name, child]) => [
+      name,
+      {
+        pid: child.pid,
+        port: context.ports[name]?.http ?? context.ports[name]?.internal,
+        internal: context.ports[name]?.internal,
+      },
+    ]),
+  ),
+})
+
+export type Run = ReturnType<typeof runOf>
+
+/** Writes run.json at once or not at all; it holds passwords of the development servers. */
+export const writeRun = (dir: string, run: Run): void => {
+  writeFileSync(join(dir, 'run.json'), `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 })
+}
+
+export const removeRun = (dir: string): void => rmSync(join(dir, 'run.json'), { force: true })
+
+export type { Ports }
