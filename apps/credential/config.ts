@@ -1,0 +1,42 @@
+import Type from 'typebox'
+import { authSettings } from '../shared/auth/settings.ts'
+import { ConfigError, loadConfig, settings } from '../shared/config.ts'
+
+/** The parameters that the specification gives; production may not go below them. */
+const SPEC = { MEMORY_KIB: 65_536, TIME: 3, PARALLELISM: 4 } as const
+
+const schema = Type.Object({
+  CREDENTIAL__DATABASE__URL: settings.postgres(),
+  CREDENTIAL__LISTEN__HOST: settings.host(),
+  CREDENTIAL__RPC__PORT: settings.port(7122),
+  CREDENTIAL__HASH__CONCURRENCY: settings.integer(10, 1, 10),
+  CREDENTIAL__HASH__QUEUE_MAX: settings.integer(100, 0, 10_000),
+  CREDENTIAL__HASH__QUEUE_WAIT_MS: settings.integer(2000, 1, 60_000),
+  CREDENTIAL__HASH__PER_KEY: settings.integer(3, 1, 1000),
+  CREDENTIAL__HASH__MEMORY_KIB: settings.integer(SPEC.MEMORY_KIB, 1024, 4_194_304),
+  CREDENTIAL__HASH__TIME: settings.integer(SPEC.TIME, 2, 100),
+  CREDENTIAL__HASH__PARALLELISM: settings.integer(SPEC.PARALLELISM, 1, 64),
+  CREDENTIAL__ENROLMENT__KEY: Type.String({
+    pattern: '^[A-Za-z0-9+/]{43}=?$',
+    description: 'The key that signs enrolment links: 32 bytes in base64.',
+  }),
+  CREDENTIAL__ENROLMENT__TTL_S: settings.integer(3600, 1, 604_800),
+  UV_THREADPOOL_SIZE: Type.Integer({
+    minimum: 14,
+    maximum: 1024,
+    description: 'Hashes share the thread pool of the process: ten of them need at least 14 threads in it.',
+  }),
+  ...authSettings.services,
+})
+export type CredentialConfig = Type.Static<typeof schema>
+
+export const loadCredentialConfig = (env: NodeJS.ProcessEnv = process.env): CredentialConfig => {
+  const config = loadConfig(schema, env)
+  if (env.NODE_ENV !== 'production') return config
+  for (const [name, least] of Object.entries(SPEC)) {
+    const variable = `CREDENTIAL__HASH__${name}` as keyof CredentialConfig
+    if (Number(config[variable]) < least)
+      throw new ConfigError(`${variable} is ${config[variable]}: production needs at least ${least}.`)
+  }
+  return config
+}

@@ -1,0 +1,35 @@
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import type { HandlerContext } from '@connectrpc/connect'
+import { Credential } from '../shared/contracts/gen/auth_pb.ts'
+import { rpcContext, rpcService } from '../shared/rpc.ts'
+import type { CredentialDeps } from './deps.ts'
+import { createEnrolmentToken } from './enrolment.service.ts'
+import { changePassword, setPassword, verifyPassword } from './passwords.service.ts'
+
+const contextOf = (context: HandlerContext) => ({ request_id: rpcContext(context).request_id, signal: context.signal })
+
+/** All that the credential app does, each method with the scope that its caller needs. */
+export const credentialRpc = (deps: CredentialDeps) =>
+  rpcService(
+    Credential,
+    {
+      verifyPassword: 'password:verify',
+      setPassword: 'password:set',
+      changePassword: 'password:change',
+      createEnrolmentToken: 'enrolment:create',
+    },
+    {
+      verifyPassword: async (request, context) => ({
+        isValid: await verifyPassword(deps, request, contextOf(context)),
+      }),
+      setPassword: async (request, context) => ({ violations: await setPassword(deps, request, contextOf(context)) }),
+      changePassword: async (request, context) => {
+        const { current_is_valid, violations } = await changePassword(deps, request, contextOf(context))
+        return { currentIsValid: current_is_valid, violations }
+      },
+      createEnrolmentToken: async (request) => {
+        const { token, expires_at } = await createEnrolmentToken(deps, request)
+        return { enrolmentToken: token, expiresAt: timestampFromDate(expires_at) }
+      },
+    },
+  )

@@ -1,0 +1,50 @@
+import { createDb } from '../../db/client.ts'
+import { loadRegistry } from '../shared/auth/service.ts'
+import { type Clock, systemClock } from '../shared/clock.ts'
+import { createTelemetry } from '../shared/telemetry.ts'
+import type { CredentialConfig } from './config.ts'
+import { createHashing } from './hashing.ts'
+import { createSlots } from './slots.ts'
+import { createStrengthEstimator } from './strength.ts'
+
+/** Opens the database and makes the dummy hash; nothing here calls another app. */
+export const createDeps = async (config: CredentialConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
+  const telemetry = createTelemetry('credential')
+  const { db, pool, close } = createDb(config.CREDENTIAL__DATABASE__URL, { app: 'credential' })
+  const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
+    onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
+  })
+  const slots = createSlots({
+    concurrency: config.CREDENTIAL__HASH__CONCURRENCY,
+    queue_max: config.CREDENTIAL__HASH__QUEUE_MAX,
+    wait_ms: config.CREDENTIAL__HASH__QUEUE_WAIT_MS,
+    per_key: config.CREDENTIAL__HASH__PER_KEY,
+  })
+  const hashing = await createHashing(
+    slots,
+    {
+      memory_kib: config.CREDENTIAL__HASH__MEMORY_KIB,
+      time: config.CREDENTIAL__HASH__TIME,
+      parallelism: config.CREDENTIAL__HASH__PARALLELISM,
+    },
+    telemetry,
+  )
+  const strength = createStrengthEstimator()
+  return {
+    config,
+    telemetry,
+    db,
+    pool,
+    registry,
+    hashing,
+    strength,
+    clock,
+    enrolment_key: Buffer.from(config.CREDENTIAL__ENROLMENT__KEY, 'base64'),
+    close: async () => {
+      registry.close()
+      await strength.close()
+      await close()
+    },
+  }
+}
+export type CredentialDeps = Awaited<ReturnType<typeof createDeps>>

@@ -1,0 +1,21 @@
+import { listen } from '../shared/http.ts'
+import { runApp, waitFor } from '../shared/lifecycle.ts'
+import { buildApp } from './app.ts'
+import { loadCredentialConfig } from './config.ts'
+import { createDeps } from './deps.ts'
+
+await runApp('credential', async () => {
+  const config = loadCredentialConfig()
+  const deps = await createDeps(config)
+  await waitFor('Postgres', () => deps.pool.query('select 1'))
+  const { app, health } = buildApp(deps)
+  await listen(app, config.CREDENTIAL__LISTEN__HOST, config.CREDENTIAL__RPC__PORT)
+  return {
+    log: deps.telemetry.log,
+    stop: async () => {
+      health.drain()
+      await app.close()
+      await deps.close()
+    },
+  }
+})

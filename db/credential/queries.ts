@@ -1,0 +1,60 @@
+import { and, eq, isNull, sql } from 'drizzle-orm'
+import { first, type Queryable, type Tx } from '../client.ts'
+import { credentials, type EnrolmentTokenRow, enrolment_tokens } from './tables.ts'
+
+export const getCredential = (db: Queryable, user_id: string) =>
+  db.select().from(credentials).where(eq(credentials.user_id, user_id)).then(first)
+
+/** Writes a user's first hash. Returns nothing when there is one already. */
+export const addCredential = (tx: Tx, row: { user_id: string; password_hash: string; change_id: string }) =>
+  tx
+    .insert(credentials)
+    .values({ ...row, version: 1 })
+    .onConflictDoNothing()
+    .returning()
+    .then(first)
+
+/** Replaces the hash that was read at `version`. Returns nothing when somebody else replaced it first. */
+export const replaceCredential = (
+  tx: Tx,
+  row: { user_id: string; password_hash: string; change_id: string },
+  version: number,
+) =>
+  tx
+    .update(credentials)
+    .set({ ...row, version: version + 1, changed_at: sql`clock_timestamp()` })
+    .where(and(eq(credentials.user_id, row.user_id), eq(credentials.version, version)))
+    .returning()
+    .then(first)
+
+/** Stores the same password under newer parameters, unless it was changed meanwhile. */
+export const rehashCredential = (db: Queryable, user_id: string, from: string, to: string) =>
+  db
+    .update(credentials)
+    .set({ password_hash: to })
+    .where(and(eq(credentials.user_id, user_id), eq(credentials.password_hash, from)))
+
+/** Adds an enrolment token, or returns the one that the same change made before. */
+export const addEnrolmentToken = async (tx: Tx, row: Omit<EnrolmentTokenRow, 'used_at' | 'used_by'>) => {
+  const added = await tx.insert(enrolment_tokens).values(row).onConflictDoNothing().returning().then(first)
+  return added ?? tx.select().from(enrolment_tokens).where(eq(enrolment_tokens.change_id, row.change_id)).then(first)
+}
+
+export const getEnrolmentToken = (db: Queryable, token_id: string) =>
+  db.select().from(enrolment_tokens).where(eq(enrolment_tokens.token_id, token_id)).then(first)
+
+/** Uses a token up. Returns nothing when it was used before. */
+export const useEnrolmentToken = (tx: Tx, token_id: string, used_by: string) =>
+  tx
+    .update(enrolment_tokens)
+    .set({ used_at: sql`clock_timestamp()`, used_by })
+    .where(and(eq(enrolment_tokens.token_id, token_id), isNull(enrolment_tokens.used_at)))
+    .returning()
+    .then(first)
+
+/** Ends every other open link of a user: a new password is the last word. */
+export const supersedeEnrolmentTokens = (tx: Tx, user_id: string) =>
+  tx
+    .update(enrolment_tokens)
+    .set({ used_at: sql`clock_timestamp()`, used_by: 'superseded' })
+    .where(and(eq(enrolment_tokens.user_id, user_id), isNull(enrolment_tokens.used_at)))
