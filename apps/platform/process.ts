@@ -104,9 +104,17 @@ export const createProcess = (unit: Unit, log_dir: string, events: Partial<UnitE
     clearTimeout(late)
   }
 
+  /** Ends it with this signal and leaves it down: the next `start` is the caller's. */
+  const crash = async (signal: NodeJS.Signals): Promise<void> => {
+    wanted = false
+    kill(signal)
+    await exited
+  }
+
   return {
     name: unit.name,
     log,
+    crash,
     start,
     stop,
     kill,

@@ -1,8 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { writeAppEnv } from './app-env.ts'
-import { APPS } from './apps.ts'
 import { buildConsole } from './console-build.ts'
 import type { Account } from './demo/client.ts'
 import { seedDemo } from './demo/seed.ts'
@@ -52,7 +50,6 @@ const main = async () => {
   const [programs] = await Promise.all([ensureServers(screen), buildConsole(join(dir, 'console'), screen)])
   platform = await startPlatform({ dir, screen, programs })
   if (stopping) return
-  writeAppEnv(APPS, platform.context)
   const run = runOf(platform)
   let people: { users: Account[]; fresh: boolean } | undefined
   if (flags.demo) {

@@ -1,10 +1,11 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeAppEnv } from './app-env.ts'
 import { APPS, type App, type AppContext, entryOf, envFor, gatewayUrl, readyUrl, takePorts } from './apps.ts'
 import { prepareDatabase } from './database.ts'
 import { ensureKeys } from './keys.ts'
 import { ROOT } from './paths.ts'
-import { createPorts, type Ports } from './ports.ts'
+import { createPorts } from './ports.ts'
 import { healthy } from './probes.ts'
 import { createProcess, type Managed, type UnitEvents } from './process.ts'
 import { recordChild } from './record.ts'
@@ -38,7 +39,7 @@ export type Platform = {
   killAll: () => void
 }
 
-const HEALTH_OPTIONS = ['--disable-warning=ExperimentalWarning']
+const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning']
 
 /** Starts the servers, brings the database up to date, starts all apps side by side, and waits until each is ready. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
@@ -77,6 +78,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       prefix: options.prefix ?? { nats: '', redis: '', queue: '' },
       ...(options.env_overrides && { overrides: options.env_overrides }),
     }
+    writeAppEnv(APPS, context)
     await startApps(wanted, context, apps, screen, events)
     const stop = () => stopAll(running, screen)
     const killAll = () => {
@@ -105,7 +107,7 @@ export const appProcess = (app: App, context: AppContext, events: Partial<UnitEv
     {
       name: app.name,
       command: process.execPath,
-      args: [...HEALTH_OPTIONS, entryOf(app.name)],
+      args: [...NODE_OPTIONS, entryOf(app.name)],
       cwd: ROOT,
       env: envFor(app, context),
       probe: () => healthy(readyUrl(app.name, context.ports)),
@@ -176,5 +178,3 @@ export const writeRun = (dir: string, run: Run): void => {
 }
 
 export const removeRun = (dir: string): void => rmSync(join(dir, 'run.json'), { force: true })
-
-export type { Ports }

@@ -49,7 +49,7 @@ export const ensureAccounts = async (gateway_url: string, dir: string): Promise<
   if (demo.seeded) return demo
   writeDemo(dir, demo)
   const accountOf = (username: string) => demo.users.find((user) => user.username === username) as Account
-  const ada = await ensureAdmin(gateway_url, accountOf('ada'))
+  const ada = await ensureAdmin(gateway_url, dir, accountOf('ada'))
   for (const group of GROUPS) await unlessThere(() => ada.post('/v1/admin/groups', group))
   for (const person of PEOPLE) await ensurePerson(gateway_url, ada, accountOf(person.username), person.group_key)
   return demo
@@ -63,11 +63,14 @@ const canSignIn = (gateway_url: string, account: Account): Promise<Person | unde
 
 const ADMIN = fileURLToPath(new URL('../admin.ts', import.meta.url))
 
-const ensureAdmin = async (gateway_url: string, account: Account): Promise<Person> => {
+const ensureAdmin = async (gateway_url: string, dir: string, account: Account): Promise<Person> => {
   const there = await canSignIn(gateway_url, account)
   if (there) return there
   const args = [ADMIN, 'identity', 'bootstrap-admin', '--username', account.username, '--roles', account.roles.join()]
-  const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  const { stdout, stderr, status } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    env: { ...process.env, SIGNALBOX_DIR: dir },
+  })
   const token = /[#?&=/](?:enrolment_token=|token=)?([A-Za-z0-9_-]{22,})\s*$/m.exec(stdout)?.[1]
   if (status !== 0 || !token) throw new Error(`the first administrator could not be made: ${(stderr || stdout).trim()}`)
   await enrol(gateway_url, token, account.password)

@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { APPS } from '../../apps/platform/apps.ts'
+import { buildConsole } from '../../apps/platform/console-build.ts'
+import { ensureAccounts } from '../../apps/platform/demo/accounts.ts'
+import { type Person, signIn } from '../../apps/platform/demo/client.ts'
+import { ROOT } from '../../apps/platform/paths.ts'
+import type { Managed } from '../../apps/platform/process.ts'
+import { silentScreen } from '../../apps/platform/screen.ts'
+import { ensureServers } from '../../apps/platform/servers.ts'
+import { type Platform, startPlatform } from '../../apps/platform/supervisor.ts'
+import { type ServerName, scratchFolder, withoutGivenServers } from './servers.ts'
+
+export type StackOptions = {
+  /** Names of the apps to run; all by default. */
+  apps?: readonly string[]
+  /** Variables laid over the environment of every app that reads them. */
+  env_overrides?: Record<string, string>
+  /** Servers of its own instead of those of the run, for tests that kill or pause them. */
+  own_servers?: readonly ServerName[]
+  /** Builds the console and lets the gateway serve it. */
+  console?: boolean
+}
+
+const LIMIT = '100000/60/100000'
+/** Many logins from one address are the normal case of a test; the tests of the limits set their own. */
+const RAISED_LIMITS: Record<string, string> = Object.fromEntries(
+  [
+    ...['LOGIN_IP', 'LOGIN_NAME', 'REFRESH_IP', 'API', 'FAILED_TOKENS', 'JWKS', 'ENROL'].map(
+      (n) => `GATEWAY__LIMITS__${n}`,
+    ),
+    ...['REFRESH', 'PASSWORD', 'LOGIN_FAILURES'].map((n) => `SESSION__LIMITS__${n}`),
+  ].map((name) => [name, LIMIT]),
+)
+
+/**
+ * Starts a whole platform, or some apps of it, as real processes on free ports, wired by the same table as `npm start`:
+ * an own database, Redis prefix, NATS prefix and task queues on the servers of the run. Call `stop` when done.
+ */
+export const startStack = async (options: StackOptions = {}) => {
+  const dir = scratchFolder()
+  const id = randomBytes(5).toString('hex')
+  const database = `stack_${id}`
+  const wanted = APPS.filter(({ name }) => !options.apps || options.apps.includes(name))
+  const console_dir = join(ROOT, '.signalbox/test-console')
+  if (options.console) await buildConsole(console_dir, silentScreen)
+  const own = options.own_servers ?? []
+  const platform = await withoutGivenServers(own, async () =>
+    startPlatform({
+      dir,
+      programs: await ensureServers(silentScreen),
+      apps: wanted,
+      database,
+      prefix: { nats: `t${id}`, redis: `t${id}_`, queue: `t${id}-` },
+      any_ports: true,
+      prefer_ports: { postgres: 0, redis: 0, nats: 0, temporal: 0, temporal_ui: 0 },
+      fleet_port_base: 20_000 + (randomBytes(2).readUInt16BE() % 100) * 100,
+      env_overrides: {
+        ...RAISED_LIMITS,
+        ...(options.console && { GATEWAY__CONSOLE__DIR: console_dir }),
+        ...options.env_overrides,
+      },
+    }),
+  )
+  return { ...stackOf(platform), dir, stop: () => stopStack(platform, dir, own.includes('postgres') ? '' : database) }
+}
+
+export type Stack = Awaited<ReturnType<typeof startStack>>
+
+const stackOf = (platform: Platform) => {
+  const { context, servers, apps, gateway_url } = platform
+  const processOf = (name: string): Managed => {
+    const found = apps.get(name) ?? servers.managed.find((server) => server.name === name)
+    if (!found) throw new Error(`${name} does not run in this stack`)
+    return found
+  }
+  return {
+    context,
+    servers,
+    gateway_url,
+    database_url: servers.postgres.url(undefined, context.database),
+    /** The listener that the gateway calls; of an app without one, its internal listener. */
+    url: (name: string) => `http://127.0.0.1:${context.ports[name]?.http ?? context.ports[name]?.internal}`,
+    /** RPC, /internal, /health and /metrics. */
+    internal: (name: string) => `http://127.0.0.1:${context.ports[name]?.internal}`,
+    pid: (name: string) => processOf(name).pid,
+    log: (name: string) => processOf(name).log,
+    /** Ends an app or an own server with this signal and leaves it down. */
+    kill: (name: string, signal: NodeJS.Signals = 'SIGKILL') => processOf(name).crash(signal),
+    /** Starts it (again) and waits until it is ready; a running one is stopped in order first. */
+    restart: async (name: string) => {
+      await processOf(name).stop()
+      await processOf(name).start()
+    },
+    pause: (name: string) => processOf(name).kill('SIGSTOP'),
+    resume: (name: string) => processOf(name).kill('SIGCONT'),
+    ready: (name: string) => processOf(name).ready(),
+    /** The demo's people, signed in at the gateway: ada (admin), olga (operator), eva (engineer, approver). */
+    people: async (): Promise<Record<'ada' | 'olga' | 'eva', Person>> => {
+      const { users } = await ensureAccounts(gateway_url, context.dir)
+      const signedIn = await Promise.all(users.map(async (user) => [user.username, await signIn(gateway_url, user)]))
+      return Object.fromEntries(signedIn)
+    },
+  }
+}
+
+const stopStack = async (platform: Platform, dir: string, database: string): Promise<void> => {
+  const { admin_url } = platform.servers.postgres
+  for (const app of platform.apps.values()) app.kill('SIGCONT')
+  await platform.stop()
+  if (database) {
+    const client = new pg.Client({ connectionString: admin_url })
+    await client.connect()
+    await client.query(`drop database if exists ${pg.escapeIdentifier(database)} with (force)`)
+    await client.end()
+  }
+  rmSync(dir, { recursive: true, force: true })
+}
