@@ -1,4 +1,5 @@
-import type { PathStep, ResourceRow } from '../../db/catalog/resources.ts'
+import { getPathSteps, type PathStep, type ResourceRow } from '../../db/catalog/resources.ts'
+import type { Queryable } from '../../db/client.ts'
 import type { Caller } from '../shared/auth/caller.ts'
 import { type Permission, roleHas } from '../shared/auth/permissions.ts'
 import type { Clock } from '../shared/clock.ts'
@@ -10,9 +11,6 @@ import { LEVELS, type Level, type Types } from './types.registry.ts'
 export type Limit = { place_ids: string[]; type_ids: number[] | null }
 /** What a caller may reach with one permission: everything, or what any of the limits lets through. */
 export type Access = 'all' | Limit[]
-
-/** Who asks: a person of the public listener, or a service of the internal one, which sees all rows. */
-export type Viewer = { actor: string; read: Access }
 
 /** The rows that a caller's grants open for a permission (auth.md 9). */
 export const accessOf = (
@@ -71,3 +69,20 @@ export const outOfScope = (row: Pick<ResourceRow, 'resource_id'>, permission: Pe
     extra: { permission },
     hint: `Ask an administrator for ${permission} at this place and type.`,
   })
+
+/** The row numbers of these resources that an access reaches for reading. */
+export const visibleOf = async (
+  db: Queryable,
+  types: Types,
+  access: Access,
+  rows: readonly ResourceRow[],
+): Promise<ReadonlySet<string>> => {
+  if (access === 'all') return new Set(rows.map(({ rid }) => rid))
+  const steps = await getPathSteps(
+    db,
+    rows.map(({ path }) => path),
+  )
+  return new Set(
+    rows.filter((row) => reaches(access, row.type_id, scopeOf(row.path, steps, types), 'read')).map(({ rid }) => rid),
+  )
+}

@@ -76,18 +76,19 @@ export const planEdges = async (
 }
 
 type Place = { types: Types; row: ResourceRow; type: StoredType }
-/** Whether the caller may see a peer; a hidden one is as good as none. */
-export type SeesPeer = (peer: ResourceRow) => boolean
+/** Which of these resources the caller may see, by row number; a hidden one is as good as none. */
+export type Sees = (rows: readonly ResourceRow[]) => Promise<ReadonlySet<string>>
 
 /** Refuses peers that are not there, are retired or have the wrong type; called under the locks, with fresh rows. */
 export const checkPeers = async (
   db: Queryable,
   { types, type }: Pick<Place, 'types' | 'type'>,
   plan: EdgePlan,
-  sees: SeesPeer,
+  sees: Sees,
 ): Promise<void> => {
   const rids = plan.resolved.flatMap(({ peer }) => (peer ? [peer.rid] : []))
   const fresh = new Map((await getResourcesByRid(db, rids)).map((row) => [row.rid, row]))
+  const visible = await sees([...fresh.values()])
   const violations: Violation[] = []
   for (const item of plan.resolved) {
     const { at, change, relation } = item
@@ -98,7 +99,7 @@ export const checkPeers = async (
       refuse('schema_violation', '/type_key', `${change.type_key} is not a relationship type`)
       continue
     }
-    if (!item.peer || !sees(item.peer)) {
+    if (!item.peer || !visible.has(item.peer.rid)) {
       refuse('target_not_found', '/target_id', `there is no resource ${change.target_id}`)
       continue
     }

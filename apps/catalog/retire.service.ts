@@ -5,7 +5,7 @@ import type { Tx } from '../../db/client.ts'
 import type { RelationshipEvent } from '../shared/contracts/catalog/events.ts'
 import { AppError } from '../shared/errors.ts'
 import { Again } from './commands.service.ts'
-import { edgeEvent, type SeesPeer } from './edges.service.ts'
+import { edgeEvent, type Sees } from './edges.service.ts'
 import type { Types } from './types.registry.ts'
 
 const MAX_CASCADE = 200
@@ -52,7 +52,7 @@ export const closeAllEdges = async (
   tx: Tx,
   types: Types,
   row: ResourceRow,
-  { leaving, sees, cause }: { leaving: ReadonlySet<string>; sees: SeesPeer; cause: EdgeCause },
+  { leaving, sees, cause }: { leaving: ReadonlySet<string>; sees: Sees; cause: EdgeCause },
 ): Promise<RelationshipEvent[]> => {
   const blocking = (await edgesTo(tx, row.rid, idsWith(types, 'restrict'))).filter((edge) => !leaving.has(edge.src))
   if (blocking.length > 0) throw await blocked(tx, types, row, blocking, sees)
@@ -73,19 +73,17 @@ export const closeAllEdges = async (
   return events
 }
 
-const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[], sees: SeesPeer) => {
-  const peers = new Map(
-    (
-      await getResourcesByRid(
-        tx,
-        edges.map(({ src }) => src),
-      )
-    ).map((peer) => [peer.rid, peer]),
+const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[], sees: Sees) => {
+  const rows = await getResourcesByRid(
+    tx,
+    edges.map(({ src }) => src),
   )
+  const seen = await sees(rows)
+  const peers = new Map(rows.filter(({ rid }) => seen.has(rid)).map((peer) => [peer.rid, peer]))
   const visible = edges.flatMap((edge) => {
     const peer = peers.get(edge.src)
     const type_key = types.relationshipById(edge.reltype_id)?.type_key
-    return peer && sees(peer) ? [{ resource_id: peer.resource_id, name: peer.name, relationship: type_key }] : []
+    return peer ? [{ resource_id: peer.resource_id, name: peer.name, relationship: type_key }] : []
   })
   return new AppError(
     'validation_error',

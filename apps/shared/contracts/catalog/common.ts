@@ -18,27 +18,22 @@ export const Uuid = Type.String({
 export const InputTime = Type.String({ format: 'date-time', maxLength: 40 })
 
 const LABEL_KEY = '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9._-]{1,63}$'
-export const Labels = Type.Object(
-  {},
-  {
-    additionalProperties: Type.String({ pattern: '^[A-Za-z0-9._-]{0,63}$' }),
-    propertyNames: { pattern: LABEL_KEY, maxLength: 317 },
-    maxProperties: 64,
-    description: 'Short marks to filter by: `[prefix/]name`.',
-  },
-) as unknown as ReturnType<typeof textMap>
-export const Annotations = Type.Object(
-  {},
-  {
-    additionalProperties: Type.String({ maxLength: 32_768 }),
-    propertyNames: { pattern: LABEL_KEY, maxLength: 317 },
-    description: 'Longer notes, 32 KiB in all; not for filtering.',
-  },
-) as unknown as ReturnType<typeof textMap>
-const textMap = () => Type.Record(Type.String(), Type.String())
-export const TextMap = textMap()
-
-export const JsonObject = Type.Object({}, { additionalProperties: true })
+type Texts = Record<string, string>
+export const Labels = Type.Unsafe<Texts>({
+  type: 'object',
+  additionalProperties: { type: 'string', pattern: '^[A-Za-z0-9._-]{0,63}$' },
+  propertyNames: { pattern: LABEL_KEY, maxLength: 317 },
+  maxProperties: 64,
+  description: 'Short marks to filter by: `[prefix/]name`.',
+})
+export const Annotations = Type.Unsafe<Texts>({
+  type: 'object',
+  additionalProperties: { type: 'string', maxLength: 32_768 },
+  propertyNames: { pattern: LABEL_KEY, maxLength: 317 },
+  description: 'Longer notes, 32 KiB in all; not for filtering.',
+})
+export const TextMap = Type.Unsafe<Texts>({ type: 'object', additionalProperties: { type: 'string' } })
+export const JsonObject = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
 
 export const EvidenceRef = Type.Object(
   {

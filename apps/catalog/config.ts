@@ -1,0 +1,37 @@
+import Type from 'typebox'
+import { loadConfig, settings } from '../shared/config.ts'
+
+const schema = Type.Object({
+  CATALOG__DATABASE__URL: settings.postgres(),
+  CATALOG__NATS__URL: settings.nats(),
+  CATALOG__LISTEN__HOST: settings.host(),
+  CATALOG__HTTP__PORT: settings.port(7141),
+  CATALOG__INTERNAL__PORT: settings.port(7142),
+  CATALOG__SECRET__KEYS: settings.secretKeys(),
+  CATALOG__SERVICE__KEY_FILE: Type.String({ default: '.signalbox/keys/catalog.json' }),
+  CATALOG__PACKS__DIRS: Type.Array(Type.String(), {
+    default: [],
+    description: 'A JSON array of folders with a site’s own type packs.',
+  }),
+  CATALOG__PACKS__ALLOW_CHANGE: Type.Boolean({ default: false, description: 'true or false.' }),
+  CATALOG__LISTS__PAGE_DEFAULT: settings.integer(50, 1, 500),
+  CATALOG__LISTS__PAGE_MAX: settings.integer(500, 1, 5000),
+  CATALOG__HEALTH__DEFAULT_TTL_S: settings.integer(300, 10, 604_800),
+  CATALOG__HEALTH__SWEEP_MS: settings.integer(1000, 20, 60_000),
+  CATALOG__COMMANDS__RETAIN_INTERNAL_D: settings.integer(30, 1, 400),
+  CATALOG__COMMANDS__RETAIN_PUBLIC_D: settings.integer(7, 1, 400),
+  CATALOG__GRAPH__MAX_NODES: settings.integer(5000, 1, 5000),
+  AUTH__TOKENS__ISSUER: Type.String({ default: 'signalbox' }),
+  AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api' }),
+  AUTH__TOKENS__CLOCK_SKEW_S: settings.integer(5, 0, 30),
+  AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks'),
+  AUTH__JWKS__CACHE_S: settings.integer(300, 1),
+  AUTH__JWKS__COOLDOWN_S: settings.integer(30, 0),
+  AUTH__JWKS__MAX_STALE_S: settings.integer(86_400, 1),
+  AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
+  AUTH__SERVICES__FILE: Type.String({ default: '.signalbox/keys/services.json' }),
+  SIGNALBOX__NATS__PREFIX: settings.prefix(),
+})
+
+export const loadCatalogConfig = (env?: NodeJS.ProcessEnv) => loadConfig(schema, env)
+export type CatalogConfig = Type.Static<typeof schema>

@@ -1,0 +1,145 @@
+import {
+  expiredResources,
+  markSwept,
+  type ObservationRow,
+  readChecks,
+  saveObservation,
+} from '../../db/catalog/health.ts'
+import { getResourcesByRid, lockStates, type ResourceRow, updateState } from '../../db/catalog/resources.ts'
+import type { Tx } from '../../db/client.ts'
+import type { HealthStatus } from '../shared/contracts/catalog/resources.ts'
+import { uuidv7 } from '../shared/ids.ts'
+import type { CatalogDeps } from './deps.ts'
+import { type Cause, tell } from './outbox.ts'
+import { type OwnHealth, ownHealth } from './rules/health.ts'
+import type { Types } from './types.registry.ts'
+
+export type Observation = {
+  source: string
+  check_key: string
+  status: HealthStatus
+  observed_at: string
+  ttl_s: number | undefined
+  summary?: string | undefined
+  attributes?: Record<string, unknown> | undefined
+}
+type CheckChange = { source: string; check_key: string; status: HealthStatus; previous_status: HealthStatus | null }
+
+/** Own health of a row now, from its checks: what a read says even before the sweeper has stored it. */
+export const healthNow = (row: ResourceRow, checks: readonly ObservationRow[], now: Date): OwnHealth =>
+  ownHealth(
+    checks.map((check) => ({ ...check, expires_at: new Date(check.expires_at) })),
+    row.lifecycle_status,
+    now,
+  )
+
+/**
+ * Takes one observation under the row's lock. It never touches the version; health_revision moves when a check appears
+ * or changes its status, or own health changes. False: a newer observation was there (`superseded`).
+ */
+export const observe = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  row: ResourceRow,
+  observation: Observation,
+  cause: Cause,
+): Promise<boolean> => {
+  const { types } = deps.registry
+  const ttl_s = observation.ttl_s ?? types.byId(row.type_id)?.health.default_ttl_s ?? deps.config.health_ttl_s
+  const known = (await readChecks(tx, row.rid)).find(
+    (check) => check.source === observation.source && check.check_key === observation.check_key,
+  )
+  const { source, check_key, status, observed_at, summary, attributes } = observation
+  const saved = await saveObservation(tx, {
+    rid: row.rid,
+    source,
+    check_key,
+    status,
+    observed_at,
+    expires_at: new Date(new Date(observed_at).getTime() + ttl_s * 1000).toISOString(),
+    summary: summary ?? null,
+    attributes: attributes ?? {},
+    evidence_refs: cause.evidence_refs,
+    command_id: cause.command_id,
+  })
+  if (!saved) return false
+  const changes: CheckChange[] =
+    known?.status === status ? [] : [{ source, check_key, status, previous_status: known?.status ?? null }]
+  await settleHealth(tx, deps, row, cause, 'observed', changes)
+  return true
+}
+
+/** Brings stored health in line with the checks and the lifecycle, and tells it when it moved. Returns the row after. */
+export const settleHealth = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  row: ResourceRow,
+  cause: Cause,
+  reason: 'observed' | 'expired' | 'lifecycle',
+  checks_changed: CheckChange[] = [],
+): Promise<ResourceRow> => {
+  const own = healthNow(row, await readChecks(tx, row.rid), new Date(cause.at))
+  const moved = own.status !== row.health_status
+  const after: ResourceRow = {
+    ...row,
+    health_status: own.status,
+    health_reason: own.reason,
+    health_expires_at: own.expires_at?.toISOString() ?? null,
+    health_at: moved ? cause.at : row.health_at,
+    health_revision: row.health_revision + (moved || checks_changed.length > 0 ? 1 : 0),
+  }
+  const { health_status, health_reason, health_expires_at, health_at, health_revision } = after
+  await updateState(tx, row.rid, { health_status, health_reason, health_expires_at, health_at, health_revision })
+  if (health_revision !== row.health_revision) {
+    await tellHealth(tx, deps.registry.types, cause, after, row.health_status, reason, checks_changed)
+  }
+  return after
+}
+
+const tellHealth = (
+  tx: Tx,
+  types: Types,
+  cause: Cause,
+  row: ResourceRow,
+  previous_status: HealthStatus,
+  reason: string,
+  checks_changed: CheckChange[],
+) =>
+  tell(tx, cause, { ...row, type_key: types.keyOf(row.type_id) }, row.version, {
+    type: 'health.changed',
+    agg_type: 'health',
+    agg_id: row.resource_id,
+    agg_version: row.health_revision,
+    payload: { status: row.health_status, previous_status, reason, checks_changed },
+  })
+
+const SWEEP_BATCH = 200
+
+/** Stores and tells what ran out: one turn; true when there may be more. */
+export const sweepHealth = async (deps: CatalogDeps): Promise<boolean> => {
+  const now = deps.clock.now().toISOString()
+  const rids = await expiredResources(deps.db, now, SWEEP_BATCH)
+  for (const rid of rids) {
+    await deps.db.transaction(async (tx) => {
+      await lockStates(tx, new Map([[rid, 'no key update']]))
+      const [row] = await getResourcesByRid(tx, [rid])
+      await markSwept(tx, [rid], now)
+      if (row) await settleHealth(tx, deps, row, sweepCause(now), 'expired')
+    })
+  }
+  if (rids.length > 0) deps.wake()
+  return rids.length === SWEEP_BATCH
+}
+
+const sweepCause = (at: string): Cause => ({
+  actor: 'svc:catalog',
+  roles: [],
+  source: 'operation',
+  action: 'health.sweep',
+  command_id: uuidv7(),
+  operation_id: null,
+  request_id: null,
+  reason: null,
+  evidence_refs: [],
+  at,
+})

@@ -1,0 +1,289 @@
+import { saveEvidence, saveOperationRef, saveRevision } from '../../db/catalog/commands.ts'
+import { getResourcesByRid, type ResourceRow, updateResource, updateState } from '../../db/catalog/resources.ts'
+import type { Tx } from '../../db/client.ts'
+import type { CapabilityChange } from '../shared/contracts/catalog/commands.ts'
+import type { RelationshipEvent } from '../shared/contracts/catalog/events.ts'
+import type { ResourceDocument } from '../shared/contracts/catalog/resources.ts'
+import { digest } from '../shared/digest.ts'
+import { AppError } from '../shared/errors.ts'
+import { applyCapabilities, type ProviderEvent } from './capabilities.service.ts'
+import type { CatalogDeps } from './deps.ts'
+import { documentDelta, documentOf, factsChanged, storedDocument } from './documents.ts'
+import { applyEdges, checkCardinality, checkPeers, type EdgePlan, type Ignored, type Sees } from './edges.service.ts'
+import { settleHealth } from './health.service.ts'
+import { type Cause, recordAudit, tell, tellResource } from './outbox.ts'
+import { closeAllEdges } from './retire.service.ts'
+import { checkImmutable, checkTransition, fittingType, refuseTerminal } from './rules/change.ts'
+import { driftOf } from './rules/drift.ts'
+import { isTerminal } from './rules/lifecycle.ts'
+import { equalJson, type JsonObject } from './rules/pointers.ts'
+import type { StoredType } from './types.registry.ts'
+
+/** What is to change; states are given whole, as they shall be. What is not given stays. */
+export type Change = {
+  display_name?: string
+  owner?: string | null
+  labels?: Record<string, string>
+  annotations?: Record<string, string>
+  desired_state?: JsonObject
+  observed_state?: JsonObject
+  lifecycle_status?: string
+  capability_changes?: CapabilityChange[]
+  capability_mode?: 'merge' | 'replace'
+}
+
+/** What was locked for the change: the row as it is, its edges, and all that would end with it. */
+export type Locked = { row: ResourceRow; plan: EdgePlan; leaving: string[]; sees: Sees }
+
+export type Written = {
+  row: ResourceRow
+  previous_version: number
+  applied: boolean
+  changed_paths: string[]
+  ignored: Ignored[]
+}
+
+const SNAPSHOT_EVERY = 20
+
+/**
+ * Applies one change to one locked resource (catalog.md 8, steps 8 to 11): validates the result group by group, writes
+ * state, edges and capabilities, and one version with its revision, audit row and event. Nothing changed: nothing is
+ * written but the reference to the operation.
+ */
+export const applyChange = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  locked: Locked,
+  change: Change,
+  cause: Cause,
+): Promise<Written> => {
+  const { row, plan, sees } = locked
+  const { types } = deps.registry
+  const { type, lifecycle_status, desired_state, observed_state } = validate(deps, locked, change, cause)
+  const ends = isTerminal(type.lifecycle, lifecycle_status) && row.is_open
+  const place = { types, row, type }
+  await checkPeers(tx, place, plan, sees)
+  const edges = await applyEdges(tx, place, plan, cause)
+  if (ends) edges.events.push(...(await endWith(tx, deps, locked, row, cause)))
+  else {
+    const entered = lifecycle_status === 'active' && row.lifecycle_status !== 'active'
+    await checkCardinality(tx, place, { lifecycle_status, entered }, plan)
+  }
+  const capabilities = await applyCapabilities(tx, place, change.capability_changes ?? [], {
+    mode: change.capability_mode ?? 'merge',
+    at: cause.at,
+    command_id: cause.command_id,
+  })
+
+  const ignored = [...edges.ignored, ...capabilities.ignored]
+  const paths = notesChanged(row, change)
+  if (lifecycle_status !== row.lifecycle_status) paths.push('/lifecycle_status')
+  const states_equal = equalJson(desired_state, row.desired_state) && equalJson(observed_state, row.observed_state)
+  if (states_equal && paths.length === 0 && edges.events.length === 0 && capabilities.events.length === 0) {
+    await keepReferences(tx, row, row.version, cause)
+    return { row, previous_version: row.version, applied: false, changed_paths: [], ignored }
+  }
+  await writeRows(
+    tx,
+    { row, type, change, lifecycle_status, desired_state, observed_state, ends },
+    cause,
+    capabilities.events.length > 0,
+  )
+  const after = await writeVersion(tx, deps, row, {
+    cause,
+    edges: edges.events,
+    providers: capabilities.events,
+    event: ends ? 'resource.retired' : 'resource.updated',
+  })
+  return { ...after, previous_version: row.version, applied: true, ignored }
+}
+
+const validate = (deps: CatalogDeps, { row, plan }: Locked, change: Change, cause: Cause) => {
+  const { types } = deps.registry
+  const newest = types.byId(row.type_id)
+  if (!newest)
+    throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is not known here.')
+  const lifecycle_status = change.lifecycle_status ?? row.lifecycle_status
+  const desired_state = change.desired_state ?? (row.desired_state as JsonObject)
+  const observed_state = change.observed_state ?? (row.observed_state as JsonObject)
+  const touches =
+    lifecycle_status !== row.lifecycle_status ||
+    plan.resolved.length > 0 ||
+    (change.capability_changes?.length ?? 0) > 0 ||
+    !equalJson(desired_state, row.desired_state) ||
+    !equalJson(observed_state, row.observed_state)
+  const refusal = refuseTerminal(newest, row.lifecycle_status, touches)
+  if (refusal) throw refusal
+  checkTransition(newest, row.lifecycle_status, lifecycle_status, cause.source)
+  const type = fittingType(types, newest, row.type_version, { desired_state, observed_state })
+  checkImmutable(type, row.desired_state as JsonObject, desired_state)
+  return { type, lifecycle_status, desired_state, observed_state }
+}
+
+const NOTES = ['display_name', 'owner', 'labels', 'annotations'] as const
+const notesChanged = (row: ResourceRow, change: Change): string[] =>
+  NOTES.filter((name) => change[name] !== undefined && !equalJson(change[name], row[name])).map((name) => `/${name}`)
+
+type Next = {
+  row: ResourceRow
+  type: StoredType
+  change: Change
+  lifecycle_status: string
+  desired_state: JsonObject
+  observed_state: JsonObject
+  ends: boolean
+}
+
+const writeRows = async (tx: Tx, next: Next, cause: Cause, provides: boolean): Promise<void> => {
+  const { row, type, change, lifecycle_status, desired_state, observed_state, ends } = next
+  const desired_moved = !equalJson(desired_state, row.desired_state)
+  const generation = row.generation + (desired_moved ? 1 : 0)
+  const drift = driftOf(type.drift_paths, desired_state, observed_state)
+  const notes = Object.fromEntries(
+    NOTES.filter((name) => change[name] !== undefined).map((name) => [name, change[name]]),
+  )
+  const fixed = {
+    ...notes,
+    ...(type.version !== row.type_version && { type_version: type.version }),
+    ...(desired_moved && { desired_state }),
+    ...(ends && { is_open: false }),
+  }
+  if (Object.keys(fixed).length > 0) await updateResource(tx, row.rid, fixed)
+  await updateState(tx, row.rid, {
+    version: row.version + 1,
+    generation,
+    observed_generation: change.observed_state === undefined ? row.observed_generation : generation,
+    lifecycle_status,
+    observed_state,
+    drift_status: drift.status,
+    drift_paths: drift.paths,
+    ...(lifecycle_status !== row.lifecycle_status && { lifecycle_at: cause.at }),
+    ...(drift.status !== row.drift_status && { drift_at: cause.at }),
+    ...(provides && { capability_revision: row.capability_revision + 1 }),
+    ...(cause.operation_id !== null && {
+      last_operation_id: cause.operation_id,
+      last_command_id: cause.command_id,
+      last_operation_at: cause.at,
+    }),
+    updated_at: cause.at,
+    updated_by: cause.actor,
+  })
+}
+
+type Version = {
+  cause: Cause
+  edges: RelationshipEvent[]
+  providers: ProviderEvent[]
+  event: 'resource.created' | 'resource.updated' | 'resource.retired'
+}
+
+/** Revision, references, audit row and events of the version that was just written; `before` is nothing for a new one. */
+export const writeVersion = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  before: ResourceRow | { rid: string },
+  { cause, edges, providers, event }: Version,
+): Promise<{ row: ResourceRow; changed_paths: string[] }> => {
+  const { types } = deps.registry
+  let [row] = await getResourcesByRid(tx, [before.rid])
+  if (!row) throw new Error(`resource ${before.rid} is gone`)
+  const document = documentOf(row, types)
+  const old = 'version' in before ? documentOf(before, types) : undefined
+  const changed_paths = [
+    ...(old ? factsChanged(old, document) : []),
+    ...(edges.length > 0 ? ['/relationships'] : []),
+    ...(providers.length > 0 ? ['/provided_capabilities'] : []),
+  ]
+  await saveRevision(tx, revisionOf(row, document, old, changed_paths, cause))
+  await keepReferences(tx, row, 'version' in before ? before.version : 0, cause)
+  await recordAudit(tx, deps, cause, {
+    object: `resource:${row.resource_id}`,
+    outcome: 'applied',
+    ...(old && { before_hash: digest(old) }),
+    after_hash: digest(document),
+    details: { version: row.version, changed_paths },
+  })
+  if (old && old.lifecycle_status !== document.lifecycle_status)
+    row = await settleHealth(tx, deps, row, cause, 'lifecycle')
+  if (providers.length > 0) {
+    await tell(tx, cause, document, row.version - 1, {
+      type: 'capability.changed',
+      agg_type: 'capability',
+      agg_id: row.resource_id,
+      agg_version: row.capability_revision,
+      payload: { providers },
+    })
+  }
+  await tellResource(tx, cause, row, document, { type: event, changed_paths, relationship_changes: edges })
+  return { row, changed_paths }
+}
+
+const revisionOf = (
+  row: ResourceRow,
+  document: ResourceDocument,
+  old: ResourceDocument | undefined,
+  changed_paths: string[],
+  cause: Cause,
+) => {
+  const whole = !old || row.version % SNAPSHOT_EVERY === 1
+  return {
+    rid: row.rid,
+    version: row.version,
+    at: cause.at,
+    kind: whole ? ('snapshot' as const) : ('delta' as const),
+    doc: whole ? storedDocument(document) : documentDelta(old, document),
+    changed_paths,
+    lifecycle_status: row.lifecycle_status,
+    actor: cause.actor,
+    command_id: cause.command_id,
+    operation_id: cause.operation_id,
+  }
+}
+
+/** The reference to the operation and its evidence: kept for applied commands and for those that changed nothing. */
+export const keepReferences = async (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Promise<void> => {
+  const { command_id, operation_id, at } = cause
+  if (operation_id !== null) {
+    await saveOperationRef(tx, { rid: row.rid, operation_id, command_id, version_from, version_to: row.version, at })
+  }
+  await saveEvidence(
+    tx,
+    cause.evidence_refs.map((ref) => ({ rid: row.rid, command_id, operation_id, at, ref })),
+  )
+}
+
+/** Closes the edges of a resource that ends, and ends all that cascades from it, each with its own version and event. */
+const endWith = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  { leaving, sees }: Locked,
+  row: ResourceRow,
+  cause: Cause,
+): Promise<RelationshipEvent[]> => {
+  const { types } = deps.registry
+  const all = new Set(leaving)
+  const close = (member: ResourceRow) => closeAllEdges(tx, types, member, { leaving: all, sees, cause })
+  const events = await close(row)
+  for (const rid of leaving.slice(1)) {
+    const [member] = await getResourcesByRid(tx, [rid])
+    const type = member && types.byId(member.type_id)
+    if (!member?.is_open || !type) continue
+    const member_events = await close(member)
+    await writeRows(
+      tx,
+      {
+        row: member,
+        type: types.version(member.type_id, member.type_version) ?? type,
+        change: {},
+        lifecycle_status: type.lifecycle.terminal[0] ?? 'retired',
+        desired_state: member.desired_state as JsonObject,
+        observed_state: member.observed_state as JsonObject,
+        ends: true,
+      },
+      cause,
+      false,
+    )
+    await writeVersion(tx, deps, member, { cause, edges: member_events, providers: [], event: 'resource.retired' })
+  }
+  return events
+}
