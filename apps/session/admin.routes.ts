@@ -9,7 +9,6 @@ import { fromRpc, withRequestId } from '../shared/rpc.ts'
 import { foldUsername } from '../shared/username.ts'
 import { commandOf, runOnce } from './commands.ts'
 import type { SessionDeps } from './deps.ts'
-import { BODY_LIMIT } from './grants.ts'
 import { byUser, listOf, SessionList } from './sessions.routes.ts'
 import { endOwnSession, endUserSessions } from './sessions.service.ts'
 
@@ -22,12 +21,9 @@ const none = { 204: Type.Null(), ...errorReplies }
 
 /** What administrators do to the sessions of others. */
 export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  const command = { bodyLimit: BODY_LIMIT }
-
   app.post(
     '/v1/admin/users/:user_id/unlock',
     {
-      ...command,
       preHandler: allow('session:admin', { kind: 'A' }),
       schema: {
         description: 'Forgets the failed logins of a user.',
@@ -46,7 +42,7 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
         await unlockUser(deps, user_id, String(req.id))
         await deps.audit({
           action: 'unlock',
-          outcome: 'ok',
+          outcome: 'done',
           actor: `user:${req.caller.user_id}`,
           user_id,
           request_id: String(req.id),
@@ -77,7 +73,6 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
   app.delete(
     '/v1/admin/users/:user_id/sessions',
     {
-      ...command,
       preHandler: allow('session:admin', { kind: 'S' }),
       schema: {
         description: 'Ends all sessions of a user.',
@@ -100,7 +95,6 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
   app.delete(
     '/v1/admin/users/:user_id/sessions/:session_id',
     {
-      ...command,
       preHandler: allow('session:admin', { kind: 'S' }),
       schema: {
         description: 'Ends one session of a user.',

@@ -6,17 +6,19 @@ import { AUTH_CODES, createHttpApp } from '../shared/http.ts'
 import { registerRpc } from '../shared/rpc.ts'
 import { adminRoutes } from './admin.routes.ts'
 import type { SessionDeps } from './deps.ts'
-import { sessionService } from './session.rpc.ts'
+import { BODY_LIMIT } from './grants.ts'
+import { sessionRpc } from './session.rpc.ts'
 import { sessionsRoutes } from './sessions.routes.ts'
 import { tokenRoutes } from './token.routes.ts'
 import { usersRoutes } from './users.routes.ts'
 
-/** The public API of session, behind the gateway. */
+/** The public API, behind the gateway, and the internal listener: RPC, health and metrics. */
 export const buildApp = (deps: SessionDeps) => {
-  const { telemetry, counts } = deps
+  const { telemetry, counts, registry, redis, revocations, jwks } = deps
   const app = createHttpApp({
     telemetry,
     codes: AUTH_CODES,
+    body_limit: BODY_LIMIT,
     openapi: { title: 'Session', description: 'Login, tokens and sessions.' },
   })
   app.register(userAuth, {
@@ -29,14 +31,9 @@ export const buildApp = (deps: SessionDeps) => {
   app.register(sessionsRoutes, { deps })
   app.register(usersRoutes, { deps })
   app.register(adminRoutes, { deps })
-  return app
-}
 
-/** The internal listener: RPC, health and metrics. */
-export const buildInternalApp = (deps: SessionDeps) => {
-  const { telemetry, registry, redis, revocations, jwks } = deps
-  const app = createHttpApp({ telemetry, codes: AUTH_CODES })
-  const health = serveHealth(app, telemetry, {
+  const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536 })
+  const health = serveHealth(internal, telemetry, {
     redis: { critical: true, run: () => redis.ping() },
     revocations: {
       critical: true,
@@ -50,6 +47,6 @@ export const buildInternalApp = (deps: SessionDeps) => {
       run: async () => (jwks.isReady() ? undefined : Promise.reject(new Error('no keys of token yet'))),
     },
   })
-  registerRpc(app, { registry, audience: audienceOf('session'), services: [sessionService(deps)] })
-  return { app, health }
+  registerRpc(internal, { registry, audience: audienceOf('session'), services: [sessionRpc(deps)] })
+  return { app, internal, health }
 }

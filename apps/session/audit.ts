@@ -16,7 +16,7 @@ export type AuthEvent = {
     | 'reauth'
     | 'unlock'
     | 'data_loss'
-  outcome: 'ok' | 'refused' | 'noted'
+  outcome: 'done' | 'denied' | 'noted'
   reason?: string
   /** The user it is about, when that is known. */
   user_id?: string | undefined

@@ -48,7 +48,7 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   deps.counts.logins.inc()
   await deps.audit({
     action: 'login',
-    outcome: 'ok',
+    outcome: 'done',
     actor: `user:${user.id}`,
     user_id: user.id,
     session_id: opened.session_id,
@@ -75,7 +75,7 @@ const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_nam
   const begun = await deps.store.beginLogin(attempt, lockoutOf(deps))
   if ('charge' in begun) return begun.charge
   deps.counts.login_failures.inc({ cause: 'locked' })
-  await deps.audit({ action: 'login', outcome: 'refused', reason: 'locked', actor: 'system', ...contextOf(request) })
+  await deps.audit({ action: 'login', outcome: 'denied', reason: 'locked', actor: 'system', ...contextOf(request) })
   throw new AppError('rate_limited', 'login_locked', 'Too many failed attempts. Try again later.', {
     retryable: true,
     retry_after_ms: begun.locked_ms,
@@ -118,7 +118,7 @@ const refuseLogin = async (
   deps.counts.login_failures.inc({ cause })
   await deps.audit({
     action: 'login',
-    outcome: 'refused',
+    outcome: 'denied',
     reason: cause,
     actor: 'system',
     user_id,
@@ -175,7 +175,7 @@ const noteEvicted = async (deps: SessionDeps, evicted: Revocation[], request_id:
   for (const { user_id, session_id } of evicted) {
     await deps.audit({
       action: 'revoke_session',
-      outcome: 'ok',
+      outcome: 'done',
       reason: 'evicted',
       actor: 'system',
       user_id,

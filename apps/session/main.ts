@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { listen } from '../shared/http.ts'
 import { runApp, waitFor } from '../shared/lifecycle.ts'
-import { buildApp, buildInternalApp } from './app.ts'
+import { buildApp } from './app.ts'
 import { loadSessionConfig } from './config.ts'
 import { createDeps } from './deps.ts'
 import { checkRedisSettings } from './revocations.ts'
@@ -18,17 +18,16 @@ await runApp('session', async () => {
   await checkRedisSettings(redis, config.production, telemetry.log)
   await deps.revocations.check()
   await deps.jwks.start()
-  const app = buildApp(deps)
-  const internal = buildInternalApp(deps)
+  const { app, internal, health } = buildApp(deps)
   await listen(app, config.SESSION__LISTEN__HOST, config.SESSION__HTTP__PORT)
-  await listen(internal.app, config.SESSION__LISTEN__HOST, config.SESSION__RPC__PORT)
+  await listen(internal, config.SESSION__LISTEN__HOST, config.SESSION__RPC__PORT)
   return {
     log: telemetry.log,
     stop: async () => {
-      internal.health.drain()
+      health.drain()
       deps.revocations.stop()
       await app.close()
-      await internal.app.close()
+      await internal.close()
       await deps.close()
     },
   }

@@ -53,7 +53,7 @@ export const changePassword = async (
   const by = { actor_type: 'user', actor_id: caller.user_id, request_id } as const
   const kept = { user_id: caller.user_id, keep_session_id: caller.session_id }
   const revoked_sessions = await endUserSessions(deps, kept, 'password_changed', by)
-  await note(deps, request, 'change_password', 'ok')
+  await note(deps, request, 'change_password', 'done')
   return { revoked_sessions }
 }
 
@@ -107,7 +107,7 @@ export const reauthenticate = async (
   const auth_time = Math.floor(deps.clock.now().getTime() / 1000)
   const key = { user_id: caller.user_id, session_id: caller.session_id }
   if (!(await deps.store.touchAuthTime(key, auth_time))) throw sessionGone()
-  await note(deps, request, 'reauth', 'ok')
+  await note(deps, request, 'reauth', 'done')
   return deps.issuer.access({ ...key, username: caller.username, mode: caller.mode, auth_time }, request_id)
 }
 
@@ -123,7 +123,7 @@ const refuseWrongPassword = async (
   action: 'reauth' | 'change_password',
 ) => {
   const { caller, request_id } = request
-  await note(deps, request, action, 'refused', 'wrong_password')
+  await note(deps, request, action, 'denied', 'wrong_password')
   const spent = await deps.store.limit([{ key: `wrong_password:${caller.session_id}`, rate: WRONG_PASSWORDS }])
   if (spent !== undefined) {
     const session = { user_id: caller.user_id, session_id: caller.session_id }
@@ -139,7 +139,7 @@ const note = (
   deps: SessionDeps,
   { caller, client, request_id }: PasswordRequest,
   action: 'reauth' | 'change_password',
-  outcome: 'ok' | 'refused',
+  outcome: 'done' | 'denied',
   reason?: string,
 ) =>
   deps.audit({

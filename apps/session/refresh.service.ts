@@ -97,7 +97,7 @@ const note = (
 ) =>
   deps.audit({
     action: 'refresh',
-    outcome: reason === 'binding_changed' ? 'noted' : 'refused',
+    outcome: reason === 'binding_changed' ? 'noted' : 'denied',
     reason,
     actor: `user:${user_id}`,
     user_id,

@@ -22,7 +22,7 @@ const REASONS: ReadonlySet<string> = new Set<RevokeReason>([
 const METADATA_BYTES = 2048
 
 /** The operations of the session component that other components call. */
-export const sessionService = (deps: SessionDeps): RpcService =>
+export const sessionRpc = (deps: SessionDeps): RpcService =>
   rpcService(
     Session,
     {
@@ -33,6 +33,7 @@ export const sessionService = (deps: SessionDeps): RpcService =>
     },
     {
       createSession: async ({ userId, userAgent, ipAddress, metadata, mode }, context) => {
+        deps.revocations.assertApplied()
         const { user } = await deps.identity.getUser({ id: uuidOf(userId, 'user_id') })
         if (!user) throw new ConnectError('there is no such user', Code.InvalidArgument)
         if (mode === ResponseMode.UNSPECIFIED) throw new ConnectError('mode is not stated', Code.InvalidArgument)
@@ -63,6 +64,7 @@ export const sessionService = (deps: SessionDeps): RpcService =>
         }
       },
       refreshTokens: async ({ refreshToken, retryKey, userAgent, ipAddress }, context) => {
+        deps.revocations.assertApplied()
         const pair = await refresh(deps, {
           refresh_token: refreshToken,
           mode: 'json',

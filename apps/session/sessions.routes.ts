@@ -5,7 +5,6 @@ import { allow } from '../shared/auth/http.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../shared/http.ts'
 import { commandOf, runOnce } from './commands.ts'
 import type { SessionDeps } from './deps.ts'
-import { BODY_LIMIT } from './grants.ts'
 import { endOwnSession, endUserSessions, viewOf } from './sessions.service.ts'
 
 export const SessionView = Type.Object({
@@ -58,7 +57,6 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
     '/v1/sessions/:session_id',
     {
       preHandler: allow('self', { kind: 'S' }),
-      bodyLimit: BODY_LIMIT,
       schema: {
         description: 'Ends one of the caller’s sessions; ending the current one signs out.',
         params: SessionParams,
@@ -81,7 +79,6 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
     '/v1/sessions/revoke-others',
     {
       preHandler: allow('self', { kind: 'S' }),
-      bodyLimit: BODY_LIMIT,
       schema: {
         description: 'Ends all other sessions of the caller.',
         headers: CommandHeaders,

@@ -3,10 +3,11 @@ import { isUuid } from '../shared/ids.ts'
 import type { SessionDeps } from './deps.ts'
 import type { RevokeReason, SessionRecord } from './store.ts'
 
-/** Who ends sessions: `user:<id>`, `service:<name>` or `system`, and for which request. */
+/** Who ends sessions, and for which request. */
 export type By = { actor_type: 'user' | 'service' | 'system'; actor_id?: string; request_id: string }
 
-const actorOf = ({ actor_type, actor_id }: By) => (actor_id ? `${actor_type}:${actor_id}` : actor_type)
+const actorOf = ({ actor_type, actor_id }: By) =>
+  actor_id ? `${actor_type === 'service' ? 'svc' : actor_type}:${actor_id}` : actor_type
 
 /** Ends one session. Repeating it changes nothing and emits nothing. True when this call was the one that ended it. */
 export const endSession = async (
@@ -20,7 +21,7 @@ export const endSession = async (
   await deps.revocations.record([revoked])
   await deps.audit({
     action: reason === 'logout' ? 'logout' : 'revoke_session',
-    outcome: 'ok',
+    outcome: 'done',
     reason,
     actor: actorOf(by),
     user_id: revoked.user_id,
@@ -41,7 +42,7 @@ export const endUserSessions = async (
   await deps.revocations.record(rows)
   await deps.audit({
     action: 'revoke_user',
-    outcome: 'ok',
+    outcome: 'done',
     reason,
     actor: actorOf(by),
     user_id: user.user_id,

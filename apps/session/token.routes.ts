@@ -8,7 +8,6 @@ import { errorReplies } from '../shared/http.ts'
 import { clientOf } from './client.ts'
 import type { SessionDeps } from './deps.ts'
 import {
-  BODY_LIMIT,
   grantKind,
   LoginBody,
   type Mode,
@@ -30,7 +29,7 @@ import { hashOf } from './tokens.ts'
 /** Where clients get, renew and end their tokens (auth.md 3.1). */
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
   const open = allow('none', { kind: 'R' })
-  const common = { bodyLimit: BODY_LIMIT, preHandler: open, preValidation: emptyBody }
+  const common = { preHandler: open, preValidation: emptyBody }
 
   app.post(
     '/v1/token',
@@ -74,7 +73,6 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     '/auth/logout',
     {
       preHandler: allow('bearer', { kind: 'S' }),
-      bodyLimit: BODY_LIMIT,
       schema: {
         description: 'Ends the session of the token. May be repeated while the token verifies.',
         response: { 204: Type.Null(), ...errorReplies },
@@ -111,7 +109,6 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     '/v1/token/reauth',
     {
       preHandler: allow('self', { kind: 'W' }),
-      bodyLimit: BODY_LIMIT,
       schema: {
         description: 'Proves the password again: an access token with a fresh auth_time.',
         body: ReauthBody,

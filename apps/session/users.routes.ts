@@ -4,7 +4,7 @@ import { allow } from '../shared/auth/http.ts'
 import { CommandHeaders, errorReplies } from '../shared/http.ts'
 import { commandOf, runOnce } from './commands.ts'
 import type { SessionDeps } from './deps.ts'
-import { BODY_LIMIT, Password, refuseLongPassword } from './grants.ts'
+import { Password, refuseLongPassword } from './grants.ts'
 import { changePassword, tokensAfterChange } from './password.service.ts'
 import { TokenReply, tokensOf } from './replies.ts'
 import { contextOf } from './token.routes.ts'
@@ -20,7 +20,6 @@ export const usersRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     '/v1/users/me/password',
     {
       preHandler: allow('self', { kind: 'W' }),
-      bodyLimit: BODY_LIMIT,
       schema: {
         description: 'Changes the password, ends all other sessions and gives this one new tokens.',
         headers: CommandHeaders,
