@@ -100,48 +100,55 @@ function applyToOperation(client: QueryClient, known: WeakMap<Query, Known>, fra
       continue
     }
     state.applied = change_seq
-    const patched = patch(query.queryKey[0] as string, query.state.data, frame)
-    if (patched === 'read') gather(client, query)
-    else if (patched !== undefined)
-      client.setQueryData(query.queryKey, patched, { updatedAt: query.state.dataUpdatedAt })
+    const { data, read } = patch(query.queryKey[0] as string, query.state.data, frame)
+    if (data !== undefined) client.setQueryData(query.queryKey, data, { updatedAt: query.state.dataUpdatedAt })
+    if (read) gather(client, query)
   }
 }
 
-/** The patched reply, `read` when only a read can tell, undefined when the frame does not concern it. */
-function patch(noun: string, data: unknown, frame: OperationFrame): unknown {
-  const { operation_id: _operation, change_seq: _seq, ...fields } = frame.data
+/** The patched reply, if the frame says enough; `read` when only a read can tell the rest. */
+function patch(noun: string, data: unknown, frame: OperationFrame): { data?: unknown; read: boolean } {
   if (noun === 'operation') {
-    if (frame.event === 'operation') return 'allowed_actions' in fields ? { ...(data as Operation), ...fields } : 'read'
-    return frame.event === 'gate' || frame.event === 'patch' ? 'read' : undefined
+    if (frame.event === 'operation') return { data: patchOperation(data as Operation, frame.data), read: true }
+    return { read: frame.event === 'gate' || frame.event === 'patch' }
   }
   if (noun === 'graph') {
     if (frame.event === 'node') return patchGraphNode(data as Graph, frame.data)
-    return frame.event === 'gate'
-      ? patchGraphGate(data as Graph, frame.data)
-      : frame.event === 'patch'
-        ? 'read'
-        : undefined
+    return frame.event === 'gate' ? patchGraphGate(data as Graph, frame.data) : { read: frame.event === 'patch' }
   }
-  return touchesNoun(noun, frame) ? 'read' : undefined
+  return { read: (noun === 'node' && frame.event === 'node') || (noun === 'gate' && frame.event === 'gate') }
 }
 
-function patchGraphNode(graph: Graph, change: { node_id: string } & Record<string, unknown>): Graph | 'read' {
+/** Only what row and single reply share; the allowed actions come with the read that follows. */
+function patchOperation(operation: Operation, change: Record<string, unknown>): Operation {
+  const { status, progress, blocked_on, pause_reason, end_reason, started_at, ended_at, eta_at } = {
+    ...operation,
+    ...(change as Partial<Operation>),
+  }
+  return { ...operation, status, progress, blocked_on, pause_reason, end_reason, started_at, ended_at, eta_at }
+}
+
+function patchGraphNode(
+  graph: Graph,
+  change: { node_id: string } & Record<string, unknown>,
+): { data?: Graph; read: boolean } {
   const at = graph.nodes.findIndex((node) => node.node_id === change.node_id)
   const node = graph.nodes[at]
-  if (node === undefined) return 'read'
+  if (node === undefined) return { read: true }
   const { state = node.state, attempt = node.attempt, generation = node.generation } = change as Partial<typeof node>
   const nodes = [...graph.nodes]
   nodes[at] = { ...node, state, attempt, generation }
-  return { ...graph, nodes }
+  return { data: { ...graph, nodes }, read: false }
 }
 
-function patchGraphGate(graph: Graph, change: { gate_id: string } & Record<string, unknown>): Graph | 'read' {
-  if (typeof change.status !== 'string') return 'read'
-  const status = change.status as Graph['gates'][number]['state']
-  return {
-    ...graph,
-    gates: graph.gates.map((gate) => (gate.gate_id === change.gate_id ? { ...gate, state: status } : gate)),
-  }
+function patchGraphGate(
+  graph: Graph,
+  change: { gate_id: string } & Record<string, unknown>,
+): { data?: Graph; read: boolean } {
+  if (typeof change.status !== 'string') return { read: true }
+  const state = change.status as Graph['gates'][number]['state']
+  const gates = graph.gates.map((gate) => (gate.gate_id === change.gate_id ? { ...gate, state } : gate))
+  return { data: { ...graph, gates }, read: false }
 }
 
 function patchNodeRows(
@@ -193,9 +200,6 @@ function followUnnumbered(client: QueryClient, query: Query, frame: OperationFra
     gather(client, query, 2000)
   } else if (noun === 'timeline') gather(client, query, 1000)
 }
-
-const touchesNoun = (noun: string, frame: OperationFrame): boolean =>
-  noun === 'timeline' || (noun === 'node' && frame.event === 'node') || (noun === 'gate' && frame.event === 'gate')
 
 /** The change a full reply contains, where it says so. */
 function seqOf(data: unknown): number | undefined {

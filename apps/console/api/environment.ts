@@ -8,6 +8,6 @@ const tier = meta('tier')
 
 export const environment = {
   name: meta('environment') || 'local',
-  tier: (tier === 'prod' || tier === 'test' ? tier : 'dev') satisfies Tier,
+  tier: (tier === 'prod' || tier === 'test' ? tier : 'dev') as Tier,
   version: meta('version'),
 }

@@ -7,10 +7,19 @@ export type Display = {
   density: 'comfortable' | 'compact'
   zone: 'utc' | 'local'
   shortcuts: boolean
+  /** The newcomer's three lines in the inbox. */
+  guide: boolean
 }
 
 const KEY = 'signalbox.display'
-const DEFAULTS: Display = { theme: 'system', contrast: 'system', density: 'comfortable', zone: 'utc', shortcuts: true }
+const DEFAULTS: Display = {
+  theme: 'system',
+  contrast: 'system',
+  density: 'comfortable',
+  zone: 'utc',
+  shortcuts: true,
+  guide: true,
+}
 const listeners = new Set<() => void>()
 let current = load()
 

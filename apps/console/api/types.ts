@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import type { ResourceItem, ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import type {
   ActorSchema,
   AllowedActionSchema,
@@ -71,55 +72,9 @@ export type DryRun = {
   allowed_actions?: AllowedAction[]
 }
 
-export type Plan = {
-  plan_id: string
-  intent_id: string
-  status: string
-  status_reason: string | null
-  plan_hash: string
-  counts: {
-    create: number
-    update: number
-    replace: number
-    delete: number
-    no_change: number
-    nodes: number
-    gates: number
-  }
-  diff: { resource_id: string; name: string; change: string; fields: FieldChange[] }[]
-  risk: { level: string; score: number; factors: unknown[] }
-  conflicts: { message?: string; operation_id?: string }[]
-  policy_results: { policy_id: string; level: string; result: string }[]
-  gates: { gate_id: string; question: string; guards: string[]; who: string[]; can_i: boolean }[]
-  warnings: (string | { message: string })[]
-  estimates: { p50_s: number | null; p90_s: number | null; critical_path: string[] } | null
-  expires_at: string | null
-  operation_id: string | null
-  allowed_actions: AllowedAction[]
-}
-
-export type ResourceRow = {
-  resource_id: string
-  type_key: string
-  name: string
-  display_name?: string
-  lifecycle_status: string
-  health_status: string
-  version: number
-  scope?: { region_id: string | null; datacenter_id: string | null; layer_id: string | null; segment_id: string | null }
-  drift?: { status: string; paths?: string[] } | string
-  last_operation?: { operation_id: string; at: string } | null
-}
-export type Resource = ResourceRow & {
-  type_version: number
-  labels: Record<string, string>
-  owner?: string | null
-  desired_state: Record<string, unknown>
-  observed_state: Record<string, unknown>
-  conditions?: { type: string; status: string; reason?: string; message?: string; last_transition_at?: string }[]
-  created_at: string
-  updated_at: string
-}
+export type { PlanView as Plan } from '../../shared/contracts/operations/plans.ts'
+export type ResourceRow = Static<typeof ResourceItem>
+export type Resource = ResourceView
 export type ResourceRelation = {
   relationship: { relationship_id: string; type_key: string }
   direction: 'out' | 'in'

@@ -1,0 +1,75 @@
+import './styles/base.css'
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { applyLive } from './api/apply.ts'
+import { ProblemError } from './api/client.ts'
+import { startLive } from './api/live.ts'
+import { nextPath } from './api/next-path.ts'
+import { onPhase, sessionPhase } from './api/token.ts'
+import { t } from './i18n/index.ts'
+import { createConsoleRouter } from './routes.tsx'
+
+const TRIES = 3
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5000,
+      refetchOnWindowFocus: false,
+      // Only what may be repeated is repeated: no answer, or an outage that says so.
+      retry: (failures, thrown) =>
+        failures < TRIES &&
+        thrown instanceof ProblemError &&
+        (thrown.problem.status === 0 || thrown.problem.status === 503),
+      retryDelay: (failures, thrown) =>
+        (thrown instanceof ProblemError && thrown.problem.retry_after_ms) || 500 * 2 ** failures,
+    },
+  },
+})
+const router = createConsoleRouter(client)
+
+const followPhase = (): void => {
+  const phase = sessionPhase()
+  if (phase.name === 'signed_in') {
+    startLive()
+    const { pathname, search } = router.state.location
+    if (pathname === '/login') {
+      const next = nextPath((search as { next?: unknown }).next, location.origin)
+      router.history.replace(next)
+    }
+  }
+  if (phase.name === 'signed_out' && phase.reason !== 'none') {
+    client.clear()
+    void router.navigate({ to: '/login', search: {}, replace: true })
+  }
+  if (phase.name === 'signed_out' && phase.reason === 'none') {
+    client.clear()
+    void router.navigate({ to: '/login', search: { next: router.state.location.href }, replace: true })
+  }
+}
+
+onPhase(followPhase)
+applyLive(client)
+// A page from the back-forward cache may belong to a session that is long over.
+window.addEventListener('pageshow', (event) => event.persisted && location.reload())
+// A lazy part that is gone after a release: the banner of the page offers to load the new one.
+window.addEventListener('vite:preloadError', () => {
+  document.documentElement.dataset.released = 'yes'
+})
+
+const place = document.getElementById('root')
+if (place !== null) {
+  createRoot(place).render(
+    <StrictMode>
+      {window.isSecureContext ? (
+        <QueryClientProvider client={client}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
+      ) : (
+        <p className="p-6">{t.login.insecure}</p>
+      )}
+    </StrictMode>,
+  )
+}

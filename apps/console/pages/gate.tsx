@@ -1,0 +1,124 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { useTopic } from '../api/hooks.ts'
+import { gateQuery } from '../api/queries.ts'
+import type { Gate } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { AfterDecision, DecidePanel } from '../parts/decide-panel.tsx'
+import { Failure } from '../parts/failure.tsx'
+import { GateContextView } from '../parts/gate-context.tsx'
+import { GateSubjectView } from '../parts/gate-subject.tsx'
+import { Heading, Loading, Page } from '../parts/page.tsx'
+import { nameOf } from '../parts/person.tsx'
+import { Status } from '../parts/status.tsx'
+import { useTimeWords } from '../parts/time-text.tsx'
+import { ruleWords, Votes } from '../parts/votes.tsx'
+
+/** One gate: what is asked, what it covers, what stands around it, who voted, and the decision. */
+export const GatePage = () => {
+  const { operation_id, gate_id } = useParams({ from: '/shell/operations/$operation_id/gates/$gate_id' })
+  useTopic(`operation:${operation_id}`)
+  const { data: gate, error, isPending, refetch } = useQuery(gateQuery(operation_id, gate_id))
+  if (gate === undefined) {
+    return (
+      <Page>
+        <Heading title={t.gate.page}>{t.gate.page}</Heading>
+        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.gate} />}
+      </Page>
+    )
+  }
+  const waiting = gate.status === 'waiting'
+  return (
+    <Page>
+      <p className="text-muted">
+        <Link to="/operations/$operation_id/graph" params={{ operation_id }}>
+          {gate.operation_title}
+        </Link>
+      </p>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <Heading title={gate.question}>{gate.question}</Heading>
+        <Status state={gate.status} badge />
+      </div>
+      <div className="max-w-text" aria-live="polite">
+        <Sentence gate={gate} />
+      </div>
+      <div className="gate-columns">
+        <div className="flex min-w-0 flex-col gap-4">
+          <section className="card" aria-labelledby="subject">
+            <div className="card-head">
+              <h2 id="subject" className="card-title">
+                {t.gate.subject}
+              </h2>
+              <p className="text-table text-muted">{t.gate.subject_note}</p>
+            </div>
+            <div className="p-4">
+              {gate.subject ? (
+                <GateSubjectView subject={gate.subject} />
+              ) : (
+                <p className="text-muted">{t.gate.no_subject}</p>
+              )}
+            </div>
+          </section>
+          <GateContextView gate={gate} />
+          <section className="card" aria-labelledby="votes">
+            <div className="card-head">
+              <h2 id="votes" className="card-title">
+                {t.gate.votes}
+              </h2>
+            </div>
+            <div className="p-4">
+              <Votes gate={gate} waiting={waiting} />
+            </div>
+          </section>
+        </div>
+        <div className="decide-column">{waiting ? <DecidePanel gate={gate} /> : <Outcome gate={gate} />}</div>
+      </div>
+    </Page>
+  )
+}
+
+const Outcome = ({ gate }: { gate: Gate }) => (
+  <section className="card flex flex-col items-start gap-3 p-4" aria-label={t.gate.panel}>
+    <Status state={gate.status} badge />
+    <StatusWords gate={gate} />
+    {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
+  </section>
+)
+
+const Sentence = ({ gate }: { gate: Gate }) => {
+  const words = useTimeWords()
+  return (
+    <>
+      <StatusWords gate={gate} />
+      {gate.status !== 'waiting' ? null : gate.deadline_at ? (
+        <p className="text-muted">
+          {t.gate.deadline(
+            words(gate.deadline_at),
+            gate.on_timeout === 'reject'
+              ? t.gate.and_then(t.gate.timeout.reject ?? '', t.gate.reject_effect[gate.on_reject] ?? gate.on_reject)
+              : (t.gate.timeout[gate.on_timeout] ?? gate.on_timeout),
+          )}
+        </p>
+      ) : (
+        <p className="text-muted">{t.gate.no_deadline}</p>
+      )}
+    </>
+  )
+}
+
+const StatusWords = ({ gate }: { gate: Gate }) => {
+  const words = useTimeWords()
+  const who = gate.decided ? nameOf(gate.decided.by) : t.system
+  const at = gate.decided ? words(gate.decided.at) : ''
+  const text =
+    gate.status === 'waiting'
+      ? t.gate.waiting(ruleWords(gate))
+      : gate.status === 'armed'
+        ? t.gate.not_reached
+        : gate.status === 'cancelled'
+          ? t.gate.cancelled
+          : gate.status === 'expired'
+            ? t.gate.expired(at)
+            : t.gate[gate.status](who, at)
+  return <p>{text}</p>
+}

@@ -1,0 +1,140 @@
+import { Eye, EyeOff } from 'lucide-react'
+import { useEffect, useRef, useState } from 'react'
+import { usePhase } from '../api/hooks.ts'
+import { sessionPhase, signIn, startSession } from '../api/token.ts'
+import { t } from '../i18n/index.ts'
+import { EnvironmentBadge } from '../parts/environment-badge.tsx'
+import { Heading } from '../parts/page.tsx'
+import { Mark } from '../parts/shell.tsx'
+import { signInError } from '../parts/sign-in-error.ts'
+import { ShapeIcon } from '../parts/status.tsx'
+
+/** Username and password; where to go next is decided by the phase that follows. */
+export const Login = () => {
+  const [username, setUsername] = useState('')
+  const [password, setPassword] = useState('')
+  const [shown, setShown] = useState(false)
+  const [caps, setCaps] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const [errors, setErrors] = useState<{ username?: string; password?: string; form?: string }>({})
+  const nameField = useRef<HTMLInputElement>(null)
+  const passwordField = useRef<HTMLInputElement>(null)
+  const phase = usePhase()
+
+  useEffect(() => {
+    // Somebody who is signed in and comes here by hand goes on to the console.
+    if (sessionPhase().name === 'starting') void startSession()
+    nameField.current?.focus()
+  }, [])
+
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
+    if (busy) return
+    const missing = {
+      ...(username.trim() === '' ? { username: t.login.missing_username } : {}),
+      ...(password === '' ? { password: t.login.missing_password } : {}),
+    }
+    setErrors(missing)
+    if (missing.username) return nameField.current?.focus()
+    if (missing.password) return passwordField.current?.focus()
+    setBusy(true)
+    const result = await signIn(username.trim(), password)
+    setBusy(false)
+    if (result.ok) return
+    setErrors({ form: signInError(result) })
+    passwordField.current?.focus()
+  }
+  const notice =
+    phase.name === 'signed_out' && phase.reason !== 'none'
+      ? t.login[phase.reason as 'signed_out' | 'not_told' | 'revoked']
+      : null
+
+  return (
+    <main className="flex min-h-dvh flex-col items-center justify-center gap-6 p-4">
+      <div className="flex items-center gap-3 text-title font-semibold">
+        <Mark />
+        {t.product}
+        <EnvironmentBadge />
+      </div>
+      <form
+        noValidate
+        onSubmit={(event) => void submit(event)}
+        className="card flex w-full max-w-96 flex-col gap-4 p-6"
+      >
+        <Heading title={t.login.title}>{t.login.title}</Heading>
+        {notice ? (
+          <p className="flex gap-2 text-muted" role="status">
+            <span className="mt-0.5">
+              <ShapeIcon shape="dot" tone="idle" />
+            </span>
+            {notice}
+          </p>
+        ) : null}
+        <div>
+          <label className="label" htmlFor="username">
+            {t.login.username}
+          </label>
+          <input
+            ref={nameField}
+            id="username"
+            name="username"
+            className="input"
+            autoComplete="username"
+            autoCapitalize="none"
+            spellCheck={false}
+            value={username}
+            onChange={(event) => setUsername(event.target.value)}
+            aria-invalid={errors.username !== undefined}
+            aria-describedby="username-error"
+          />
+          <p id="username-error" className="field-error">
+            {errors.username}
+          </p>
+        </div>
+        <div>
+          <label className="label" htmlFor="password">
+            {t.login.password}
+          </label>
+          <div className="relative">
+            <input
+              ref={passwordField}
+              id="password"
+              name="password"
+              className="input !pr-10"
+              type={shown ? 'text' : 'password'}
+              autoComplete="current-password"
+              value={password}
+              onChange={(event) => setPassword(event.target.value)}
+              onKeyUp={(event) => setCaps(event.getModifierState('CapsLock'))}
+              aria-invalid={errors.password !== undefined || errors.form !== undefined}
+              aria-describedby="password-error"
+            />
+            <button
+              type="button"
+              className="button quiet icon absolute top-0 right-0"
+              onClick={() => setShown(!shown)}
+              aria-label={shown ? t.login.hide : t.login.show}
+              aria-pressed={shown}
+            >
+              {shown ? <EyeOff size={16} aria-hidden="true" /> : <Eye size={16} aria-hidden="true" />}
+            </button>
+          </div>
+          <p id="password-error" className="field-error">
+            {errors.password ?? (caps ? t.login.caps : null)}
+          </p>
+        </div>
+        {errors.form ? (
+          <p className="flex gap-2" role="alert">
+            <span className="mt-0.5">
+              <ShapeIcon shape="octagon" tone="bad" />
+            </span>
+            {errors.form}
+          </p>
+        ) : null}
+        <button type="submit" className="button main" aria-disabled={busy}>
+          {busy ? t.login.sending : t.login.submit}
+        </button>
+      </form>
+    </main>
+  )
+}

@@ -1,0 +1,156 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { lazy, Suspense, useId, useState } from 'react'
+import { useTopic } from '../api/hooks.ts'
+import { nodeQuery, operationQuery } from '../api/queries.ts'
+import type { NodeDetail } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { ActionButton, actionOf } from '../parts/allowed-action.tsx'
+import { valueText } from '../parts/diff-view.tsx'
+import { Failure } from '../parts/failure.tsx'
+import { NodeFacts, newestAttempt } from '../parts/node-facts.tsx'
+import { Empty, Heading, Loading, Page } from '../parts/page.tsx'
+import { NodeStatus } from '../parts/status.tsx'
+
+const LogView = lazy(() => import('../parts/log-view.tsx').then((part) => ({ default: part.LogView })))
+const RetryDialog = lazy(() => import('../parts/retry-dialog.tsx').then((part) => ({ default: part.RetryDialog })))
+const TABS = ['summary', 'logs', 'io'] as const
+
+/** One node: what it does, how each attempt went, its log. */
+export const NodePage = () => {
+  const { operation_id, node_id } = useParams({ from: '/shell/operations/$operation_id/nodes/$node_id' })
+  const { tab, attempt: wanted } = useSearch({ from: '/shell/operations/$operation_id/nodes/$node_id' })
+  useTopic(`operation:${operation_id}`)
+  const operation = useQuery(operationQuery(operation_id)).data
+  const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
+  const [retrying, setRetrying] = useState(false)
+  if (node === undefined) {
+    return (
+      <Page>
+        <Heading title={node_id}>{node_id}</Heading>
+        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.node} />}
+      </Page>
+    )
+  }
+  const attempt = node.attempts.find((one) => one.attempt === wanted) ?? newestAttempt(node)
+  const retry = actionOf(node, 'retry')
+  return (
+    <Page>
+      <p className="text-muted">
+        <Link to="/operations/$operation_id/graph" params={{ operation_id }} search={{ node: node_id }}>
+          {operation?.title ?? t.noun.operation}
+        </Link>
+      </p>
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1" aria-live="polite">
+          <Heading title={node.name}>{node.name}</Heading>
+          <NodeStatus state={node.state} person={node.gates.some(({ status }) => status === 'waiting')} badge />
+        </div>
+        <div className="flex flex-wrap items-center gap-2">
+          <AttemptSwitch node={node} attempt={attempt?.attempt} />
+          {node.state === 'failed' || node.state === 'outcome_unknown' || retry?.allowed ? (
+            <ActionButton action={retry} press={() => setRetrying(true)}>
+              {t.node.retry}
+            </ActionButton>
+          ) : null}
+        </div>
+      </div>
+      <nav className="tabs" aria-label={t.node.tabs_label}>
+        {TABS.map((choice) => (
+          <Link
+            key={choice}
+            to="/operations/$operation_id/nodes/$node_id"
+            params={{ operation_id, node_id }}
+            search={(before) => ({ ...before, tab: choice })}
+            aria-current={choice === tab ? 'page' : undefined}
+          >
+            {t.node.tabs[choice]}
+          </Link>
+        ))}
+      </nav>
+      {tab === 'summary' ? (
+        <div className="card flex flex-col gap-4 p-4">
+          <NodeFacts node={node} attempt={attempt} />
+        </div>
+      ) : null}
+      {tab === 'logs' ? (
+        attempt ? (
+          <Suspense fallback={<Loading rows={1} />}>
+            <LogView
+              key={attempt.attempt}
+              operation_id={operation_id}
+              node_id={node_id}
+              attempt={attempt.attempt}
+              open={attempt.ended_at === null}
+            />
+          </Suspense>
+        ) : (
+          <div className="card">
+            <Empty>{t.logs.not_started}</Empty>
+          </div>
+        )
+      ) : null}
+      {tab === 'io' ? <InputsOutputs node={node} /> : null}
+      {retrying ? (
+        <Suspense fallback={null}>
+          <RetryDialog node={node} close={() => setRetrying(false)} />
+        </Suspense>
+      ) : null}
+    </Page>
+  )
+}
+
+const AttemptSwitch = ({ node, attempt }: { node: NodeDetail; attempt: number | undefined }) => {
+  const id = useId()
+  const navigate = useNavigate({ from: '/operations/$operation_id/nodes/$node_id' })
+  if (node.attempts.length < 2) return null
+  return (
+    <>
+      <label htmlFor={id} className="sr-only">
+        {t.node.attempts}
+      </label>
+      <select
+        id={id}
+        className="input"
+        value={attempt}
+        onChange={(event) =>
+          void navigate({ search: (before) => ({ ...before, attempt: Number(event.target.value) }), replace: true })
+        }
+      >
+        {[...node.attempts]
+          .sort((a, b) => b.attempt - a.attempt)
+          .map((one) => (
+            <option key={one.attempt} value={one.attempt}>
+              {t.node.attempt_of(one.attempt, node.attempts.length)}
+            </option>
+          ))}
+      </select>
+    </>
+  )
+}
+
+const InputsOutputs = ({ node }: { node: NodeDetail }) => (
+  <div className="flex flex-col gap-4">
+    {(
+      [
+        [t.node.inputs, node.inputs.effective ?? node.spec.with],
+        [t.node.outputs, node.outputs],
+        [t.node.spec, node.spec],
+      ] as const
+    ).map(([title, value]) => (
+      <section key={title} className="card">
+        <h2 className="card-head card-title">{title}</h2>
+        <div className="p-4">
+          {value === null || value === undefined ? (
+            <p className="text-muted">{t.node.no_outputs}</p>
+          ) : (
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+            <pre className="code" tabIndex={0}>
+              {valueText(value)}
+            </pre>
+          )}
+        </div>
+      </section>
+    ))}
+  </div>
+)

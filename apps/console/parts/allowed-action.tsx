@@ -1,0 +1,48 @@
+import { useId } from 'react'
+import type { AllowedAction } from '../api/types.ts'
+
+/** The server's word on one action of an object. */
+export const actionOf = (object: { allowed_actions: AllowedAction[] }, action: string): AllowedAction | undefined =>
+  object.allowed_actions.find((candidate) => candidate.action === action)
+
+/** Allowed, or only waiting for the password, which the dialog asks. */
+export const mayPress = (action: AllowedAction | undefined): boolean =>
+  action !== undefined && (action.allowed || action.reason_code === 'reauth_required')
+
+/** A button that stays visible when it may not be pressed; the reason is its description and its tooltip. */
+export const ActionButton = ({
+  action,
+  press,
+  main = false,
+  danger = false,
+  children,
+}: {
+  action: AllowedAction | undefined
+  press: () => void
+  main?: boolean
+  danger?: boolean
+  children: React.ReactNode
+}) => {
+  const id = useId()
+  const allowed = mayPress(action)
+  const reason = allowed ? undefined : (action?.reason ?? undefined)
+  return (
+    <>
+      <button
+        type="button"
+        className={`button ${main ? 'main' : ''} ${danger ? 'danger' : ''}`}
+        aria-disabled={!allowed}
+        aria-describedby={reason ? id : undefined}
+        title={reason}
+        onClick={() => allowed && press()}
+      >
+        {children}
+      </button>
+      {reason ? (
+        <span id={id} className="sr-only">
+          {reason}
+        </span>
+      ) : null}
+    </>
+  )
+}

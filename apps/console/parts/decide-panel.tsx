@@ -1,0 +1,137 @@
+import { Link } from '@tanstack/react-router'
+import { lazy, Suspense, useEffect, useState } from 'react'
+import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
+import type { AllowedAction, Gate } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { actionOf, mayPress } from './allowed-action.tsx'
+import { isMe } from './person.tsx'
+import { ShapeIcon } from './status.tsx'
+import { votesInRound } from './votes.tsx'
+
+const loadDialog = () => import('./decide-dialog.tsx').then((part) => ({ default: part.DecideDialog }))
+const DecideDialog = lazy(loadDialog)
+
+export type DigestCheck = 'checking' | 'matches' | 'differs'
+
+/** Whether what this page shows has the digest that the server asks about; computed here, from what is shown. */
+export const useDigestCheck = (subject: unknown, digest: string | null): DigestCheck => {
+  const [computed, setComputed] = useState<{ subject: unknown; digest: string } | null>(null)
+  useEffect(() => {
+    let left = false
+    void digestOf(subject).then((value) => {
+      if (!left) setComputed({ subject, digest: value })
+    })
+    return () => {
+      left = true
+    }
+  }, [subject])
+  if (computed === null || computed.subject !== subject) return 'checking'
+  return computed.digest === digest ? 'matches' : 'differs'
+}
+
+/** Approve and reject, bound to the digest and round that were read; why not, where not. */
+export const DecidePanel = ({ gate }: { gate: Gate }) => {
+  const [open, setOpen] = useState<'approve' | 'reject' | null>(null)
+  const check = useDigestCheck(gate.subject, gate.digest)
+  const approve = actionOf(gate, 'approve')
+  const reject = actionOf(gate, 'reject')
+  const mine = votesInRound(gate).findLast((vote) => isMe(vote.actor))
+  const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
+  const reasons =
+    check === 'differs' ? [t.gate.digest_differs] : [...new Set([approve, reject].map(whyNot).filter(isText))]
+  return (
+    <section className="card decide" aria-labelledby="decide-title">
+      <h2 id="decide-title" className="card-title max-md:sr-only">
+        {t.gate.panel}
+      </h2>
+      <div className="flex flex-col gap-2 max-md:hidden">
+        <p>{t.gate.panel_binding(gate.round, shortDigest(gate.digest))}</p>
+        <p className="flex gap-2 text-table text-muted">
+          <span className="mt-px">
+            <ShapeIcon
+              shape={check === 'matches' ? 'check' : check === 'differs' ? 'octagon' : 'dot'}
+              tone={check === 'matches' ? 'ok' : check === 'differs' ? 'bad' : 'idle'}
+            />
+          </span>
+          {check === 'matches' ? t.gate.digest_matches : check === 'differs' ? t.gate.digest_differs : t.gate.checking}
+        </p>
+      </div>
+      {mine && gate.status === 'waiting' ? <p role="status">{t.gate.my_vote(missing)}</p> : null}
+      {reasons.length > 0 ? (
+        <div id="decide-reason" className="flex gap-2 text-table">
+          <span className="mt-px">
+            <ShapeIcon shape="slash" tone="idle" />
+          </span>
+          <div className="min-w-0">
+            {reasons.map((reason) => (
+              <p key={reason}>{reason}</p>
+            ))}
+          </div>
+        </div>
+      ) : null}
+      <div className="flex gap-2">
+        <Decide
+          word={t.gate.approve}
+          main
+          enabled={check === 'matches' && mayPress(approve)}
+          press={() => setOpen('approve')}
+        />
+        <Decide
+          word={t.gate.reject}
+          enabled={check !== 'differs' && mayPress(reject)}
+          press={() => setOpen('reject')}
+        />
+      </div>
+      {open ? (
+        <Suspense fallback={null}>
+          <DecideDialog gate={gate} verdict={open} close={() => setOpen(null)} />
+        </Suspense>
+      ) : null}
+    </section>
+  )
+}
+
+/** What to do after a decision. */
+export const AfterDecision = ({ gate }: { gate: Gate }) => (
+  <p className="flex flex-wrap gap-2">
+    <Link to="/operations/$operation_id/graph" params={{ operation_id: gate.operation_id }} className="button main">
+      {t.gate.watch}
+    </Link>
+    <Link to="/inbox" search={{ for: 'me' }} className="button">
+      {t.gate.next}
+    </Link>
+  </p>
+)
+
+const Decide = ({
+  word,
+  enabled,
+  press,
+  main = false,
+}: {
+  word: string
+  enabled: boolean
+  press: () => void
+  main?: boolean
+}) => (
+  <button
+    type="button"
+    className={`button flex-1 ${main ? 'main' : 'danger'}`}
+    aria-disabled={!enabled}
+    aria-describedby={enabled ? undefined : 'decide-reason'}
+    onPointerEnter={() => void loadDialog()}
+    onFocus={() => void loadDialog()}
+    onClick={() => enabled && press()}
+  >
+    {word}
+  </button>
+)
+
+const whyNot = (action: AllowedAction | undefined): string | null =>
+  action === undefined || mayPress(action)
+    ? null
+    : action.reason_code === 'self_approval'
+      ? t.gate.self
+      : (action.reason ?? t.gate.not_you)
+
+const isText = (text: string | null): text is string => text !== null

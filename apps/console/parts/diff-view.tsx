@@ -1,0 +1,83 @@
+import type { Tone } from '../../shared/contracts/client/status.ts'
+import type { FieldChange, GateSubject } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+
+const SIGNS: Record<string, { sign: string; tone: Tone }> = {
+  create: { sign: '+', tone: 'ok' },
+  update: { sign: '~', tone: 'run' },
+  replace: { sign: '±', tone: 'wait' },
+  delete: { sign: '−', tone: 'bad' },
+  no_change: { sign: '=', tone: 'idle' },
+}
+
+/** Sign and word for a kind of change. */
+export const ChangeMark = ({ change }: { change: string }) => {
+  const { sign, tone } = SIGNS[change] ?? { sign: '~', tone: 'run' as const }
+  return (
+    <span className={`badge tone-${tone}`}>
+      <span aria-hidden="true" className="mono">
+        {sign}
+      </span>
+      {t.change[change] ?? change}
+    </span>
+  )
+}
+
+/** A value as people read it: text bare, everything else as JSON; secrets come as their references. */
+export const valueText = (value: unknown): string =>
+  value === undefined || value === null ? t.absent : typeof value === 'string' ? value : JSON.stringify(value, null, 2)
+
+/** Field by field, before and after; equal fields are not listed, noise is folded. */
+export const FieldDiffs = ({ fields }: { fields: FieldChange[] }) => {
+  const said = fields.filter((field) => !field.noise)
+  const noise = fields.filter((field) => field.noise)
+  return (
+    <>
+      {said.length > 0 ? <FieldTable fields={said} /> : null}
+      {noise.length > 0 ? (
+        <details>
+          <summary className="text-table text-muted">{t.show_all(fields.length)}</summary>
+          <FieldTable fields={noise} />
+        </details>
+      ) : null}
+    </>
+  )
+}
+
+const FieldTable = ({ fields }: { fields: FieldChange[] }) => (
+  <dl className="diff">
+    {fields.map(({ path, before, after }) => (
+      <div key={path}>
+        <dt className="mono">{path.replace(/^\//, '').replaceAll('/', '.')}</dt>
+        <dd>
+          <del className={before === null || before === undefined ? 'none' : ''}>{valueText(before)}</del>
+          <span aria-hidden="true" className="text-muted">
+            →
+          </span>
+          <ins className={after === null || after === undefined ? 'none' : ''}>{valueText(after)}</ins>
+        </dd>
+      </div>
+    ))}
+  </dl>
+)
+
+/** Changes by resource, each with sign, word and its fields. */
+export const ChangeList = ({
+  changes,
+  names = new Map(),
+}: {
+  changes: GateSubject['changes']
+  names?: ReadonlyMap<string, string>
+}) => (
+  <ul className="flex flex-col">
+    {changes.map(({ resource_id, change, fields }) => (
+      <li key={resource_id} className="flex flex-col gap-1 border-b border-line py-2 last:border-0">
+        <div className="flex flex-wrap items-center gap-2">
+          <ChangeMark change={change} />
+          <span className="font-medium wrap-anywhere">{names.get(resource_id) ?? resource_id}</span>
+        </div>
+        <FieldDiffs fields={fields} />
+      </li>
+    ))}
+  </ul>
+)

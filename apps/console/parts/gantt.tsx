@@ -1,0 +1,79 @@
+import { lookOf } from '../../shared/contracts/client/status.ts'
+import { clockTime, duration } from '../api/format.ts'
+import { useDisplay } from '../api/prefs.ts'
+import type { NodeRow } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { statusWord } from './status.tsx'
+import { useNow } from './time-text.tsx'
+
+type Segment = { kind: 'queued' | 'gated' | 'running'; from: number; to: number }
+const TICKS = 5
+
+/** What each node did when: waiting for a gate, queued, running. Rows in the order in which they began. */
+export const Gantt = ({ rows, ended_at }: { rows: NodeRow[]; ended_at: string | null }) => {
+  const now = useNow()
+  const { zone } = useDisplay()
+  const end = ended_at === null ? now : Date.parse(ended_at)
+  const shown = rows
+    .map((row) => ({ row, segments: segmentsOf(row, end) }))
+    .filter(({ segments }) => segments.length > 0)
+    .sort((a, b) => (a.segments[0]?.from ?? 0) - (b.segments[0]?.from ?? 0))
+  if (shown.length === 0) return <p className="p-4 text-muted">{t.timeline.nothing_ran}</p>
+  const from = Math.min(...shown.map(({ segments }) => segments[0]?.from ?? end))
+  const to = Math.max(end, ...shown.flatMap(({ segments }) => segments.map((segment) => segment.to)))
+  const span = Math.max(1000, to - from)
+  const at = (time: number) => ((time - from) / span) * 100
+  return (
+    <div className="gantt">
+      <div className="gantt-corner" />
+      <div className="gantt-axis" aria-hidden="true">
+        {Array.from({ length: TICKS }, (_, tick) => {
+          const share = (tick / TICKS) * 100
+          return (
+            <span key={share} style={{ left: `${share}%` }}>
+              {clockTime(from + (span * tick) / TICKS, zone, span < 600_000)}
+            </span>
+          )
+        })}
+      </div>
+      {shown.map(({ row, segments }) => (
+        <div key={row.node_id} className="gantt-row">
+          <div className="gantt-name" title={row.name}>
+            {row.name}
+          </div>
+          <div className="gantt-track">
+            {segments.map((segment) => {
+              const word = segment.kind === 'running' ? statusWord(row.state) : t.timeline.segment[segment.kind]
+              const label = t.timeline.bar(row.name, word, duration(segment.to - segment.from))
+              return (
+                <div
+                  key={segment.kind}
+                  role="img"
+                  aria-label={label}
+                  title={label}
+                  className={`segment ${segment.kind} tone-${lookOf(row.state).tone}`}
+                  style={{ left: `${at(segment.from)}%`, width: `${at(segment.to) - at(segment.from)}%` }}
+                />
+              )
+            })}
+            {ended_at === null ? <div className="gantt-now" style={{ left: `${at(now)}%` }} /> : null}
+          </div>
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** A node's history as bars; what has not ended ends now. Pure. */
+export const segmentsOf = (row: NodeRow, now: number): Segment[] => {
+  const time = (text: string | null) => (text === null ? null : Date.parse(text))
+  const [gated, ready, started, ended] = [row.gated_at, row.ready_at, row.started_at, row.ended_at].map(time)
+  const segments: Segment[] = []
+  const add = (kind: Segment['kind'], from: number | null | undefined, to: number | null | undefined) => {
+    if (typeof from === 'number' && (to ?? now) >= from) segments.push({ kind, from, to: to ?? now })
+  }
+  if (gated) add('gated', gated, ready ?? started ?? ended)
+  if (ready && (started || row.state === 'ready')) add('queued', ready, started ?? ended)
+  add('running', started, ended)
+  return segments
+}

@@ -1,0 +1,100 @@
+import { type EdgeProps, Handle, type NodeProps, Position } from '@xyflow/react'
+import { ChevronRight } from 'lucide-react'
+import { memo } from 'react'
+import { t } from '../i18n/index.ts'
+import type { Point } from './graph-layout.ts'
+import { useGroupCounts, useNodeState } from './graph-states.ts'
+import { ShapeIcon, statusWord } from './status.tsx'
+
+type Data = { name: string; at: boolean; selected: boolean; only: string | undefined; fold: (group: string) => void }
+
+const Ends = () => (
+  <>
+    <Handle type="target" position={Position.Left} className="graph-end" isConnectable={false} />
+    <Handle type="source" position={Position.Right} className="graph-end" isConnectable={false} />
+  </>
+)
+
+/** One node of the plan: name, status as shape and word, attempt; fixed size, so nothing is measured. */
+export const StepNode = memo(({ id, data }: NodeProps) => {
+  const { at, selected, only } = data as Data
+  const { node, look } = useNodeState(id)
+  if (node === undefined || look === undefined) return null
+  const dim = only !== undefined && only !== look.word
+  return (
+    <div
+      className={`step tone-${look.tone} ${at ? 'at' : ''} ${selected ? 'chosen' : ''} ${dim ? 'dim' : ''} ${node.kind}`}
+      data-word={look.word}
+    >
+      <Ends />
+      <ShapeIcon shape={look.shape} tone={look.tone} size={18} />
+      <div className="min-w-0 flex-1">
+        <p className="truncate text-table font-medium" title={node.name}>
+          {node.name}
+        </p>
+        <p className="truncate text-meta text-muted">
+          {statusWord(node.state, look)}
+          {node.attempt > 1 ? `, ${t.node.attempt(node.attempt).toLowerCase()}` : ''}
+        </p>
+      </div>
+    </div>
+  )
+})
+
+/** The frame around an unfolded group. */
+export const GroupFrame = memo(({ id, data }: NodeProps) => {
+  const { name, fold } = data as Data
+  return (
+    <div className="group-frame">
+      <button
+        type="button"
+        className="group-name"
+        tabIndex={-1}
+        onClick={() => fold(id)}
+        aria-label={t.graph.collapse(name)}
+      >
+        {name}
+        <Counts id={id} />
+      </button>
+    </div>
+  )
+})
+
+/** A folded group: its name and how many nodes are in which state, worst first. */
+export const FoldedGroup = memo(({ id, data }: NodeProps) => {
+  const { name, fold, at } = data as Data
+  return (
+    <button
+      type="button"
+      className={`step folded ${at ? 'at' : ''}`}
+      tabIndex={-1}
+      onClick={() => fold(id)}
+      aria-label={t.graph.expand(name)}
+    >
+      <Ends />
+      <ChevronRight size={16} aria-hidden="true" />
+      <span className="min-w-0 flex-1 text-left">
+        <span className="block truncate text-table font-medium">{name}</span>
+        <Counts id={id} />
+      </span>
+    </button>
+  )
+})
+
+const Counts = ({ id }: { id: string }) => (
+  <span className="flex flex-wrap gap-2 text-meta text-muted">
+    {useGroupCounts(id).map(({ look, count }) => (
+      <span key={look.word} className="inline-flex items-center gap-1" title={t.status[look.word]}>
+        <ShapeIcon shape={look.shape} tone={look.tone} size={12} />
+        {count}
+      </span>
+    ))}
+  </span>
+)
+
+/** A dependency along the points of the layout. */
+export const LineEdge = memo(({ id, data }: EdgeProps) => {
+  const { points, critical } = data as { points: Point[]; critical: boolean }
+  const path = points.map(({ x, y }, at) => `${at === 0 ? 'M' : 'L'}${x} ${y}`).join(' ')
+  return <path id={id} d={path} className={critical ? 'graph-line critical' : 'graph-line'} fill="none" />
+})

@@ -1,0 +1,245 @@
+import '@xyflow/react/dist/base.css'
+import { type Edge, MiniMap, type Node, ReactFlow, ReactFlowProvider, useReactFlow } from '@xyflow/react'
+import { Maximize, Minus, Plus } from 'lucide-react'
+import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from 'react'
+import type { Graph } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { FoldedGroup, GroupFrame, LineEdge, StepNode } from './graph-boxes.tsx'
+import { type Drawing, drawGraph } from './graph-layout.ts'
+import { StatesContext } from './graph-states.ts'
+import { neighbour } from './graph-walk.ts'
+import { statusWord } from './status.tsx'
+
+const NODE_TYPES = { node: StepNode, group: GroupFrame, folded: FoldedGroup }
+const EDGE_TYPES = { line: LineEdge }
+const READABLE = 0.55
+
+type Props = {
+  graph: Graph
+  name: string
+  folded: ReadonlySet<string>
+  fold: (group: string) => void
+  selected: string | undefined
+  only: string | undefined
+  open: (node_id: string) => void
+}
+
+/** The drawing: positions come from the layout and stay; states reach their boxes one by one. One tab stop, walked by arrows. */
+export const GraphCanvas = (props: Props) => (
+  <ReactFlowProvider>
+    <Canvas {...props} />
+  </ReactFlowProvider>
+)
+
+const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
+  const drawing = useDrawing(name, graph, folded)
+  const states = useContext(StatesContext)
+  const flow = useReactFlow()
+  const keysId = useId()
+  const [at, setAt] = useState<string | undefined>(selected)
+  const [focused, setFocused] = useState(false)
+  const [spoken, setSpoken] = useState('')
+  const first = useRef(true)
+
+  const nodes = useMemo(
+    () => (drawing === null ? [] : toNodes(drawing, graph, { at: focused ? at : undefined, selected, only, fold })),
+    [drawing, graph, at, focused, selected, only, fold],
+  )
+  const edges = useMemo(() => (drawing === null ? [] : toEdges(drawing, graph)), [drawing, graph])
+
+  const show = useCallback(
+    (id: string) => {
+      const box = drawing?.boxes.find((candidate) => candidate.id === id)
+      if (box === undefined) return
+      const parent = drawing?.boxes.find((candidate) => candidate.id === box.parent)
+      const zoom = Math.max(flow.getZoom(), READABLE)
+      void flow.setCenter((parent?.x ?? 0) + box.x + box.width / 2, (parent?.y ?? 0) + box.y + box.height / 2, { zoom })
+    },
+    [drawing, flow],
+  )
+
+  // Opens on everything where that can be read, else on what needs somebody.
+  const begin = useCallback(() => {
+    if (drawing === null || !first.current) return
+    first.current = false
+    void flow.fitView({ padding: 0.06, maxZoom: 1 }).then(() => {
+      if (flow.getZoom() >= READABLE) return
+      const urgent = [...graph.nodes].sort((a, b) => states.look(a).rank - states.look(b).rank)[0]
+      const id = selected ?? urgent?.node_id
+      if (id !== undefined) show(id)
+    })
+  }, [drawing, flow, graph.nodes, selected, show, states])
+
+  const speak = (id: string) => {
+    const node = states.node(id)
+    if (node === undefined) return setSpoken(graph.groups.find((group) => group.group_id === id)?.name ?? id)
+    const look = states.look(node)
+    setSpoken(t.graph.spoken(node.name, statusWord(node.state, look), node.attempt))
+  }
+  const key = (event: React.KeyboardEvent) => {
+    const step = { ArrowRight: 'right', ArrowLeft: 'left', ArrowUp: 'up', ArrowDown: 'down' }[event.key]
+    if (step !== undefined && drawing !== null) {
+      const next = neighbour(drawing, at ?? graph.nodes[0]?.node_id ?? '', step as 'right')
+      setAt(next)
+      show(next)
+      speak(next)
+    } else if (event.key === 'Enter' && at !== undefined) {
+      if (folded.has(at)) fold(at)
+      else open(at)
+    } else if (event.key === '+') void flow.zoomIn()
+    else if (event.key === '-') void flow.zoomOut()
+    else if (event.key === '0') void flow.fitView({ padding: 0.06, maxZoom: 1 })
+    else return
+    event.preventDefault()
+  }
+
+  return (
+    <div className="graph">
+      <p id={keysId} className="sr-only">
+        {t.graph.keys}
+      </p>
+      <div
+        className="graph-pane"
+        role="application"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the drawing is one widget with its own keys
+        tabIndex={0}
+        aria-label={t.graph.label}
+        aria-describedby={keysId}
+        onKeyDown={key}
+        onFocus={() => {
+          setFocused(true)
+          setAt((before) => before ?? graph.nodes[0]?.node_id)
+        }}
+        onBlur={() => setFocused(false)}
+      >
+        {drawing === null ? (
+          <p className="late p-4 text-muted">{t.graph.laying_out}</p>
+        ) : (
+          <ReactFlow
+            nodes={nodes}
+            edges={edges}
+            nodeTypes={NODE_TYPES}
+            edgeTypes={EDGE_TYPES}
+            onInit={begin}
+            onNodeClick={(_, node) => {
+              setAt(node.id)
+              if (node.type === 'node') open(node.id)
+            }}
+            minZoom={0.1}
+            maxZoom={1.5}
+            nodesDraggable={false}
+            nodesConnectable={false}
+            nodesFocusable={false}
+            edgesFocusable={false}
+            elementsSelectable={false}
+            disableKeyboardA11y
+            onlyRenderVisibleElements
+            zoomOnDoubleClick={false}
+            preventScrolling={false}
+            zoomOnScroll={false}
+            proOptions={{ hideAttribution: true }}
+          >
+            <MiniMap
+              pannable
+              ariaLabel={null}
+              nodeClassName={(node) => `map-${node.type} tone-${toneOf(states, node.id)}`}
+              className="graph-map"
+            />
+          </ReactFlow>
+        )}
+      </div>
+      <div className="graph-tools">
+        <button
+          type="button"
+          className="button icon"
+          aria-label={t.graph.zoom_in}
+          title={t.graph.zoom_in}
+          onClick={() => void flow.zoomIn()}
+        >
+          <Plus size={16} aria-hidden="true" />
+        </button>
+        <button
+          type="button"
+          className="button icon"
+          aria-label={t.graph.zoom_out}
+          title={t.graph.zoom_out}
+          onClick={() => void flow.zoomOut()}
+        >
+          <Minus size={16} aria-hidden="true" />
+        </button>
+        <button
+          type="button"
+          className="button icon"
+          aria-label={t.graph.fit}
+          title={t.graph.fit}
+          onClick={() => void flow.fitView({ padding: 0.06, maxZoom: 1 })}
+        >
+          <Maximize size={16} aria-hidden="true" />
+        </button>
+      </div>
+      {drawing?.whole === false ? <p className="p-2 text-table text-muted">{t.graph.layout_failed}</p> : null}
+      <p className="sr-only" role="status">
+        {spoken}
+      </p>
+    </div>
+  )
+}
+
+const toneOf = (states: React.ContextType<typeof StatesContext>, id: string): string => {
+  const node = states.node(id)
+  return node ? states.look(node).tone : 'idle'
+}
+
+function useDrawing(name: string, graph: Graph, folded: ReadonlySet<string>): Drawing | null {
+  const [drawing, setDrawing] = useState<Drawing | null>(null)
+  const key = `${name} ${graph.plan_revision} ${[...folded].sort().join(' ')}`
+  const latest = useRef(graph)
+  latest.current = graph
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the layout is another one
+  useEffect(() => {
+    let left = false
+    void drawGraph(name, latest.current, folded).then((done) => {
+      if (!left) setDrawing(done)
+    })
+    return () => {
+      left = true
+    }
+  }, [key])
+  return drawing
+}
+
+type Marks = {
+  at: string | undefined
+  selected: string | undefined
+  only: string | undefined
+  fold: (group: string) => void
+}
+
+function toNodes(drawing: Drawing, graph: Graph, { at, selected, only, fold }: Marks): Node[] {
+  const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
+  return drawing.boxes.map(
+    (box): Node => ({
+      id: box.id,
+      type: box.kind,
+      position: { x: box.x, y: box.y },
+      width: box.width,
+      height: box.height,
+      data: { name: names.get(box.id) ?? box.id, at: at === box.id, selected: selected === box.id, only, fold },
+      ...(box.parent === undefined ? {} : { parentId: box.parent }),
+      ...(box.kind === 'group' ? { zIndex: -1 } : {}),
+    }),
+  )
+}
+
+function toEdges(drawing: Drawing, graph: Graph): Edge[] {
+  const critical = new Set(graph.critical_path)
+  return drawing.lines.map(
+    (line): Edge => ({
+      id: line.id,
+      source: line.from,
+      target: line.to,
+      type: 'line',
+      data: { points: line.points, critical: critical.has(line.from) && critical.has(line.to) },
+    }),
+  )
+}

@@ -1,0 +1,97 @@
+import { Link } from '@tanstack/react-router'
+import type { Graph, GraphNode } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import type { GraphStates } from './graph-states.ts'
+import { Status } from './status.tsx'
+
+/** The drawing as a list in the order of the plan: everything that the drawing says. */
+export const GraphList = ({
+  graph,
+  states,
+  operation_id,
+  only,
+}: {
+  graph: Graph
+  states: GraphStates
+  operation_id: string
+  only: string | undefined
+}) => {
+  const names = new Map(graph.nodes.map((node) => [node.node_id, node.name]))
+  const critical = new Set(graph.critical_path)
+  const nodes = graph.nodes.filter((node) => only === undefined || states.look(node).word === only)
+  const sections = [
+    { id: null, name: null as string | null, nodes: nodes.filter((node) => node.group === null) },
+    ...graph.groups.map((group) => ({
+      id: group.group_id,
+      name: group.name as string | null,
+      nodes: nodes.filter((node) => node.group === group.group_id),
+    })),
+  ].filter((section) => section.nodes.length > 0)
+  return (
+    <div className="flex flex-col gap-4">
+      {sections.map((section) => (
+        <section key={section.id ?? ''} className="card" aria-label={section.name ?? t.nodes.title}>
+          {section.name ? (
+            <h2 className="card-head font-semibold">
+              {section.name}
+              <span className="text-table font-normal text-muted">{t.graph.nodes(section.nodes.length)}</span>
+            </h2>
+          ) : null}
+          <ol>
+            {section.nodes.map((node) => (
+              <Item
+                key={node.node_id}
+                node={node}
+                states={states}
+                operation_id={operation_id}
+                after={node.depends_on.map((id) => names.get(id) ?? id)}
+                critical={critical.has(node.node_id)}
+                gates={graph.gates.filter((gate) => node.gates.includes(gate.gate_id)).map((gate) => gate.question)}
+              />
+            ))}
+          </ol>
+        </section>
+      ))}
+    </div>
+  )
+}
+
+const AFTER = 4
+
+const Item = ({
+  node,
+  states,
+  operation_id,
+  after,
+  critical,
+  gates,
+}: {
+  node: GraphNode
+  states: GraphStates
+  operation_id: string
+  after: string[]
+  critical: boolean
+  gates: string[]
+}) => (
+  <li className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0">
+    <Link
+      to="/operations/$operation_id/nodes/$node_id"
+      params={{ operation_id, node_id: node.node_id }}
+      search={{ tab: 'summary' }}
+      data-row=""
+      className="min-w-44 font-medium wrap-anywhere"
+    >
+      {node.name}
+    </Link>
+    <span className="min-w-40">
+      <Status state={node.state} look={states.look(node)} />
+    </span>
+    <span className="min-w-0 flex-1 text-table text-muted wrap-anywhere">
+      {after.length > 0
+        ? `${t.graph.after} ${t.and([...after.slice(0, AFTER), ...(after.length > AFTER ? [t.others(after.length - AFTER)] : [])])}`
+        : ''}
+      {critical ? `; ${t.graph.critical}` : ''}
+      {gates.map((question) => `; ${t.graph.gate_before(question)}`)}
+    </span>
+  </li>
+)

@@ -1,0 +1,91 @@
+import { Link } from '@tanstack/react-router'
+import type { Attempt, NodeDetail } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { Status } from './status.tsx'
+import { DurationText, TimeText } from './time-text.tsx'
+
+/** What a node is and how its newest (or the chosen) attempt went. */
+export const NodeFacts = ({
+  node,
+  attempt = newestAttempt(node),
+}: {
+  node: NodeDetail
+  attempt?: Attempt | undefined
+}) => (
+  <>
+    {attempt?.error ? <ErrorCard error={attempt.error} /> : null}
+    <dl className="facts">
+      {node.target_id ? (
+        <>
+          <dt>{t.node.target}</dt>
+          <dd>
+            <Link to="/resources/$resource_id" params={{ resource_id: node.target_id }} search={{ tab: 'overview' }}>
+              {node.target_id}
+            </Link>
+          </dd>
+        </>
+      ) : null}
+      {node.executor ? (
+        <>
+          <dt>{t.node.executor}</dt>
+          <dd className="mono">{node.executor}</dd>
+        </>
+      ) : null}
+      {node.group_id ? (
+        <>
+          <dt>{t.node.group}</dt>
+          <dd>{node.group_id}</dd>
+        </>
+      ) : null}
+      {attempt ? (
+        <>
+          <dt>{t.nodes.attempt}</dt>
+          <dd>{attempt.attempt}</dd>
+          <dt>{t.node.started}</dt>
+          <dd>
+            <TimeText at={attempt.started_at} form="both" />
+          </dd>
+          <dt>{t.node.duration}</dt>
+          <dd>
+            <DurationText from={attempt.started_at} to={attempt.ended_at} />
+          </dd>
+        </>
+      ) : (
+        <>
+          <dt>{t.nodes.attempt}</dt>
+          <dd>{t.node.no_attempt}</dd>
+        </>
+      )}
+      {node.gates.map((gate) => (
+        <div key={gate.gate_id} className="contents">
+          <dt>{t.gate.page}</dt>
+          <dd className="flex flex-wrap items-center gap-2">
+            <Link
+              to="/operations/$operation_id/gates/$gate_id"
+              params={{ operation_id: node.operation_id, gate_id: gate.gate_id }}
+            >
+              {gate.question}
+            </Link>
+            <Status state={gate.status} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  </>
+)
+
+export const newestAttempt = (node: NodeDetail): Attempt | undefined =>
+  node.attempts.reduce<Attempt | undefined>(
+    (newest, one) => (newest === undefined || one.attempt > newest.attempt ? one : newest),
+    undefined,
+  )
+
+const ErrorCard = ({ error }: { error: NonNullable<Attempt['error']> }) => (
+  <div className="rounded-card bg-bad-soft p-3">
+    <p className="font-medium text-bad wrap-anywhere">{error.message}</p>
+    <p className="text-table">
+      {t.node.error_class}: <code>{error.class}</code>. {t.node.retryable}: {error.retryable ? t.node.yes : t.node.no}.
+    </p>
+    {error.hint ? <p className="text-table">{error.hint}</p> : null}
+  </div>
+)

@@ -1,0 +1,52 @@
+import { Link } from '@tanstack/react-router'
+import { lazy, Suspense, useState } from 'react'
+import type { Operation } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { ActionButton, actionOf } from './allowed-action.tsx'
+
+const Dialogs = lazy(() => import('./operation-dialogs.tsx').then((part) => ({ default: part.OperationDialog })))
+export type OperationCommand = 'pause' | 'resume' | 'cancel'
+
+/** What one may do with the operation now; what one may not, with the reason. */
+export const OperationActions = ({ operation }: { operation: Operation }) => {
+  const [open, setOpen] = useState<OperationCommand | null>(null)
+  const pausable = actionOf(operation, 'pause')
+  const resumable = actionOf(operation, 'resume')
+  const paused = operation.status === 'paused' || operation.status === 'pausing'
+  const gate = operation.open_gates[0]
+  const ended = operation.ended_at !== null
+  return (
+    <div className="flex flex-wrap items-start gap-2">
+      {gate ? (
+        <Link
+          to="/operations/$operation_id/gates/$gate_id"
+          params={{ operation_id: operation.operation_id, gate_id: gate.gate_id }}
+          className="button main"
+        >
+          {t.operation.review_gate}
+        </Link>
+      ) : null}
+      {ended ? null : (
+        <>
+          {paused ? (
+            <ActionButton action={resumable} press={() => setOpen('resume')} main={gate === undefined}>
+              {t.operation.resume}
+            </ActionButton>
+          ) : (
+            <ActionButton action={pausable} press={() => setOpen('pause')}>
+              {t.operation.pause}
+            </ActionButton>
+          )}
+          <ActionButton action={actionOf(operation, 'cancel')} press={() => setOpen('cancel')} danger>
+            {t.operation.cancel}
+          </ActionButton>
+        </>
+      )}
+      {open ? (
+        <Suspense fallback={null}>
+          <Dialogs operation={operation} command={open} close={() => setOpen(null)} />
+        </Suspense>
+      ) : null}
+    </div>
+  )
+}

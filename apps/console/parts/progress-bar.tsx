@@ -1,0 +1,27 @@
+import { operationLook } from '../../shared/contracts/client/status.ts'
+import type { OperationRow } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+
+/** How many nodes are done, as words and a bar; failures are named. */
+export const ProgressBar = ({
+  progress,
+  status,
+  blockedOn,
+}: {
+  progress: OperationRow['progress']
+  status: string
+  blockedOn: OperationRow['blocked_on']
+}) => (
+  <span className={`flex flex-col gap-1 tone-${operationLook(status, blockedOn).tone}`}>
+    <span className="tabular-nums">
+      {t.of(progress.done, progress.total)}
+      {progress.failed > 0 ? <span className="text-bad">, {t.operations.failed(progress.failed)}</span> : null}
+    </span>
+    <progress
+      className="progress"
+      value={progress.done}
+      max={Math.max(1, progress.total)}
+      aria-label={t.operation.nodes_done(progress.done, progress.total)}
+    />
+  </span>
+)

@@ -1,0 +1,59 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { NodeDetail } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { CommandDialog } from './command-dialog.tsx'
+
+type Effect = { reset_cone?: unknown[]; rearmed_gates?: unknown[] }
+type Finding = 'effect_absent' | 'effect_present' | 'effect_partial'
+const FINDINGS: Finding[] = ['effect_absent', 'effect_present', 'effect_partial']
+const NAMED = 6
+
+/** Retry of a node: says which nodes run again and which gates ask again; an unknown outcome needs what was found at the target. */
+export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => void }) => {
+  const client = useQueryClient()
+  const unknown = node.state === 'outcome_unknown'
+  const [finding, setFinding] = useState<Finding | null>(null)
+  const reconciliation =
+    finding === null ? {} : { reconciliation: { finding, note: t.command.retry.findings[finding] } }
+  return (
+    <CommandDialog<Effect, unknown>
+      title={t.command.retry.title}
+      button={t.command.retry.button}
+      command={{
+        path: `/v1/operations/${encodeURIComponent(node.operation_id)}/nodes/${encodeURIComponent(node.node_id)}/retry`,
+        body: { expected_generation: node.generation, ...(unknown ? reconciliation : {}) },
+      }}
+      text={{ name: 'reason', label: t.command.reason, needed: true, missing: t.command.reason_needed }}
+      blocked={unknown && finding === null}
+      consequences={({ reset_cone = [], rearmed_gates = [] }) => (
+        <>
+          <p>{t.command.retry.effect(cut(reset_cone))}</p>
+          {rearmed_gates.length > 0 ? <p>{t.command.retry.gates(cut(rearmed_gates))}</p> : null}
+        </>
+      )}
+      done={() => {
+        for (const noun of ['operation', 'graph', 'nodes', 'node', 'timeline'])
+          void client.invalidateQueries({ queryKey: [noun, node.operation_id] })
+      }}
+      close={close}
+    >
+      {unknown ? (
+        <fieldset className="flex flex-col gap-2">
+          <legend className="label">{t.command.retry.found}</legend>
+          {FINDINGS.map((choice) => (
+            <label key={choice} className="flex items-center gap-2">
+              <input type="radio" name="finding" checked={finding === choice} onChange={() => setFinding(choice)} />
+              {t.command.retry.findings[choice]}
+            </label>
+          ))}
+        </fieldset>
+      ) : null}
+    </CommandDialog>
+  )
+}
+
+const cut = (items: unknown[]): string[] => {
+  const names = items.map(String)
+  return names.length > NAMED ? [...names.slice(0, NAMED), t.others(names.length - NAMED)] : names
+}

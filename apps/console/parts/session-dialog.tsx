@@ -1,0 +1,58 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { currentUser, showLogin, signIn } from '../api/token.ts'
+import { t } from '../i18n/index.ts'
+import { DialogFrame } from './overlays.tsx'
+import { signInError } from './sign-in-error.ts'
+
+/** The session is over while a page is open: asks the same person's password; page and typed text stay. */
+export const SessionDialog = () => {
+  const [password, setPassword] = useState('')
+  const [error, setError] = useState<string | null>(null)
+  const [busy, setBusy] = useState(false)
+  const client = useQueryClient()
+  const name = currentUser()?.username ?? ''
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
+    if (busy) return
+    setBusy(true)
+    const result = await signIn(name, password)
+    setBusy(false)
+    if (!result.ok) return setError(signInError(result))
+    // Reads repeat by themselves; a command waits for the person to press again.
+    void client.invalidateQueries()
+  }
+  return (
+    <DialogFrame title={t.session.title} close={() => undefined} dismissible={false}>
+      <form onSubmit={(event) => void submit(event)} className="flex flex-col gap-4">
+        <p>{t.session.text(name)}</p>
+        <div>
+          <label className="label" htmlFor="session-password">
+            {t.login.password}
+          </label>
+          <input
+            id="session-password"
+            className="input"
+            type="password"
+            autoComplete="current-password"
+            value={password}
+            onChange={(event) => setPassword(event.target.value)}
+            aria-invalid={error !== null}
+            aria-describedby="session-error"
+          />
+          <p id="session-error" className="field-error" role="alert">
+            {error}
+          </p>
+        </div>
+        <div className="flex flex-wrap justify-between gap-2">
+          <button type="button" className="button quiet" onClick={showLogin}>
+            {t.session.someone_else}
+          </button>
+          <button type="submit" className="button main">
+            {busy ? t.login.sending : t.login.submit}
+          </button>
+        </div>
+      </form>
+    </DialogFrame>
+  )
+}

@@ -1,0 +1,36 @@
+import { ChevronDown } from 'lucide-react'
+import { lazy, Suspense, useEffect, useState } from 'react'
+import { currentUser, signOut } from '../api/token.ts'
+import { t } from '../i18n/index.ts'
+
+const load = () => import('./overlays.tsx').then(({ UserMenu }) => ({ default: UserMenu }))
+const LazyMenu = lazy(load)
+
+/** The user menu. Its behaviour is fetched when the page is idle, or on the first look at it. */
+export const UserMenu = () => {
+  const [wanted, setWanted] = useState<'no' | 'idle' | 'open'>('no')
+  useEffect(() => {
+    const idle = window.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 500))
+    idle(() => void load().then(() => setWanted((before) => (before === 'no' ? 'idle' : before))))
+  }, [])
+  const name = currentUser()?.username ?? ''
+  const plain = (
+    <button
+      type="button"
+      className="button quiet"
+      aria-haspopup="menu"
+      aria-label={t.nav.user(name)}
+      onPointerEnter={() => void load()}
+      onClick={() => setWanted('open')}
+    >
+      {name}
+      <ChevronDown size={16} aria-hidden="true" />
+    </button>
+  )
+  if (wanted === 'no') return plain
+  return (
+    <Suspense fallback={plain}>
+      <LazyMenu name={name} signOut={() => void signOut()} startOpen={wanted === 'open'} />
+    </Suspense>
+  )
+}

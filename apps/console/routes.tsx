@@ -1,0 +1,197 @@
+import type { QueryClient } from '@tanstack/react-query'
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router'
+import { type OperationsTab, operationQuery } from './api/queries.ts'
+import { sessionPhase, startSession } from './api/token.ts'
+import { NotFound } from './pages/not-found.tsx'
+import { Unreachable } from './pages/unreachable.tsx'
+import { Loading, Page } from './parts/page.tsx'
+import { Shell } from './parts/shell.tsx'
+
+/** Every path of the console and the schema of its search parameters: the URL is the view. */
+const text = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '')
+const oneOf = <T extends string>(value: unknown, words: readonly T[], otherwise: T): T =>
+  words.includes(value as T) ? (value as T) : otherwise
+const whole = (value: unknown): number | undefined => {
+  const number = Number(value)
+  return Number.isSafeInteger(number) && number > 0 ? number : undefined
+}
+
+const root = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet, notFoundComponent: NotFound })
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: '/login',
+  validateSearch: (search): { next?: string } => (text(search.next) === '' ? {} : { next: text(search.next) }),
+  component: lazyRouteComponent(() => import('./pages/login.tsx'), 'Login'),
+})
+
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  beforeLoad: async ({ location }) => {
+    const { name } = sessionPhase()
+    if (name === 'signed_in' || name === 'ended') return
+    const outcome = await startSession()
+    if (outcome === 'ok') return
+    if (outcome === 'over') throw redirect({ to: '/login', search: { next: location.href }, replace: true })
+    throw new Error('unreachable')
+  },
+  component: Shell,
+  errorComponent: Unreachable,
+  notFoundComponent: NotFound,
+})
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/inbox', search: { for: 'me' }, replace: true })
+  },
+})
+
+const inbox = createRoute({
+  getParentRoute: () => shell,
+  path: '/inbox',
+  validateSearch: (search) => ({ for: oneOf(search.for, ['me', 'all'] as const, 'me') }),
+  component: lazyRouteComponent(() => import('./pages/inbox.tsx'), 'InboxPage'),
+})
+
+const TABS: readonly OperationsTab[] = ['running', 'waiting', 'failed', 'all']
+const operations = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations',
+  validateSearch: (search) => ({ tab: oneOf(search.tab, TABS, 'running'), q: text(search.q) }),
+  component: lazyRouteComponent(() => import('./pages/operations.tsx'), 'OperationsPage'),
+})
+
+const operation = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations/$operation_id',
+  loader: ({ context, params }) => void context.client.prefetchQuery(operationQuery(params.operation_id)),
+  component: lazyRouteComponent(() => import('./pages/operation.tsx'), 'OperationPage'),
+})
+const operationHome = createRoute({
+  getParentRoute: () => operation,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/operations/$operation_id/graph', params, search: {}, replace: true })
+  },
+})
+const graph = createRoute({
+  getParentRoute: () => operation,
+  path: '/graph',
+  validateSearch: (search): { node?: string; only?: string; view?: 'list' | 'drawing' } => ({
+    ...(text(search.node) === '' ? {} : { node: text(search.node) }),
+    ...(text(search.only) === '' ? {} : { only: text(search.only) }),
+    ...(search.view === 'list' || search.view === 'drawing' ? { view: search.view } : {}),
+  }),
+  component: lazyRouteComponent(() => import('./pages/operation-graph.tsx'), 'OperationGraphPage'),
+})
+const timeline = createRoute({
+  getParentRoute: () => operation,
+  path: '/timeline',
+  validateSearch: (search): { kinds?: 'people' | 'problems' } =>
+    search.kinds === 'people' || search.kinds === 'problems' ? { kinds: search.kinds } : {},
+  component: lazyRouteComponent(() => import('./pages/operation-timeline.tsx'), 'OperationTimelinePage'),
+})
+const nodes = createRoute({
+  getParentRoute: () => operation,
+  path: '/nodes',
+  validateSearch: (search): { state?: string } => (text(search.state) === '' ? {} : { state: text(search.state) }),
+  component: lazyRouteComponent(() => import('./pages/operation-nodes.tsx'), 'OperationNodesPage'),
+})
+const node = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations/$operation_id/nodes/$node_id',
+  validateSearch: (search): { attempt?: number; tab: 'summary' | 'logs' | 'io' } => {
+    const attempt = whole(search.attempt)
+    return {
+      ...(attempt === undefined ? {} : { attempt }),
+      tab: oneOf(search.tab, ['summary', 'logs', 'io'] as const, 'summary'),
+    }
+  },
+  component: lazyRouteComponent(() => import('./pages/node.tsx'), 'NodePage'),
+})
+const gate = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations/$operation_id/gates/$gate_id',
+  component: lazyRouteComponent(() => import('./pages/gate.tsx'), 'GatePage'),
+})
+
+const plan = createRoute({
+  getParentRoute: () => shell,
+  path: '/plans/$plan_id',
+  validateSearch: (search) => ({ tab: oneOf(search.tab, ['changes', 'gates', 'checks'] as const, 'changes') }),
+  component: lazyRouteComponent(() => import('./pages/plan.tsx'), 'PlanPage'),
+})
+
+const resources = createRoute({
+  getParentRoute: () => shell,
+  path: '/resources',
+  validateSearch: (search) => ({
+    type: text(search.type),
+    region: text(search.region),
+    health: text(search.health),
+    q: text(search.q),
+  }),
+  component: lazyRouteComponent(() => import('./pages/resources.tsx'), 'ResourcesPage'),
+})
+const resource = createRoute({
+  getParentRoute: () => shell,
+  path: '/resources/$resource_id',
+  validateSearch: (search) => ({
+    tab: oneOf(search.tab, ['overview', 'relations', 'operations'] as const, 'overview'),
+  }),
+  component: lazyRouteComponent(() => import('./pages/resource.tsx'), 'ResourcePage'),
+})
+
+const settings = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/display',
+  component: lazyRouteComponent(() => import('./pages/display.tsx'), 'DisplayPage'),
+})
+
+const routeTree = root.addChildren([
+  home,
+  login,
+  shell.addChildren([
+    inbox,
+    operations,
+    operation.addChildren([operationHome, graph, timeline, nodes]),
+    node,
+    gate,
+    plan,
+    resources,
+    resource,
+    settings,
+  ]),
+])
+
+export const createConsoleRouter = (client: QueryClient) =>
+  createRouter({
+    routeTree,
+    context: { client },
+    defaultPreload: 'intent',
+    defaultPreloadStaleTime: 0,
+    scrollRestoration: false,
+    defaultPendingMs: 200,
+    defaultPendingComponent: () => (
+      <Page>
+        <Loading />
+      </Page>
+    ),
+    defaultNotFoundComponent: NotFound,
+  })
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof createConsoleRouter>
+  }
+}

@@ -1,0 +1,20 @@
+type Policy = { createScriptURL: (url: string) => unknown }
+type Factory = {
+  createPolicy: (name: string, rules: { createScriptURL: (url: string) => string }) => Policy
+}
+
+const check = (url: string): string => {
+  const whole = new URL(url, location.href)
+  // The development server serves workers from its own places; there the browser enforces no policy.
+  const ours = whole.origin === location.origin && (import.meta.env.DEV || whole.pathname.startsWith('/assets/'))
+  if (!ours) throw new TypeError(`a worker may be loaded from /assets/ of this origin only, not from ${whole.href}`)
+  return whole.href
+}
+
+const factory = (globalThis as { trustedTypes?: Factory }).trustedTypes
+const policy: Policy = factory?.createPolicy('signalbox-worker', { createScriptURL: check }) ?? {
+  createScriptURL: check,
+}
+
+/** The one Trusted Types policy of the console: a worker's URL of this origin, below /assets/. */
+export const workerUrl = (url: string): string => policy.createScriptURL(url) as string
