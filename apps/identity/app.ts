@@ -1,0 +1,50 @@
+import type { FastifyRequest } from 'fastify'
+import { appendAuditTo } from '../../db/audit.ts'
+import { user_events } from '../../db/identity/tables.ts'
+import { assertRoutesAuthorized, userAuth } from '../shared/auth/http.ts'
+import { audienceOf } from '../shared/auth/service-scopes.ts'
+import type { AppError } from '../shared/errors.ts'
+import { serveHealth } from '../shared/health.ts'
+import { AUTH_CODES, createHttpApp } from '../shared/http.ts'
+import { registerRpc } from '../shared/rpc.ts'
+import type { IdentityDeps } from './deps.ts'
+import { grantsRoutes } from './grants.routes.ts'
+import { groupsRoutes } from './groups.routes.ts'
+import { identityRpc } from './identity.rpc.ts'
+import { usersRoutes } from './users.routes.ts'
+
+const openapi = { title: 'Signalbox identity', description: 'Users, groups, roles and grants.' }
+
+/** The public listener (users, groups, grants) and the internal one (RPC, health, metrics). */
+export const buildApp = (deps: IdentityDeps) => {
+  const { telemetry, verifier, principals, registry, pool } = deps
+  const app = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 16_384, openapi })
+  const denied = telemetry.counter('policy_denied_total', 'Requests refused by policy.', ['policy_id'])
+  app.register(userAuth, {
+    verifier,
+    principals,
+    onDenied: async (req: FastifyRequest, error: AppError) => {
+      denied.inc({ policy_id: error.code })
+      const object = `route:${req.method} ${req.routeOptions.url}`
+      const entry = {
+        actor: `user:${req.caller.user_id}`,
+        roles: req.caller.roles,
+        action: 'request.denied',
+        object,
+        outcome: 'denied' as const,
+        reason: error.code,
+        request_id: String(req.id),
+      }
+      await deps.db.transaction((tx) => appendAuditTo(tx, user_events, deps.keys.audit, entry))
+    },
+  })
+  app.register(usersRoutes, { deps })
+  app.register(groupsRoutes, { deps })
+  app.register(grantsRoutes, { deps })
+  app.addHook('onReady', async () => assertRoutesAuthorized(app))
+
+  const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536 })
+  registerRpc(internal, { registry, audience: audienceOf('identity'), services: [identityRpc(deps)] })
+  const health = serveHealth(internal, telemetry, { postgres: { critical: true, run: () => pool.query('select 1') } })
+  return { app, internal, health }
+}

@@ -1,0 +1,22 @@
+import Type from 'typebox'
+import { authSettings } from '../shared/auth/settings.ts'
+import { loadConfig, settings } from '../shared/config.ts'
+
+const schema = Type.Object({
+  IDENTITY__DATABASE__URL: settings.postgres(),
+  IDENTITY__NATS__URL: settings.nats(),
+  IDENTITY__LISTEN__HOST: settings.host(),
+  IDENTITY__HTTP__PORT: settings.port(7111),
+  IDENTITY__RPC__PORT: settings.port(7112),
+  IDENTITY__SECRET__KEYS: settings.secretKeys(),
+  IDENTITY__SERVICE__KEY_FILE: authSettings.keyFile('identity'),
+  AUTH__RPC__CREDENTIAL_URL: settings.url('http://127.0.0.1:7122'),
+  AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
+  GATEWAY__HTTP__PUBLIC_ORIGIN: settings.url('http://localhost:8080'),
+  ...authSettings.tokens,
+  ...authSettings.jwks,
+  ...authSettings.services,
+})
+
+export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => loadConfig(schema, env)
+export type IdentityConfig = Type.Static<typeof schema>

@@ -1,0 +1,71 @@
+import { createDb } from '../../db/client.ts'
+import { createJwksClient } from '../shared/auth/jwks.ts'
+import { createPrincipals } from '../shared/auth/principals.ts'
+import { createServiceSigner, loadRegistry } from '../shared/auth/service.ts'
+import { audienceOf } from '../shared/auth/service-scopes.ts'
+import { createAccessVerifier } from '../shared/auth/user-tokens.ts'
+import { type Clock, systemClock } from '../shared/clock.ts'
+import { secretKeysOf } from '../shared/config.ts'
+import { Credential } from '../shared/contracts/gen/auth_pb.ts'
+import { deriveKey } from '../shared/digest.ts'
+import { createRpcClient } from '../shared/rpc.ts'
+import { createTelemetry } from '../shared/telemetry.ts'
+import type { IdentityConfig } from './config.ts'
+import { principalMessage } from './principal.ts'
+
+const PASSWORD_MS = 5000
+
+/** Opens what identity works with. Its own principals come from its own rows, not over the wire. */
+export const createDeps = (config: IdentityConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
+  const telemetry = createTelemetry('identity')
+  const { db, pool, close } = createDb(config.IDENTITY__DATABASE__URL, { app: 'identity' })
+  const [secret] = secretKeysOf(config.IDENTITY__SECRET__KEYS)
+  const jwks = createJwksClient({
+    url: config.AUTH__JWKS__URL,
+    cache_s: config.AUTH__JWKS__CACHE_S,
+    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
+    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
+    onError: (err) => telemetry.log.warn({ err }, 'the keys of token cannot be read'),
+  })
+  const signer = createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE })
+  return {
+    config,
+    telemetry,
+    clock,
+    db,
+    pool,
+    keys: {
+      fingerprint: deriveKey(secret, 'fingerprint'),
+      audit: deriveKey(secret, 'audit'),
+      page: deriveKey(secret, 'page'),
+    },
+    registry: loadRegistry(config.AUTH__SERVICES__FILE, {
+      onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
+    }),
+    jwks,
+    verifier: createAccessVerifier({
+      jwks,
+      issuer: config.AUTH__TOKENS__ISSUER,
+      audience: config.AUTH__TOKENS__AUDIENCE,
+      skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
+      clock,
+    }),
+    // No cache: what was granted or taken away here counts here at once.
+    principals: createPrincipals({
+      identityClient: { getPrincipal: async ({ userId }) => ({ principal: await principalMessage(db, userId) }) },
+      ttl_ms: -1,
+      clock,
+    }),
+    credential: createRpcClient(Credential, {
+      url: config.AUTH__RPC__CREDENTIAL_URL,
+      signer,
+      audience: audienceOf('credential'),
+      timeout_ms: PASSWORD_MS,
+    }),
+    close: async () => {
+      jwks.close()
+      await close()
+    },
+  }
+}
+export type IdentityDeps = ReturnType<typeof createDeps>

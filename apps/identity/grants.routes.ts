@@ -1,0 +1,183 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import { and, asc, desc, eq, lt } from 'drizzle-orm'
+import Type from 'typebox'
+import { getGroup, membersOf } from '../../db/identity/queries.ts'
+import { type GrantRow, grants, user_events } from '../../db/identity/tables.ts'
+import { allow } from '../shared/auth/http.ts'
+import { PERMISSIONS, ROLES, roleHas } from '../shared/auth/permissions.ts'
+import { EventView, NewSubjectGrant, SubjectGrantView } from '../shared/contracts/identity/users.ts'
+import { AppError, notFound } from '../shared/errors.ts'
+import { CommandHeaders, errorReplies } from '../shared/http.ts'
+import { isUuid, uuidv7 } from '../shared/ids.ts'
+import type { IdentityDeps } from './deps.ts'
+import { keepingAnAdmin } from './groups.routes.ts'
+import { actorOf, change, rolesChanged } from './mutations.ts'
+import { refuseScope, refuseSelfGrant, throwIf } from './rules.ts'
+import { findUser } from './users.service.ts'
+
+const viewOf = ({ id, subject_type, subject_id, role, scope, expires_at }: GrantRow) => ({
+  id,
+  subject_type,
+  subject_id,
+  role,
+  scope,
+  expires_at: expires_at && new Date(expires_at).toISOString(),
+})
+
+/** Grants give roles to users and groups, everywhere or in a scope. Roles come from nowhere else. */
+export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  const read = allow('identity:read', { kind: 'R' })
+
+  app.get(
+    '/v1/admin/grants',
+    {
+      schema: {
+        description: 'All grants.',
+        response: {
+          200: Type.Object({ items: Type.Array(SubjectGrantView), next_page_token: Type.Null() }),
+          ...errorReplies,
+        },
+      },
+      preHandler: read,
+    },
+    async () => {
+      const rows = await deps.db.select().from(grants).orderBy(asc(grants.id)).limit(500)
+      return { items: rows.map(viewOf), next_page_token: null }
+    },
+  )
+
+  app.post(
+    '/v1/admin/grants',
+    {
+      schema: {
+        description: 'Gives a role to a user or a group.',
+        headers: CommandHeaders,
+        body: NewSubjectGrant,
+        response: { 201: SubjectGrantView, ...errorReplies },
+      },
+      preHandler: allow('identity:admin', { kind: 'A' }),
+    },
+    (req, reply) =>
+      change(deps, req, reply, { arming: true }, async (tx) => {
+        const { subject_type, subject_id, role, scope, expires_at } = req.body
+        throwIf(refuseSelfGrant(req.caller, { type: subject_type, id: subject_id }))
+        throwIf(refuseScope(role, scope))
+        if (subject_type === 'group' && !(await getGroup(tx, subject_id)))
+          throw notFound('group', subject_id, 'not_found')
+        const affected =
+          subject_type === 'user' ? [(await findUser(tx, subject_id)).id] : await membersOf(tx, subject_id)
+        const [row] = await tx
+          .insert(grants)
+          .values({
+            id: uuidv7(),
+            subject_type,
+            subject_id,
+            role,
+            scope: scope ?? {},
+            expires_at: expires_at ?? null,
+            created_by: actorOf(req),
+          })
+          .onConflictDoNothing()
+          .returning()
+        if (!row) throw new AppError('version_conflict', 'grant_exists', 'This grant is there already.')
+        await rolesChanged(tx, req, affected)
+        return {
+          status: 201,
+          body: viewOf(row),
+          action: 'grant.created',
+          object: `grant:${row.id}`,
+          after: viewOf(row),
+        }
+      }),
+  )
+
+  app.delete(
+    '/v1/admin/grants/:grant_id',
+    {
+      schema: {
+        description: 'Takes a grant away.',
+        params: Type.Object({ grant_id: Type.String({ maxLength: 64 }) }),
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+      preHandler: allow('identity:admin', { kind: 'S' }),
+    },
+    (req, reply) =>
+      change(deps, req, reply, { arming: false }, async (tx) => {
+        const { grant_id } = req.params
+        const [row] = isUuid(grant_id)
+          ? await keepingAnAdmin(tx, () => tx.delete(grants).where(eq(grants.id, grant_id)).returning())
+          : []
+        if (!row) throw notFound('grant', grant_id, 'not_found')
+        await rolesChanged(
+          tx,
+          req,
+          row.subject_type === 'user' ? [row.subject_id] : await membersOf(tx, row.subject_id),
+        )
+        return { status: 204, body: undefined, action: 'grant.deleted', object: `grant:${row.id}`, before: viewOf(row) }
+      }),
+  )
+
+  const RolesReply = Type.Object({
+    items: Type.Array(Type.Object({ role: Type.String(), permissions: Type.Array(Type.String()) })),
+  })
+  app.get(
+    '/v1/admin/roles',
+    {
+      schema: { description: 'The roles and what each may do.', response: { 200: RolesReply, ...errorReplies } },
+      preHandler: read,
+    },
+    async () => ({
+      items: ROLES.map((role) => ({
+        role,
+        permissions: PERMISSIONS.filter((permission) => roleHas(role, permission)),
+      })),
+    }),
+  )
+
+  const EventsQuery = Type.Object({
+    page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
+    page_token: Type.Optional(Type.String({ pattern: '^[0-9]{1,18}$' })),
+    user_id: Type.Optional(Type.String({ format: 'uuid' })),
+  })
+  app.get(
+    '/v1/admin/user-events',
+    {
+      schema: {
+        description: 'Who changed which user, newest first.',
+        querystring: EventsQuery,
+        response: {
+          200: Type.Object({ items: Type.Array(EventView), next_page_token: Type.Union([Type.String(), Type.Null()]) }),
+          ...errorReplies,
+        },
+      },
+      preHandler: allow('audit:read', { kind: 'R' }),
+    },
+    async (req) => {
+      const { page_size, page_token, user_id } = req.query
+      const rows = await deps.db
+        .select()
+        .from(user_events)
+        .where(
+          and(
+            user_id ? eq(user_events.object, `user:${user_id}`) : undefined,
+            page_token ? lt(user_events.id, BigInt(page_token)) : undefined,
+          ),
+        )
+        .orderBy(desc(user_events.id))
+        .limit(page_size)
+      const items = rows.map(({ at, actor, roles, action, object, outcome, reason, request_id }) => ({
+        at: new Date(at).toISOString(),
+        actor,
+        roles,
+        action,
+        object,
+        outcome,
+        reason,
+        request_id,
+      }))
+      return { items, next_page_token: rows.length === page_size ? String(rows.at(-1)?.id) : null }
+    },
+  )
+  done()
+}

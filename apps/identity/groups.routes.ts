@@ -1,0 +1,183 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import { and, asc, eq } from 'drizzle-orm'
+import Type from 'typebox'
+import type { Queryable, Tx } from '../../db/client.ts'
+import { getGroup, lastingAdmins, lockAdmins, membersOf } from '../../db/identity/queries.ts'
+import { grants, group_members, groups, users } from '../../db/identity/tables.ts'
+import { allow } from '../shared/auth/http.ts'
+import { GroupKey, GroupView, NewGroup } from '../shared/contracts/identity/users.ts'
+import { AppError, notFound } from '../shared/errors.ts'
+import { CommandHeaders, errorReplies } from '../shared/http.ts'
+import type { IdentityDeps } from './deps.ts'
+import { change, rolesChanged } from './mutations.ts'
+import { refuseLastAdmin, refuseSelfGrant, throwIf } from './rules.ts'
+import { findUser, viewOf } from './users.service.ts'
+
+const GroupParams = Type.Object({ group_key: GroupKey })
+const MemberParams = Type.Object({ group_key: GroupKey, user_id: Type.String({ format: 'uuid' }) })
+
+const groupView = async (db: Queryable, group: typeof groups.$inferSelect) => {
+  const rows = await db
+    .select({ user: users })
+    .from(group_members)
+    .innerJoin(users, eq(users.id, group_members.user_id))
+    .where(eq(group_members.group_key, group.group_key))
+    .orderBy(asc(users.username))
+  return {
+    group_key: group.group_key,
+    name: group.name,
+    description: group.description,
+    members: rows.map(({ user }) => viewOf(user)),
+    created_at: new Date(group.created_at).toISOString(),
+  }
+}
+
+const findGroup = async (db: Queryable, group_key: string) => {
+  const group = await getGroup(db, group_key)
+  if (!group) throw notFound('group', group_key, 'not_found')
+  return group
+}
+
+/** Takes rights away and puts them back if that would leave nobody who can administer. */
+export const keepingAnAdmin = async <T>(tx: Tx, take: () => Promise<T>): Promise<T> => {
+  await lockAdmins(tx)
+  const before = await lastingAdmins(tx)
+  const result = await take()
+  throwIf(refuseLastAdmin(before, await lastingAdmins(tx)))
+  return result
+}
+
+/** Groups: flat, by a key that never changes, because gate policies name it. */
+export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  const read = allow('identity:read', { kind: 'R' })
+  const arm = allow('identity:admin', { kind: 'A' })
+  const stop = allow('identity:admin', { kind: 'S' })
+
+  app.get(
+    '/v1/admin/groups',
+    {
+      schema: {
+        description: 'All groups with their members.',
+        response: { 200: Type.Object({ items: Type.Array(GroupView), next_page_token: Type.Null() }), ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async () => {
+      const rows = await deps.db.select().from(groups).orderBy(asc(groups.group_key)).limit(500)
+      return { items: await Promise.all(rows.map((group) => groupView(deps.db, group))), next_page_token: null }
+    },
+  )
+
+  app.post(
+    '/v1/admin/groups',
+    {
+      schema: {
+        description: 'Creates a group.',
+        headers: CommandHeaders,
+        body: NewGroup,
+        response: { 201: GroupView, ...errorReplies },
+      },
+      preHandler: arm,
+    },
+    (req, reply) =>
+      change(deps, req, reply, { arming: true }, async (tx) => {
+        const { group_key, name, description } = req.body
+        const [group] = await tx
+          .insert(groups)
+          .values({ group_key, name, description: description ?? null })
+          .onConflictDoNothing()
+          .returning()
+        if (!group) throw new AppError('version_conflict', 'group_exists', `There is a group ${group_key} already.`)
+        const view = await groupView(tx, group)
+        return { status: 201, body: view, action: 'group.created', object: `group:${group_key}`, after: view }
+      }),
+  )
+
+  app.delete(
+    '/v1/admin/groups/:group_key',
+    {
+      schema: {
+        description: 'Removes a group, its memberships and its grants.',
+        params: GroupParams,
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+      preHandler: stop,
+    },
+    (req, reply) =>
+      change(deps, req, reply, { arming: false }, async (tx) => {
+        const { group_key } = req.params
+        const before = await groupView(tx, await findGroup(tx, group_key))
+        const members = await membersOf(tx, group_key)
+        await keepingAnAdmin(tx, async () => {
+          await tx.delete(grants).where(and(eq(grants.subject_type, 'group'), eq(grants.subject_id, group_key)))
+          await tx.delete(group_members).where(eq(group_members.group_key, group_key))
+          await tx.delete(groups).where(eq(groups.group_key, group_key))
+        })
+        await rolesChanged(tx, req, members)
+        return { status: 204, body: undefined, action: 'group.deleted', object: `group:${group_key}`, before }
+      }),
+  )
+
+  app.put(
+    '/v1/admin/groups/:group_key/members/:user_id',
+    {
+      schema: {
+        description: 'Adds a user to a group.',
+        params: MemberParams,
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+      preHandler: arm,
+    },
+    (req, reply) =>
+      change(deps, req, reply, { arming: true }, async (tx) => {
+        const { group_key, user_id } = req.params
+        throwIf(refuseSelfGrant(req.caller, { type: 'user', id: user_id }))
+        await findGroup(tx, group_key)
+        await findUser(tx, user_id)
+        const added = await tx.insert(group_members).values({ group_key, user_id }).onConflictDoNothing().returning()
+        if (added.length > 0) await rolesChanged(tx, req, [user_id])
+        return {
+          status: 204,
+          body: undefined,
+          action: 'group.member_added',
+          object: `group:${group_key}`,
+          after: { user_id },
+        }
+      }),
+  )
+
+  app.delete(
+    '/v1/admin/groups/:group_key/members/:user_id',
+    {
+      schema: {
+        description: 'Takes a user out of a group.',
+        params: MemberParams,
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+      preHandler: stop,
+    },
+    (req, reply) =>
+      change(deps, req, reply, { arming: false }, async (tx) => {
+        const { group_key, user_id } = req.params
+        await findGroup(tx, group_key)
+        const removed = await keepingAnAdmin(tx, () =>
+          tx
+            .delete(group_members)
+            .where(and(eq(group_members.group_key, group_key), eq(group_members.user_id, user_id)))
+            .returning(),
+        )
+        if (removed.length > 0) await rolesChanged(tx, req, [user_id])
+        return {
+          status: 204,
+          body: undefined,
+          action: 'group.member_removed',
+          object: `group:${group_key}`,
+          before: { user_id },
+        }
+      }),
+  )
+  done()
+}

@@ -1,0 +1,58 @@
+import { getUser, getUserByFolded, listUsers } from '../../db/identity/queries.ts'
+import { Identity } from '../shared/contracts/gen/auth_pb.ts'
+import { AppError } from '../shared/errors.ts'
+import { isUuid } from '../shared/ids.ts'
+import { rpcService } from '../shared/rpc.ts'
+import { foldUsername } from '../shared/username.ts'
+import type { IdentityDeps } from './deps.ts'
+import { principalMessage, principalsOf, userMessage } from './principal.ts'
+
+const MAX_PAGE = 500
+
+/** Who people are and what they hold, for the other apps. An unknown user is an absent message, never an error. */
+export const identityRpc = ({ db }: Pick<IdentityDeps, 'db'>) => {
+  const read = 'identity:read'
+  return rpcService(
+    Identity,
+    { getUser: read, getUserByUsername: read, getPrincipal: read, listPrincipals: read },
+    {
+      getUser: async ({ id }) => {
+        const user = isUuid(id) ? await getUser(db, id) : undefined
+        return user ? { user: userMessage(user) } : {}
+      },
+      getUserByUsername: async ({ username }) => {
+        const user = await getUserByFolded(db, foldUsername(username))
+        return user ? { user: userMessage(user) } : {}
+      },
+      getPrincipal: async ({ userId }) => {
+        const principal = isUuid(userId) ? await principalMessage(db, userId) : undefined
+        return principal ? { principal } : {}
+      },
+      listPrincipals: async ({ role, groupKey, pageSize, pageToken }) => {
+        const limit = Math.min(Math.max(pageSize || 50, 1), MAX_PAGE)
+        const after = pageToken ? keyOf(pageToken) : undefined
+        const users = await listUsers(db, {
+          limit,
+          status: 'ACTIVE',
+          ...(role && { role }),
+          ...(groupKey && { group_key: groupKey }),
+          ...(after && { after }),
+        })
+        const last = users.length === limit ? users.at(-1) : undefined
+        return {
+          principals: await principalsOf(db, users),
+          nextPageToken: last ? JSON.stringify([last.username, last.id]) : '',
+        }
+      },
+    },
+  )
+}
+
+/** Between services a page token needs no seal: it grants nothing. */
+const keyOf = (token: string): { username: string; id: string } => {
+  try {
+    const [username, id] = JSON.parse(token) as unknown[]
+    if (typeof username === 'string' && typeof id === 'string' && isUuid(id)) return { username, id }
+  } catch {}
+  throw new AppError('validation_error', 'schema_violation', 'The page token is not one of ours.')
+}

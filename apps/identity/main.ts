@@ -1,0 +1,23 @@
+import { listen } from '../shared/http.ts'
+import { runApp, waitFor } from '../shared/lifecycle.ts'
+import { buildApp } from './app.ts'
+import { loadIdentityConfig } from './config.ts'
+import { createDeps } from './deps.ts'
+
+await runApp('identity', async () => {
+  const config = loadIdentityConfig()
+  const deps = createDeps(config)
+  await waitFor('Postgres', () => deps.pool.query('select 1'))
+  const { app, internal, health } = buildApp(deps)
+  await listen(internal, config.IDENTITY__LISTEN__HOST, config.IDENTITY__RPC__PORT)
+  await listen(app, config.IDENTITY__LISTEN__HOST, config.IDENTITY__HTTP__PORT)
+  return {
+    log: deps.telemetry.log,
+    stop: async () => {
+      health.drain()
+      await app.close()
+      await internal.close()
+      await deps.close()
+    },
+  }
+})

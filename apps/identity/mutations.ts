@@ -1,0 +1,100 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { appendAuditTo } from '../../db/audit.ts'
+import type { Tx } from '../../db/client.ts'
+import { fingerprintOf, type IdempotentRequest, once } from '../../db/idempotency.ts'
+import { bumpUsers } from '../../db/identity/queries.ts'
+import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
+import { appendOutbox } from '../../db/outbox.ts'
+import { refuseStaleAuth } from '../shared/auth/caller.ts'
+import { sendStored } from '../shared/http.ts'
+import { uuidv5, uuidv7 } from '../shared/ids.ts'
+import type { IdentityDeps } from './deps.ts'
+
+/** What a mutation leaves behind beside its rows. */
+export type Change<T> = {
+  status: number
+  body: T
+  action: string
+  object: string
+  reason?: string | null
+  before?: unknown
+  after?: unknown
+}
+
+/** Who changes something, as rows and events name them. */
+export const actorOf = (req: FastifyRequest): string => `user:${req.caller.user_id}`
+
+const requestOf = (deps: IdentityDeps, req: FastifyRequest): IdempotentRequest => ({
+  caller: actorOf(req),
+  route: `${req.method} ${req.routeOptions.url}`,
+  key: String(req.headers['idempotency-key']),
+  fingerprint: fingerprintOf(deps.keys.fingerprint, {
+    params: req.params,
+    query: req.query,
+    body: req.body ?? null,
+    if_match: req.headers['if-match'] ?? null,
+  }),
+})
+
+const NAMESPACE = 'b3c1f6ad-52a4-5c0e-9a5e-6f7f3f1d9c11'
+/** One id per caller, route and key: what credential is asked under, so that a repeat gets the same token. */
+export const changeIdOf = (req: FastifyRequest): string =>
+  uuidv5(NAMESPACE, `${actorOf(req)} ${req.method} ${req.url} ${req.headers['idempotency-key']}`)
+
+/**
+ * Runs one administrative change once per Idempotency-Key: key, rows, audit and events in one transaction. The caller's
+ * password must be fresh unless the change only takes rights away. Returns the stored answer.
+ */
+export const changeOnce = async <T>(
+  deps: IdentityDeps,
+  req: FastifyRequest,
+  { arming }: { arming: boolean },
+  run: (tx: Tx) => Promise<Change<T>>,
+) => {
+  const stale = arming ? refuseStaleAuth(req.caller, deps.config.AUTH__REAUTH__MAX_AGE_S, deps.clock.now()) : undefined
+  if (stale) throw stale
+  return deps.db.transaction((tx) =>
+    once(tx, idempotency, requestOf(deps, req), async () => {
+      const { status, body, ...audit } = await run(tx)
+      await appendAuditTo(tx, user_events, deps.keys.audit, {
+        ...audit,
+        actor: actorOf(req),
+        roles: req.caller.roles,
+        outcome: 'done',
+        request_id: String(req.id),
+      })
+      return { status, body }
+    }),
+  )
+}
+
+export const change = async <T>(
+  deps: IdentityDeps,
+  req: FastifyRequest,
+  reply: FastifyReply,
+  options: { arming: boolean },
+  run: (tx: Tx) => Promise<Change<T>>,
+) => sendStored(reply, await changeOnce(deps, req, options, run))
+
+const MAX_IDS = 500
+
+/** These people's rights have changed: new version each, and one event (in parts of 500) that drops caches everywhere. */
+export const rolesChanged = async (tx: Tx, req: FastifyRequest | undefined, user_ids: string[]): Promise<void> => {
+  if (user_ids.length === 0) return
+  await bumpUsers(tx, user_ids)
+  for (let i = 0; i < user_ids.length; i += MAX_IDS) {
+    const event_id = uuidv7()
+    await appendOutbox(tx, outbox, {
+      event_id,
+      agg_type: 'roles',
+      agg_id: event_id,
+      agg_version: 1,
+      type: 'auth.user.roles_changed.v1',
+      payload: { user_ids: user_ids.slice(i, i + MAX_IDS), actor: eventActor(req) },
+      request_id: req ? String(req.id) : null,
+    })
+  }
+}
+
+export const eventActor = (req: FastifyRequest | undefined) =>
+  req ? { type: 'user', id: req.caller.user_id } : { type: 'system', id: 'bootstrap' }

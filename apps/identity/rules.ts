@@ -1,0 +1,58 @@
+import type { UserRow } from '../../db/identity/tables.ts'
+import { type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
+import { AppError } from '../shared/errors.ts'
+
+/** Identity's own rules (auth.md 9): pure, each returns the refusal or nothing. */
+
+const denied = (code: string, detail: string, hint: string) => new AppError('policy_denied', code, detail, { hint })
+const conflict = (code: string, detail: string, hint: string) =>
+  new AppError('version_conflict', code, detail, { hint })
+
+/** Nobody disables, deletes, enrols or unlocks themselves. */
+export const refuseSelfAction = (caller_id: string, user_id: string, what: string) =>
+  caller_id === user_id
+    ? denied('self_action', `You cannot ${what} yourself.`, 'Ask another administrator.')
+    : undefined
+
+/** Nobody grants to themselves or to a group they are in, and nobody adds themselves to a group. */
+export const refuseSelfGrant = (
+  caller: { user_id: string; groups: readonly string[] },
+  subject: { type: 'user' | 'group'; id: string },
+) =>
+  (subject.type === 'user' && subject.id === caller.user_id) ||
+  (subject.type === 'group' && caller.groups.includes(subject.id))
+    ? denied('self_grant', 'You cannot give rights to yourself or to a group you are in.', 'Ask another administrator.')
+    : undefined
+
+export const refuseScope = (role: string, scope: object | undefined) =>
+  UNSCOPED_ROLES.has(role as Role) && scope && Object.keys(scope).length > 0
+    ? new AppError('validation_error', 'scope_not_allowed', `The role ${role} holds everywhere and takes no scope.`, {
+        status: 422,
+      })
+    : undefined
+
+/** The last active administrator stays: `after` are those that would be left. */
+export const refuseLastAdmin = (before: readonly string[], after: readonly string[]) =>
+  before.length > 0 && after.length === 0
+    ? conflict(
+        'last_admin',
+        'This would leave nobody who can administer.',
+        'Make somebody else an administrator first.',
+      )
+    : undefined
+
+const MOVES: Record<UserRow['status'], UserRow['status'][]> = {
+  ACTIVE: ['DISABLED', 'DELETED'],
+  DISABLED: ['ACTIVE', 'DELETED'],
+  DELETED: [],
+}
+
+/** ACTIVE and DISABLED change into each other, both end in DELETED. */
+export const refuseStatus = (user: UserRow, to: UserRow['status']) =>
+  user.status === to || MOVES[user.status].includes(to)
+    ? undefined
+    : conflict('user_deleted', `${user.username} was deleted; that is final.`, 'Create a new user with another name.')
+
+export const throwIf = (error: AppError | undefined): void => {
+  if (error) throw error
+}

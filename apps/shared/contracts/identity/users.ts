@@ -1,0 +1,109 @@
+import Type from 'typebox'
+
+const id = () => Type.String({ format: 'uuid' })
+const time = () => Type.String({ format: 'date-time' })
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+export const Scope = Type.Object(
+  {
+    region_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    datacenter_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    layer_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    segment_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    type_key: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  },
+  {
+    additionalProperties: false,
+    description: 'Where a grant holds: all given fields must match; none given means everywhere.',
+  },
+)
+export const RoleName = Type.Enum(['viewer', 'planner', 'operator', 'approver', 'engineer', 'admin', 'auditor'])
+
+export const GrantView = Type.Object({
+  id: id(),
+  role: Type.String(),
+  scope: Scope,
+  expires_at: nullable(time()),
+  via_group_key: nullable(Type.String()),
+})
+export const UserView = Type.Object({
+  id: id(),
+  username: Type.String(),
+  status: Type.Enum(['ACTIVE', 'DISABLED', 'DELETED']),
+  created_at: time(),
+  disabled_at: nullable(time()),
+})
+export const UserDetail = Type.Object({
+  ...UserView.properties,
+  roles: Type.Array(Type.String()),
+  groups: Type.Array(Type.String()),
+  grants: Type.Array(GrantView),
+})
+export const Me = Type.Object({
+  ...UserDetail.properties,
+  session: Type.Object({ id: id(), mode: Type.Enum(['json', 'cookie']), auth_time: Type.Integer() }),
+})
+export const Enrolment = Type.Object({ token: Type.String(), url: Type.String(), expires_at: time() })
+
+const strict = { additionalProperties: false } as const
+export const GroupKey = Type.String({ pattern: '^[a-z][a-z0-9-]{1,62}$' })
+export const NewGrant = Type.Object(
+  { role: RoleName, scope: Type.Optional(Scope), expires_at: Type.Optional(time()) },
+  strict,
+)
+export const NewUser = Type.Object(
+  {
+    username: Type.String({ minLength: 1, maxLength: 64, pattern: '^[\\p{L}\\p{M}\\p{Nd}._@+-]+$' }),
+    grants: Type.Optional(Type.Array(NewGrant, { maxItems: 20 })),
+  },
+  strict,
+)
+export const Reason = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 2000 }) }, strict)
+export const NewGroup = Type.Object(
+  {
+    group_key: GroupKey,
+    name: Type.String({ minLength: 1, maxLength: 200 }),
+    description: Type.Optional(Type.String({ maxLength: 2000 })),
+  },
+  strict,
+)
+export const GroupView = Type.Object({
+  group_key: Type.String(),
+  name: Type.String(),
+  description: nullable(Type.String()),
+  members: Type.Array(UserView),
+  created_at: time(),
+})
+export const NewSubjectGrant = Type.Object(
+  {
+    subject_type: Type.Enum(['user', 'group']),
+    subject_id: Type.String({ minLength: 1, maxLength: 64 }),
+    ...NewGrant.properties,
+  },
+  strict,
+)
+export const SubjectGrantView = Type.Object({
+  id: id(),
+  subject_type: Type.Enum(['user', 'group']),
+  subject_id: Type.String(),
+  role: Type.String(),
+  scope: Scope,
+  expires_at: nullable(time()),
+})
+export const Enrol = Type.Object(
+  {
+    enrolment_token: Type.String({ minLength: 1, maxLength: 512 }),
+    new_password: Type.String({ minLength: 1, maxLength: 128 }),
+  },
+  strict,
+)
+export const EventView = Type.Object({
+  at: time(),
+  actor: Type.String(),
+  roles: Type.Array(Type.String()),
+  action: Type.String(),
+  object: Type.String(),
+  outcome: Type.String(),
+  reason: nullable(Type.String()),
+  request_id: nullable(Type.String()),
+})

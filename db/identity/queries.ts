@@ -1,0 +1,120 @@
+import { and, asc, eq, gt, ilike, inArray, or, type SQL, sql } from 'drizzle-orm'
+import { first, type Queryable, type Tx } from '../client.ts'
+import { grants, group_members, groups, outbox, type UserRow, type UserStatus, users } from './tables.ts'
+
+export const getUser = (db: Queryable, id: string) => db.select().from(users).where(eq(users.id, id)).then(first)
+export const getUserByFolded = (db: Queryable, folded: string) =>
+  db.select().from(users).where(eq(users.folded, folded)).then(first)
+export const lockUser = (tx: Tx, id: string) =>
+  tx.select().from(users).where(eq(users.id, id)).for('update').then(first)
+export const getGroup = (db: Queryable, group_key: string) =>
+  db.select().from(groups).where(eq(groups.group_key, group_key)).then(first)
+
+export type HeldGrant = {
+  id: string
+  role: string
+  scope: Record<string, string>
+  expires_at: string | null
+  via_group_key: string | null
+  user_id: string
+}
+
+/** The grants that hold now for these users, their own and those of their groups. */
+export const heldGrants = async (db: Queryable, user_ids: string[]): Promise<HeldGrant[]> => {
+  if (user_ids.length === 0) return []
+  const { rows } = await db.execute<HeldGrant>(sql`
+    select g.id, g.role, g.scope, to_char(g.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as expires_at, null as via_group_key, g.subject_id as user_id
+    from ${grants} g where g.subject_type = 'user' and g.subject_id = any(${sql.param(user_ids)}::text[]) and (g.expires_at is null or g.expires_at > clock_timestamp())
+    union all
+    select g.id, g.role, g.scope, to_char(g.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), m.group_key, m.user_id::text
+    from ${grants} g join ${group_members} m on m.group_key = g.subject_id
+    where g.subject_type = 'group' and m.user_id = any(${sql.param(user_ids)}::uuid[]) and (g.expires_at is null or g.expires_at > clock_timestamp())
+    order by role, id`)
+  return rows
+}
+
+export const groupKeysOf = async (db: Queryable, user_ids: string[]): Promise<Map<string, string[]>> => {
+  const rows =
+    user_ids.length === 0
+      ? []
+      : await db
+          .select()
+          .from(group_members)
+          .where(inArray(group_members.user_id, user_ids))
+          .orderBy(asc(group_members.group_key))
+  const keys = new Map<string, string[]>()
+  for (const row of rows) keys.set(row.user_id, [...(keys.get(row.user_id) ?? []), row.group_key])
+  return keys
+}
+
+export type UserFilter = {
+  status?: UserStatus
+  q?: string
+  role?: string
+  group_key?: string
+  after?: { username: string; id: string }
+  limit: number
+}
+
+/** Users by name and id, one page after a key. */
+export const listUsers = (
+  db: Queryable,
+  { status, q, role, group_key, after, limit }: UserFilter,
+): Promise<UserRow[]> => {
+  const conditions: (SQL | undefined)[] = [
+    status && eq(users.status, status),
+    q ? ilike(users.username, `%${q.replaceAll(/[\\%_]/g, '\\$&')}%`) : undefined,
+    group_key
+      ? sql`exists (select 1 from ${group_members} m where m.user_id = ${users.id} and m.group_key = ${group_key})`
+      : undefined,
+    role
+      ? sql`exists (select 1 from ${grants} g left join ${group_members} m on g.subject_type = 'group' and m.group_key = g.subject_id
+        where g.role = ${role} and (g.expires_at is null or g.expires_at > clock_timestamp())
+          and ((g.subject_type = 'user' and g.subject_id = ${users.id}::text) or m.user_id = ${users.id}))`
+      : undefined,
+    after && or(gt(users.username, after.username), and(eq(users.username, after.username), gt(users.id, after.id))),
+  ]
+  return db
+    .select()
+    .from(users)
+    .where(and(...conditions))
+    .orderBy(asc(users.username), asc(users.id))
+    .limit(limit)
+}
+
+/** Serialises whatever could take away the last administrator. */
+export const lockAdmins = (tx: Tx) => tx.execute(sql`select pg_advisory_xact_lock(727401)`)
+
+/** Active users that hold admin for good, directly or by a group. */
+export const lastingAdmins = async (db: Queryable): Promise<string[]> => {
+  const { rows } = await db.execute<{ id: string }>(sql`
+    select distinct u.id::text as id from ${users} u
+    join ${grants} g on g.role = 'admin' and g.expires_at is null
+    left join ${group_members} m on g.subject_type = 'group' and m.group_key = g.subject_id and m.user_id = u.id
+    where u.status = 'ACTIVE' and ((g.subject_type = 'user' and g.subject_id = u.id::text) or m.user_id is not null)`)
+  return rows.map((row) => row.id)
+}
+
+/** One more change of these users: consumers and caches see a new version. */
+export const bumpUsers = (tx: Tx, user_ids: string[]) =>
+  tx
+    .update(users)
+    .set({ version: sql`${users.version} + 1` })
+    .where(inArray(users.id, user_ids))
+
+export const membersOf = (db: Queryable, group_key: string) =>
+  db
+    .select({ user_id: group_members.user_id })
+    .from(group_members)
+    .where(eq(group_members.group_key, group_key))
+    .then((rows) => rows.map((row) => row.user_id))
+
+/** Whether the relay has published this event (and done what must come before). */
+export const isPublished = async (db: Queryable, event_id: string): Promise<boolean> => {
+  const row = await db
+    .select({ published_at: outbox.published_at })
+    .from(outbox)
+    .where(eq(outbox.event_id, event_id))
+    .then(first)
+  return row?.published_at != null
+}

@@ -1,0 +1,90 @@
+import { sql } from 'drizzle-orm'
+import {
+  bigint,
+  check,
+  index,
+  jsonb,
+  pgSchema,
+  primaryKey,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core'
+import { auditTable } from '../audit.ts'
+import { idempotencyTable } from '../idempotency.ts'
+import { outboxTables } from '../outbox.ts'
+
+/** Rows of the identity app: people, their groups, and what they may do where (auth.md 8, 9). */
+export const identitySchema = pgSchema('identity')
+
+const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
+
+export type UserStatus = 'ACTIVE' | 'DISABLED' | 'DELETED'
+export type ScopeColumn = Partial<
+  Record<'region_id' | 'datacenter_id' | 'layer_id' | 'segment_id' | 'type_key', string>
+>
+
+export const users = identitySchema.table(
+  'users',
+  {
+    id: uuid('id').primaryKey(),
+    username: text('username').notNull(),
+    /** The form in which names are compared; never used again, not even after a delete. */
+    folded: text('folded').notNull(),
+    status: text('status').$type<UserStatus>().notNull().default('ACTIVE'),
+    /** Grows with every change of status, groups or grants of this user. */
+    version: bigint('version', { mode: 'number' }).notNull().default(1),
+    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    disabled_at: at('disabled_at'),
+  },
+  (t) => [
+    uniqueIndex('users_folded').on(t.folded),
+    index().on(t.username, t.id),
+    check('users_status', sql`${t.status} in ('ACTIVE', 'DISABLED', 'DELETED')`),
+  ],
+)
+export type UserRow = typeof users.$inferSelect
+
+export const groups = identitySchema.table('groups', {
+  group_key: text('group_key').primaryKey(),
+  name: text('name').notNull(),
+  description: text('description'),
+  version: bigint('version', { mode: 'number' }).notNull().default(1),
+  created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+})
+
+export const group_members = identitySchema.table(
+  'group_members',
+  {
+    group_key: text('group_key')
+      .notNull()
+      .references(() => groups.group_key),
+    user_id: uuid('user_id')
+      .notNull()
+      .references(() => users.id),
+    added_at: at('added_at').notNull().default(sql`clock_timestamp()`),
+  },
+  (t) => [primaryKey({ columns: [t.group_key, t.user_id] }), index().on(t.user_id)],
+)
+
+export const grants = identitySchema.table(
+  'grants',
+  {
+    id: uuid('id').primaryKey(),
+    subject_type: text('subject_type').$type<'user' | 'group'>().notNull(),
+    /** A user's id or a group's key. */
+    subject_id: text('subject_id').notNull(),
+    role: text('role').notNull(),
+    scope: jsonb('scope').$type<ScopeColumn>().notNull().default({}),
+    expires_at: at('expires_at'),
+    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    created_by: text('created_by').notNull(),
+  },
+  (t) => [uniqueIndex('grants_once').on(t.subject_type, t.subject_id, t.role, t.scope), index().on(t.role)],
+)
+export type GrantRow = typeof grants.$inferSelect
+
+export const user_events = auditTable(identitySchema, 'user_events')
+export const idempotency = idempotencyTable(identitySchema)
+export const { outbox, relay_state } = outboxTables(identitySchema)
