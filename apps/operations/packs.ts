@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import semver from 'semver'
 import { LineCounter, parseAllDocuments } from 'yaml'
+import type { Db } from '../../db/client.ts'
+import { recordPacks } from '../../db/operations/packs.ts'
 import { CelError, type CelProgram, compileCel } from '../shared/cel.ts'
+import { ConfigError } from '../shared/config.ts'
 import { digest } from '../shared/digest.ts'
 import { compileSchema, type SchemaCheck } from '../shared/json-schema.ts'
 import { isObject, pointerOf } from '../shared/pointer.ts'
@@ -13,7 +16,7 @@ import { policyOf, stepOf } from './planner/defaults.ts'
 import type { Freeze, Library, Pack, Policy, Procedure, Window } from './planner/types.ts'
 
 /** A file of the deployment that cannot be used: names the file, the place in it, and the reason. */
-export class PackError extends Error {
+export class PackError extends ConfigError {
   readonly file: string
   readonly pointer: string
   readonly reason: string
@@ -34,11 +37,13 @@ const shape = {
   calendar: compileSchema(CalendarFile),
 }
 
+type Folders = { packs_dir?: string | undefined; policy_dir?: string | undefined }
+
 /**
  * Reads and checks all packs, gate policies and calendars: the shipped ones and those of a site (operations.md 4.4).
  * Throws a PackError for the first fault. Needs no database.
  */
-export const loadLibrary = ({ packs_dir, policy_dir }: { packs_dir?: string; policy_dir?: string } = {}): Library => {
+export const loadLibrary = ({ packs_dir, policy_dir }: Folders = {}): Library => {
   const policyFolders = [folder('policies'), ...(policy_dir ? [policy_dir] : [])]
   const policies = new Map<string, Policy>()
   for (const file of policyFolders.flatMap((at) => yamlFiles(join(at, 'gates')))) {
@@ -220,4 +225,15 @@ const schemaOf = (file: string, pointer: string, schema: unknown, defaults: bool
   } catch (error) {
     throw new PackError(file, pointer, `is not a JSON Schema 2020-12 that can be used: ${(error as Error).message}`)
   }
+}
+
+/** Records the loaded packs. A version that was used with another content before stops the start: plans refer to it. */
+export const recordLibrary = async (db: Db, { packs }: Library): Promise<void> => {
+  const reused = await db.transaction((tx) => recordPacks(tx, packs))
+  if (reused)
+    throw new PackError(
+      `${reused.pack}@${reused.version}`,
+      '/version',
+      'pack_version_reused: this version was loaded before with another content; give the changed pack a new version',
+    )
 }

@@ -559,6 +559,11 @@ export const catalog_types = t('catalog_types', {
   updated_at: now('updated_at'),
 })
 
+/** Own health as last told, apart from the resource's row: the two are told by different events, in any order. */
+export const catalog_health = t('catalog_health', {
+  resource_id: text('resource_id').primaryKey(),
+  status: text('status').notNull(),
+})
 export const catalog_relationship_types = t('catalog_relationship_types', {
   type_key: text('type_key').primaryKey(),
   inverse_key: text('inverse_key'),

@@ -76,7 +76,6 @@ export const inputOf = (targets: Target[], intent: Partial<PlannerInput['intent'
     ...intent,
   },
   targets,
-  neighbours: [],
   relationships: [],
   relationship_types: [
     { type_key: 'depends_on', inverse_key: 'required_by' },

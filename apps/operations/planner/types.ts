@@ -169,8 +169,7 @@ export type GraphGate = {
 export type PlannerInput = {
   intent: PlannedIntent
   targets: Target[]
-  /** Other resources that order or impact may pass through, and the open edges among all of them. */
-  neighbours: Pick<Resource, 'resource_id' | 'type_key' | 'name'>[]
+  /** Open edges near the targets: order and impact pass through other resources along them. */
   relationships: Relationship[]
   relationship_types: RelationshipType[]
   types: ResourceType[]

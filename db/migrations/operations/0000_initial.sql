@@ -24,6 +24,11 @@ CREATE TABLE "operations"."audit" (
 	CONSTRAINT "audit_seal_seq_unique" UNIQUE("seal_seq")
 );
 --> statement-breakpoint
+CREATE TABLE "operations"."catalog_health" (
+	"resource_id" text PRIMARY KEY NOT NULL,
+	"status" text NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "operations"."catalog_relationship_types" (
 	"type_key" text PRIMARY KEY NOT NULL,
 	"inverse_key" text

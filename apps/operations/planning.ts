@@ -1,0 +1,87 @@
+import type { Queryable } from '../../db/client.ts'
+import { loadDurations, loadRelationships, loadTypes } from '../../db/operations/planning.ts'
+import type { Intent } from '../../db/operations/plans.ts'
+import type { IntentBody } from '../shared/contracts/operations/intents.ts'
+import { AppError } from '../shared/errors.ts'
+import type { OperationsConfig } from './config.ts'
+import { laneName } from './planner/match.ts'
+import { type Made, makePlan } from './planner/plan.ts'
+import { type Library, type PlannedIntent, type PlannerInput, PlanRefusal, type ResourceType } from './planner/types.ts'
+import { resolveTargets } from './targets.ts'
+
+export type PlanningDeps = { library: Library; config: OperationsConfig }
+
+/** How far order and impact look beyond the targets. */
+const DEPTH = 4
+
+/** Plans an intent on what is known of the catalog now. Throws the refusal as an AppError. */
+export const planIntent = async (
+  db: Queryable,
+  { library, config }: PlanningDeps,
+  intent: Intent,
+  { exclude = [], at }: { exclude?: readonly string[]; at: string },
+): Promise<Made> => {
+  const input = await loadInput(db, { library, config }, intent, exclude, at)
+  try {
+    return makePlan(input)
+  } catch (error) {
+    if (error instanceof PlanRefusal) throw asAppError(error)
+    throw error
+  }
+}
+
+const loadInput = async (
+  db: Queryable,
+  { library, config }: PlanningDeps,
+  intent: Intent,
+  exclude: readonly string[],
+  at: string,
+): Promise<PlannerInput> => {
+  const request = intent.request as unknown as IntentBody
+  const resolved = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
+  const left_out = new Set(exclude)
+  const targets = resolved.filter(({ resource_id }) => !left_out.has(resource_id))
+  const { types, relationship_types } = await loadTypes(db)
+  const inverse = new Map(relationship_types.map(({ type_key, inverse_key }) => [inverse_key, type_key]))
+  const procedures = library.packs.flatMap((pack) => pack.procedures)
+  const followed = new Set(['depends_on'])
+  for (const { order } of procedures)
+    for (const key of order?.relationship_types ?? []) followed.add(inverse.get(key) ?? key)
+  const ids = targets.map(({ resource_id }) => resource_id)
+  return {
+    intent: plannedOf(intent, request),
+    targets,
+    relationships: await loadRelationships(db, ids, [...followed].sort(), DEPTH),
+    relationship_types,
+    types: types.map(({ document }) => document as unknown as ResourceType),
+    library,
+    durations: await loadDurations(
+      db,
+      procedures.flatMap((procedure) => procedure.steps.map((step) => `${laneName(procedure)}.${step.id}`)),
+    ),
+    limits: {
+      nodes: config.OPERATIONS__LIMITS__PLAN_NODES,
+      edges: config.OPERATIONS__LIMITS__PLAN_EDGES,
+      graph_nodes: config.OPERATIONS__LIMITS__GRAPH_NODES,
+    },
+    at,
+  }
+}
+
+const plannedOf = (intent: Intent, { change, action, graph }: IntentBody): PlannedIntent =>
+  ({
+    intent_id: intent.intent_id,
+    kind: intent.kind as PlannedIntent['kind'],
+    labels: intent.labels,
+    constraints: intent.constraints,
+    ...(change && { change }),
+    ...(action && { action }),
+    ...(graph && { graph }),
+  }) as PlannedIntent
+
+const asAppError = ({ category, code, message, violations }: PlanRefusal): AppError =>
+  new AppError(category, code, message, {
+    status: category === 'policy_denied' ? 403 : 422,
+    ...(violations.length > 0 && { violations }),
+    ...(category === 'policy_denied' && { hint: 'Raise the ceiling in the intent, or make the change smaller.' }),
+  })

@@ -1,0 +1,285 @@
+import type { Queryable, Tx } from '../../db/client.ts'
+import { appendAudit } from '../../db/operations/audit.ts'
+import { listBlockers, listRivalPlans, loadVersions } from '../../db/operations/planning.ts'
+import {
+  getIntent,
+  getPlan,
+  type Intent,
+  lockIntent,
+  lockOpenPlan,
+  moveIntent,
+  movePlan,
+  type Plan,
+  savePlan,
+} from '../../db/operations/plans.ts'
+import type { Caller } from '../shared/auth/caller.ts'
+import type { PlanGate, RefusalCode } from '../shared/contracts/operations/graph.ts'
+import type { PreviewBody } from '../shared/contracts/operations/intents.ts'
+import type { PlanStatus, PlanView } from '../shared/contracts/operations/plans.ts'
+import { AppError, notFound } from '../shared/errors.ts'
+import { uuidv7 } from '../shared/ids.ts'
+import { allowedAction, refuseByPolicy, throwIfRefused } from './authority.ts'
+import { requireFresh } from './catalog.consumer.ts'
+import type { OperationsDeps } from './deps.ts'
+import { DryRun, type Mutation, mutate, refusePreview, requireScopeOver } from './intents.service.ts'
+import type { Made } from './planner/plan.ts'
+import { planIntent } from './planning.ts'
+import { planObject } from './plans.rules.ts'
+import { isVisible, placesFor } from './visibility.ts'
+
+/** What readers of a plan see besides what its hash covers. */
+export type PlanReport = Pick<Made, 'diff' | 'counts' | 'impact' | 'risk' | 'warnings' | 'estimates'> & {
+  watermark: string
+}
+
+const OPEN = ['open', 'previewed', 'unfulfilled'] as const
+const REPLACEABLE = ['ready', 'blocked_by_policy', 'stale'] as const
+
+/**
+ * Makes the plan of an intent on what the catalog holds now. One that would do the same as the plan before is that plan;
+ * another takes its place (operations.md 2.2).
+ */
+export const previewPlan = async (deps: OperationsDeps, mutation: Mutation, intent_id: string, body: PreviewBody) => {
+  const fresh = await requireFresh(deps.projection, {
+    max_lag_ms: deps.config.OPERATIONS__PROJECTION__MAX_LAG_MS,
+    ...(body.min_watermark !== undefined && { min_watermark: body.min_watermark }),
+  }).catch((error: unknown) => error)
+  return mutate(deps, mutation, async (tx) => {
+    // A repeat gets its stored answer first, however old the projection is.
+    if (typeof fresh !== 'string') throw fresh
+    const intent = await lockVisibleIntent(tx, mutation.caller, intent_id)
+    await requireScopeOver(tx, mutation, 'intent:create', intent.resource_ids)
+    throwIfRefused(refusePreview(intent))
+    const at = deps.clock.now().toISOString()
+    const made = await planIntent(tx, deps, intent, { exclude: body.exclude_targets ?? [], at })
+    if (body.dry_run) throw new DryRun({ counts: made.counts, risk: made.risk, plan_hash: made.plan_hash })
+    const { plan_id, superseded_plan_id, is_new } = await keepPlan(deps, tx, mutation, intent, made, fresh)
+    const view = await renderPlan(deps, tx, mutation.caller, plan_id)
+    return {
+      status: is_new ? 201 : 200,
+      headers: { location: `/v1/plans/${plan_id}` },
+      body: { ...view, superseded_plan_id },
+    }
+  })
+}
+
+const lockVisibleIntent = async (tx: Tx, caller: Caller, intent_id: string): Promise<Intent> => {
+  const intent = await lockIntent(tx, intent_id)
+  const visible = intent && isVisible(caller, intent.requester_id, await placesFor(tx, caller, intent.resource_ids))
+  if (!intent || !visible) throw notFound('intent', intent_id)
+  return intent
+}
+
+const keepPlan = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  { actor, caller, request, request_id }: Mutation,
+  intent: Intent,
+  made: Made,
+  watermark: string,
+): Promise<{ plan_id: string; superseded_plan_id: string | null; is_new: boolean }> => {
+  const origin = { actor, request_id, data: { intent_id: intent.intent_id } }
+  const before = await lockOpenPlan(tx, intent.intent_id)
+  if (before && !before.is_due && before.semantic_digest === made.semantic_digest) {
+    if (before.status === 'stale')
+      await movePlan(tx, before.plan_id, ['stale'], { status: 'ready', status_reason: null }, origin)
+    return { plan_id: before.plan_id, superseded_plan_id: null, is_new: false }
+  }
+  const plan_id = uuidv7()
+  if (before) await movePlan(tx, before.plan_id, REPLACEABLE, { status: 'superseded', superseded_by: plan_id }, origin)
+  const { document, graph, plan_hash, semantic_digest, ...report } = made
+  await savePlan(
+    tx,
+    {
+      plan_id,
+      intent_id: intent.intent_id,
+      status: 'ready',
+      status_reason: null,
+      plan_hash,
+      semantic_digest,
+      document,
+      report: { ...report, watermark } satisfies PlanReport,
+      graph,
+      requester_id: intent.requester_id,
+      ttl_s: deps.config.OPERATIONS__PLANS__TTL_S,
+    },
+    { ...origin, data: { ...origin.data, plan_hash } },
+  )
+  await moveIntent(tx, intent.intent_id, OPEN, { status: 'previewed', latest_plan_id: plan_id }, { actor, request_id })
+  await appendAudit(tx, deps.keys.audit, {
+    actor: request.caller,
+    roles: caller.roles,
+    action: 'plan.preview',
+    object: `plan:${plan_id}`,
+    outcome: 'done',
+    after: { plan_hash, semantic_digest },
+    request_id,
+  })
+  return { plan_id, superseded_plan_id: before?.plan_id ?? null, is_new: true }
+}
+
+/** The plan and its intent, when the caller may see them. */
+export const readPlan = async (
+  db: Queryable,
+  caller: Caller,
+  plan_id: string,
+): Promise<{ plan: Plan; intent: Intent }> => {
+  const plan = await getPlan(db, plan_id)
+  const intent = plan && (await getIntent(db, plan.intent_id))
+  const visible = intent && isVisible(caller, intent.requester_id, await placesFor(db, caller, intent.resource_ids))
+  if (!plan || !intent || !visible) throw notFound('plan', plan_id)
+  return { plan, intent }
+}
+
+const DIFF_PAGE = 200
+
+/** The plan as a person reads it: what changes, how risky, who must agree, and what has moved since. */
+export const renderPlan = async (
+  deps: OperationsDeps,
+  db: Queryable,
+  caller: Caller,
+  plan_id: string,
+  diff_after = '',
+): Promise<PlanView> => {
+  const { plan, intent } = await readPlan(db, caller, plan_id)
+  const { document, operation_id } = plan
+  const report = plan.report as unknown as PlanReport
+  const rest = report.diff.filter(({ resource_id }) => resource_id > diff_after)
+  const diff = rest.slice(0, DIFF_PAGE)
+  const status = statusNow(plan)
+  return {
+    plan_id,
+    intent_id: plan.intent_id,
+    title: intent.title,
+    kind: intent.kind,
+    status,
+    status_reason: plan.status_reason,
+    plan_hash: plan.plan_hash,
+    semantic_digest: plan.semantic_digest,
+    catalog_pins: document.catalog_pins,
+    pins_moved: await movedPins(db, document.catalog_pins),
+    watermark: report.watermark,
+    packs: document.packs,
+    counts: report.counts,
+    diff: diff.map((entry) => ({
+      ...entry,
+      fields: entry.fields.map((field) => ({ sensitive: false, noise: false, ...field })),
+    })),
+    diff_next: rest.length > DIFF_PAGE ? (diff.at(-1)?.resource_id ?? null) : null,
+    impact: report.impact,
+    risk: report.risk,
+    conflicts: status === 'ready' ? await conflictsOf(db, plan) : [],
+    policy_results: [],
+    gates: document.gates.map((gate) => gateView(gate, caller, intent)),
+    warnings: report.warnings,
+    estimates: report.estimates,
+    leases: document.leases,
+    windows: document.windows,
+    constraints: document.constraints,
+    rehearsal: null,
+    created_at: plan.created_at,
+    expires_at: plan.expires_at,
+    operation_id,
+    superseded_by: plan.superseded_by,
+    allowed_actions: [
+      allowedAction('start', await mayStart(deps, db, caller, plan, intent), refuseStart(plan)),
+      allowedAction('preview', refusePreview(intent)),
+    ],
+  }
+}
+
+const mayStart = async (deps: OperationsDeps, db: Queryable, caller: Caller, plan: Plan, intent: Intent) => {
+  const places = await placesFor(db, caller, intent.resource_ids)
+  return refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places)
+}
+
+/** Time passes without anybody writing: a plan past its end is expired, whether the sweeper came by or not. */
+export const statusNow = ({ status, is_due }: Pick<Plan, 'status' | 'is_due'>): PlanStatus =>
+  is_due && (status === 'ready' || status === 'blocked_by_policy') ? 'expired' : (status as PlanStatus)
+
+/** Why a plan cannot be started, by its own state alone (operations.md 2.2). */
+export const refuseStart = (
+  plan: Pick<Plan, 'status' | 'is_due' | 'operation_id' | 'status_reason' | 'document'>,
+): RefusalCode | undefined => {
+  const status = statusNow(plan)
+  if (status === 'locked' || status === 'started')
+    return {
+      category: 'plan_locked',
+      code: 'already_started',
+      detail: 'This plan has been started.',
+      extra: { operation_id: plan.operation_id },
+    }
+  const not_ready = (detail: string): RefusalCode => ({
+    category: 'invalid_state_transition',
+    code: 'plan_not_ready',
+    detail,
+    extra: { plan_status: status },
+  })
+  if (status !== 'ready')
+    return not_ready(`The plan is ${status}${plan.status_reason ? `: ${plan.status_reason}` : ''}; preview again.`)
+  if (plan.document.nodes.length === 0) return not_ready('There is nothing to run: every target is as wanted already.')
+  return undefined
+}
+
+export const movedPins = async (db: Queryable, pins: { resource_id: string; version: number }[]) => {
+  const now = await loadVersions(
+    db,
+    pins.map(({ resource_id }) => resource_id),
+  )
+  return pins.flatMap(({ resource_id, version }) => {
+    const current = now.get(resource_id) ?? null
+    return current === version ? [] : [{ resource_id, planned: version, current }]
+  })
+}
+
+const conflictsOf = async (db: Queryable, { document, intent_id }: Plan): Promise<PlanView['conflicts']> => {
+  const held = await listBlockers(db, document.leases)
+  const rivals = await listRivalPlans(
+    db,
+    intent_id,
+    document.catalog_pins.map(({ resource_id }) => resource_id),
+  )
+  return [
+    ...held.map(({ operation_id, resource_id, title }) => ({
+      kind: 'lease',
+      id: operation_id,
+      resource_id,
+      message: `"${title}" holds ${resource_id}.`,
+    })),
+    ...rivals.map(({ plan_id, title }) => ({
+      kind: 'plan',
+      id: plan_id,
+      resource_id: null,
+      message: `The plan of "${title}" is ready for some of the same resources.`,
+    })),
+  ]
+}
+
+const gateView = ({ gate_id, kind, question, policy, guards }: PlanGate, caller: Caller, { requester_id }: Intent) => {
+  const who = policy.groups.map(({ group }) => group)
+  const eligible = who.length === 0 || who.some((group) => caller.groups.includes(group))
+  const own = policy.four_eyes && requester_id === caller.user_id
+  return {
+    gate_id,
+    kind,
+    question,
+    policy: policy as unknown as Record<string, unknown>,
+    guards,
+    who,
+    can_i: caller.permissions.has('gate:decide') && eligible && !own,
+  }
+}
+
+/** A plan whose targets have changed in a way that matters: it must be made again. */
+export const markStale = (
+  deps: OperationsDeps,
+  { actor, request_id }: Pick<Mutation, 'actor' | 'request_id'>,
+  plan_id: string,
+  reason: string,
+) =>
+  deps.db.transaction((tx) =>
+    movePlan(tx, plan_id, ['ready'], { status: 'stale', status_reason: reason }, { actor, request_id }),
+  )
+
+export const isMovedPin = (error: unknown): error is AppError =>
+  error instanceof AppError && error.category === 'stale_catalog_projection' && error.code === 'resource_version_moved'

@@ -1,0 +1,277 @@
+import { eq } from 'drizzle-orm'
+import type { Tx } from '../../db/client.ts'
+import { listBlockers, takeLeases } from '../../db/operations/planning.ts'
+import {
+  getPlan,
+  type Intent,
+  lockIntent,
+  lockPlan,
+  moveIntent,
+  movePlan,
+  type Plan,
+} from '../../db/operations/plans.ts'
+import { insertOperation } from '../../db/operations/start.ts'
+import { plans } from '../../db/operations/tables.ts'
+import type { Place } from '../shared/auth/scope.ts'
+import type { PlanGraph, RefusalCode } from '../shared/contracts/operations/graph.ts'
+import type { StartBody } from '../shared/contracts/operations/plans.ts'
+import { digest } from '../shared/digest.ts'
+import { AppError, notFound } from '../shared/errors.ts'
+import { refuseByPolicy, throwIfRefused } from './authority.ts'
+import type { Command, Decision, Steps } from './commands.service.ts'
+import type { OperationsDeps } from './deps.ts'
+import { readOperation } from './operations.read.ts'
+import { specDigest } from './planner/hashes.ts'
+import { gateSubject } from './planner/subject.ts'
+import { planIntent } from './planning.ts'
+import { planObject } from './plans.rules.ts'
+import { movedPins, type PlanReport, refuseStart, renderPlan } from './plans.service.ts'
+import { isVisible, placesFor } from './visibility.ts'
+
+/** What a start is about: the plan and its intent, locked, and who may do what where. */
+type StartSubject = { plan: Plan; intent: Intent; graph: PlanGraph; places: Place[] }
+
+const MAX_PARALLEL = 50
+
+/**
+ * Starts exactly the plan that was read: locks it, checks that its targets are as planned (or that a plan made now would
+ * do the same), takes the leases, and writes the operation, all in one transaction (operations.md 1.2, 2.2).
+ */
+export const startSteps = (
+  deps: OperationsDeps,
+  command: Command,
+  plan_id: string,
+  body: StartBody,
+): Steps<StartSubject> => ({
+  lock: (tx) => lockSubject(tx, command, plan_id),
+  decide: async (tx, subject, command_id) => {
+    const { plan, intent, places } = subject
+    const { caller } = command
+    if (!caller) throw new Error('a plan is started by a person')
+    throwIfRefused(refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places))
+    throwIfRefused(refuseStart(plan))
+    throwIfRefused(refuseHash(plan, body))
+    throwIfRefused(refuseWindow(deps, body))
+    const pins = await currentPins(deps, tx, subject)
+    const blockers = body.dry_run
+      ? await listBlockers(tx, plan.document.leases)
+      : await takeLeases(tx, command.operation_id, plan.document.leases)
+    if (blockers.length > 0 && !body.dry_run) throw leaseHeld(blockers)
+    return writeOperation(tx, command, subject, { body, pins, command_id, blockers })
+  },
+  render: ({ operation_id }) => readOperation(deps, command.caller, operation_id),
+  allowed: async () =>
+    command.caller ? (await renderPlan(deps, deps.db, command.caller, plan_id)).allowed_actions : [],
+  location: (operation_id) => `/v1/operations/${operation_id}`,
+})
+
+/** The intent before the plan: in the order in which a preview locks them. */
+const lockSubject = async (tx: Tx, { caller }: Command, plan_id: string): Promise<StartSubject> => {
+  const found = await getPlan(tx, plan_id)
+  const intent = found && (await lockIntent(tx, found.intent_id))
+  const plan = intent && (await lockPlan(tx, plan_id))
+  const places = intent && caller ? await placesFor(tx, caller, intent.resource_ids) : []
+  if (!plan || !intent || !caller || !isVisible(caller, intent.requester_id, places)) throw notFound('plan', plan_id)
+  const [row] = await tx.select({ graph: plans.graph }).from(plans).where(eq(plans.plan_id, plan_id))
+  if (!row) throw notFound('plan', plan_id)
+  return { plan, intent, graph: row.graph, places }
+}
+
+/** Only the paper that was read can be started. */
+export const refuseHash = (
+  { plan_hash }: Pick<Plan, 'plan_hash'>,
+  { reviewed_plan_hash }: Pick<StartBody, 'reviewed_plan_hash'>,
+): RefusalCode | undefined =>
+  reviewed_plan_hash === plan_hash
+    ? undefined
+    : {
+        category: 'version_conflict',
+        code: 'plan_hash_moved',
+        status: 412,
+        detail: 'This plan is not the one you reviewed: its hash differs.',
+        extra: { plan_hash },
+      }
+
+const refuseWindow = ({ library }: OperationsDeps, { window_id }: StartBody): RefusalCode | undefined =>
+  window_id === undefined || library.windows.some((window) => window.window_id === window_id)
+    ? undefined
+    : {
+        category: 'validation_error',
+        code: 'unknown_reference',
+        status: 422,
+        detail: `There is no window "${window_id}".`,
+      }
+
+/** Fresh versions of the targets. Where one has moved, a plan made now must do the same, or this one is stale. */
+const currentPins = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  { plan, intent }: StartSubject,
+): Promise<Plan['document']['catalog_pins']> => {
+  const pins = plan.document.catalog_pins
+  const moved = await movedPins(tx, pins)
+  if (moved.length === 0) return pins
+  const planned = new Set(pins.map(({ resource_id }) => resource_id))
+  const exclude = intent.resource_ids.filter((resource_id) => !planned.has(resource_id))
+  const at = deps.clock.now().toISOString()
+  const made = await planIntent(tx, deps, intent, { exclude, at }).catch((error: unknown) => {
+    if (error instanceof AppError && error.category !== 'internal_error') return undefined
+    throw error
+  })
+  if (made?.semantic_digest === plan.semantic_digest) return made.document.catalog_pins
+  const [first] = moved
+  throw new AppError(
+    'stale_catalog_projection',
+    'resource_version_moved',
+    `"${first?.resource_id}" has moved from version ${first?.planned} to ${first?.current ?? 'nothing'}, and a plan made now would differ.`,
+    { hint: 'Preview the intent again and review what changed.', extra: { pins_moved: moved } },
+  )
+}
+
+const leaseHeld = (blockers: Awaited<ReturnType<typeof listBlockers>>) =>
+  new AppError(
+    'plan_locked',
+    'resource_lease_held',
+    `"${blockers[0]?.title}" holds ${blockers[0]?.resource_id}${blockers.length > 1 ? ` and ${blockers.length - 1} more` : ''}.`,
+    {
+      hint: 'Start again when the other operation has ended.',
+      extra: {
+        blockers: blockers.map(({ operation_id, resource_id, title }) => ({
+          kind: 'lease',
+          id: resource_id,
+          operation_id,
+          href: `/v1/operations/${operation_id}`,
+          message: `"${title}" holds ${resource_id}.`,
+        })),
+      },
+    },
+  )
+
+type Decided = {
+  body: StartBody
+  pins: Plan['document']['catalog_pins']
+  command_id: string
+  blockers: Awaited<ReturnType<typeof listBlockers>>
+}
+
+const writeOperation = async (
+  tx: Tx,
+  command: Command,
+  { plan, intent, graph }: StartSubject,
+  { body, pins, command_id, blockers }: Decided,
+): Promise<Decision> => {
+  const { operation_id, actor } = command
+  const { document } = plan
+  const report = plan.report as unknown as PlanReport
+  const constraints = constraintsOf(document.constraints, body)
+  const nodes = document.nodes.map((node) => ({ ...node, spec_digest: specDigest(node) }))
+  const guarded = document.gates.map((gate) => ({
+    ...gate,
+    ...gateSubject(operation_id, gate, document.nodes, report.diff),
+  }))
+  await insertOperation(tx, {
+    operation_id,
+    intent_id: intent.intent_id,
+    plan_id: plan.plan_id,
+    plan_hash: plan.plan_hash,
+    title: intent.title,
+    kind: intent.kind,
+    requester: intent.requester,
+    starter_id: actor.id,
+    risk_level: report.risk.level,
+    labels: intent.labels,
+    ticket: intent.ticket,
+    retry_of: intent.retry_of,
+    constraints,
+    max_parallel: Number(constraints.max_parallel ?? MAX_PARALLEL),
+    deadline_s: typeof constraints.deadline_s === 'number' ? constraints.deadline_s : null,
+    estimate_s: report.estimates.p50_s,
+    pins,
+    graph,
+    nodes,
+    gates: guarded,
+    resources: resourcesOf(plan, report, pins),
+  })
+  const origin = { actor, request_id: command.request_id, data: { operation_id } }
+  await movePlan(tx, plan.plan_id, ['ready'], { status: 'locked', operation_id }, origin)
+  await moveIntent(tx, intent.intent_id, ['previewed'], { status: 'executing', operation_id }, origin)
+  const start = { operation_id, plan_id: plan.plan_id, plan_hash: plan.plan_hash, constraints, starter: actor.id }
+  return {
+    payload: {
+      title: intent.title,
+      plan_id: plan.plan_id,
+      plan_hash: plan.plan_hash,
+      requester: intent.requester.name,
+      kind: intent.kind,
+    },
+    object: `operation:${operation_id}`,
+    before: { plan_status: 'ready' },
+    effect: {
+      conflicts: blockers,
+      first_nodes: document.nodes.slice(0, 5).map(({ node_id, name }) => ({ node_id, name })),
+      first_gate: document.gates[0]?.gate_id ?? null,
+    },
+    events: [
+      {
+        type: 'operation.queued',
+        actor,
+        reason: body.comment ?? intent.reason,
+        data: {
+          kind: intent.kind,
+          title: intent.title,
+          status: 'queued',
+          resources: pins.map(({ resource_id }) => resource_id),
+          plan_id: plan.plan_id,
+          plan_hash: plan.plan_hash,
+        },
+        evidence: {
+          kind: 'plan',
+          statement: `The plan of "${intent.title}", as reviewed by ${actor.name}`,
+          subject: { type: 'plan', id: plan.plan_id },
+          subject_digest: plan.plan_hash,
+        },
+      },
+      {
+        type: 'command.accepted',
+        actor,
+        command_id,
+        reason: body.comment ?? null,
+        data: { kind: 'start' },
+        evidence: {
+          kind: 'start',
+          statement: `${actor.name} started the plan`,
+          subject: { type: 'operation', id: operation_id },
+          subject_digest: digest(start),
+        },
+      },
+    ],
+  }
+}
+
+/** What the intent bounds, narrowed by who starts. */
+const constraintsOf = (
+  given: Record<string, unknown>,
+  { not_before, window_id, max_parallel, deadline_s }: StartBody,
+) => ({
+  ...given,
+  ...(not_before !== undefined && { not_before }),
+  ...(window_id !== undefined && { window_id }),
+  ...(max_parallel !== undefined && { max_parallel }),
+  ...(deadline_s !== undefined && { deadline_s }),
+})
+
+const resourcesOf = ({ document }: Plan, { diff }: PlanReport, pins: Plan['document']['catalog_pins']) => {
+  const change = new Map(diff.map((entry) => [entry.resource_id, entry.change]))
+  const targets = new Set(pins.map(({ resource_id }) => resource_id))
+  return [
+    ...pins.map(({ resource_id, version }) => ({
+      resource_id,
+      relation: 'target' as const,
+      change: change.get(resource_id) ?? null,
+      version,
+    })),
+    ...document.leases
+      .filter(({ resource_id }) => !targets.has(resource_id))
+      .map(({ resource_id }) => ({ resource_id, relation: 'ancestor' as const, change: null, version: null })),
+  ]
+}

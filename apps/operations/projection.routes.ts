@@ -1,0 +1,36 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { requireScope } from '../shared/auth/http.ts'
+import { ProjectionEvents, ProjectionReply } from '../shared/contracts/operations/projection.ts'
+import { errorReplies } from '../shared/http.ts'
+import type { CatalogProjection } from './catalog.projection.ts'
+
+/** The HTTP door of the projection of the catalog: the same handler and inbox as the consumer of its stream. */
+export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: CatalogProjection } }> = async (
+  app,
+  { deps },
+) => {
+  app.post(
+    '/internal/v1/catalog-projection-events',
+    {
+      schema: {
+        summary: 'Bring events of the catalog',
+        description:
+          'Applies events as the catalog tells them, each once and in the order of its resource. What is ahead of what is known is filled from the catalog; what it cannot give now is listed in `gaps`.',
+        tags: ['internal'],
+        body: ProjectionEvents,
+        response: { 200: ProjectionReply, ...errorReplies },
+      },
+      preHandler: requireScope('projections:write'),
+    },
+    async (req) => {
+      const reply = { accepted: 0, duplicate: 0, gaps: [] as { resource_id: string; have: number; need: number }[] }
+      for (const event of req.body.events) {
+        const result = await deps.projection.apply(event)
+        if (typeof result !== 'string') reply.gaps.push(result)
+        else if (result === 'applied') reply.accepted += 1
+        else reply.duplicate += 1
+      }
+      return { ...reply, applied_watermark: (await deps.projection.watermark())?.pub_seq ?? '0' }
+    },
+  )
+}

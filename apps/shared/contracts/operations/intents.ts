@@ -1,0 +1,288 @@
+import Type, { type Static } from 'typebox'
+import {
+  ActorSchema,
+  AllowedActionSchema,
+  DryRun,
+  GateId,
+  Json,
+  ListOf,
+  NodeId,
+  NullableText,
+  PageQuery,
+  Reason,
+  Time,
+} from './common.ts'
+
+/** Intents: what should be true, and why (operations.md 3.1). */
+const closed = { additionalProperties: false } as const
+const Uuid = Type.String({ format: 'uuid' })
+const ResourceId = Type.String({ minLength: 1, maxLength: 128, pattern: '^[a-z0-9][a-z0-9._:-]*$' })
+const Key = Type.String({ minLength: 1, maxLength: 63, pattern: '^[a-z][a-z0-9_-]*$' })
+const Cel = Type.String({ minLength: 1, maxLength: 2048, description: 'A CEL expression.' })
+const Group = Type.String({ pattern: '^[a-z][a-z0-9-]{1,62}$' })
+
+export const INTENT_KINDS = ['change', 'action', 'graph'] as const
+export const INTENT_STATUSES = ['open', 'previewed', 'executing', 'fulfilled', 'unfulfilled', 'expired'] as const
+const Labels = Type.Record(
+  Type.String({ pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }),
+  Type.String({ maxLength: 63 }),
+  { maxProperties: 32 },
+)
+
+const Target = Type.Union([
+  Type.Object({ resource_id: ResourceId }, closed),
+  Type.Object(
+    {
+      selector: Type.Object(
+        {
+          type_key: Type.String({ maxLength: 64, pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$' }),
+          when: Type.Optional(Cel),
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+        },
+        closed,
+      ),
+    },
+    closed,
+  ),
+])
+
+export const Constraints = Type.Object(
+  {
+    window_id: Type.Optional(Key),
+    not_before: Type.Optional(Type.String({ format: 'date-time' })),
+    deadline_s: Type.Optional(Type.Integer({ minimum: 60, maximum: 2_592_000 })),
+    on_deadline: Type.Optional(Type.Enum(['graceful', 'compensate'])),
+    max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
+    risk_ceiling: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
+    pause_on_failure: Type.Optional(Type.Boolean()),
+    on_drift: Type.Optional(Type.Enum(['pause', 'ignore'])),
+    batch: Type.Optional(
+      Type.Object(
+        {
+          size: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+          by: Type.Optional(Type.String({ maxLength: 200, pattern: '^[a-z_]+(/[^/]+)*$' })),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+)
+
+const Compensate = Type.Object(
+  {
+    executor: Type.Optional(Key),
+    with: Type.Optional(Json),
+    when: Type.Optional(Cel),
+    idempotent: Type.Optional(Type.Boolean()),
+  },
+  closed,
+)
+const GraphNode = Type.Object(
+  {
+    node_id: NodeId,
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    kind: Type.Optional(Type.Enum(['task', 'barrier', 'wait'])),
+    executor: Type.Optional(Key),
+    pool: Type.Optional(Key),
+    with: Type.Optional(Json),
+    target_id: Type.Optional(ResourceId),
+    depends_on: Type.Optional(Type.Array(NodeId, { maxItems: 2000, uniqueItems: true })),
+    join: Type.Optional(Type.Enum(['all', 'any', 'settled'])),
+    when: Type.Optional(Cel),
+    idempotent: Type.Optional(Type.Boolean()),
+    outputs: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }),
+        Type.String({ maxLength: 400, pattern: '^(/.*)?$' }),
+      ),
+    ),
+    outputs_schema: Type.Optional(Json),
+    timeouts: Type.Optional(
+      Type.Object(
+        {
+          start_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+          run_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+          heartbeat_s: Type.Optional(Type.Integer({ minimum: 5, maximum: 600 })),
+        },
+        closed,
+      ),
+    ),
+    retry: Type.Optional(
+      Type.Object(
+        {
+          max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+          initial_s: Type.Optional(Type.Number({ minimum: 0, maximum: 3600 })),
+          factor: Type.Optional(Type.Number({ minimum: 1, maximum: 10 })),
+          max_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
+          retry_on: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z_]{1,40}$' }), { maxItems: 20 })),
+        },
+        closed,
+      ),
+    ),
+    on_failure: Type.Optional(Type.Enum(['hold', 'tolerate', 'skip_dependents', 'fail', 'compensate'])),
+    compensate: Type.Optional(Compensate),
+    catalog: Type.Optional(
+      Type.Object(
+        {
+          lifecycle_status: Type.Optional(Type.Unknown()),
+          health_status: Type.Optional(Type.Unknown()),
+          desired_state_patch: Type.Optional(Type.Unknown()),
+          observed_state_patch: Type.Optional(Type.Unknown()),
+          relationship_changes: Type.Optional(Type.Unknown()),
+          provided_capability_changes: Type.Optional(Type.Unknown()),
+        },
+        closed,
+      ),
+    ),
+    secrets: Type.Optional(Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }), Type.Unknown())),
+    skippable: Type.Optional(Type.Boolean()),
+    tags: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,62}$' }), { maxItems: 20 })),
+    risk: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+    estimate_s: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
+    group: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  },
+  closed,
+)
+const InlinePolicy = Type.Object(
+  {
+    approvals: Type.Optional(
+      Type.Object(
+        {
+          quorum: Type.Optional(Type.Integer({ minimum: 1, maximum: 20 })),
+          groups: Type.Optional(
+            Type.Array(Type.Object({ group: Group, min: Type.Integer({ minimum: 0, maximum: 20 }) }, closed), {
+              maxItems: 20,
+            }),
+          ),
+          four_eyes: Type.Optional(Type.Boolean()),
+          reject_rule: Type.Optional(Type.Enum(['any', 'majority'])),
+          comment_on_approve: Type.Optional(Type.Boolean()),
+        },
+        closed,
+      ),
+    ),
+    deadline_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_592_000 })),
+    on_timeout: Type.Optional(Type.Enum(['reject', 'hold'])),
+    on_reject: Type.Optional(Type.Enum(['fail_nodes', 'hold', 'cancel_operation'])),
+    lease_policy: Type.Optional(Type.Enum(['hold', 'release'])),
+  },
+  closed,
+)
+const GraphGate = Type.Object(
+  {
+    gate_id: GateId,
+    policy: Type.Union([Key, InlinePolicy], { description: 'The key of a gate policy, or a policy of its own.' }),
+    question: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })),
+    guards: Type.Array(NodeId, { minItems: 1, maxItems: 2000, uniqueItems: true }),
+  },
+  closed,
+)
+
+export const IntentBody = Type.Object(
+  {
+    kind: Type.Enum([...INTENT_KINDS]),
+    title: Type.String({ minLength: 1, maxLength: 200 }),
+    reason: Reason,
+    targets: Type.Optional(Type.Array(Target, { maxItems: 100 })),
+    labels: Type.Optional(Labels),
+    ticket: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    retry_of: Type.Optional(Uuid),
+    expires_in_s: Type.Optional(Type.Integer({ minimum: 60, maximum: 2_592_000 })),
+    constraints: Type.Optional(Constraints),
+    dry_run: DryRun,
+    change: Type.Optional(
+      Type.Object(
+        {
+          op: Type.Enum(['update', 'create', 'delete']),
+          desired_state_patch: Type.Optional(Json),
+          parameters: Type.Optional(Json),
+        },
+        closed,
+      ),
+    ),
+    action: Type.Optional(Type.Object({ action_key: Key, parameters: Type.Optional(Json) }, closed)),
+    graph: Type.Optional(
+      Type.Object(
+        {
+          nodes: Type.Array(GraphNode, { minItems: 1, maxItems: 2000 }),
+          gates: Type.Optional(Type.Array(GraphGate, { maxItems: 200 })),
+        },
+        closed,
+      ),
+    ),
+  },
+  {
+    ...closed,
+    examples: [
+      {
+        kind: 'change',
+        title: 'web 2.4.0 on eu1',
+        reason: 'Bring release 2.4.0 to these hosts',
+        targets: [{ resource_id: 'eu1-web-01' }, { resource_id: 'eu1-web-02' }],
+        change: { op: 'update', desired_state_patch: { release: '2.4.0' }, parameters: { drain_s: 2 } },
+        labels: { environment: 'demo' },
+      },
+    ],
+  },
+)
+export type IntentBody = Static<typeof IntentBody>
+
+export const IntentParams = Type.Object({ intent_id: Uuid })
+export const IntentView = Type.Object({
+  intent_id: Type.String(),
+  status: Type.Enum([...INTENT_STATUSES]),
+  revision: Type.Integer(),
+  kind: Type.String(),
+  title: Type.String(),
+  reason: Type.String(),
+  targets_resolved: Type.Array(
+    Type.Object({
+      resource_id: Type.String(),
+      type_key: Type.String(),
+      name: Type.String(),
+      version: Type.Integer(),
+    }),
+  ),
+  request: Json,
+  requester: ActorSchema,
+  labels: Type.Record(Type.String(), Type.String()),
+  constraints: Json,
+  ticket: NullableText,
+  retry_of: NullableText,
+  created_at: Time,
+  updated_at: Time,
+  expires_at: Time,
+  latest_plan_id: NullableText,
+  operation_id: NullableText,
+  links: Type.Record(Type.String(), Type.String()),
+  allowed_actions: Type.Array(AllowedActionSchema),
+})
+export type IntentView = Static<typeof IntentView>
+const { request: _request, allowed_actions: _actions, targets_resolved: _targets, ...row } = IntentView.properties
+export const IntentRow = Type.Object({ ...row, targets: Type.Integer() })
+export type IntentRow = Static<typeof IntentRow>
+export const IntentList = ListOf(IntentRow)
+
+export const IntentListQuery = Type.Object(
+  {
+    status: Type.Optional(Type.Array(Type.Enum([...INTENT_STATUSES]))),
+    requester: Type.Optional(Type.String({ maxLength: 100, description: 'A user id, or `me`.' })),
+    kind: Type.Optional(Type.Enum([...INTENT_KINDS])),
+    ...PageQuery,
+  },
+  closed,
+)
+export type IntentListQuery = Static<typeof IntentListQuery>
+
+export const PreviewBody = Type.Object(
+  {
+    exclude_targets: Type.Optional(Type.Array(ResourceId, { maxItems: 1000, uniqueItems: true })),
+    min_watermark: Type.Optional(
+      Type.String({ pattern: '^\\d{1,19}$', description: "Position in the catalog's log that the plan must know." }),
+    ),
+    dry_run: DryRun,
+  },
+  { ...closed, examples: [{}] },
+)
+export type PreviewBody = Static<typeof PreviewBody>

@@ -1,0 +1,133 @@
+import Type, { type Static } from 'typebox'
+import { AllowedActionSchema, Digest, DryRun, Json, Nullable, NullableText, Time } from './common.ts'
+
+/** Plans: how an intent would be carried out, and what it would change (operations.md 5.2). */
+const closed = { additionalProperties: false } as const
+export const PLAN_STATUSES = [
+  'ready',
+  'blocked_by_policy',
+  'locked',
+  'started',
+  'superseded',
+  'stale',
+  'expired',
+] as const
+export type PlanStatus = (typeof PLAN_STATUSES)[number]
+
+export const PlanParams = Type.Object({ plan_id: Type.String({ format: 'uuid' }) })
+export const PlanQuery = Type.Object(
+  { diff_after: Type.Optional(Type.String({ maxLength: 128, description: 'The last resource_id that is known.' })) },
+  closed,
+)
+export const PlanGraphQuery = Type.Object({ collapse: Type.Optional(Type.Enum(['auto', 'none', 'groups'])) }, closed)
+
+const FieldChange = Type.Object({
+  path: Type.String(),
+  before: Type.Unknown(),
+  after: Type.Unknown(),
+  sensitive: Type.Boolean(),
+  noise: Type.Boolean(),
+})
+export const PlanView = Type.Object({
+  plan_id: Type.String(),
+  intent_id: Type.String(),
+  title: Type.String(),
+  kind: Type.String(),
+  status: Type.Enum([...PLAN_STATUSES]),
+  status_reason: NullableText,
+  plan_hash: Digest,
+  semantic_digest: Digest,
+  catalog_pins: Type.Array(Type.Object({ resource_id: Type.String(), version: Type.Integer() })),
+  pins_moved: Type.Array(
+    Type.Object({ resource_id: Type.String(), planned: Type.Integer(), current: Nullable(Type.Integer()) }),
+  ),
+  watermark: Type.String(),
+  packs: Type.Array(Type.Object({ pack: Type.String(), version: Type.String(), digest: Type.String() })),
+  counts: Type.Record(Type.String(), Type.Integer()),
+  diff: Type.Array(
+    Type.Object({
+      resource_id: Type.String(),
+      name: Type.String(),
+      change: Type.Enum(['create', 'update', 'replace', 'delete', 'no_change', 'unknown']),
+      fields: Type.Array(FieldChange),
+    }),
+    { description: 'At most 200; go on with diff_after.' },
+  ),
+  diff_next: NullableText,
+  impact: Type.Object({
+    dependents: Type.Array(Type.String()),
+    dependents_count: Type.Integer(),
+    compensable: Type.Boolean(),
+  }),
+  risk: Type.Object({
+    level: Type.Enum(['low', 'medium', 'high', 'critical']),
+    score: Type.Integer(),
+    factors: Type.Array(Type.Object({ factor: Type.String(), points: Type.Integer(), detail: Type.String() })),
+  }),
+  conflicts: Type.Array(
+    Type.Object({ kind: Type.String(), id: Type.String(), resource_id: NullableText, message: Type.String() }),
+  ),
+  policy_results: Type.Array(Type.Object({ policy_id: Type.String(), level: Type.String(), result: Type.String() })),
+  gates: Type.Array(
+    Type.Object({
+      gate_id: Type.String(),
+      kind: Type.String(),
+      question: Type.String(),
+      policy: Json,
+      guards: Type.Array(Type.String()),
+      who: Type.Array(Type.String(), { description: 'Groups that may decide; empty: whoever holds gate:decide.' }),
+      can_i: Type.Boolean(),
+    }),
+  ),
+  warnings: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
+  estimates: Type.Object({
+    p50_s: Type.Number(),
+    p90_s: Type.Number(),
+    critical_path: Type.Array(Type.String()),
+  }),
+  leases: Type.Array(Type.Object({ resource_id: Type.String(), mode: Type.String() })),
+  windows: Type.Array(Type.String()),
+  constraints: Json,
+  rehearsal: Type.Null(),
+  created_at: Time,
+  expires_at: Time,
+  operation_id: NullableText,
+  superseded_by: NullableText,
+  superseded_plan_id: Type.Optional(NullableText),
+  allowed_actions: Type.Array(AllowedActionSchema),
+})
+export type PlanView = Static<typeof PlanView>
+
+export const StartBody = Type.Object(
+  {
+    reviewed_plan_hash: Digest,
+    on_conflict: Type.Optional(
+      Type.Enum(['queue', 'reject'], { description: 'What to do while another operation holds a resource.' }),
+    ),
+    not_before: Type.Optional(Type.String({ format: 'date-time' })),
+    window_id: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })),
+    max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
+    deadline_s: Type.Optional(Type.Integer({ minimum: 60, maximum: 2_592_000 })),
+    comment: Type.Optional(Type.String({ maxLength: 2000 })),
+    dry_run: DryRun,
+  },
+  {
+    ...closed,
+    examples: [{ reviewed_plan_hash: 'sha256:0000000000000000000000000000000000000000000000000000000000000000' }],
+  },
+)
+export type StartBody = Static<typeof StartBody>
+
+export const ProcedureView = Type.Object({
+  pack: Type.String(),
+  version: Type.String(),
+  key: Type.String(),
+  kind: Type.String(),
+  title: Type.String(),
+  scope: Type.String(),
+  match: Json,
+  parameters: Json,
+  steps: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), executor: Type.String() })),
+  gates: Type.Array(Json),
+})
+export const ProcedureList = Type.Object({ items: Type.Array(ProcedureView) })
