@@ -11,6 +11,7 @@ import {
   text,
   timestamp,
   unique,
+  uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
 import type {
@@ -135,7 +136,7 @@ export const operations = t(
   {
     operation_id: uuid('operation_id').primaryKey(),
     intent_id: uuid('intent_id').notNull(),
-    plan_id: uuid('plan_id').notNull().unique(),
+    plan_id: uuid('plan_id').notNull(),
     title: text('title').notNull(),
     kind: text('kind').notNull(),
     /** queued, running, blocked, paused, cancelling, or one of the ends; read through status_of(control, engine_status). */
@@ -186,6 +187,8 @@ export const operations = t(
     eta_at: at('eta_at'),
   },
   (c) => [
+    // One operation a plan; a start that was withdrawn never was one.
+    uniqueIndex().on(c.plan_id).where(sql`end_reason is distinct from 'start_withdrawn'`),
     index().on(c.created_at, c.operation_id),
     index().on(c.updated_at, c.operation_id),
     index().on(c.engine_status, c.created_at),

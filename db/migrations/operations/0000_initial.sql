@@ -405,8 +405,7 @@ CREATE TABLE "operations"."operations" (
 	"started_at" timestamp with time zone,
 	"ended_at" timestamp with time zone,
 	"updated_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-	"eta_at" timestamp with time zone,
-	CONSTRAINT "operations_plan_id_unique" UNIQUE("plan_id")
+	"eta_at" timestamp with time zone
 );
 --> statement-breakpoint
 CREATE TABLE "operations"."outbox" (
@@ -537,6 +536,7 @@ CREATE INDEX "operation_artifact_index_operation_id_index" ON "operations"."oper
 CREATE INDEX "operation_commands_operation_id_seq_index" ON "operations"."operation_commands" USING btree ("operation_id","seq") WHERE status in ('pending', 'sending');--> statement-breakpoint
 CREATE INDEX "operation_commands_status_not_after_index" ON "operations"."operation_commands" USING btree ("status","not_after");--> statement-breakpoint
 CREATE INDEX "operation_job_log_index_log_seq_index" ON "operations"."operation_job_log_index" USING btree ("log_seq");--> statement-breakpoint
+CREATE UNIQUE INDEX "operations_plan_id_index" ON "operations"."operations" USING btree ("plan_id") WHERE end_reason is distinct from 'start_withdrawn';--> statement-breakpoint
 CREATE INDEX "operations_created_at_operation_id_index" ON "operations"."operations" USING btree ("created_at","operation_id");--> statement-breakpoint
 CREATE INDEX "operations_updated_at_operation_id_index" ON "operations"."operations" USING btree ("updated_at","operation_id");--> statement-breakpoint
 CREATE INDEX "operations_engine_status_created_at_index" ON "operations"."operations" USING btree ("engine_status","created_at");--> statement-breakpoint
