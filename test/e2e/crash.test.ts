@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { register } from '../../apps/platform/demo/catalog.ts'
+import type { Person } from '../../apps/platform/demo/client.ts'
+import { createFleetClient, type FleetClient } from '../../apps/platform/demo/fleet.ts'
+import {
+  approveGate,
+  releaseIntent,
+  startOperation,
+  waitForEnd,
+  waitForGate,
+} from '../../apps/platform/demo/operations.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+
+/** The fleet's own ledger is the witness: it is written by another process, before each answer. */
+type Effect = {
+  id: number
+  hostname: string
+  operation_id: string | null
+  node_id: string
+  key: string
+  effect: string
+  detail: string
+}
+
+const HOSTS = 6
+let stack: Stack
+let fleet: FleetClient
+let admin: Person
+let olga: Person
+let eva: Person
+
+beforeAll(async () => {
+  stack = await startStack({ own_servers: ['temporal'] })
+  fleet = createFleetClient(stack.url('fleet'))
+  const people = await stack.people()
+  admin = people.ada
+  olga = people.olga
+  eva = people.eva
+  await register(admin, { resource_id: 'r1', type_key: 'topology.region', name: 'r1', desired_state: { code: 'r1' } })
+  await register(admin, {
+    resource_id: 'd1',
+    type_key: 'topology.datacenter',
+    name: 'd1',
+    parent_id: 'r1',
+    desired_state: { code: 'd1' },
+  })
+}, 180_000)
+afterAll(() => stack?.stop(), 60_000)
+
+const addHosts = async (name: string): Promise<string[]> => {
+  const hosts = Array.from({ length: HOSTS }, (_, i) => `${name}-${i + 1}`)
+  for (const hostname of hosts) {
+    const { base_url } = await fleet.putHost(hostname, { resource_id: hostname, region: 'r1', release: '1.0.0' })
+    await fleet.setFaults(hostname, { delay_ms: 150 })
+    const resource = {
+      resource_id: hostname,
+      type_key: 'fleet.host',
+      name: hostname,
+      parent_id: 'd1',
+      lifecycle_status: 'active',
+      desired_state: { hostname, release: '1.0.0', traffic: 'in' },
+      observed_state: { hostname, base_url, release: '1.0.0', traffic: 'in' },
+    }
+    await register(admin, resource, { record_only: true })
+  }
+  return hosts
+}
+
+const effectsOf = async (operation_id: string): Promise<Effect[]> => {
+  const reply = await fetch(`${stack.url('fleet')}/ledger?limit=10000`)
+  const { items } = (await reply.json()) as { items: Effect[] }
+  return items.filter((effect) => effect.operation_id === operation_id)
+}
+
+describe('kill -9 in the middle of an operation', () => {
+  it.each(['worker', 'operations', 'relay', 'temporal', 'catalog'] as const)(
+    'of %s: it ends right, every effect happened once, none is lost',
+    async (victim) => {
+      const hosts = await addHosts(`kill-${victim}`)
+      const { operation_id } = await startOperation(
+        olga,
+        `kill ${victim}`,
+        releaseIntent(`kill ${victim}`, hosts, '2.0.0'),
+      )
+      await approveGate(eva, operation_id, await waitForGate(eva, operation_id), 'go')
+      await until(async () => (await effectsOf(operation_id)).length >= 6, {
+        timeout_ms: 60_000,
+        what: 'the batch after the canary',
+      })
+      await stack.kill(victim, 'SIGKILL')
+      await stack.restart(victim)
+
+      const ended = await waitForEnd(eva, operation_id, 120_000)
+      expect(ended.status).toBe('succeeded')
+      const effects = await effectsOf(operation_id)
+      const expected = hosts.flatMap((hostname) =>
+        ['deploy', 'drain', 'undrain'].map((effect) => `${hostname} ${effect}`),
+      )
+      expect(effects.map(({ hostname, effect }) => `${hostname} ${effect}`).sort()).toEqual(expected.sort())
+      const answered = (await fleet.hosts()).filter((host) => hosts.includes(host.hostname))
+      expect(answered.map(({ release, traffic }) => `${release} ${traffic}`)).toEqual(hosts.map(() => '2.0.0 in'))
+      const resources = await Promise.all(
+        hosts.map((id) => eva.get<{ version: number; observed_state: { release: string } }>(`/v1/resources/${id}`)),
+      )
+      expect(resources.map(({ version, observed_state }) => `${version} ${observed_state.release}`)).toEqual(
+        hosts.map(() => '2 2.0.0'),
+      )
+    },
+    240_000,
+  )
+})
