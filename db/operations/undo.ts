@@ -1,0 +1,155 @@
+import { and, eq, isNull, sql } from 'drizzle-orm'
+import type { Actor } from '../../apps/shared/contracts/operations/graph.ts'
+import { digest } from '../../apps/shared/digest.ts'
+import type { Tx } from '../client.ts'
+import { cancelGates } from './gates.ts'
+import { startWithdrawn } from './plans.ts'
+import { gates, nodes, operation_commands, operation_control, operations } from './tables.ts'
+import { SYSTEM, type TimelineEvent } from './timeline.ts'
+
+/**
+ * Takes back what start-class commands decided when they never took effect (operations.md 1.4): withdrawn by the
+ * sweeper, superseded by a cancel, expired or refused by the reducer. All in the caller's transaction, which holds the
+ * control row; the returned events are its facts to state.
+ */
+export type Undoable = Pick<
+  typeof operation_commands.$inferSelect,
+  'command_id' | 'operation_id' | 'kind' | 'payload' | 'undo' | 'actor'
+>
+export type UndoneAs = 'withdrawn' | 'superseded' | 'expired' | 'refused'
+
+/** Marks a command as never carried out and takes back what it decided. */
+export const undoCommand = async (
+  tx: Tx,
+  command: Undoable,
+  as: UndoneAs,
+  actor: Actor = SYSTEM,
+): Promise<TimelineEvent[]> => {
+  if (as !== 'refused')
+    await tx
+      .update(operation_commands)
+      .set({ status: as, outcome_at: sql`clock_timestamp()` })
+      .where(eq(operation_commands.command_id, command.command_id))
+  const { command_id, kind, operation_id } = command
+  const said = { actor, command_id, reason: REASONS[as] }
+  const events = (await UNDO[kind]?.(tx, command)) ?? []
+  return [
+    { ...said, type: `command.${as}`, data: { kind }, ...evidenceOf(command, as, operation_id) },
+    ...events.map((event) => ({ ...said, ...event })),
+  ]
+}
+
+/** What a cancel does to commands that were never sent. */
+export const supersede = (tx: Tx, command: Undoable, actor: Actor) => undoCommand(tx, command, 'superseded', actor)
+
+/** What the sweeper does to commands that were never sent in their time. */
+export const withdraw = (tx: Tx, command: Undoable) => undoCommand(tx, command, 'withdrawn')
+
+const REASONS: Record<UndoneAs, string> = {
+  withdrawn: 'It could not be sent within its time.',
+  superseded: 'The operation was cancelled before it was sent.',
+  expired: 'It reached the engine after its time.',
+  refused: 'The operation had moved on before it arrived.',
+}
+
+const evidenceOf = ({ command_id, kind }: Undoable, as: UndoneAs, operation_id: string) => ({
+  evidence: {
+    kind: 'command' as const,
+    statement: `Command ${kind} did not take effect: ${as}`,
+    subject: { type: 'operation', id: operation_id },
+    subject_digest: digest({ command_id, kind, as }),
+  },
+})
+
+type Fact = Omit<TimelineEvent, 'actor'>
+type Undo = (tx: Tx, command: Undoable) => Promise<Fact[]>
+
+/** The operation never was: it ends as cancelled, its plan can be started again. */
+const undoStart: Undo = async (tx, { operation_id }) => {
+  await tx
+    .update(operation_control)
+    .set({ ended: true, revision: sql`${operation_control.revision} + 1` })
+    .where(eq(operation_control.operation_id, operation_id))
+  await tx
+    .update(operations)
+    .set({
+      engine_status: 'cancelled',
+      end_reason: 'start_withdrawn',
+      blocked_on: [],
+      open_gates: 0,
+      ended_at: sql`clock_timestamp()`,
+    })
+    .where(eq(operations.operation_id, operation_id))
+  const closed = await cancelGates(tx, operation_id)
+  await startWithdrawn(tx, operation_id)
+  const data = { status: 'cancelled', end_reason: 'start_withdrawn' }
+  return [
+    { type: 'operation.cancelled', data },
+    ...closed.map(({ gate_id, round }) => ({ type: 'gate.cancelled', gate_id, data: { round } })),
+    { type: 'operation.ended', data },
+  ]
+}
+
+/** The gate asks again: next round, the same time to decide. One that was used since stays as it is. */
+const undoDecision: Undo = async (tx, { operation_id, payload }) => {
+  const { gate_id, round, status } = payload as { gate_id: string; round: number; status: string }
+  const again = await tx
+    .update(gates)
+    .set({
+      status: 'waiting',
+      round: sql`${gates.round} + 1`,
+      approved_digest: null,
+      decided_by: null,
+      decided_at: null,
+      decided_command_id: null,
+      deadline_at: sql`clock_timestamp() + (${gates.deadline_at} - ${gates.waiting_since})`,
+      waiting_since: sql`clock_timestamp()`,
+      updated_at: sql`clock_timestamp()`,
+    })
+    .where(
+      and(
+        eq(gates.operation_id, operation_id),
+        eq(gates.gate_id, gate_id),
+        eq(gates.round, round),
+        eq(gates.status, status),
+        isNull(gates.consumed_at),
+      ),
+    )
+    .returning({ round: gates.round })
+  return again.map((gate) => ({ type: 'gate.reopened', gate_id, data: { round: gate.round } }))
+}
+
+const undoResume: Undo = async (tx, { operation_id, undo }) => {
+  const pause_reason = (undo as { pause_reason?: string | null } | null)?.pause_reason ?? 'operator'
+  const rows = await tx
+    .update(operation_control)
+    .set({ control: 'pause', pause_reason, revision: sql`${operation_control.revision} + 1` })
+    .where(and(eq(operation_control.operation_id, operation_id), eq(operation_control.control, 'run')))
+    .returning({ operation_id: operation_control.operation_id })
+  return rows.map(() => ({ type: 'operation.pausing', data: { pause_reason } }))
+}
+
+/** Puts rows back as they were; generations and rounds only grow, so what was on its way stays refused. */
+const undoRows: Undo = async (tx, { operation_id, undo }) => {
+  const { nodes: before = [], gates: gatesBefore = [] } = (undo ?? {}) as Record<string, Record<string, unknown>[]>
+  await tx.execute(sql`
+    update ${nodes} n set state = r.state, outputs = r.outputs, error = r.error, exception = r.exception, catalog = r.catalog,
+      started_at = r.started_at, ended_at = r.ended_at, updated_at = clock_timestamp()
+    from jsonb_populate_recordset(null::${nodes}, ${JSON.stringify(before)}::jsonb) r
+    where n.operation_id = ${operation_id} and n.node_id = r.node_id`)
+  await tx.execute(sql`
+    update ${gates} g set status = r.status, approved_digest = r.approved_digest, consumed_at = r.consumed_at,
+      waiting_since = r.waiting_since, deadline_at = r.deadline_at, decided_by = r.decided_by, decided_at = r.decided_at,
+      decided_command_id = r.decided_command_id, updated_at = clock_timestamp()
+    from jsonb_populate_recordset(null::${gates}, ${JSON.stringify(gatesBefore)}::jsonb) r
+    where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and g.status <> 'cancelled'`)
+  return before.map(({ node_id, state }) => ({ type: `node.${String(state)}`, node_id: String(node_id), data: {} }))
+}
+
+const UNDO: Record<string, Undo> = {
+  start: undoStart,
+  gate_decided: undoDecision,
+  resume: undoResume,
+  retry_node: undoRows,
+  intervene: undoRows,
+}
