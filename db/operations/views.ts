@@ -1,5 +1,5 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { bigint, boolean, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
+import { bigint, boolean, integer, jsonb, type PgColumn, text, uuid } from 'drizzle-orm/pg-core'
 import type {
   Actor,
   BlockedOn,
@@ -81,4 +81,8 @@ export const operation_node_run_summary = operationsSchema
   .existing()
 
 /** A time column as RFC 3339 UTC with microseconds: what goes on the wire, never a Date. */
-export const iso = <T extends string | null = string>(column: SQLWrapper): SQL<T> => sql<T>`operations.iso(${column})`
+export function iso<C extends PgColumn>(column: C): SQL<C['_']['notNull'] extends true ? string : string | null>
+export function iso(expression: SQL): SQL<string>
+export function iso(column: SQLWrapper): SQL {
+  return sql`operations.iso(${column})`
+}

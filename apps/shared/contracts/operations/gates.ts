@@ -109,10 +109,22 @@ export const ApproveBody = Type.Object(
     break_glass: Type.Optional(Type.Object({ reason: comment }, { additionalProperties: false })),
     dry_run: DryRun,
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [
+      {
+        reviewed_digest: 'sha256:0000000000000000000000000000000000000000000000000000000000000000',
+        round: 1,
+        comment: 'The canary is healthy.',
+      },
+    ],
+  },
 )
 export type ApproveBody = Static<typeof ApproveBody>
-export const RejectBody = Type.Object({ round, comment, dry_run: DryRun }, { additionalProperties: false })
+export const RejectBody = Type.Object(
+  { round, comment, dry_run: DryRun },
+  { additionalProperties: false, examples: [{ round: 1, comment: 'The canary loses connections.' }] },
+)
 export type RejectBody = Static<typeof RejectBody>
 export const GateReply = Type.Object({ ...single, operation_status: OperationStatusSchema, command: CommandView })
 export type GateReply = Static<typeof GateReply>

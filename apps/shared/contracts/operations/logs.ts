@@ -5,6 +5,9 @@ import { Nullable } from './common.ts'
 export const LogQuery = Type.Object(
   {
     attempt: Type.Optional(Type.Integer({ minimum: 1, description: 'The latest when left out.' })),
+    role: Type.Optional(
+      Type.Enum(['run', 'undo'], { description: 'The attempt of the node (default) or of its compensation.' }),
+    ),
     stream: Type.Optional(Type.String({ maxLength: 50 })),
     level: Type.Optional(Type.String({ maxLength: 20 })),
     after_seq: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -42,6 +45,6 @@ export const LogPage = Type.Object({
 export type LogPage = Static<typeof LogPage>
 
 export const RawLogQuery = Type.Object(
-  { attempt: Type.Optional(Type.Integer({ minimum: 1 })) },
+  { attempt: Type.Optional(Type.Integer({ minimum: 1 })), role: Type.Optional(Type.Enum(['run', 'undo'])) },
   { additionalProperties: false },
 )

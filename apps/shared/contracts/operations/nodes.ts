@@ -144,7 +144,7 @@ export const RetryBody = Type.Object(
     ),
     dry_run: DryRun,
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ scope: 'downstream', reason: 'The host answers again.' }] },
 )
 export type RetryBody = Static<typeof RetryBody>
 export const NodeReply = Type.Object({
@@ -171,7 +171,10 @@ export const InterventionBody = Type.Object(
     ticket: Type.Optional(Type.String({ maxLength: 200 })),
     dry_run: DryRun,
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [{ type: 'skip', node_id: 'drain.eu1-web-03', payload: {}, reason: 'The host is out of service.' }],
+  },
 )
 export type InterventionBody = Static<typeof InterventionBody>
 export const InterventionReply = Type.Object({

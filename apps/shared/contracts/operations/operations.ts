@@ -225,7 +225,10 @@ export const Evidence = Type.Object({
 })
 export type Evidence = Static<typeof Evidence>
 
-export const PauseBody = Type.Object({ reason: Reason, dry_run: DryRun }, { additionalProperties: false })
+export const PauseBody = Type.Object(
+  { reason: Reason, dry_run: DryRun },
+  { additionalProperties: false, examples: [{ reason: 'The load is higher than expected.' }] },
+)
 export const ResumeBody = Type.Object(
   {
     reason: Reason,
@@ -247,5 +250,5 @@ export const CancelBody = Type.Object(
     reason: Reason,
     dry_run: DryRun,
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ mode: 'graceful', reason: 'The release has a fault.' }] },
 )

@@ -1,0 +1,315 @@
+import type { FastifyRequest } from 'fastify'
+import type { Tx } from '../../db/client.ts'
+import {
+  claimKey,
+  fingerprintOf,
+  type IdempotentRequest,
+  type StoredAnswer,
+  storeAnswer,
+} from '../../db/idempotency.ts'
+import { appendAudit } from '../../db/operations/audit.ts'
+import { type Facts, stateFacts } from '../../db/operations/changes.ts'
+import {
+  type AcceptedCommand,
+  appendCommand,
+  getCommand,
+  type LockedOperation,
+  lockOperation,
+} from '../../db/operations/commands.ts'
+import { idempotency } from '../../db/operations/tables.ts'
+import type { CommandKind } from '../../workflows/operation/messages.ts'
+import { type OperationFacts, statusOf } from '../../workflows/operation/state/rules.ts'
+import type { Caller } from '../shared/auth/caller.ts'
+import type { Place } from '../shared/auth/scope.ts'
+import type { Actor } from '../shared/contracts/operations/graph.ts'
+import { crashPoint } from '../shared/crash.ts'
+import { AppError, type Category, notFound, problemOf } from '../shared/errors.ts'
+import { uuidv7 } from '../shared/ids.ts'
+import type { OperationsDeps } from './deps.ts'
+import { isVisible, loadPlaces, placesFor } from './visibility.ts'
+
+/** A command as it came in: who, what, on which operation, under which key. */
+export type Command = {
+  kind: CommandKind
+  class: 'stop' | 'start' | 'edit'
+  operation_id: string
+  actor: Actor
+  /** Nothing: a control plane, whose scope the route has checked. */
+  caller: Caller | undefined
+  reason: string | null
+  request_id: string
+  trace: string | null
+  dry_run: boolean
+  if_match: string | undefined
+  request: IdempotentRequest
+  /** Chosen by the sender (signal_id), else made here. */
+  command_id?: string
+  /** The path it came on; refusals that are answered later name it. */
+  instance: string
+}
+
+/** What a decision comes to: facts to state, and what the engine must hear. */
+export type Decision = {
+  /** Body of the signal; null: complete in Postgres, nothing is sent. */
+  payload: Record<string, unknown> | null
+  /** Facts of the timeline; none when the command changes nothing. */
+  events: Facts['events']
+  set?: Facts['set']
+  /** Rows that a withdrawal puts back (operations.md 1.4). */
+  undo?: Record<string, unknown>
+  /** What a dry run shows. */
+  effect: Record<string, unknown>
+  /** `operation:<id>`, `gate:…`, `node:…` for the audit log. */
+  object: string
+  before: unknown
+}
+
+export type Steps<S> = {
+  /** Locks and reads what the command is about; throws not_found. */
+  lock: (tx: Tx) => Promise<S>
+  /** Policy, state, version, then compare-and-swap writes, in that order; throws the refusal. */
+  decide: (tx: Tx, subject: S, command_id: string) => Promise<Decision>
+  /** The object as it is now, for the answer. */
+  render: (accepted: AcceptedCommand) => Promise<object>
+  /** What a dry run says may be done; read after its transaction is undone. */
+  allowed: () => Promise<unknown[]>
+  /** Where something was created: 201 with this Location. */
+  location?: (operation_id: string, command_id: string) => string
+}
+
+export type Answer = StoredAnswer & { replayed: boolean }
+
+/** The parts of a command that every public route takes from its request. */
+export const commandOf = (
+  deps: Pick<OperationsDeps, 'keys'>,
+  req: FastifyRequest,
+  given: Pick<Command, 'kind' | 'class' | 'operation_id'> & { reason?: string | null; dry_run?: boolean | undefined },
+): Command => {
+  const { caller, headers, params, query, body } = req
+  const if_match = headers['if-match']
+  const trace = headers.traceparent
+  return {
+    kind: given.kind,
+    class: given.class,
+    operation_id: given.operation_id,
+    reason: given.reason ?? null,
+    dry_run: given.dry_run ?? false,
+    actor: { kind: 'user', id: caller.user_id, name: caller.username, roles: caller.roles },
+    caller,
+    request_id: String(req.id),
+    trace: typeof trace === 'string' ? trace : null,
+    if_match,
+    instance: req.url.split('?')[0] ?? '/',
+    request: {
+      caller: `user:${caller.user_id}`,
+      route: `${req.method} ${req.routeOptions.url ?? ''}`,
+      key: String(headers['idempotency-key']),
+      fingerprint: fingerprintOf(deps.keys.fingerprint, {
+        params,
+        query,
+        if_match: if_match ?? null,
+        body: body ?? null,
+      }),
+    },
+  }
+}
+
+/**
+ * The one way in for commands (operations.md 1.2): one transaction of key, lock, policy, state, version, swap, record
+ * and promise; then a moment's wait for the outcome. The answer is stored under the key by compare-and-set, so all who
+ * ask with that key get the same bytes.
+ */
+export const runCommand = async <S>(deps: OperationsDeps, command: Command, steps: Steps<S>): Promise<Answer> => {
+  const accepted = await acceptCommand(deps, command, steps)
+  if ('answer' in accepted) return { ...accepted.answer, replayed: true }
+  if ('dry_run' in accepted) return { ...accepted.dry_run, replayed: false }
+  const wait_ms = accepted.sent ? deps.config.OPERATIONS__COMMANDS__WAIT_MS : 0
+  const settled = accepted.sent ? (await deps.outcomes.within(accepted.command_id, wait_ms)) !== undefined : true
+  const answer = await renderAnswer(deps, command, steps, accepted.command_id, settled)
+  return { ...(await storeAnswer(deps.db, idempotency, command.request, answer)), replayed: accepted.repeated }
+}
+
+type Accepted =
+  | { command_id: string; sent: boolean; repeated: boolean }
+  | { answer: StoredAnswer }
+  | { dry_run: StoredAnswer }
+
+class DryRun extends Error {
+  readonly effect: Record<string, unknown>
+  constructor(effect: Record<string, unknown>) {
+    super('dry run')
+    this.effect = effect
+  }
+}
+
+/** The command transaction alone: for callers that do not wait for an outcome. */
+export const acceptCommand = async <S>(deps: OperationsDeps, command: Command, steps: Steps<S>): Promise<Accepted> => {
+  try {
+    const accepted = await deps.db.transaction((tx) => transact(deps, tx, command, steps))
+    crashPoint('api.after_commit')
+    if ('command_id' in accepted && !accepted.repeated) {
+      deps.nats.wake('operations')
+      observe(deps).inc({ kind: command.kind, outcome: 'accepted' })
+    }
+    return accepted
+  } catch (error) {
+    if (error instanceof DryRun) {
+      const allowed_actions = await steps.allowed()
+      return { dry_run: jsonAnswer(200, { dry_run: true, effect: error.effect, allowed_actions }) }
+    }
+    if (error instanceof AppError) {
+      observe(deps).inc({ kind: command.kind, outcome: 'refused' })
+      if (error.category === 'policy_denied') await auditDenial(deps, command, error)
+    }
+    throw error
+  }
+}
+
+const observe = ({ telemetry }: OperationsDeps) =>
+  telemetry.counter('operation_commands_total', 'Commands by kind and what became of them.', ['kind', 'outcome'])
+
+const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps: Steps<S>): Promise<Accepted> => {
+  const command_id = command.command_id ?? uuidv7()
+  const claim = await claimKey(tx, idempotency, command.request, command_id)
+  if (!claim.fresh) {
+    if (claim.answer) return { answer: claim.answer }
+    return { command_id: claim.command_id ?? command_id, sent: true, repeated: true }
+  }
+  const subject = await steps.lock(tx)
+  const decision = await steps.decide(tx, subject, command_id)
+  if (command.dry_run) throw new DryRun(decision.effect)
+  const decided = decision.events.length > 0
+  if (decided)
+    await stateFacts(tx, command.operation_id, {
+      events: decision.events,
+      set: decision.set ?? {},
+      request_id: command.request_id,
+      trace: command.trace,
+    })
+  await appendAudit(tx, deps.keys.audit, {
+    actor: actorText(command.actor),
+    roles: command.actor.roles ?? [],
+    action: command.kind,
+    object: decision.object,
+    outcome: 'done',
+    reason: command.reason,
+    before: decision.before,
+    after: decision.payload ?? decision.effect,
+    request_id: command.request_id,
+    command_id,
+  })
+  await appendCommand(tx, {
+    command_id,
+    operation_id: command.operation_id,
+    kind: command.kind,
+    class: command.class,
+    payload: decision.payload,
+    actor: command.actor,
+    reason: command.reason,
+    request_id: command.request_id,
+    trace: command.trace,
+    undo: decision.undo ?? null,
+    deadline_s: deps.config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S,
+    decided,
+  })
+  crashPoint('api.before_commit')
+  return { command_id, sent: decision.payload !== null, repeated: false }
+}
+
+export const actorText = ({ kind, id }: Actor): string => (kind === 'user' ? `user:${id}` : id)
+
+/** A 403 leaves a row of its own: its transaction is gone. */
+const auditDenial = async (deps: OperationsDeps, command: Command, error: AppError): Promise<void> => {
+  await deps.db.transaction((tx) =>
+    appendAudit(tx, deps.keys.audit, {
+      actor: actorText(command.actor),
+      roles: command.actor.roles ?? [],
+      action: command.kind,
+      object: `operation:${command.operation_id}`,
+      outcome: 'denied',
+      reason: error.code,
+      request_id: command.request_id,
+    }),
+  )
+}
+
+const jsonAnswer = (status: number, body: unknown, headers: Record<string, string> = {}): StoredAnswer => ({
+  status,
+  headers: { 'cache-control': 'no-store', ...headers },
+  body: Buffer.from(JSON.stringify(body)),
+})
+
+const renderAnswer = async <S>(
+  deps: OperationsDeps,
+  command: Command,
+  steps: Steps<S>,
+  command_id: string,
+  settled: boolean,
+): Promise<StoredAnswer> => {
+  const row = await getCommand(deps.db, command_id)
+  if (!row) throw new AppError('internal_error', 'unexpected', 'The command is not there.')
+  const { status } = row.command
+  if (status === 'refused' || status === 'withdrawn') {
+    const { category = 'invalid_state_transition', code, detail } = row.outcome ?? {}
+    const error = new AppError(
+      category as Category,
+      code ?? 'already_cancelling',
+      detail ?? 'A cancel came before this could be carried out.',
+      { extra: { command: row.command } },
+    )
+    const problem = problemOf(error, command.request_id, command.instance)
+    return jsonAnswer(error.status, problem, { 'content-type': 'application/problem+json; charset=utf-8' })
+  }
+  const body = { ...(await steps.render(row)), command: row.command }
+  const pending = `/v1/operations/${row.operation_id}/commands/${command_id}`
+  if (!settled) return jsonAnswer(202, body, { location: pending })
+  if (!steps.location) return jsonAnswer(200, body)
+  return jsonAnswer(201, body, { location: steps.location(row.operation_id, command_id) })
+}
+
+/** An operation under command: locked, visible to the caller, with its facts and the places of its targets. */
+export type Subject = LockedOperation & { facts: OperationFacts; places: Place[] }
+
+export const lockVisible = async (deps: OperationsDeps, tx: Tx, command: Command): Promise<Subject> => {
+  const operation = await lockOperation(tx, command.operation_id)
+  if (!operation) throw notFound('operation', command.operation_id)
+  const { caller } = command
+  const places = deps.policies.site
+    ? await loadPlaces(tx, operation.resource_ids)
+    : await placesFor(tx, caller ?? NOBODY, operation.resource_ids)
+  if (caller && !isVisible(caller, operation.requester_id, places)) throw notFound('operation', command.operation_id)
+  return { ...operation, facts: factsOf(operation), places }
+}
+const NOBODY = { user_id: '', grants: [] }
+
+export const factsOf = (
+  row: Pick<
+    LockedOperation,
+    'control' | 'engine_status' | 'cancel_mode' | 'cancelled_at' | 'pause_reason' | 'unknown_nodes'
+  >,
+): OperationFacts => ({
+  status: statusOf(row.control, row.engine_status),
+  control: row.control,
+  cancel_mode: row.cancel_mode,
+  cancelled_at: row.cancelled_at,
+  pause_reason: row.pause_reason,
+  unknown_nodes: row.unknown_nodes,
+})
+
+/** If-Match compares the first part of the ETag, the count of decided changes; the rest moves with every progress. */
+export const checkIfMatch = (if_match: string | undefined, revision: number): void => {
+  if (if_match === undefined || if_match === '*') return
+  const given = /^(?:W\/)?"(\d+)(?:-\d+)?"$/.exec(if_match)?.[1]
+  if (given === undefined)
+    throw new AppError('validation_error', 'schema_violation', 'If-Match must be an ETag of this object.', {
+      status: 400,
+    })
+  if (Number(given) !== revision)
+    throw new AppError('version_conflict', 'revision_moved', `The operation is at revision ${revision} now.`, {
+      status: 412,
+      extra: { current_version: revision },
+    })
+}
+
+export const etagOf = ({ revision, change_seq }: { revision: number; change_seq: number }): string =>
+  `"${revision}-${change_seq}"`

@@ -1,0 +1,43 @@
+import Type from 'typebox'
+import { loadConfig, settings } from '../shared/config.ts'
+
+const schema = Type.Object({
+  OPERATIONS__DATABASE__URL: settings.postgres(),
+  OPERATIONS__NATS__URL: settings.nats(),
+  OPERATIONS__LISTEN__HOST: settings.host(),
+  OPERATIONS__HTTP__PORT: settings.port(7151),
+  OPERATIONS__INTERNAL__PORT: settings.port(7152),
+  OPERATIONS__SECRET__KEYS: settings.secretKeys(),
+  OPERATIONS__SERVICE__KEY_FILE: Type.String({ default: '.signalbox/keys/operations.json' }),
+  OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
+  OPERATIONS__TEMPORAL__UI_URL: settings.url('http://127.0.0.1:8233'),
+  OPERATIONS__PACKS__DIR: Type.Optional(Type.String({ description: "A folder with a site's procedure packs." })),
+  OPERATIONS__POLICY__DIR: Type.Optional(
+    Type.String({ description: "A folder with a site's gates, calendar and Cedar forbids." }),
+  ),
+  OPERATIONS__COMMANDS__WAIT_MS: settings.integer(2000, 0, 10_000),
+  OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S: settings.integer(300, 1, 86_400),
+  OPERATIONS__PROJECTION__MAX_LAG_MS: settings.integer(2000, 0, 60_000),
+  OPERATIONS__CANCEL__COOLOFF_S: settings.integer(60, 0, 86_400),
+  OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(30, 0, 3600),
+  OPERATIONS__PLANS__TTL_S: settings.integer(86_400, 60),
+  OPERATIONS__GATES__DEADLINE_S: settings.integer(86_400, 1, 2_592_000),
+  OPERATIONS__LIMITS__PLAN_NODES: settings.integer(5000, 1),
+  OPERATIONS__LIMITS__PLAN_EDGES: settings.integer(20_000, 1),
+  OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(2000, 1),
+  OPERATIONS__LIMITS__TARGETS: settings.integer(1000, 1),
+  OPERATIONS__SWEEP__INTERVAL_MS: settings.integer(1000, 20),
+  AUTH__TOKENS__ISSUER: Type.String({ default: 'signalbox' }),
+  AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api' }),
+  AUTH__TOKENS__CLOCK_SKEW_S: settings.integer(5, 0, 30),
+  AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks'),
+  AUTH__JWKS__CACHE_S: settings.integer(300, 1),
+  AUTH__JWKS__COOLDOWN_S: settings.integer(30, 0),
+  AUTH__JWKS__MAX_STALE_S: settings.integer(86_400, 1),
+  AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
+  AUTH__SERVICES__FILE: Type.String({ default: '.signalbox/keys/services.json' }),
+  SIGNALBOX__NATS__PREFIX: settings.prefix(),
+})
+
+export const loadOperationsConfig = (env?: NodeJS.ProcessEnv) => loadConfig(schema, env)
+export type OperationsConfig = Type.Static<typeof schema>

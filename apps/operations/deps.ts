@@ -1,0 +1,109 @@
+import { createDb } from '../../db/client.ts'
+import { createJwksClient } from '../shared/auth/jwks.ts'
+import { createPrincipals, type Principals } from '../shared/auth/principals.ts'
+import { createServiceSigner, loadRegistry, type Registry } from '../shared/auth/service.ts'
+import { type AccessVerifier, createAccessVerifier } from '../shared/auth/user-tokens.ts'
+import { type Clock, systemClock } from '../shared/clock.ts'
+import { secretKeysOf } from '../shared/config.ts'
+import { Identity } from '../shared/contracts/gen/auth_pb.ts'
+import { deriveKey } from '../shared/digest.ts'
+import { createRpcClient } from '../shared/rpc.ts'
+import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
+import { type Approvers, createApprovers } from './approvers.ts'
+import { type CatalogClient, createCatalogClient } from './catalog.client.ts'
+import { createCatalogProjection } from './catalog.projection.ts'
+import type { OperationsConfig } from './config.ts'
+import { createRequestedIntent } from './intents.requested.ts'
+import { createNatsHolder } from './nats.ts'
+import { createOutcomes } from './outcomes.ts'
+import { loadLibrary } from './packs.ts'
+import { createPages } from './pages.ts'
+import { loadPolicies } from './policy.ts'
+
+/** Who is believed: how user tokens, principals and service tokens are checked. Tests give their own keys here. */
+export type Trust = {
+  verifier: AccessVerifier
+  principals: Principals
+  approvers: Approvers
+  registry: Registry
+  /** Where the projection of the catalog is filled from. */
+  catalog: CatalogClient
+  close: () => void
+}
+
+/** Everything the routes work with, from one configuration; opens the database pool, waits for nobody. */
+export const createDeps = (
+  config: OperationsConfig,
+  trust: Trust,
+  options: { telemetry?: Telemetry; clock?: Clock } = {},
+) => {
+  const { telemetry = createTelemetry('operations'), clock = systemClock } = options
+  const { db, pool, close } = createDb(config.OPERATIONS__DATABASE__URL, { app: 'operations', max: 20 })
+  const secrets = secretKeysOf(config.OPERATIONS__SECRET__KEYS)
+  const nats = createNatsHolder(config.OPERATIONS__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
+  const [signing, ...others] = secrets.map((secret) => deriveKey(secret, 'page'))
+  return {
+    config,
+    telemetry,
+    clock,
+    trust,
+    db,
+    pool,
+    closeDb: close,
+    nats,
+    keys: { fingerprint: deriveKey(secrets[0], 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
+    pages: createPages([signing as Buffer, ...others]),
+    library: loadLibrary({
+      packs_dir: config.OPERATIONS__PACKS__DIR,
+      policy_dir: config.OPERATIONS__POLICY__DIR,
+    }),
+    projection: createCatalogProjection({
+      db,
+      catalog: trust.catalog,
+      log: telemetry.log,
+      createIntent: createRequestedIntent,
+    }),
+    policies: loadPolicies(config.OPERATIONS__POLICY__DIR),
+    outcomes: createOutcomes(db, telemetry.log),
+    cooloff_s: config.OPERATIONS__CANCEL__COOLOFF_S,
+  }
+}
+export type OperationsDeps = ReturnType<typeof createDeps>
+
+/** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
+export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Trust => {
+  const jwks = createJwksClient({
+    url: config.AUTH__JWKS__URL,
+    cache_s: config.AUTH__JWKS__CACHE_S,
+    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
+    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
+    onError: (error) => telemetry.log.warn({ err: error }, 'the keys of tokens could not be fetched'),
+  })
+  void jwks.start()
+  const signer = createServiceSigner({ name: 'operations', key_file: config.OPERATIONS__SERVICE__KEY_FILE })
+  const identityClient = createRpcClient(Identity, {
+    url: config.AUTH__RPC__IDENTITY_URL,
+    signer,
+    audience: 'identity-internal',
+  })
+  const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
+    onError: (error) => telemetry.log.warn({ err: error }, 'the registry of services could not be read again'),
+  })
+  return {
+    verifier: createAccessVerifier({
+      jwks,
+      issuer: config.AUTH__TOKENS__ISSUER,
+      audience: config.AUTH__TOKENS__AUDIENCE,
+      skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
+      clock: systemClock,
+    }),
+    principals: createPrincipals({ identityClient, outage: 'internal_error' }),
+    approvers: createApprovers(identityClient),
+    registry,
+    catalog: createCatalogClient(config.OPERATIONS__CATALOG__URL, signer),
+    close: () => {
+      jwks.close()
+      registry.close()
+    },
+  }
+}

@@ -1,0 +1,51 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { and } from 'drizzle-orm'
+import { countInbox } from '../../db/operations/gates.ts'
+import { countFailedOpen } from '../../db/operations/reads.ts'
+import { operations } from '../../db/operations/tables.ts'
+import { allow } from '../shared/auth/http.ts'
+import { Me } from '../shared/contracts/operations/events.ts'
+import { readiness } from '../shared/health.ts'
+import { errorReplies } from '../shared/http.ts'
+import type { OperationsDeps } from './deps.ts'
+import { decidableBy } from './gates.routes.ts'
+import { checksOf } from './health.ts'
+import { visibleSql } from './visibility.ts'
+
+const VERSION = '0.1.0'
+
+/** What is about the caller: permissions, groups, and how much waits. */
+export const meRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  app.get(
+    '/v1/me',
+    {
+      schema: {
+        summary: 'Read what concerns the caller',
+        description: 'Permissions and groups as they are now, counts of waiting gates, and parts that are not ready.',
+        tags: ['me'],
+        response: { 200: Me, ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'R' }),
+    },
+    async (req) => {
+      const { caller } = req
+      const visible = visibleSql(caller, operations)
+      const [gates_mine, gates_all, failed_open, { checks }] = await Promise.all([
+        countInbox(deps.db, and(visible, decidableBy(caller))),
+        countInbox(deps.db, visible),
+        countFailedOpen(deps.db, visible),
+        readiness(checksOf(deps)),
+      ])
+      return {
+        user_id: caller.user_id,
+        username: caller.username,
+        roles: caller.roles,
+        permissions: [...caller.permissions].sort(),
+        groups: [...caller.groups].sort(),
+        counts: { gates_mine, gates_all, failed_open },
+        version: VERSION,
+        degraded: Object.entries(checks).flatMap(([part, { ok }]) => (ok ? [] : [part])),
+      }
+    },
+  )
+}

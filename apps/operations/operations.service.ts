@@ -1,0 +1,156 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Tx } from '../../db/client.ts'
+import { lockUnsentStarts } from '../../db/operations/commands.ts'
+import { cancelGates } from '../../db/operations/gates.ts'
+import { countForStop, listCompensations } from '../../db/operations/nodes.ts'
+import { repinTargets } from '../../db/operations/pins.ts'
+import { operation_control } from '../../db/operations/tables.ts'
+import type { TimelineEvent } from '../../db/operations/timeline.ts'
+import { supersede } from '../../db/operations/undo.ts'
+import { refuseCancel, refusePause, refuseResume } from '../../workflows/operation/state/rules.ts'
+import type { CancelMode, RefusalCode } from '../shared/contracts/operations/graph.ts'
+import { digest } from '../shared/digest.ts'
+import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from './authority.ts'
+import { type Command, checkIfMatch, type Decision, lockVisible, type Steps, type Subject } from './commands.service.ts'
+import type { OperationsDeps } from './deps.ts'
+import { readOperation } from './operations.read.ts'
+import type { PolicyAction } from './policy.ts'
+
+/** Pause: nothing more starts; what runs ends. Complete with the commit, because each claim reads the wanted control. */
+export const pauseSteps = (deps: OperationsDeps, command: Command): Steps<Subject> =>
+  onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
+    refuseOn(deps, command, subject, refusePause(subject.facts))
+    checkIfMatch(command.if_match, subject.revision)
+    const { running, not_started } = await countForStop(tx, subject.operation_id)
+    await setControl(tx, subject.operation_id, { control: 'pause', pause_reason: 'operator' })
+    return {
+      payload: {},
+      events: [said(command, command_id, 'operation.pausing', `${command.actor.name} paused the operation`)],
+      effect: { running, not_started },
+    }
+  })
+
+/** Resume: claims are granted again; with `acknowledge_drift` the new values of changed targets are taken. */
+export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_drift: boolean): Steps<Subject> =>
+  onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
+    refuseOn(deps, command, subject, refuseResume(subject.facts, { acknowledge_drift }))
+    checkIfMatch(command.if_match, subject.revision)
+    const drift = subject.facts.pause_reason === 'catalog_drift'
+    const repinned = drift
+      ? await repinTargets(tx, subject.operation_id, subject.pins)
+      : { pins: subject.pins, node_ids: [] }
+    await setControl(tx, subject.operation_id, { control: 'run', pause_reason: null })
+    return {
+      payload: { acknowledged: repinned.node_ids },
+      events: [
+        said(command, command_id, 'operation.resumed', `${command.actor.name} resumed the operation`, {
+          acknowledged: repinned.node_ids,
+        }),
+      ],
+      ...(drift && { set: { pins: repinned.pins } }),
+      undo: { pause_reason: subject.facts.pause_reason },
+      effect: { drifted: repinned.node_ids, next_nodes: [] },
+    }
+  })
+
+/**
+ * Cancel: open gates close and start-class commands that were never sent are undone, all in this transaction. An
+ * operation whose start was never sent ends here and now.
+ */
+export const cancelSteps = (deps: OperationsDeps, command: Command, mode: CancelMode): Steps<Subject> =>
+  onOperation(
+    deps,
+    command,
+    mode === 'force' ? 'operation.force_cancel' : 'operation.cancel',
+    async (tx, subject, command_id) => {
+      const { operation_id, now, facts } = subject
+      refuseOn(deps, command, subject, refuseCancel(facts, { mode, now, cooloff_s: deps.cooloff_s }))
+      checkIfMatch(command.if_match, subject.revision)
+      const { running, not_started } = await countForStop(tx, operation_id)
+      const compensations = mode === 'compensate' ? await listCompensations(tx, operation_id) : []
+      const first = facts.control !== 'cancel'
+      await setControl(tx, operation_id, {
+        control: 'cancel',
+        cancel_mode: mode,
+        pause_reason: null,
+        ...(first && { cancelled_at: sql`clock_timestamp()` as never }),
+      })
+      const cancelled = said(command, command_id, 'operation.cancelling', `${command.actor.name} cancelled (${mode})`, {
+        mode,
+      })
+      const effect = { running, not_started, compensations }
+      const unsent = await lockUnsentStarts(tx, operation_id)
+      const undone: TimelineEvent[] = []
+      for (const row of unsent) undone.push(...(await supersede(tx, row, command.actor)))
+      const closed = await cancelGates(tx, operation_id)
+      const gates = closed.map(({ gate_id, round }) => ({
+        type: 'gate.cancelled',
+        actor: command.actor,
+        gate_id,
+        command_id,
+        data: { round },
+      }))
+      const events = [cancelled, ...undone, ...gates]
+      const neverStarted = unsent.some(({ kind }) => kind === 'start')
+      return { payload: neverStarted ? null : { mode }, events, set: { open_gates: 0 }, effect }
+    },
+  )
+
+const setControl = (tx: Tx, operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
+  tx.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))
+
+const said = (
+  command: Command,
+  command_id: string,
+  type: string,
+  statement: string,
+  data: Record<string, unknown> = {},
+): TimelineEvent => ({
+  type,
+  actor: command.actor,
+  reason: command.reason,
+  command_id,
+  data,
+  evidence: {
+    kind: 'command',
+    statement,
+    subject: { type: 'operation', id: command.operation_id },
+    subject_digest: digest({ command_id, kind: command.kind, reason: command.reason, data }),
+  },
+})
+
+/** The frame of a command on the whole operation: lock, policy, then what `decide` says. */
+const onOperation = (
+  deps: OperationsDeps,
+  command: Command,
+  action: PolicyAction,
+  decide: (tx: Tx, subject: Subject, command_id: string) => Promise<Omit<Decision, 'object' | 'before'>>,
+): Steps<Subject> => ({
+  lock: (tx) => lockVisible(deps, tx, command),
+  decide: async (tx, subject, command_id) => {
+    if (command.caller)
+      throwIfRefused(refuseByPolicy(deps, command.caller, action, operationObject(subject), subject.places))
+    return {
+      ...(await decide(tx, subject, command_id)),
+      object: `operation:${subject.operation_id}`,
+      before: { ...subject.facts, revision: subject.revision },
+    }
+  },
+  render: ({ operation_id }) => readOperation(deps, command.caller, operation_id),
+  allowed: async () => (await readOperation(deps, command.caller, command.operation_id)).allowed_actions,
+})
+
+/** A refusal for its state tells the state and what is possible instead. */
+export const refuseOn = (
+  deps: OperationsDeps,
+  { caller }: Command,
+  subject: Subject,
+  refusal: RefusalCode | undefined,
+): void => {
+  if (!refusal) return
+  const allowed_actions = caller ? operationActions(deps, caller, subject, subject.facts) : []
+  throwIfRefused({
+    ...refusal,
+    extra: { ...refusal.extra, operation_status: subject.facts.status, allowed_actions },
+  })
+}

@@ -1,0 +1,38 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sendStored } from '../shared/http.ts'
+import { type Answer, etagOf } from './commands.service.ts'
+
+/** Sends the stored answer of a command. */
+export const answer =
+  (reply: FastifyReply) =>
+  (given: Answer): FastifyReply =>
+    sendStored(reply, given)
+
+/** The body with its ETag, or 304 when the reader has exactly this state. */
+export const unlessKnown = <B>(
+  req: FastifyRequest,
+  reply: FastifyReply,
+  head: { revision: number; change_seq: number },
+  body: B,
+): B | FastifyReply => {
+  const etag = etagOf(head)
+  reply.headers({ etag, 'cache-control': 'no-store' })
+  return req.headers['if-none-match'] === etag ? reply.code(304).send() : body
+}
+
+const LONG_POLL_MS = 100
+
+/** Looks until something is there or the time is over; what was seen last is the answer. */
+export const lookUntil = async <T>(
+  look: () => Promise<T>,
+  isThere: (found: T) => boolean,
+  wait_ms: number,
+): Promise<T> => {
+  const end = performance.now() + wait_ms
+  for (;;) {
+    const found = await look()
+    if (isThere(found) || performance.now() + LONG_POLL_MS > end) return found
+    await delay(LONG_POLL_MS)
+  }
+}
