@@ -59,6 +59,10 @@ export const createRpcClient = <S extends DescService>(service: S, options: RpcC
 const RETRY_SHARE = 0.1
 const RETRY_JITTER_MS = 50
 
+const isRead = (name: string) => /^(Get|List)/.test(name)
+/** A refused connection, and one that was cut under the call, such as an idle one that the server has just closed. */
+const AWAY: ReadonlySet<Code> = new Set([Code.Unavailable, Code.Aborted])
+
 /** One more try of a read that found nobody, within 10 % of all calls (reliability.md 2.4). */
 const retryReads = (): Interceptor => {
   let budget = 1
@@ -67,8 +71,7 @@ const retryReads = (): Interceptor => {
     try {
       return await next(req)
     } catch (error) {
-      const again =
-        /^(Get|List)/.test(req.method.name) && ConnectError.from(error).code === Code.Unavailable && budget >= 1
+      const again = isRead(req.method.name) && AWAY.has(ConnectError.from(error).code) && budget >= 1
       if (!again || req.stream || req.signal.aborted) throw error
       budget -= 1
       await delay(Math.random() * RETRY_JITTER_MS)

@@ -1,0 +1,161 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { loadRegistry, type Registry } from '../../apps/shared/auth/service.ts'
+import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { AppError } from '../../apps/shared/errors.ts'
+import { AUTH_CODES, createHttpApp, type HttpApp } from '../../apps/shared/http.ts'
+import { createRpcClient, fromRpc, registerRpc, rpcContext, rpcService, withRequestId } from '../../apps/shared/rpc.ts'
+import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { testServices } from '../support/services.ts'
+
+let services: ReturnType<typeof testServices>
+let registry: Registry
+let app: HttpApp
+let url: string
+let seen: { service: string; request_id: string; user_id: string }[]
+let behave: () => unknown
+
+beforeAll(async () => {
+  services = testServices()
+  registry = loadRegistry(services.registry_file)
+  app = createHttpApp({ telemetry: createTelemetry('test', { level: 'silent' }), codes: AUTH_CODES })
+  const scopes = {
+    getUser: 'identity:read',
+    getUserByUsername: 'identity:read',
+    getPrincipal: 'identity:read',
+    listPrincipals: 'audit:read',
+  }
+  registerRpc(app, {
+    registry,
+    audience: 'identity-internal',
+    services: [
+      rpcService(Identity, scopes, {
+        getUser: async ({ id }, context) => {
+          const { service, request_id } = rpcContext(context)
+          seen.push({ service: service.name, request_id, user_id: id })
+          await behave()
+          return {}
+        },
+        getUserByUsername: () => ({}),
+        getPrincipal: () => ({}),
+        listPrincipals: () => ({}),
+      }),
+    ],
+  })
+  url = await app.listen({ host: '127.0.0.1', port: 0 })
+})
+afterAll(async () => {
+  await app.close()
+  registry.close()
+  services.remove()
+})
+beforeEach(() => {
+  seen = []
+  behave = () => {}
+})
+
+const clientOf = (at = url, timeout_ms = 2000) =>
+  createRpcClient(Identity, { url: at, signer: services.signer('session'), audience: 'identity-internal', timeout_ms })
+const codeOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'ok',
+    (error: unknown) => ConnectError.from(error).code,
+  )
+
+describe('a call', () => {
+  it('carries who calls and the id of the request it is for', async () => {
+    await clientOf().getUser({ id: 'u1' }, withRequestId('request-0001'))
+    expect(seen).toEqual([{ service: 'session', request_id: 'request-0001', user_id: 'u1' }])
+  })
+  it('needs the scope of its method', async () => {
+    expect(await codeOf(clientOf().listPrincipals({}))).toBe(Code.PermissionDenied)
+  })
+  it('without a service token, or with a user beside it, does not reach the handler', async () => {
+    const post = (headers: Record<string, string>) =>
+      fetch(`${url}/signalbox.auth.v1.Identity/GetUser`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: '{}',
+      })
+    const authorization = `Bearer ${services.signer('session')('identity-internal')}`
+    expect((await post({})).status).toBe(401)
+    expect((await post({ authorization, 'x-user-id': 'u1' })).status).toBe(400)
+    expect(seen).toEqual([])
+    expect((await post({ authorization })).status).toBe(200)
+  })
+  it('tells nothing of an unexpected failure', async () => {
+    behave = () => {
+      throw new Error('secret detail')
+    }
+    const error = ConnectError.from(
+      await clientOf()
+        .getUser({})
+        .catch((e: unknown) => e),
+    )
+    expect([error.code, error.rawMessage]).toEqual([Code.Internal, 'unexpected'])
+  })
+  it('maps our own refusals to their codes', async () => {
+    const refuse = (error: AppError) => {
+      behave = () => Promise.reject(error)
+      return codeOf(
+        createRpcClient(Identity, { url, signer: services.signer('gateway'), audience: 'identity-internal' }).getUser(
+          {},
+        ),
+      )
+    }
+    expect(await refuse(new AppError('validation_error', 'x', 'x'))).toBe(Code.InvalidArgument)
+    expect(await refuse(new AppError('rate_limited', 'x', 'x'))).toBe(Code.ResourceExhausted)
+    expect(await refuse(new AppError('version_conflict', 'x', 'x'))).toBe(Code.FailedPrecondition)
+  })
+})
+
+describe('an outage', () => {
+  let broken: http.Server
+  let calls: number
+  let listener: http.RequestListener
+  beforeEach(async () => {
+    calls = 0
+    broken = http.createServer((req, res) => {
+      calls += 1
+      listener(req, res)
+    })
+    await new Promise<void>((resolve) => broken.listen(0, '127.0.0.1', resolve))
+  })
+  afterEach(() => {
+    broken.closeAllConnections()
+    broken.close()
+  })
+  const brokenUrl = () => `http://127.0.0.1:${(broken.address() as AddressInfo).port}`
+
+  it('of a moment is bridged by one more try of a read', async () => {
+    listener = (req, res) => {
+      if (calls === 1) req.socket.destroy()
+      else res.writeHead(200, { 'content-type': 'application/proto' }).end()
+    }
+    await expect(clientOf(brokenUrl()).getUser({ id: 'x' })).resolves.toBeDefined()
+    expect(calls).toBe(2)
+  })
+  it('that lasts costs at most one more try in ten calls', async () => {
+    listener = (req) => void req.socket.destroy()
+    const client = clientOf(brokenUrl())
+    for (let i = 0; i < 20; i++) expect(await codeOf(client.getUser({ id: 'x' }))).not.toBe('ok')
+    expect(calls).toBeLessThanOrEqual(23)
+  })
+  it('is 503 dependency_down for our caller, a silent server within the deadline too', async () => {
+    listener = () => {}
+    const started = performance.now()
+    const error = await clientOf(brokenUrl(), 200)
+      .getUser({})
+      .catch((e: unknown) => e)
+    expect(performance.now() - started).toBeLessThan(1500)
+    expect(fromRpc('identity', error)).toMatchObject({ status: 503, code: 'dependency_down' })
+    expect(fromRpc('identity', new ConnectError('full', Code.ResourceExhausted))).toMatchObject({
+      status: 503,
+      code: 'login_busy',
+    })
+    const defect = new ConnectError('bad', Code.InvalidArgument)
+    expect(fromRpc('identity', defect)).toBe(defect)
+  })
+})
