@@ -42,15 +42,25 @@ export const which = (program: string): string | undefined =>
       }
     })
 
-type RunOptions = { timeout_ms: number; env?: NodeJS.ProcessEnv; cwd?: string }
+type RunOptions = {
+  timeout_ms: number
+  env?: NodeJS.ProcessEnv
+  cwd?: string
+  /** How many of its last lines an error carries. */
+  lines?: number
+}
 
 /** Runs a program to its end and answers its output; throws with the last of its words when it fails or is too slow. */
-export const run = (command: string, args: string[], { timeout_ms, env, cwd }: RunOptions): Promise<string> =>
+export const run = (
+  command: string,
+  args: string[],
+  { timeout_ms, env, cwd, lines = 2 }: RunOptions,
+): Promise<string> =>
   new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env }, cwd })
     let text = ''
     const keep = (chunk: Buffer) => {
-      text = (text + chunk.toString()).slice(-20_000)
+      text = (text + chunk.toString()).slice(-200_000)
     }
     child.stdout.on('data', keep)
     child.stderr.on('data', keep)
@@ -60,7 +70,19 @@ export const run = (command: string, args: string[], { timeout_ms, env, cwd }: R
       clearTimeout(timer)
       if (code === 0) return resolve(text)
       const why = signal ? `no end within ${timeout_ms / 1000} s` : `exit code ${code}`
-      reject(new Error(`${why}${text ? `: ${text.trim().split('\n').slice(-2).join(' ')}` : ''}`))
+      reject(
+        new Error(
+          `${why}${
+            text
+              ? `: ${text
+                  .trim()
+                  .split('\n')
+                  .slice(-lines)
+                  .join(lines > 2 ? '\n' : ' ')}`
+              : ''
+          }`,
+        ),
+      )
     })
   })
 

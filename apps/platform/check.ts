@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { staleMigrations, staleProto } from './generated.ts'
+import { lockProblems } from './install-scripts.ts'
+import { staleOpenapi } from './openapi-files.ts'
+import { bin, ROOT } from './paths.ts'
+import { createScreen, elapsed, paint } from './screen.ts'
+import { run } from './servers/sources.ts'
+
+/** `npm run check`: all that CI checks besides tests. A table of results; then the words of what failed. */
+type Check = { name: string; what: string; run: () => Promise<string[]> }
+
+const TOOL_MS = 600_000
+const SOURCES = ['apps', 'workflows', 'activities', 'db', 'test'].filter((folder) => existsSync(join(ROOT, folder)))
+
+/** A tool that says what is wrong and exits with another code than 0. */
+const tool = (name: string, what: string, args: string[]): Check => ({
+  name,
+  what,
+  run: () =>
+    runTool(args).then(
+      () => [],
+      (error: Error) => [error.message],
+    ),
+})
+
+const runTool = ([program = '', ...args]: string[]) =>
+  run(process.execPath, [bin(program), ...args], { timeout_ms: TOOL_MS, cwd: ROOT, env: { NO_COLOR: '1' }, lines: 400 })
+
+const CHECKS: Check[] = [
+  tool('types', 'services', ['tsc', '--noEmit', '-p', '.']),
+  tool('types', 'console', ['tsc', '--noEmit', '-p', 'apps/console']),
+  tool('lint', 'and format', ['biome', 'check', '--config-path', 'test/lint.json', '.']),
+  tool('boundaries', 'imports', ['depcruise', '--config', 'test/boundaries.cjs', '--output-type', 'err', ...SOURCES]),
+  tool('unused', 'code and packages', ['knip', '--config', 'test/knip.json', '--no-progress']),
+  { name: 'packages', what: 'install scripts, checksums', run: async () => lockProblems() },
+  { name: 'generated', what: 'proto', run: staleProto },
+  { name: 'generated', what: 'migrations', run: staleMigrations },
+  { name: 'generated', what: 'openapi', run: staleOpenapi },
+]
+
+/** Two at a time: the tools themselves use more than one core. */
+const AT_ONCE = 2
+
+const screen = createScreen()
+const queue = [...CHECKS]
+const failures: { title: string; problems: string[] }[] = []
+
+const work = async () => {
+  for (let check = queue.shift(); check; check = queue.shift()) {
+    const started = performance.now()
+    const problems = await check.run().catch((error: Error) => [error.message])
+    const title = `${check.name.padEnd(12)}${check.what.padEnd(30)}`
+    const verdict = problems.length === 0 ? paint('green', 'ok    ') : paint('red', 'failed')
+    screen.line('check', `${title}${verdict}  ${elapsed(performance.now() - started)}`)
+    if (problems.length > 0) failures.push({ title: `${check.name} (${check.what})`, problems })
+  }
+}
+
+const started = performance.now()
+await Promise.all(Array.from({ length: AT_ONCE }, work))
+for (const { title, problems } of failures) console.error(`\n${paint('red', title)}\n${problems.join('\n')}`)
+const verdict = failures.length === 0 ? 'all checks passed' : `${failures.length} of ${CHECKS.length} checks failed`
+screen.line('check', `${verdict} in ${elapsed(performance.now() - started)}`, failures.length === 0 ? 'green' : 'red')
+process.exitCode = failures.length === 0 ? 0 : 1

@@ -1,0 +1,61 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createTelemetry } from '../shared/telemetry.ts'
+import { APPS } from './apps.ts'
+import { ROOT } from './paths.ts'
+
+/** The OpenAPI documents: made from the routes of each app that serves a public API, and committed. */
+const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
+
+type Described = { ready: () => PromiseLike<unknown>; swagger?: () => object; close: () => PromiseLike<unknown> }
+type Buildable = { buildApp: (deps: unknown) => { app: Described } }
+
+/**
+ * Stands for every dependency while only the routes' schemas are read: any member, call or construction of it is
+ * itself. No handler runs.
+ */
+const nothing: object = new Proxy(function nothing() {}, {
+  get: (_target, name) => {
+    if (name === Symbol.toPrimitive) return () => ''
+    if (name === Symbol.iterator) return () => [][Symbol.iterator]()
+    return name === 'then' ? undefined : nothing
+  },
+  apply: () => nothing,
+  construct: () => nothing,
+})
+
+const describe = async (name: string): Promise<string | undefined> => {
+  const { buildApp } = (await import(join(ROOT, 'apps', name, 'app.ts'))) as Buildable
+  const telemetry = createTelemetry(name, { level: 'silent' })
+  const deps = new Proxy({ telemetry }, { get: (known, key) => Reflect.get(known, key) ?? nothing })
+  const { app } = buildApp(deps)
+  await app.ready()
+  const document = app.swagger?.()
+  return document && `${JSON.stringify(document, null, 2)}\n`
+}
+
+/** The documents by file name, as the routes are now. */
+export const openapiDocuments = async (): Promise<Map<string, string>> => {
+  const documents = new Map<string, string>()
+  for (const { name, http } of APPS) {
+    if (!http || name === 'gateway') continue
+    const document = await describe(name)
+    if (document) documents.set(join(FOLDER, `${name}.json`), document)
+  }
+  return documents
+}
+
+export const writeOpenapi = async (): Promise<string[]> => {
+  const documents = await openapiDocuments()
+  mkdirSync(FOLDER, { recursive: true })
+  for (const [file, document] of documents) writeFileSync(file, document)
+  return [...documents.keys()]
+}
+
+/** Documents that say something else than the routes. */
+export const staleOpenapi = async (): Promise<string[]> => {
+  const documents = await openapiDocuments()
+  return [...documents]
+    .filter(([file, document]) => !existsSync(file) || readFileSync(file, 'utf8') !== document)
+    .map(([file]) => `${file.slice(ROOT.length + 1)}: run npm run openapi`)
+}
