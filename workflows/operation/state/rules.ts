@@ -250,7 +250,10 @@ export const refuseDigest = (gate: GateFacts, reviewed_digest: string): RefusalC
       })
 
 /** What a set of votes of one round comes to: approved at quorum and group minimums, rejected by the rule, else waiting. */
-export const outcomeOfVotes = ({ policy, votes }: Pick<GateFacts, 'policy' | 'votes'>) => {
+export const outcomeOfVotes = ({
+  policy,
+  votes,
+}: Pick<GateFacts, 'policy' | 'votes'>): 'approved' | 'rejected' | 'waiting' => {
   const rejections = votes.filter(({ decision }) => decision === 'reject').length
   const needed = policy.reject_rule === 'any' ? 1 : Math.floor(policy.quorum / 2) + 1
   if (rejections >= needed) return 'rejected'
