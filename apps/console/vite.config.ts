@@ -35,6 +35,8 @@ function themeScript(): Plugin {
   return {
     name: 'signalbox-theme-script',
     apply: 'build',
+    // After Vite has written index.html.
+    enforce: 'post',
     async buildStart() {
       const source = await readFile(resolve(root, 'theme.js'), 'utf8')
       reference = this.emitFile({ type: 'asset', name: 'theme.js', source })

@@ -68,7 +68,10 @@ export const startSession = (): Promise<Refreshed> =>
       adopt(shared.session, shared.csrf_token)
       return 'ok'
     }
-    return refreshLocked()
+    const outcome = await refreshLocked()
+    // Nobody is told: whoever asked shows the login page.
+    if (outcome === 'over' && phase.name === 'starting') phase = { name: 'signed_out', reason: 'none' }
+    return outcome
   })
 
 /** A token other than the one that was refused. Looks first whether a sibling or an earlier call has brought one. */

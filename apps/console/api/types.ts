@@ -16,6 +16,7 @@ import type {
   Timeline,
   TimelineEventView,
 } from '../../shared/contracts/operations/operations.ts'
+import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 
 /** The replies that the console reads: static types of the servers' own contracts. */
 export type { Me } from '../../shared/contracts/operations/events.ts'
@@ -72,7 +73,8 @@ export type DryRun = {
   allowed_actions?: AllowedAction[]
 }
 
-export type { PlanView as Plan } from '../../shared/contracts/operations/plans.ts'
+/** A plan as the console reads it; rehearsals come with a later release. */
+export type Plan = Omit<PlanView, 'rehearsal'>
 export type ResourceRow = Static<typeof ResourceItem>
 export type Resource = ResourceView
 export type ResourceRelation = {
