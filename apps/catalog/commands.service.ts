@@ -48,12 +48,28 @@ export const runCommand = async (
       if (!answer.replayed) deps.wake()
       return answer
     } catch (error) {
-      const code = (error as { cause?: { code?: string }; code?: string }).cause?.code
+      const { code, constraint } = (error as { cause?: { code?: string; constraint?: string } }).cause ?? {}
+      const clash = code === '23505' ? CLASHES[constraint ?? ''] : undefined
+      if (clash) throw alreadyExists(clash)
       if (tries >= TRIES || !(error instanceof Again || code === '40P01')) throw error
       await delay(Math.random() * 20 * tries)
     }
   }
 }
+
+type Clash = 'resource_id' | 'name' | 'identity'
+const CLASHES: Record<string, Clash> = {
+  resource_resource_id_unique: 'resource_id',
+  resource_name_key: 'name',
+  resource_identity_key: 'identity',
+}
+
+/** 409: the id, the name below the parent or the natural identity is taken. */
+export const alreadyExists = (clash: Clash, existing_resource_id?: string): AppError =>
+  new AppError('version_conflict', 'already_exists', `A resource with this ${clash} exists already.`, {
+    extra: { clash, ...(existing_resource_id !== undefined && { existing_resource_id }) },
+    hint: 'Change the existing resource, or choose another id and name.',
+  })
 
 const claimAndWork = async (
   tx: Tx,

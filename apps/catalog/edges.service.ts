@@ -34,6 +34,8 @@ const MAX_SUBTREE = 10_000
 /** A change with both ends found. `peer` is missing when there is no such resource. */
 type Resolved = {
   at: string
+  /** The pointer of the peer's name, for what is wrong with it. */
+  target_at: string
   change: RelationshipChange
   relation: StoredRelationshipType | undefined
   peer: ResourceRow | undefined
@@ -70,7 +72,8 @@ export const planEdges = async (
     // An edge out of a new resource cannot close a cycle: nothing points at it yet.
     if (relation?.acyclic && type_locks.get(relation.id) !== 'exclusive')
       type_locks.set(relation.id, is_new && change.direction !== 'in' ? 'shared' : 'exclusive')
-    return { at: `${pointer}/${index}`, change, relation, peer }
+    const at = `${pointer}/${index}`
+    return { at, target_at: `${at}/target_id`, change, relation, peer }
   })
   return { resolved, locks, type_locks }
 }
@@ -91,25 +94,24 @@ export const checkPeers = async (
   const visible = await sees([...fresh.values()])
   const violations: Violation[] = []
   for (const item of plan.resolved) {
-    const { at, change, relation } = item
+    const { at, target_at, change, relation } = item
     if (item.peer) item.peer = fresh.get(item.peer.rid)
-    const refuse = (code: string, where: string, message: string) =>
-      violations.push({ pointer: `${at}${where}`, code, message })
+    const refuse = (code: string, where: string, message: string) => violations.push({ pointer: where, code, message })
     if (!relation) {
-      refuse('schema_violation', '/type_key', `${change.type_key} is not a relationship type`)
+      refuse('schema_violation', `${at}/type_key`, `${change.type_key} is not a relationship type`)
       continue
     }
     if (!item.peer || !visible.has(item.peer.rid)) {
-      refuse('target_not_found', '/target_id', `there is no resource ${change.target_id}`)
+      refuse('target_not_found', target_at, `there is no resource ${change.target_id}`)
       continue
     }
     if (change.op !== 'remove') {
-      if (!item.peer.is_open) refuse('target_not_found', '/target_id', `${change.target_id} is retired`)
+      if (!item.peer.is_open) refuse('target_not_found', target_at, `${change.target_id} is retired`)
       const peer_type = types.byId(item.peer.type_id)
       const [from, to] = change.direction === 'in' ? [peer_type, type] : [type, peer_type]
       if (!from || !to || !isAllowed(types, relation, from, to)) {
         const ends = `${from?.type_key} ${relation.type_key} ${to?.type_key}`
-        refuse('target_type_not_allowed', '/target_id', `no such relationship is allowed: ${ends}`)
+        refuse('target_type_not_allowed', target_at, `no such relationship is allowed: ${ends}`)
       }
       violations.push(...propertyViolations(relation, (change.properties ?? {}) as JsonObject, `${at}/properties`))
     }
@@ -158,12 +160,12 @@ export const applyEdges = async (
   const outcome: EdgeOutcome = { events: [], ignored: [] }
   const violations: Violation[] = []
   const ids = new Map([[row.rid, row.resource_id]])
-  for (const { at, change, relation, peer } of plan.resolved) {
+  for (const { at, target_at, change, relation, peer } of plan.resolved) {
     if (!relation || !peer) continue
     ids.set(peer.rid, peer.resource_id)
     const key = keyOf(row.rid, relation, peer, change)
     if (key.src === key.dst) {
-      violations.push({ pointer: `${at}/target_id`, code: 'cycle', message: 'a resource cannot be related to itself' })
+      violations.push({ pointer: target_at, code: 'cycle', message: 'a resource cannot be related to itself' })
       continue
     }
     const applied = await applyOne(tx, change, key, cause)
@@ -194,12 +196,12 @@ const applyOne = async (tx: Tx, change: RelationshipChange, key: EdgeKey, cause:
 }
 
 const checkCycles = async (tx: Tx, { row }: Place, plan: EdgePlan): Promise<void> => {
-  for (const { at, change, relation, peer } of plan.resolved) {
+  for (const { target_at, change, relation, peer } of plan.resolved) {
     if (!relation?.acyclic || !peer || change.op === 'remove') continue
     const key = keyOf(row.rid, relation, peer, change)
     if (await reachesAlong(tx, relation.id, key.dst, key.src)) {
       const message = `${row.resource_id} and ${peer.resource_id} would each be ${relation.type_key} the other`
-      throw violated([{ pointer: `${at}/target_id`, code: 'cycle', message }])
+      throw violated([{ pointer: target_at, code: 'cycle', message }])
     }
   }
 }

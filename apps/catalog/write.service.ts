@@ -13,7 +13,7 @@ import { applyEdges, checkCardinality, checkPeers, type EdgePlan, type Ignored, 
 import { settleHealth } from './health.service.ts'
 import { type Cause, recordAudit, tell, tellResource } from './outbox.ts'
 import { closeAllEdges } from './retire.service.ts'
-import { checkImmutable, checkTransition, fittingType, refuseTerminal } from './rules/change.ts'
+import { checkImmutable, checkTransition, fittingType, identityHash, refuseTerminal } from './rules/change.ts'
 import { driftOf } from './rules/drift.ts'
 import { isTerminal } from './rules/lifecycle.ts'
 import { equalJson, type JsonObject } from './rules/pointers.ts'
@@ -146,6 +146,7 @@ const writeRows = async (tx: Tx, next: Next, cause: Cause, provides: boolean): P
     ...notes,
     ...(type.version !== row.type_version && { type_version: type.version }),
     ...(desired_moved && { desired_state }),
+    ...(desired_moved && type.identity.length > 0 && { identity_hash: identityHash(type, desired_state) }),
     ...(ends && { is_open: false }),
   }
   if (Object.keys(fixed).length > 0) await updateResource(tx, row.rid, fixed)

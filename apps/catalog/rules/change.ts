@@ -1,3 +1,4 @@
+import { canonicalJson, sha256Hex } from '../../shared/digest.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
 import type { StoredType, Types } from '../types.registry.ts'
 import { type ChangeSource, isTerminal, refuseTransition } from './lifecycle.ts'
@@ -140,8 +141,9 @@ export const checkReadOnly = (type: StoredType, before: JsonObject, after: JsonO
   )
 }
 
-/** The natural key of a resource: what its identity fields hold; nothing while one of them is missing. */
-export const naturalKey = (type: StoredType, desired_state: JsonObject): unknown[] | undefined => {
+/** A hash of the natural key of a resource: of what its identity fields hold; nothing while one of them is missing. */
+export const identityHash = (type: StoredType, desired_state: JsonObject): Buffer | null => {
   const values = type.identity.map((pointer) => valueAt(desired_state, pointer))
-  return values.length > 0 && values.every((value) => value !== undefined) ? values : undefined
+  if (values.length === 0 || values.some((value) => value === undefined)) return null
+  return Buffer.from(sha256Hex(canonicalJson([type.type_key, ...values])), 'hex')
 }
