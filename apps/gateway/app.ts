@@ -1,0 +1,11 @@
+import { serveHealth } from '../shared/health.ts'
+import { AUTH_CODES, createHttpApp } from '../shared/http.ts'
+import type { GatewayDeps } from './deps.ts'
+import { createGateway } from './server.ts'
+
+/** The public edge, and the internal listener with health and metrics. */
+export const buildApp = (deps: GatewayDeps) => {
+  const internal = createHttpApp({ telemetry: deps.telemetry, codes: AUTH_CODES })
+  const health = serveHealth(internal, deps.telemetry, deps.checks)
+  return { server: createGateway(deps), internal, health }
+}

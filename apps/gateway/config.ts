@@ -1,0 +1,61 @@
+import Type from 'typebox'
+import { authSettings } from '../shared/auth/settings.ts'
+import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/config.ts'
+import { parseRate, rateSetting } from '../shared/web/rates.ts'
+
+const schema = Type.Object({
+  GATEWAY__REDIS__URL: settings.redis(),
+  GATEWAY__NATS__URL: settings.nats(),
+  GATEWAY__LISTEN__HOST: settings.host(),
+  GATEWAY__HTTP__PORT: settings.port(8080),
+  GATEWAY__INTERNAL__PORT: settings.port(7091),
+  GATEWAY__HTTP__PUBLIC_ORIGIN: settings.url('http://localhost:8080'),
+  GATEWAY__HTTP__TRUSTED_PROXIES: Type.Array(Type.String(), { default: [], description: 'A JSON array of CIDRs.' }),
+  GATEWAY__UPSTREAM__SESSION_URL: settings.url('http://127.0.0.1:7101'),
+  GATEWAY__UPSTREAM__IDENTITY_URL: settings.url('http://127.0.0.1:7111'),
+  GATEWAY__UPSTREAM__TOKEN_URL: settings.url('http://127.0.0.1:7131'),
+  GATEWAY__UPSTREAM__CATALOG_URL: settings.url('http://127.0.0.1:7141'),
+  GATEWAY__UPSTREAM__OPERATIONS_URL: settings.url('http://127.0.0.1:7151'),
+  GATEWAY__LIMITS__LOGIN_IP: rateSetting('10/60/20'),
+  GATEWAY__LIMITS__LOGIN_NAME: rateSetting('10/60/10'),
+  GATEWAY__LIMITS__REFRESH_IP: rateSetting('150/300/30'),
+  GATEWAY__LIMITS__API: rateSetting('600/60/100'),
+  GATEWAY__LIMITS__FAILED_TOKENS: rateSetting('60/60/60'),
+  GATEWAY__LIMITS__JWKS: rateSetting('60/60/60'),
+  GATEWAY__LIMITS__ENROL: rateSetting('10/60/10'),
+  GATEWAY__CONSOLE__DIR: Type.String({ default: '.signalbox/console' }),
+  GATEWAY__CONSOLE__ENVIRONMENT: Type.String({ default: 'demo', maxLength: 64 }),
+  GATEWAY__CONSOLE__TIER: Type.Enum(['dev', 'test', 'prod'], { default: 'dev' }),
+  GATEWAY__SERVICE__KEY_FILE: authSettings.keyFile('gateway'),
+  AUTH__SECRET__KEYS: settings.secretKeys(),
+  AUTH__REDIS__PREFIX: settings.prefix(),
+  AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
+  ...authSettings.tokens,
+  ...authSettings.jwks,
+  SIGNALBOX__NATS__PREFIX: settings.prefix(),
+  TOKEN__CORS__ENABLED: Type.Boolean({ default: true }),
+  TOKEN__CORS__ALLOW_CREDENTIALS: Type.Boolean({ default: true }),
+  TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), { default: [], description: 'A JSON array of exact origins.' }),
+})
+
+/** Reads the gateway's settings. */
+export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
+  const config = loadConfig(schema, env)
+  if (env.NODE_ENV === 'production' && !config.GATEWAY__HTTP__PUBLIC_ORIGIN.startsWith('https:')) {
+    throw new ConfigError('GATEWAY__HTTP__PUBLIC_ORIGIN must be an https origin in production.')
+  }
+  return {
+    ...config,
+    auth_secrets: secretKeysOf(config.AUTH__SECRET__KEYS),
+    limits: {
+      login_ip: parseRate(config.GATEWAY__LIMITS__LOGIN_IP),
+      login_name: parseRate(config.GATEWAY__LIMITS__LOGIN_NAME),
+      refresh: parseRate(config.GATEWAY__LIMITS__REFRESH_IP),
+      api: parseRate(config.GATEWAY__LIMITS__API),
+      failed_tokens: parseRate(config.GATEWAY__LIMITS__FAILED_TOKENS),
+      jwks: parseRate(config.GATEWAY__LIMITS__JWKS),
+      enrol: parseRate(config.GATEWAY__LIMITS__ENROL),
+    },
+  }
+}
+export type GatewayConfig = ReturnType<typeof loadGatewayConfig>

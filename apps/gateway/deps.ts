@@ -1,0 +1,235 @@
+import { connect } from 'node:net'
+import { createRedis } from '../../db/redis.ts'
+import { createJwksClient } from '../shared/auth/jwks.ts'
+import { createPrincipals } from '../shared/auth/principals.ts'
+import { createServiceSigner } from '../shared/auth/service.ts'
+import { audienceOf } from '../shared/auth/service-scopes.ts'
+import { createAccessVerifier } from '../shared/auth/user-tokens.ts'
+import { type Clock, systemClock } from '../shared/clock.ts'
+import { Identity } from '../shared/contracts/gen/auth_pb.ts'
+import type { Checks } from '../shared/health.ts'
+import { createRpcClient } from '../shared/rpc.ts'
+import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
+import { createCsrf } from '../shared/web/csrf.ts'
+import { createOrigins } from '../shared/web/origins.ts'
+import { createKeyNames } from '../shared/web/rates.ts'
+import { createAddressReader } from './address.ts'
+import type { GatewayConfig } from './config.ts'
+import { createCors } from './cors.ts'
+import { createDenylist, type Denylist } from './denylist.ts'
+import { createGuard } from './guard.ts'
+import { createSecurityHeaders } from './headers.ts'
+import { createLocalLimits, createRedisGate } from './limits.ts'
+import { createOwn } from './own.ts'
+import { createPressure } from './pressure.ts'
+import { createProxy, type Upstreams } from './proxy.ts'
+import { type Feed, startFeed } from './revocations.consumer.ts'
+import { createRouter } from './router.ts'
+import { ROUTES } from './routes.ts'
+import { createStaticFiles } from './static.ts'
+import { createStreams, type Streams } from './streams.ts'
+
+const REDIS_MS = 250
+const PROBE_MS = 500
+
+/** Opens what the gateway works with. Nothing here waits: what is away at first is found later. */
+export const createDeps = (
+  config: GatewayConfig,
+  { version, clock = systemClock }: { version: string; clock?: Clock },
+) => {
+  const telemetry = createTelemetry('gateway')
+  const { log } = telemetry
+  const counts = createCounts(telemetry)
+  const redis = createRedis(config.GATEWAY__REDIS__URL, { name: 'gateway', timeout_ms: REDIS_MS })
+  redis.options.autoResendUnfulfilledCommands = false
+  redis.connect().catch(() => {})
+
+  const streams = createStreams()
+  const denylist = createDenylist({
+    onDenied: streams.end,
+    onDropped: () => log.error('the denylist is full: the oldest entry went'),
+  })
+  const jwks = createJwksClient({
+    url: config.AUTH__JWKS__URL,
+    cache_s: config.AUTH__JWKS__CACHE_S,
+    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
+    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
+    onError: (err) => log.warn({ err }, 'the keys of token cannot be read'),
+  })
+  const feed = startFeed({
+    url: config.GATEWAY__NATS__URL,
+    prefix: config.SIGNALBOX__NATS__PREFIX,
+    log,
+    onSession: ({ session_id, access_valid_until, occurred_at }) => {
+      denylist.add(session_id ?? '', access_valid_until)
+      counts.revocation_delay.observe(Math.max(0, (Date.now() - Date.parse(occurred_at)) / 1000))
+    },
+    onKey: jwks.drop,
+  })
+
+  const signer = createServiceSigner({ name: 'gateway', key_file: config.GATEWAY__SERVICE__KEY_FILE })
+  const identity = createRpcClient(Identity, {
+    url: config.AUTH__RPC__IDENTITY_URL,
+    signer,
+    audience: audienceOf('identity'),
+  })
+  const origins = createOrigins(
+    config.GATEWAY__HTTP__PUBLIC_ORIGIN,
+    config.TOKEN__CORS__ENABLED ? config.TOKEN__CORS__ALLOW_ORIGINS : [],
+  )
+  const nameOf = createKeyNames(config.auth_secrets)
+  const upstreams: Upstreams = {
+    session: config.GATEWAY__UPSTREAM__SESSION_URL,
+    identity: config.GATEWAY__UPSTREAM__IDENTITY_URL,
+    token: config.GATEWAY__UPSTREAM__TOKEN_URL,
+    catalog: config.GATEWAY__UPSTREAM__CATALOG_URL,
+    operations: config.GATEWAY__UPSTREAM__OPERATIONS_URL,
+  }
+  const proxy = createProxy(upstreams)
+  const pressure = createPressure((kind) => counts.shed.inc({ kind, reason: 'overload' }))
+  const checks = createChecks({ jwks, redis, feed, upstreams })
+  watchGauges(telemetry, { jwks, denylist, feed, streams, pressure })
+  let draining = false
+  const prefix = config.AUTH__REDIS__PREFIX
+  return {
+    config,
+    telemetry,
+    redis,
+    jwks,
+    feed,
+    denylist,
+    streams,
+    proxy,
+    pressure,
+    checks,
+    nameOf,
+    limits: config.limits,
+    router: createRouter(ROUTES),
+    addressOf: createAddressReader(config.GATEWAY__HTTP__TRUSTED_PROXIES),
+    securityHeaders: createSecurityHeaders(config.GATEWAY__HTTP__PUBLIC_ORIGIN),
+    cors: createCors(origins, {
+      enabled: config.TOKEN__CORS__ENABLED,
+      credentials: config.TOKEN__CORS__ALLOW_CREDENTIALS,
+    }),
+    files: createStaticFiles(config.GATEWAY__CONSOLE__DIR, {
+      environment: config.GATEWAY__CONSOLE__ENVIRONMENT,
+      tier: config.GATEWAY__CONSOLE__TIER,
+      version,
+    }),
+    own: createOwn({
+      checks,
+      isDraining: () => draining,
+      redis,
+      prefix,
+      principals: createPrincipals({ identityClient: identity, clock }),
+    }),
+    guard: createGuard({
+      limits: config.limits,
+      verify: createAccessVerifier({
+        jwks,
+        issuer: config.AUTH__TOKENS__ISSUER,
+        audience: config.AUTH__TOKENS__AUDIENCE,
+        skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
+        clock,
+      }),
+      redisGate: createRedisGate(redis, {
+        prefix,
+        observe: (script, time) => counts.script_seconds.observe({ script }, time),
+      }),
+      localLimits: createLocalLimits(),
+      denylist,
+      isFeedLive: feed.isLive,
+      csrf: createCsrf(config.auth_secrets),
+      origins,
+      nameOf,
+      onRejected: (cause) => counts.rejected.inc({ cause }),
+      onLimited: (limit) => counts.limited.inc({ class: limit }),
+      onCsrf: () => counts.csrf_errors.inc(),
+      onFallback: (active) => counts.fallback.set(active ? 1 : 0),
+    }),
+    /** From here on the gateway says that it is not ready. */
+    drain: () => {
+      draining = true
+    },
+    close: async () => {
+      jwks.close()
+      denylist.close()
+      pressure.close()
+      await feed.stop()
+      redis.disconnect()
+      await proxy.close()
+    },
+  }
+}
+export type GatewayDeps = ReturnType<typeof createDeps>
+
+const createCounts = (telemetry: Telemetry) => ({
+  rejected: telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause']),
+  limited: telemetry.counter('rate_limited_total', 'Requests over a limit.', ['class']),
+  csrf_errors: telemetry.counter('csrf_errors_total', 'Requests refused by the CSRF rule.'),
+  shed: telemetry.counter('http_shed_total', 'Requests refused under load.', ['kind', 'reason']),
+  fallback: telemetry.gauge(
+    'redis_fallback_active',
+    'Whether limits and revocations are local, because Redis is away.',
+  ),
+  script_seconds: telemetry.histogram('redis_script_seconds', 'Time of a Lua script.', ['script']),
+  revocation_delay: telemetry.histogram('revocation_delay_seconds', 'From a revocation to its event here.'),
+})
+
+type Watched = {
+  jwks: { age_s: () => number }
+  denylist: Denylist
+  feed: Feed
+  streams: Streams
+  pressure: { inFlight: () => number }
+}
+
+/** Gauges that are read when the metrics are. */
+const watchGauges = (telemetry: Telemetry, { jwks, denylist, feed, streams, pressure }: Watched) => {
+  const watch = (name: string, help: string, read: () => number) => {
+    const gauge = telemetry.gauge(name, help)
+    Object.assign(gauge, { collect: () => gauge.set(read()) })
+  }
+  watch('jwks_age_seconds', 'Since the keys were read.', () => Math.min(jwks.age_s(), 1e9))
+  watch('denylist_entries', 'Revoked sessions known here.', denylist.size)
+  watch('revocation_feed_age_seconds', 'Since the last event of the feed.', feed.age_s)
+  watch('sse_streams', 'Open event streams.', streams.size)
+  watch('http_in_flight', 'Requests under way.', pressure.inFlight)
+}
+
+type Checked = {
+  jwks: { isReady: () => boolean }
+  redis: { ping: () => Promise<unknown> }
+  feed: Feed
+  upstreams: Upstreams
+}
+
+/** Unready without keys, or without any way to know of revocations; degraded while another part is away. */
+const createChecks = ({ jwks, redis, feed, upstreams }: Checked): Checks => ({
+  keys: {
+    critical: true,
+    run: async () => (jwks.isReady() ? undefined : Promise.reject(new Error('no keys of token yet'))),
+  },
+  revocations: { critical: true, run: async () => (feed.isLive() ? undefined : redis.ping()) },
+  redis: { critical: false, run: () => redis.ping() },
+  nats: {
+    critical: false,
+    run: async () => (feed.isLive() ? undefined : Promise.reject(new Error('the feed is not live'))),
+  },
+  ...Object.fromEntries(
+    Object.entries(upstreams).map(([name, url]) => [name, { critical: false, run: () => probe(url) }]),
+  ),
+})
+
+const probe = (url: string) =>
+  new Promise<void>((resolve, reject) => {
+    const { hostname, port, protocol } = new URL(url)
+    const socket = connect({
+      host: hostname,
+      port: Number(port || (protocol === 'https:' ? 443 : 80)),
+      timeout: PROBE_MS,
+    })
+    socket.on('connect', () => resolve(void socket.destroy()))
+    socket.on('timeout', () => socket.destroy(new Error(`no answer in ${PROBE_MS} ms`)))
+    socket.on('error', reject)
+  })

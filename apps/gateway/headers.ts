@@ -1,0 +1,134 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { AppError } from '../shared/errors.ts'
+import type { Upstream } from './routes.ts'
+
+const ONCE = new Set(['host', 'authorization', 'content-type', 'content-length', 'idempotency-key', 'x-csrf-token'])
+
+/**
+ * Refuses headers that two parsers could read differently: names with an underscore (some servers read it as a dash),
+ * and doubled ones that decide something. On token routes also a doubled Cookie.
+ */
+export const checkHeaders = (req: IncomingMessage, token_route: boolean): void => {
+  const seen = new Set<string>()
+  for (let i = 0; i < req.rawHeaders.length; i += 2) {
+    const name = (req.rawHeaders[i] ?? '').toLowerCase()
+    if (name.includes('_'))
+      throw refused('forbidden_header', `The header ${name.slice(0, 64)} has an underscore in its name.`)
+    const once = ONCE.has(name) || (token_route && name === 'cookie')
+    if (once && seen.has(name)) throw refused('duplicate_header', `The header ${name} is there twice.`)
+    seen.add(name)
+  }
+  const { method = '' } = req
+  const length = req.headers['content-length']
+  const has_body = req.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+  if (has_body && (method === 'GET' || method === 'HEAD' || method === 'OPTIONS')) {
+    throw refused('forbidden_header', `A ${method} request has no body.`)
+  }
+  const encoding = req.headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new AppError('validation_error', 'unsupported_media_type', 'Compressed bodies are not accepted.', {
+      status: 415,
+    })
+  }
+}
+
+const refused = (code: string, detail: string) =>
+  new AppError('validation_error', code, detail, { hint: 'Send the request without it.' })
+
+const FORWARDED = [
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'authorization',
+  'content-type',
+  'content-length',
+  'idempotency-key',
+  'if-match',
+  'if-none-match',
+  'last-event-id',
+  'range',
+  'user-agent',
+  'x-csrf-token',
+]
+const FOR_SESSION = ['cookie', 'origin', 'sec-fetch-site']
+
+export type Identity = { user_id: string; jwt_payload: string }
+
+/** The headers of the upstream request, made anew from the allow-list: a client cannot speak for the gateway. */
+export const upstreamHeaders = (
+  headers: IncomingHttpHeaders,
+  more: { upstream: Upstream; request_id: string; address: string; deadline_ms?: number; identity?: Identity },
+): Record<string, string> => {
+  const named = connectionNames(headers.connection)
+  const made: Record<string, string> = {}
+  for (const name of more.upstream === 'session' ? [...FORWARDED, ...FOR_SESSION] : FORWARDED) {
+    const value = headers[name]
+    if (typeof value === 'string' && !named.has(name)) made[name] = value
+  }
+  made['x-request-id'] = more.request_id
+  made['x-forwarded-for'] = more.address
+  if (more.deadline_ms !== undefined) made['x-request-deadline'] = String(more.deadline_ms)
+  if (more.identity) {
+    made['x-user-id'] = more.identity.user_id
+    made['x-jwt-payload'] = more.identity.jwt_payload
+  }
+  return made
+}
+
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'server',
+  'x-powered-by',
+])
+/** Ours to say, whatever an upstream thinks. */
+const OURS =
+  /^(access-control-|strict-transport-security$|x-frame-options$|x-content-type-options$|referrer-policy$|cross-origin-|x-request-id$|vary$)/
+
+const connectionNames = (value: string | string[] | undefined): ReadonlySet<string> =>
+  new Set(
+    [value ?? []]
+      .flat()
+      .join(',')
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  )
+
+type Values = Record<string, string | string[]>
+
+/** What of an upstream's answer goes to the client; `set-cookie` from session alone. */
+export const answerHeaders = (headers: Record<string, string | string[] | undefined>, upstream: Upstream): Values => {
+  const named = connectionNames(headers.connection)
+  const kept: Values = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined || HOP_BY_HOP.has(name) || named.has(name) || OURS.test(name)) continue
+    if (name === 'set-cookie' && upstream !== 'session') continue
+    kept[name] = value
+  }
+  return kept
+}
+
+const API_POLICY = "default-src 'none'; frame-ancestors 'none'"
+
+/** The security headers of every answer. An upstream may add a stricter content policy; browsers then apply both. */
+export const createSecurityHeaders = (public_origin: string) => {
+  const https = public_origin.startsWith('https:')
+  return (own_policy?: string | string[]): Values => ({
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-resource-policy': 'same-origin',
+    'content-security-policy': own_policy === undefined ? API_POLICY : own_policy,
+    ...(https && { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }),
+  })
+}
+export const withApiPolicy = (upstream: string | string[] | undefined): string | string[] =>
+  upstream === undefined ? API_POLICY : [API_POLICY, ...[upstream].flat()]

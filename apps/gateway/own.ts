@@ -1,0 +1,70 @@
+import type { Redis } from 'ioredis'
+import type { AccessClaims } from '../shared/auth/claims.ts'
+import { permissionMissing } from '../shared/auth/http.ts'
+import type { Principals } from '../shared/auth/principals.ts'
+import { AppError, unavailable } from '../shared/errors.ts'
+import { type Checks, readiness } from '../shared/health.ts'
+
+export type OwnAnswer = { status: number; body: unknown }
+
+const READY_CACHE_MS = 1000
+const MAX_PARTS = 500
+
+/** The endpoints that the gateway answers itself. */
+export const createOwn = ({
+  checks,
+  isDraining,
+  redis,
+  prefix,
+  principals,
+}: {
+  checks: Checks
+  isDraining: () => boolean
+  redis: Redis
+  prefix: string
+  principals: Principals
+}) => {
+  let ready = { at: Number.NEGATIVE_INFINITY, answer: readiness({}) }
+
+  /** Whether traffic may come here; the details stay on the internal listener. Asked of the parts once a second. */
+  const health = async (): Promise<OwnAnswer> => {
+    if (isDraining()) return { status: 503, body: { status: 'unready' } }
+    if (performance.now() - ready.at > READY_CACHE_MS) ready = { at: performance.now(), answer: readiness(checks) }
+    const { status }: { status: string } = await ready.answer
+    return { status: status === 'unready' ? 503 : 200, body: { status } }
+  }
+
+  /** What every process last said of itself (reliability.md 2.3). */
+  const platformHealth = async (claims: AccessClaims | undefined): Promise<OwnAnswer> => {
+    const principal = claims && (await principals.get(claims.sub))
+    if (principal?.user.status !== 'ACTIVE' || !principal.permissions.has('platform:read'))
+      throw permissionMissing(['platform:read'])
+    const parts = await readParts(redis, `${prefix}ops:part:`).catch((error: unknown) => {
+      throw unavailable('What the parts of the platform said cannot be read now.', error, 'unavailable')
+    })
+    return { status: 200, body: { parts, as_of: new Date().toISOString() } }
+  }
+
+  return async (path: string, claims: AccessClaims | undefined): Promise<OwnAnswer> => {
+    if (path === '/health/live') return { status: 200, body: { status: 'live' } }
+    if (path === '/health/ready') return health()
+    if (path === '/api/v1/platform/health') return platformHealth(claims)
+    throw new AppError('not_found', 'not_found', `There is no ${path}.`)
+  }
+}
+
+const readParts = async (redis: Redis, start: string): Promise<unknown[]> => {
+  const keys = new Set<string>()
+  let cursor = '0'
+  do {
+    const [next, found] = await redis.scan(cursor, 'MATCH', `${start}*`, 'COUNT', 500)
+    for (const key of found) keys.add(key)
+    cursor = next
+  } while (cursor !== '0' && keys.size < MAX_PARTS)
+  const sorted = [...keys].sort()
+  const values = sorted.length > 0 ? await redis.mget(sorted) : []
+  return values.flatMap((value, at) => {
+    const [app, ...instance] = sorted[at]?.slice(start.length).split(':') ?? []
+    return value ? [{ app, instance: instance.join(':'), ...(JSON.parse(value) as object) }] : []
+  })
+}

@@ -1,0 +1,45 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Kind } from './routes.ts'
+
+const SAMPLE_MS = 1000
+const IN_FLIGHT = 2000
+const DELAY_MS = 250
+
+/**
+ * Sheds load before bodies are read (reliability.md 2.5): level 1 refuses what arms and writes, level 2 reads too.
+ * Stopping is never shed; a login is kept as long as reads, since one must log in to stop.
+ */
+export const createPressure = (onShed: (kind: Kind) => void) => {
+  const delay = monitorEventLoopDelay({ resolution: 20 })
+  delay.enable()
+  let in_flight = 0
+  let p99_ms = 0
+  const timer = setInterval(() => {
+    p99_ms = delay.percentile(99) / 1e6
+    delay.reset()
+  }, SAMPLE_MS).unref()
+  const level = () => Math.max(levelOf(in_flight, IN_FLIGHT), levelOf(p99_ms, DELAY_MS))
+  return {
+    enter: () => {
+      in_flight += 1
+    },
+    leave: () => {
+      in_flight -= 1
+    },
+    inFlight: () => in_flight,
+    /** Whether a request of this kind is refused now. */
+    sheds: (kind: Kind): boolean => {
+      const now = kind === 'S' ? 0 : level()
+      const shed = now >= 2 || (now === 1 && kind !== 'R')
+      if (shed) onShed(kind)
+      return shed
+    },
+    close: () => {
+      clearInterval(timer)
+      delay.disable()
+    },
+  }
+}
+export type Pressure = ReturnType<typeof createPressure>
+
+const levelOf = (value: number, bound: number) => (value > 2 * bound ? 2 : value > bound ? 1 : 0)

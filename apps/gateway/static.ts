@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+
+/** The policy of every HTML answer (console.md 2). */
+export const CONSOLE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  'trusted-types signalbox-worker',
+].join('; ')
+
+const TYPES: Record<string, string> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  json: 'application/json; charset=utf-8',
+  map: 'application/json; charset=utf-8',
+  svg: 'image/svg+xml',
+  png: 'image/png',
+  ico: 'image/x-icon',
+  webmanifest: 'application/manifest+json',
+  woff2: 'font/woff2',
+  txt: 'text/plain; charset=utf-8',
+  wasm: 'application/wasm',
+}
+const COMPRESSED = /^(text\/|application\/(json|manifest|wasm)|image\/svg)/
+const CHECK_MS = 1000
+/** Prefixes that never answer the console's page, in any case of letters. */
+const RESERVED = new Set(['api', 'auth', 'v1', 'internal', 'docs', 'assets', 'health', '.well-known'])
+
+export type StaticFile = { headers: Record<string, string>; bytes: Buffer; gzip: Buffer | undefined; html: boolean }
+
+/**
+ * The console as files in memory. Only files that the build made are served, by their exact path; a page path of the
+ * console answers index.html. A new build is taken up within a second.
+ */
+export const createStaticFiles = (dir: string, meta: Record<string, string>) => {
+  let files = new Map<string, StaticFile>()
+  let stamp = ''
+  let checked_at = Number.NEGATIVE_INFINITY
+  let loading: Promise<void> | undefined
+
+  const load = async () => {
+    const found = await stat(join(dir, 'index.html')).catch(() => undefined)
+    const now = found ? `${found.mtimeMs}:${found.size}` : ''
+    if (now === stamp) return
+    files = found ? await readFiles(dir, meta) : new Map()
+    stamp = now
+  }
+  const refresh = async () => {
+    if (performance.now() - checked_at < CHECK_MS) return
+    loading ??= load().finally(() => {
+      checked_at = performance.now()
+      loading = undefined
+    })
+    await loading
+  }
+
+  /** The file of a path, or the console's page when a browser asks for one of its routes. */
+  return async (
+    path: string,
+    segments: readonly string[],
+    accept: string | undefined,
+  ): Promise<StaticFile | undefined> => {
+    await refresh()
+    const exact = files.get(path === '/' ? '/index.html' : path)
+    if (exact) return exact
+    const reserved = RESERVED.has((segments[0] ?? '').toLowerCase())
+    return !reserved && accept?.includes('text/html') ? files.get('/index.html') : undefined
+  }
+}
+export type StaticFiles = ReturnType<typeof createStaticFiles>
+
+const readFiles = async (dir: string, meta: Record<string, string>): Promise<Map<string, StaticFile>> => {
+  const files = new Map<string, StaticFile>()
+  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue
+    const file = join(entry.parentPath, entry.name)
+    const path = file.slice(dir.length).replaceAll('\\', '/')
+    const bytes = await readFile(file)
+    files.set(
+      path.startsWith('/') ? path : `/${path}`,
+      fileOf(path, path.endsWith('.html') ? withMeta(bytes, meta) : bytes),
+    )
+  }
+  return files
+}
+
+const fileOf = (path: string, bytes: Buffer): StaticFile => {
+  const type = TYPES[path.slice(path.lastIndexOf('.') + 1)] ?? 'application/octet-stream'
+  const html = path.endsWith('.html')
+  return {
+    bytes,
+    gzip: COMPRESSED.test(type) && bytes.length > 1024 ? gzipSync(bytes) : undefined,
+    html,
+    headers: {
+      'content-type': type,
+      etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`,
+      'cache-control': /^\/?assets\//.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
+      vary: 'Accept-Encoding, Origin',
+      ...(html && { 'cross-origin-opener-policy': 'same-origin' }),
+    },
+  }
+}
+
+const escaped = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+
+/** Writes the values of `<meta name="signalbox-…">` into the page, adding the tags that it lacks. */
+const withMeta = (bytes: Buffer, meta: Record<string, string>): Buffer => {
+  let html = bytes.toString('utf8')
+  for (const [name, value] of Object.entries(meta)) {
+    const tag = `<meta name="signalbox-${name}" content="${escaped(value)}" />`
+    const existing = new RegExp(`<meta name="signalbox-${name}"[^>]*>`)
+    html = existing.test(html) ? html.replace(existing, () => tag) : html.replace('<head>', () => `<head>\n    ${tag}`)
+  }
+  return Buffer.from(html)
+}
