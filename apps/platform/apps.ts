@@ -37,7 +37,6 @@ export const APPS: readonly App[] = [
     http: ['CATALOG__HTTP__PORT', 7141],
     internal: ['CATALOG__INTERNAL__PORT', 7142],
     postgres: true,
-    redis: true,
     nats: true,
   },
   {
@@ -45,7 +44,6 @@ export const APPS: readonly App[] = [
     http: ['OPERATIONS__HTTP__PORT', 7151],
     internal: ['OPERATIONS__INTERNAL__PORT', 7152],
     postgres: true,
-    redis: true,
     nats: true,
   },
   {
@@ -80,6 +78,8 @@ export type AppContext = {
   roles: boolean
   ports: Record<string, AppPorts>
   fleet_port_base: number
+  /** Where an app is reached by the others, and the address it listens on; loopback unless said. */
+  network?: { host: (app: string) => string; listen: string }
   /** Prefixes that keep several platforms on the same servers apart; empty for `npm start`. */
   prefix: { nats: string; redis: string; queue: string }
   overrides?: NodeJS.ProcessEnv
@@ -128,7 +128,7 @@ export const envFor = (app: App, context: AppContext): NodeJS.ProcessEnv => {
   const database = servers.postgres.url(context.roles ? app.name : undefined, context.database)
   const own: Record<string, string | undefined> = {
     NODE_COMPILE_CACHE: join(context.dir, 'cache/compile'),
-    [`${upper}__LISTEN__HOST`]: '127.0.0.1',
+    [`${upper}__LISTEN__HOST`]: context.network?.listen ?? LOOPBACK,
     [`${upper}__SERVICE__KEY_FILE`]: keys.serviceKeyFile(app.name),
     [`${upper}__SECRET__KEYS`]: keys.secretKeys(app.name),
     [`${upper}__DATABASE__URL`]: app.postgres && database,
@@ -152,36 +152,49 @@ const portsOf = (app: App, ports: AppContext['ports']): Record<string, string> =
   ...(app.http && { [app.http[0]]: String(ports[app.name]?.http) }),
 })
 
-const loopback = (port: number | undefined, path = '') => `http://127.0.0.1:${port}${path}`
+const LOOPBACK = '127.0.0.1'
 
-const sharedAuth = ({ ports, keys }: AppContext): Record<string, string> => ({
-  GATEWAY__HTTP__PUBLIC_ORIGIN: gatewayUrl(ports),
-  // Not the origin: its port may be another one at the next start, and sessions should outlive that.
-  AUTH__TOKENS__ISSUER: 'signalbox',
-  AUTH__JWKS__URL: loopback(ports.token?.http, '/jwks'),
-  AUTH__SERVICES__FILE: keys.services_file,
-  AUTH__RPC__SESSION_URL: loopback(ports.session?.internal),
-  AUTH__RPC__IDENTITY_URL: loopback(ports.identity?.internal),
-  AUTH__RPC__CREDENTIAL_URL: loopback(ports.credential?.internal),
-  AUTH__RPC__TOKEN_URL: loopback(ports.token?.internal),
-})
+/** The addresses of the apps' listeners. */
+const addresses = ({ ports, network }: AppContext) => {
+  const host = (app: string) => network?.host(app) ?? LOOPBACK
+  return {
+    http: (app: string, path = '') => `http://${host(app)}:${ports[app]?.http}${path}`,
+    internal: (app: string) => `http://${host(app)}:${ports[app]?.internal}`,
+  }
+}
+
+const sharedAuth = (context: AppContext): Record<string, string> => {
+  const { http, internal } = addresses(context)
+  return {
+    GATEWAY__HTTP__PUBLIC_ORIGIN: gatewayUrl(context.ports),
+    // Not the origin: its port may be another one at the next start, and sessions should outlive that.
+    AUTH__TOKENS__ISSUER: 'signalbox',
+    AUTH__JWKS__URL: http('token', '/jwks'),
+    AUTH__SERVICES__FILE: context.keys.services_file,
+    AUTH__RPC__SESSION_URL: internal('session'),
+    AUTH__RPC__IDENTITY_URL: internal('identity'),
+    AUTH__RPC__CREDENTIAL_URL: internal('credential'),
+    AUTH__RPC__TOKEN_URL: internal('token'),
+  }
+}
 
 /** What one app alone reads. */
 const special = (name: string, context: AppContext): Record<string, string | undefined> => {
-  const { dir, keys, ports, servers } = context
-  const catalog = loopback(ports.catalog?.internal)
-  const operations = loopback(ports.operations?.internal)
+  const { dir, keys, servers } = context
+  const { http, internal } = addresses(context)
+  const catalog = internal('catalog')
+  const operations = internal('operations')
   const settings: Record<string, Record<string, string | undefined>> = {
     gateway: {
       AUTH__SECRET__KEYS: keys.auth_secret_keys,
       GATEWAY__CONSOLE__DIR: join(dir, 'console'),
       GATEWAY__CONSOLE__ENVIRONMENT: 'demo',
       GATEWAY__CONSOLE__TIER: 'dev',
-      GATEWAY__UPSTREAM__SESSION_URL: loopback(ports.session?.http),
-      GATEWAY__UPSTREAM__IDENTITY_URL: loopback(ports.identity?.http),
-      GATEWAY__UPSTREAM__CATALOG_URL: loopback(ports.catalog?.http),
-      GATEWAY__UPSTREAM__OPERATIONS_URL: loopback(ports.operations?.http),
-      GATEWAY__UPSTREAM__TOKEN_URL: loopback(ports.token?.http),
+      GATEWAY__UPSTREAM__SESSION_URL: http('session'),
+      GATEWAY__UPSTREAM__IDENTITY_URL: http('identity'),
+      GATEWAY__UPSTREAM__CATALOG_URL: http('catalog'),
+      GATEWAY__UPSTREAM__OPERATIONS_URL: http('operations'),
+      GATEWAY__UPSTREAM__TOKEN_URL: http('token'),
     },
     session: { AUTH__SECRET__KEYS: keys.auth_secret_keys },
     // Hashing takes a thread each; with the default of four, ten hashes would wait for one another.

@@ -34,6 +34,12 @@ const RAISED_LIMITS: Record<string, string> = Object.fromEntries(
     ...['REFRESH', 'PASSWORD', 'LOGIN_FAILURES'].map((n) => `SESSION__LIMITS__${n}`),
   ].map((name) => [name, LIMIT]),
 )
+/** A hash of a few milliseconds: the strength of the real one is tested where it is made. */
+const QUICK_HASHES = {
+  CREDENTIAL__HASH__MEMORY_KIB: '1024',
+  CREDENTIAL__HASH__TIME: '2',
+  CREDENTIAL__HASH__PARALLELISM: '1',
+}
 
 /**
  * Starts a whole platform, or some apps of it, as real processes on free ports, wired by the same table as `npm start`:
@@ -59,6 +65,7 @@ export const startStack = async (options: StackOptions = {}) => {
       fleet_port_base: 20_000 + (randomBytes(2).readUInt16BE() % 100) * 100,
       env_overrides: {
         ...RAISED_LIMITS,
+        ...QUICK_HASHES,
         ...(options.console && { GATEWAY__CONSOLE__DIR: console_dir }),
         ...options.env_overrides,
       },

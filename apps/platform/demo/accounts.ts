@@ -71,7 +71,7 @@ const ensureAdmin = async (gateway_url: string, dir: string, account: Account): 
     encoding: 'utf8',
     env: { ...process.env, SIGNALBOX_DIR: dir },
   })
-  const token = /[#?&=/](?:enrolment_token=|token=)?([A-Za-z0-9_-]{22,})\s*$/m.exec(stdout)?.[1]
+  const token = /#(\S+)\s*$/.exec(stdout)?.[1] // the link of the last line ends in the token
   if (status !== 0 || !token) throw new Error(`the first administrator could not be made: ${(stderr || stdout).trim()}`)
   await enrol(gateway_url, token, account.password)
   return signIn(gateway_url, account)

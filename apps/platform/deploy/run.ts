@@ -1,0 +1,16 @@
+import { join } from 'node:path'
+import { loadAppEnv } from '../app-env.ts'
+import { APP_NAMES, entryOf } from '../apps.ts'
+
+/** The command of an app's container: `node apps/platform/deploy/run.ts <app>`, with the environment that setup.ts wrote. */
+const [app = ''] = process.argv.slice(2)
+if (!APP_NAMES.includes(app)) {
+  console.error(`usage: node apps/platform/deploy/run.ts <app>   apps: ${APP_NAMES.join(', ')}`)
+  process.exit(2)
+}
+const dir = process.env.SIGNALBOX_DIR ?? '/data'
+if (!loadAppEnv(dir, app)) {
+  console.error(`${join(dir, 'keys/env', `${app}.json`)} is missing: the container "setup" writes it.`)
+  process.exit(1)
+}
+await import(entryOf(app))

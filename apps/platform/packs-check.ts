@@ -1,0 +1,16 @@
+import { checkPacks, SHIPPED_PACKS } from '../catalog/packs.ts'
+import { loadLibrary, PackError } from '../operations/packs.ts'
+
+/** `npm run packs:check [-- <folder of type packs> …]`: all packs and policies, without a database. One line per fault. */
+const { faults } = checkPacks([SHIPPED_PACKS, ...process.argv.slice(2)])
+for (const fault of faults) console.error(fault)
+try {
+  const site = { packs_dir: process.env.OPERATIONS__PACKS__DIR, policy_dir: process.env.OPERATIONS__POLICY__DIR }
+  const { packs } = loadLibrary(site)
+  if (faults.length === 0) console.log(`The type packs and ${packs.length} operations packs are fine.`)
+} catch (error) {
+  if (!(error instanceof PackError)) throw error
+  console.error(error.message)
+  process.exitCode = 1
+}
+if (faults.length > 0) process.exitCode = 1
