@@ -7,7 +7,8 @@ import type { Violation } from './errors.ts'
 const regExp = Object.assign(
   (pattern: string) => {
     const compiled = RE2JS.compile(pattern)
-    return { test: (text: string) => compiled.matcher(text).find() }
+    // Ajv keeps one matcher per text, so each must say which it is.
+    return { test: (text: string) => compiled.matcher(text).find(), toString: () => `/${pattern}/` }
   },
   { code: 'new RegExp' },
 )
@@ -19,11 +20,16 @@ const create = (useDefaults: boolean) => {
     strictTypes: false,
     allErrors: true,
     useDefaults,
+    // A schema that names an $id must not meet another one of that name.
+    addUsedSchema: false,
     code: { regExp },
   })
   ;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
   return ajv
 }
+
+const plain = create(false)
+const filling = create(true)
 
 /** A compiled JSON Schema 2020-12: gives the violations of a value, empty when it fits. */
 export type SchemaCheck = (value: unknown) => Violation[]
@@ -33,8 +39,9 @@ export type SchemaCheck = (value: unknown) => Violation[]
  * missing members are filled in from it, in the value that is checked.
  */
 export const compileSchema = (schema: unknown, { defaults = false } = {}): SchemaCheck => {
-  // One instance each: a schema that names an $id must not meet another one of that name.
-  const validate = create(defaults).compile(schema as object)
+  const ajv = defaults ? filling : plain
+  const validate = ajv.compile(schema as object)
+  ajv.removeSchema(schema as object)
   return (value) => (validate(value) ? [] : violationsOf(validate))
 }
 

@@ -94,7 +94,7 @@ export const expandValue = (value: unknown, scope: PlanScope, at = ''): unknown 
 }
 
 const expandForm = (name: string, body: unknown, scope: PlanScope, at: string): unknown => {
-  if (name === '$from') return expandReference(parseReference(body, at), scope)
+  if (name === '$from') return expandReference(parseReference(body, at + pointerOf(name)), scope)
   if (name === '$join')
     return joined(
       partsOf(body, at).map((part) => expandValue(part, scope, at)),

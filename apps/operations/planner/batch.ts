@@ -7,7 +7,7 @@ import type { Batch, BatchRule, Lane, Target } from './types.ts'
  * canary of each group first. They run one after the other, each closed by a barrier.
  */
 export const batchesOf = (lane: Lane, order: Order, prefix: string): Batch[] => {
-  const rule = lane.procedure.batch
+  const rule = lane.batch
   if (!rule) return []
   const levels = groupBy(lane.targets, (target) => order.level.get(target.resource_id) ?? 0)
   const by = (target: Target) => (rule.by === undefined ? '' : textOf(readPointer(target, `/${rule.by}`)))

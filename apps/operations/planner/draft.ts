@@ -92,7 +92,8 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
   const expand = (lane: Lane, target: Target, entry: string[], batch: object, group: string | undefined): Expanded => {
     const after = changes.get(target.resource_id)?.after ?? {}
     const roots = { target, ...(lane.procedure.kind === 'change' && { after }), params: lane.params, plan, batch }
-    const done = expandUnit({ procedure: lane.procedure, target, roots, entry, group }, violations)
+    const tolerant = (lane.batch?.max_failures ?? 0) > 0
+    const done = expandUnit({ procedure: lane.procedure, target, roots, entry, group, tolerant }, violations)
     draft.nodes.push(...done.nodes)
     expanded.set(target.resource_id, done)
     return done
@@ -135,7 +136,7 @@ const expandFreely = (lane: Lane, order: Order, expand: Expand): Places => {
 /** One batch after the other: its targets wait for the barrier that closes the one before. */
 const expandBatches = (lane: Lane, batches: Batch[], draft: Draft, expand: Expand): Places => {
   const byId = new Map(lane.targets.map((target) => [target.resource_id, target]))
-  const { max_failures = 0 } = lane.procedure.batch ?? {}
+  const { max_failures = 0 } = lane.batch ?? {}
   const all: Expanded[] = []
   const starts: string[][] = []
   let entry: string[] = []
@@ -191,7 +192,7 @@ const linkOrder = (order: Order, laneOf: Map<string, Lane>, expanded: Map<string
   const byId = new Map(draft.nodes.map((node) => [node.node_id, node]))
   for (const [id, others] of order.before) {
     const lane = laneOf.get(id)
-    const waits = others.filter((other) => !(lane?.procedure.batch && laneOf.get(other) === lane))
+    const waits = others.filter((other) => !(lane?.batch && laneOf.get(other) === lane))
     const lasts = waits.flatMap((other) => expanded.get(other)?.lasts ?? [])
     if (lasts.length === 0) continue
     for (const root of expanded.get(id)?.roots ?? []) {

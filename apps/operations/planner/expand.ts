@@ -23,6 +23,8 @@ export type Unit = {
   /** What the first steps wait for. */
   entry: string[]
   group: string | undefined
+  /** A failure skips what comes after it, and its batch counts it. */
+  tolerant: boolean
 }
 export type Expanded = {
   nodes: PlanNode[]
@@ -87,7 +89,7 @@ const expandStep = (
   const node_id = by_step.get(step.id) ?? step.id
   const { id, name, needs, include_if, when, with: values, compensate, catalog, secrets, ...rest } = step
   const { of, condition } = expander({ roots, nodeOf: (other) => by_step.get(other) }, node_id, violations)
-  const tolerant = (procedure.batch?.max_failures ?? 0) > 0 && step.on_failure === 'hold'
+  const tolerant = unit.tolerant && step.on_failure === 'hold'
   return {
     ...rest,
     node_id,

@@ -3,8 +3,16 @@ import { CelError } from '../../shared/cel.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { diffTarget, isUnder, type TargetChange } from './diff.ts'
 import { byText } from './order.ts'
-import type { Library } from './types.ts'
-import { type Lane, type PlannedIntent, PlanRefusal, type Procedure, type ResourceType, type Target } from './types.ts'
+import {
+  type BatchRule,
+  type Lane,
+  type Library,
+  type PlannedIntent,
+  PlanRefusal,
+  type Procedure,
+  type ResourceType,
+  type Target,
+} from './types.ts'
 
 export type Matched = { lanes: Lane[]; changes: Map<string, TargetChange> }
 
@@ -37,6 +45,7 @@ export const matchTargets = (
     } else {
       lanes.set(found, {
         procedure: found,
+        batch: batchOf(found, intent.constraints.batch as Partial<BatchRule> | undefined),
         params: paramsOf(intent, found),
         targets: [target],
         diffs: new Map([[target.resource_id, change.diff]]),
@@ -47,6 +56,9 @@ export const matchTargets = (
   if (first) throw new PlanRefusal('unsupported_change', first.message, violations)
   return { lanes: [...lanes.values()].sort((a, b) => byText(laneName(a.procedure), laneName(b.procedure))), changes }
 }
+
+const batchOf = ({ batch }: Procedure, asked: Partial<BatchRule> | undefined): BatchRule | undefined =>
+  asked ? { canary: 0, size: 1000, max_failures: 0, ...batch, ...asked } : batch
 
 export const laneName = ({ pack, version, key }: Procedure): string => `${pack}@${version}/${key}`
 

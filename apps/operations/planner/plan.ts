@@ -155,7 +155,9 @@ const refuseRisk = (constraints: Record<string, unknown>, risk: Risk): void => {
 const CODES = new Set(['cycle', 'unknown_reference', 'unknown_executor', 'expression_error', 'too_large'])
 const SHOWN_VIOLATIONS = 100
 
-const refuseUnsound = (violations: Violation[]): void => {
+const refuseUnsound = (found: Violation[]): void => {
+  // One fault can be seen twice: while values are filled in, and in the whole graph.
+  const violations = [...new Map(found.map((entry) => [`${entry.code} ${entry.pointer}`, entry])).values()]
   const [first] = violations
   if (!first) return
   throw new PlanRefusal(

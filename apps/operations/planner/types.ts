@@ -188,6 +188,8 @@ export type Group = { group_id: string; name: string; kind: 'canary' | 'batch' }
 /** The procedure that serves some targets, with the order in which they come. */
 export type Lane = {
   procedure: Procedure
+  /** The procedure's, narrowed by the intent's constraints. */
+  batch: BatchRule | undefined
   params: Record<string, unknown>
   targets: Target[]
   diffs: Map<string, TargetDiff>

@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest'
+import { makePlan } from '../../apps/operations/planner/plan.ts'
+import { type GraphGate, type GraphNode, PlanRefusal } from '../../apps/operations/planner/types.ts'
+import { host, inputOf } from './planner.support.ts'
+
+const plan = (nodes: GraphNode[], gates: GraphGate[] = []) =>
+  makePlan(inputOf([host('eu1-web-01')], { kind: 'graph', graph: { nodes, gates } }))
+
+const violationsOf = (nodes: GraphNode[], gates: GraphGate[] = []) => {
+  try {
+    plan(nodes, gates)
+  } catch (error) {
+    if (error instanceof PlanRefusal)
+      return { code: error.code, violations: error.violations.map(({ code, pointer }) => `${code} ${pointer}`) }
+    throw error
+  }
+  return { code: 'sound', violations: [] }
+}
+const noop = (node_id: string, ...depends_on: string[]): GraphNode => ({ node_id, executor: 'noop', depends_on })
+const call = (node_id: string, more: Record<string, unknown>): GraphNode => ({ node_id, executor: 'http', with: more })
+const get = (url: string) => ({ request: { method: 'GET', url } })
+
+describe('a graph is refused by the name of what is wrong', () => {
+  const cases: [string, string, GraphNode[], string[]][] = [
+    [
+      'cycle',
+      'cycle',
+      [noop('a', 'c'), noop('b', 'a'), noop('c', 'b'), noop('d', 'c')],
+      ['cycle /nodes/a/depends_on', 'cycle /nodes/b/depends_on', 'cycle /nodes/c/depends_on'],
+    ],
+    ['a node that depends on itself', 'cycle', [noop('a', 'a')], ['cycle /nodes/a/depends_on']],
+    [
+      'unreachable_node',
+      'schema_violation',
+      [noop('a'), noop('b', 'nowhere')],
+      ['unreachable_node /nodes/b/depends_on/0'],
+    ],
+    ['unsatisfiable_join', 'schema_violation', [{ ...noop('a'), join: 'any' }], ['unsatisfiable_join /nodes/a/join']],
+    [
+      'unknown_executor',
+      'unknown_executor',
+      [{ node_id: 'a', executor: 'magic' }],
+      ['unknown_executor /nodes/a/executor'],
+    ],
+    ['a task without executor', 'unknown_executor', [{ node_id: 'a' }], ['unknown_executor /nodes/a/executor']],
+    [
+      'inputs_invalid: a member that the executor does not know',
+      'schema_violation',
+      [call('a', { ...get('http://h/'), colour: 1 })],
+      ['inputs_invalid /nodes/a/with/colour'],
+    ],
+    [
+      'inputs_invalid: a path without base_url',
+      'schema_violation',
+      [call('a', get('/x'))],
+      ['inputs_invalid /nodes/a/with/request/url'],
+    ],
+    [
+      'inputs_invalid: a method that is none',
+      'schema_violation',
+      [call('a', { request: { method: 'STEAL', url: 'http://h/' } })],
+      ['inputs_invalid /nodes/a/with/request/method'],
+    ],
+    [
+      'inputs_invalid: a condition that does not compile',
+      'schema_violation',
+      [call('a', { ...get('http://h/'), expect: 'response.status ==' })],
+      ['inputs_invalid /nodes/a/with/expect'],
+    ],
+    [
+      'inputs_invalid: a wait for nothing',
+      'schema_violation',
+      [{ node_id: 'a', kind: 'wait', with: {} }],
+      ['inputs_invalid /nodes/a/with'],
+    ],
+    [
+      'inputs_invalid: a form with company',
+      'schema_violation',
+      [call('a', { ...get('http://h/'), headers: { x: { $from: 'nodes/b/outputs/y', z: 1 } } })],
+      ['inputs_invalid /nodes/a/with/headers/x'],
+    ],
+    [
+      'unknown_reference: no such node',
+      'unknown_reference',
+      [call('a', { request: { method: 'GET', url: { $from: 'nodes/b/outputs/y' } } })],
+      ['unknown_reference /nodes/a/with/request/url/$from'],
+    ],
+    [
+      'unknown_reference: not before it',
+      'unknown_reference',
+      [
+        { ...noop('b'), outputs: { y: '/y' } },
+        call('a', { request: { method: 'GET', url: { $from: 'nodes/b/outputs/y' } } }),
+      ],
+      ['unknown_reference /nodes/a/with/request/url/$from'],
+    ],
+    [
+      'unknown_reference: an output that is not declared',
+      'unknown_reference',
+      [
+        noop('b'),
+        { ...call('a', { request: { method: 'GET', url: { $from: 'nodes/b/outputs/y' } } }), depends_on: ['b'] },
+      ],
+      ['unknown_reference /nodes/a/with/request/url/$from'],
+    ],
+    [
+      'unknown_reference: a secret that is not declared',
+      'unknown_reference',
+      [call('a', { ...get('http://h/'), headers: { x: { $secret: 's' } } })],
+      ['unknown_reference /nodes/a/with/headers/x/$secret'],
+    ],
+    [
+      'target_unresolved',
+      'schema_violation',
+      [{ ...noop('a'), target_id: 'nowhere' }],
+      ['target_unresolved /nodes/a/target_id'],
+    ],
+    [
+      'expression_error',
+      'expression_error',
+      [noop('a'), { ...noop('b', 'a'), when: 'nodes.a.outputs.x.matches("y")' }],
+      ['expression_error /nodes/b/when'],
+    ],
+    ['two nodes with one id', 'schema_violation', [noop('a'), noop('a')], ['duplicate_node /nodes/a']],
+  ]
+  it.each(cases)('%s', (_, code, nodes, violations) => {
+    expect(violationsOf(nodes)).toEqual({ code, violations })
+  })
+
+  it('too_large: more nodes or edges than one plan may have', () => {
+    const many = Array.from({ length: 2001 }, (_, i) => noop(`n${i}`))
+    expect(violationsOf(many).code).toBe('too_large')
+    const wide = Array.from({ length: 300 }, (_, i) => noop(`n${i}`, ...Array.from({ length: i }, (_, k) => `n${k}`)))
+    expect(violationsOf(wide)).toEqual({ code: 'too_large', violations: ['too_large /nodes'] })
+  })
+
+  it('gates: nothing to guard, or a policy that is not there', () => {
+    const gate = { gate_id: 'go', policy: {}, guards: ['b'] }
+    expect(violationsOf([noop('a')], [gate]).violations).toEqual(['unreachable_node /gates/0/guards'])
+    expect(violationsOf([noop('a')], [{ gate_id: 'go', policy: 'nobody', guards: ['a'] }])).toEqual({
+      code: 'unknown_reference',
+      violations: ['unknown_reference /graph/gates/0/policy'],
+    })
+  })
+})
+
+describe('a graph as its author wrote it', () => {
+  it('gets defaults: one attempt, 60 s, hold, join all, idempotent where its method is', () => {
+    const { nodes } = plan([
+      call('read', get('http://h/')),
+      { ...call('write', { request: { method: 'POST', url: 'http://h/' } }), depends_on: ['read'] },
+    ]).document
+    expect(nodes[0]).toMatchObject({
+      idempotent: true,
+      retry: { max_attempts: 1 },
+      timeouts: { run_s: 60 },
+      on_failure: 'hold',
+      join: 'all',
+    })
+    expect(nodes[1]).toMatchObject({ idempotent: false })
+  })
+
+  it('keeps references to outputs of nodes before, with conditions over them', () => {
+    const { nodes } = plan([
+      { ...noop('a.1'), outputs: { url: '/url' } },
+      {
+        ...call('b', { request: { method: 'GET', url: { $from: 'nodes/a.1/outputs/url' } } }),
+        depends_on: ['a.1'],
+        when: 'nodes["a.1"].outputs.url != target.name',
+        target_id: 'eu1-web-01',
+      },
+    ]).document
+    expect(nodes[1]?.with).toEqual({ request: { method: 'GET', url: { $from: 'nodes/a.1/outputs/url' } } })
+    expect(nodes[1]?.when).toBe('nodes["a.1"]["outputs"]["url"] != dyn("eu1-web-01")')
+  })
+
+  it('has the gates that were written, by key or in full, and leases for the targets of its nodes', () => {
+    const made = plan(
+      [noop('a'), { ...noop('b', 'a'), target_id: 'eu1-web-01' }],
+      [
+        { gate_id: 'go', policy: 'cutover', guards: ['b'] },
+        { gate_id: 'again', policy: { approvals: { quorum: 2 } }, question: 'Sure?', guards: ['b'] },
+      ],
+    )
+    expect(made.document.gates).toMatchObject([
+      { gate_id: 'go', policy: { key: 'cutover' }, question: 'Let the rest follow the canary?' },
+      { gate_id: 'again', policy: { key: 'again', quorum: 2, four_eyes: true }, question: 'Sure?' },
+    ])
+    expect(made.document.leases[0]).toEqual({ resource_id: 'eu1', mode: 'shared' })
+    expect(made.document.leases.find(({ resource_id }) => resource_id === 'eu1-web-01')?.mode).toBe('exclusive')
+    expect(made.graph.nodes.map(({ node_id, gates }) => [node_id, gates])).toEqual([
+      ['a', []],
+      ['b', ['go', 'again']],
+    ])
+  })
+
+  it('finds the chain that takes longest', () => {
+    const made = plan([
+      { ...noop('a'), estimate_s: 5 },
+      { ...noop('b', 'a'), estimate_s: 50 },
+      { ...noop('c', 'a'), estimate_s: 20 },
+      { ...noop('d', 'b', 'c'), estimate_s: 1 },
+    ])
+    expect(made.estimates).toEqual({ p50_s: 56, p90_s: 56, critical_path: ['a', 'b', 'd'] })
+  })
+})

@@ -1,0 +1,442 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { makePlan } from '../../apps/operations/planner/plan.ts'
+import { gateSubject } from '../../apps/operations/planner/subject.ts'
+import { type PlannerInput, PlanRefusal, type Target } from '../../apps/operations/planner/types.ts'
+import { canonicalJson } from '../../apps/shared/digest.ts'
+import { dependsOn, host, hosts, inputOf, library, release } from './planner.support.ts'
+
+const refusalOf = (input: PlannerInput): PlanRefusal => {
+  try {
+    makePlan(input)
+  } catch (error) {
+    if (error instanceof PlanRefusal) return error
+    throw error
+  }
+  throw new Error('was not refused')
+}
+const nodeOf = (input: PlannerInput, id: string) => makePlan(input).document.nodes.find((node) => node.node_id === id)
+const shuffled = <T>(items: T[], seed: number): T[] =>
+  fc.sample(fc.shuffledSubarray(items, { minLength: items.length, maxLength: items.length }), {
+    seed,
+    numRuns: 1,
+  })[0] ?? []
+
+describe('the fleet release', () => {
+  const plan = makePlan(release(hosts(12)))
+
+  it('has 12 hosts × 4 steps and a barrier after canary and each batch: 52 nodes', () => {
+    expect(plan.counts).toMatchObject({ update: 12, nodes: 52, gates: 1 })
+    const sizes = plan.graph.groups.map(({ group_id }) => [
+      group_id,
+      plan.graph.nodes.filter(({ group, kind }) => group === group_id && kind === 'task').length / 4,
+    ])
+    expect(sizes).toEqual([
+      ['canary', 1],
+      ['1', 4],
+      ['2', 4],
+      ['3', 3],
+    ])
+    expect(plan.document.nodes.filter(({ kind }) => kind === 'barrier').map(({ node_id }) => node_id)).toEqual([
+      'barrier.canary',
+      'barrier.1',
+      'barrier.2',
+      'barrier.3',
+    ])
+  })
+
+  it('runs the steps of a host in order, batches one after the other, the first host by name as canary', () => {
+    const input = release(hosts(12))
+    expect(nodeOf(input, 'drain.eu1-web-01')?.depends_on).toEqual([])
+    expect(nodeOf(input, 'deploy.eu1-web-01')?.depends_on).toEqual(['drain.eu1-web-01'])
+    expect(nodeOf(input, 'barrier.canary')?.depends_on).toEqual(['undrain.eu1-web-01'])
+    expect(nodeOf(input, 'drain.eu1-web-05')?.depends_on).toEqual(['barrier.canary'])
+    expect(nodeOf(input, 'drain.eu1-web-06')?.depends_on).toEqual(['barrier.1'])
+  })
+
+  it('puts the gate of its pack between the canary and the rest', () => {
+    expect(plan.document.gates).toHaveLength(1)
+    expect(plan.document.gates[0]).toMatchObject({
+      gate_id: 'cutover',
+      kind: 'approval',
+      policy: { quorum: 1, groups: [{ group: 'netops', min: 1 }], four_eyes: true },
+      guards: ['drain.eu1-web-02', 'drain.eu1-web-03', 'drain.eu1-web-04', 'drain.eu1-web-05'],
+    })
+  })
+
+  it('holds its targets alone and the places they stand in together with others', () => {
+    expect(plan.document.leases.filter(({ mode }) => mode === 'exclusive')).toHaveLength(12)
+    expect(plan.document.leases.filter(({ mode }) => mode === 'shared').map(({ resource_id }) => resource_id)).toEqual([
+      'eu1',
+      'eu1-a',
+    ])
+  })
+
+  it('fills in values of the plan, and leaves to dispatch what only outputs can tell', () => {
+    const deploy = nodeOf(release(hosts(1)), 'deploy.eu1-web-01')
+    expect(deploy?.with).toMatchObject({
+      base_url: 'http://127.0.0.1:7181/eu1-web-01',
+      headers: { authorization: { $secret: 'token' } },
+      request: { body: { release: '2.4.0' } },
+    })
+    expect(deploy?.compensate?.with).toMatchObject({
+      request: { body: { release: { $from: 'nodes/deploy.eu1-web-01/outputs/previous' } } },
+    })
+    expect(nodeOf(release(hosts(1)), 'undrain.eu1-web-01')?.catalog).toEqual({
+      desired_state_patch: { release: '2.4.0' },
+      observed_state_patch: { release: '2.4.0' },
+    })
+  })
+
+  it('counts risk by its table', () => {
+    expect(plan.risk).toMatchObject({ score: 20, level: 'medium' })
+    const prod = makePlan(release(hosts(12), { release: '3' }, { labels: { environment: 'prod' } }))
+    expect(prod.risk.factors.map(({ factor, points }) => [factor, points])).toEqual([
+      ['environment', 20],
+      ['targets', 10],
+      ['procedure', 10],
+    ])
+  })
+})
+
+describe('same input, same bytes', () => {
+  it('whatever the order of targets, edges and types in the input', () => {
+    const targets = [...hosts(9), ...hosts(5, 'us1')]
+    const edges = [
+      dependsOn('eu1-web-03', 'eu1-web-01'),
+      dependsOn('us1-web-02', 'us1-web-05'),
+      dependsOn('eu1-web-09', 'us1-web-01'),
+    ]
+    const plain = canonicalJson(makePlan({ ...release(targets), relationships: edges }))
+    fc.assert(
+      fc.property(fc.integer(), (seed) => {
+        const input = release(shuffled(targets, seed))
+        const again = makePlan({ ...input, relationships: shuffled(edges, seed), types: shuffled(input.types, seed) })
+        expect(canonicalJson(again)).toBe(plain)
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  it('gives graphs whose every node comes after what it depends on, for random targets and edges', () => {
+    const world = fc.record({
+      count: fc.integer({ min: 1, max: 14 }),
+      edges: fc.array(fc.tuple(fc.nat(13), fc.nat(13)), { maxLength: 30 }),
+    })
+    fc.assert(
+      fc.property(world, ({ count, edges }) => {
+        const targets = hosts(count)
+        const name = (i: number) => targets[i % count]?.resource_id ?? ''
+        const relationships = edges
+          .map(([a, b]) => dependsOn(name(a), name(b)))
+          .filter((edge) => edge.from_id !== edge.to_id)
+        const { nodes } = makePlan({ ...release(targets), relationships }).document
+        const place = new Map(nodes.map(({ node_id }, i) => [node_id, i]))
+        for (const [i, node] of nodes.entries())
+          for (const id of node.depends_on) expect(place.get(id) ?? i).toBeLessThan(i)
+        expect(nodes.filter(({ kind }) => kind === 'task')).toHaveLength(count * 4)
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('the diff', () => {
+  const changeOf = (input: PlannerInput) => makePlan(input).diff[0]
+  const target = (more: Partial<Target>) => [host('eu1-web-01', more)]
+
+  it('update: leaf by leaf, with the values before and after', () => {
+    expect(changeOf(release(hosts(1)))).toEqual({
+      resource_id: 'eu1-web-01',
+      name: 'eu1-web-01',
+      change: 'update',
+      fields: [{ path: '/release', before: '2.3.9', after: '2.4.0' }],
+    })
+  })
+
+  it('no_change: gets no nodes, and a plan of nothing says so', () => {
+    const plan = makePlan(release(hosts(2), { release: '2.3.9' }))
+    expect(plan.counts).toMatchObject({ no_change: 2, nodes: 0, gates: 0 })
+    expect(plan.warnings.map(({ code }) => code)).toContain('nothing_to_do')
+  })
+
+  it('noise: what the schema assumes anyway, and what only commands write, is no change', () => {
+    const plain = target({ desired_state: { hostname: 'h', release: '2.3.9' } })
+    expect(changeOf(release(plain, { traffic: 'in' }))).toMatchObject({
+      change: 'no_change',
+      fields: [{ path: '/traffic', before: null, after: 'in', noise: true }],
+    })
+    expect(changeOf(release(plain, { booted_at: 'now' }))).toMatchObject({ change: 'no_change' })
+  })
+
+  it('replace: an immutable field moves, and no procedure for it is refused by name', () => {
+    const refusal = refusalOf(release(hosts(1), { serial_number: 'B2' }))
+    expect(refusal.code).toBe('unsupported_change')
+    expect(refusal.message).toContain('replace of /serial_number')
+  })
+
+  it('create: only what the catalog holds as planned; delete: not what is gone already', () => {
+    const create = { kind: 'change' as const, change: { op: 'create' as const } }
+    const planned = host('cart', {
+      type_key: 'infra.deployment',
+      lifecycle_status: 'planned',
+      annotations: { base_url: 'http://127.0.0.1:7181/cart' },
+      desired_state: { release: 'v1' },
+    })
+    expect(makePlan(inputOf([planned], create))).toMatchObject({ counts: { create: 1, nodes: 2, gates: 1 } })
+    expect(makePlan(inputOf([{ ...planned, lifecycle_status: 'active' }], create)).counts).toMatchObject({
+      no_change: 1,
+    })
+    const remove = { kind: 'change' as const, change: { op: 'delete' as const } }
+    expect(refusalOf(inputOf(hosts(1), remove)).code).toBe('unsupported_change')
+    expect(makePlan(inputOf(target({ lifecycle_status: 'retired' }), remove)).counts).toMatchObject({ no_change: 1 })
+  })
+
+  it('unknown: what an action changes nobody can say before', () => {
+    const rotate = { kind: 'action' as const, action: { action_key: 'rotate_certificate' } }
+    const plan = makePlan(inputOf(hosts(3), rotate))
+    expect(plan.diff.map(({ change }) => change)).toEqual(['unknown', 'unknown', 'unknown'])
+    expect(plan.counts).toMatchObject({ nodes: 6, gates: 1 })
+    expect(plan.document.gates[0]).toMatchObject({
+      gate_id: 'entry',
+      guards: ['rotate.eu1-web-01', 'rotate.eu1-web-02', 'rotate.eu1-web-03'],
+    })
+  })
+})
+
+describe('matching', () => {
+  it('names the paths that no procedure changes', () => {
+    const refusal = refusalOf(release(hosts(2), { release: '3', hostname: 'x' }))
+    expect(refusal).toMatchObject({ code: 'unsupported_change' })
+    expect(refusal.violations.map(({ pointer }) => pointer)).toEqual(['/targets/eu1-web-01', '/targets/eu1-web-02'])
+    expect(refusal.message).toContain('/hostname')
+  })
+
+  it('says which condition of the procedure is not met', () => {
+    const refusal = refusalOf(release([host('eu1-web-01', { lifecycle_status: 'failed' })]))
+    expect(refusal.message).toContain("wants target.lifecycle_status in ['active', 'maintenance']")
+  })
+
+  it('takes nothing that is only made for a derived type', () => {
+    expect(refusalOf(release([host('h', { type_key: 'infra.host' })])).code).toBe('unsupported_change')
+  })
+
+  it('checks parameters by the schema of the procedure and names the pointer', () => {
+    const input = release(hosts(1))
+    const wrong = {
+      ...input,
+      intent: {
+        ...input.intent,
+        change: { op: 'update' as const, desired_state_patch: { release: '3' }, parameters: { drain_s: 'x', y: 1 } },
+      },
+    }
+    const refusal = refusalOf(wrong)
+    expect(refusal.code).toBe('parameters_invalid')
+    expect(refusal.violations.map(({ pointer }) => pointer).sort()).toEqual([
+      '/change/parameters/drain_s',
+      '/change/parameters/y',
+    ])
+  })
+
+  it('fills in defaults of parameters', () => {
+    const input = release(hosts(1))
+    const change = { op: 'update' as const, desired_state_patch: { release: '3' } }
+    expect(nodeOf({ ...input, intent: { ...input.intent, change } }, 'drain.eu1-web-01')?.with).toMatchObject({
+      request: { body: { seconds: 30 } },
+    })
+  })
+})
+
+describe('order and batches', () => {
+  const planned = (more: Partial<PlannerInput>, targets = hosts(4)) => makePlan({ ...release(targets), ...more })
+  const barriers = (plan: ReturnType<typeof makePlan>) => plan.graph.groups.map(({ group_id }) => group_id)
+
+  it('takes dependencies first, level by level, each level with its canary', () => {
+    const plan = planned({
+      relationships: [dependsOn('eu1-web-01', 'eu1-web-04'), dependsOn('eu1-web-02', 'eu1-web-01')],
+    })
+    expect(barriers(plan)).toEqual(['l1.canary', 'l1.1', 'l2.canary', 'l3.canary'])
+    const levelOf = (id: string) => plan.graph.nodes.find(({ node_id }) => node_id === `drain.${id}`)?.group
+    expect(['eu1-web-04', 'eu1-web-01', 'eu1-web-02'].map(levelOf)).toEqual(['l1.1', 'l2.canary', 'l3.canary'])
+    expect(plan.document.gates).toHaveLength(1)
+  })
+
+  it('cuts a cycle at the smallest id and says so', () => {
+    const plan = planned({
+      relationships: [dependsOn('eu1-web-02', 'eu1-web-03'), dependsOn('eu1-web-03', 'eu1-web-02')],
+    })
+    expect(plan.warnings).toEqual([
+      { code: 'order_cycle', message: 'The dependencies form a cycle through "eu1-web-02", which comes first in it.' },
+    ])
+    const groupOf = (id: string) => plan.graph.nodes.find(({ node_id }) => node_id === `drain.${id}`)?.group
+    expect([groupOf('eu1-web-02'), groupOf('eu1-web-03')]).toEqual(['l1.1', 'l2.canary'])
+  })
+
+  it('finishes one region before it begins the next', () => {
+    const plan = makePlan(release([...hosts(3), ...hosts(2, 'us1')]))
+    expect(barriers(plan)).toEqual(['eu1.canary', 'eu1.1', 'us1.canary', 'us1.1'])
+    expect(nodeOf(release([...hosts(3), ...hosts(2, 'us1')]), 'drain.us1-web-01')?.depends_on).toEqual([
+      'barrier.eu1.1',
+    ])
+  })
+
+  it('takes sizes from the constraints of the intent', () => {
+    const plan = makePlan(release(hosts(12), { release: '3' }, { constraints: { batch: { size: 11 } } }))
+    expect(barriers(plan)).toEqual(['canary', '1'])
+    expect(plan.counts.nodes).toBe(50)
+  })
+
+  it('follows relationships through resources outside the plan, inverse keys backwards', () => {
+    const deployment = (name: string) =>
+      host(name, {
+        type_key: 'infra.deployment',
+        annotations: { base_url: `http://127.0.0.1:7181/${name}` },
+        desired_state: { release: 'v1' },
+      })
+    const plan = makePlan({
+      ...release([deployment('cart'), deployment('web')], { release: 'v2' }),
+      relationships: [dependsOn('web', 'svc-cart'), { type_key: 'member_of', from_id: 'cart', to_id: 'svc-cart' }],
+    })
+    const web = plan.document.nodes.find(({ node_id }) => node_id === 'drain.web')
+    expect(web?.depends_on).toEqual(['undrain.cart'])
+    expect(plan.document.gates[0]?.guards).toEqual(['drain.cart'])
+  })
+
+  it('shortens ids of nodes that would be too long, and keeps them apart', () => {
+    const long = 'a'.repeat(120)
+    const { nodes } = makePlan(release([host(`${long}1`), host(`${long}2`)])).document
+    expect(new Set(nodes.map(({ node_id }) => node_id)).size).toBe(nodes.length)
+    expect(Math.max(...nodes.map(({ node_id }) => node_id.length))).toBeLessThanOrEqual(96)
+  })
+})
+
+describe('policies', () => {
+  const critical = { labels: { environment: 'prod' } }
+
+  it('a policy that applies is asked even where its pack names it already, but only once', () => {
+    const plan = makePlan(release(hosts(12), { release: '3' }, critical))
+    expect(plan.document.gates.map(({ gate_id }) => gate_id)).toEqual(['cutover'])
+  })
+
+  it('a policy that applies is asked at the entry when there is no rest after the canary', () => {
+    const cutover = library.policies.get('cutover')
+    if (!cutover) throw new Error('cutover is missing')
+    const { applies: _, ...plain } = cutover
+    const always = {
+      ...plain,
+      applies: { ...(cutover.applies as NonNullable<typeof cutover.applies>), test: () => true },
+    }
+    const input = {
+      ...release(hosts(1)),
+      library: { ...library, policies: new Map(library.policies).set('cutover', always) },
+    }
+    expect(makePlan(input).document.gates).toMatchObject([{ gate_id: 'cutover', guards: ['drain.eu1-web-01'] }])
+    expect(makePlan(release(hosts(1))).warnings.map(({ code }) => code)).toEqual(['gate_without_nodes'])
+  })
+
+  it('refuses what is riskier than the intent allows', () => {
+    const refusal = refusalOf(release(hosts(12), { release: '3' }, { constraints: { risk_ceiling: 'low' } }))
+    expect(refusal).toMatchObject({ category: 'policy_denied', code: 'risk_ceiling' })
+    expect(
+      makePlan(release(hosts(12), { release: '3' }, { constraints: { risk_ceiling: 'medium' } })).counts.nodes,
+    ).toBe(52)
+  })
+})
+
+describe('hashes', () => {
+  const base = release(hosts(3))
+  const plan = makePlan(base)
+  const moved = (more: Partial<Target>) =>
+    makePlan({ ...base, targets: base.targets.map((target) => ({ ...target, ...more })) })
+
+  it('a version that moves without a value changes the plan_hash and nothing else', () => {
+    const later = moved({ version: 9 })
+    expect(later.plan_hash).not.toBe(plan.plan_hash)
+    expect(later.semantic_digest).toBe(plan.semantic_digest)
+    const gate = (made: typeof plan) => {
+      const [first] = made.document.gates
+      if (!first) throw new Error('no gate')
+      return gateSubject('op', first, made.document.nodes, made.diff).digest
+    }
+    expect(gate(later)).toBe(gate(plan))
+  })
+
+  it('another value changes all three', () => {
+    const other = makePlan({
+      ...base,
+      intent: { ...base.intent, change: { op: 'update', desired_state_patch: { release: '9' } } },
+    })
+    expect(other.plan_hash).not.toBe(plan.plan_hash)
+    expect(other.semantic_digest).not.toBe(plan.semantic_digest)
+  })
+
+  it('another value before changes what would happen: the same nodes, another diff', () => {
+    expect(moved({ desired_state: { hostname: 'h', release: '2.3.8' } }).semantic_digest).not.toBe(plan.semantic_digest)
+  })
+
+  it('a new version of a pack with the same steps would do the same', () => {
+    const packs = library.packs.map((pack) => ({
+      ...pack,
+      version: '9.9.9',
+      digest: 'sha256:other',
+      procedures: pack.procedures.map((procedure) => ({ ...procedure, version: '9.9.9' })),
+    }))
+    const other = makePlan({ ...base, library: { ...library, packs } })
+    expect(other.plan_hash).not.toBe(plan.plan_hash)
+    expect(other.semantic_digest).toBe(plan.semantic_digest)
+  })
+
+  it('time and past durations change estimates only', () => {
+    const durations = new Map([['fleet@1.2.0/release.drain', { p50_s: 3, p90_s: 8 }]])
+    const other = makePlan({ ...base, at: '2027-07-07T00:00:00.000Z', durations })
+    expect(other.plan_hash).toBe(plan.plan_hash)
+    expect(other.estimates.p50_s).toBeLessThan(plan.estimates.p50_s)
+  })
+})
+
+describe('the subject of a gate', () => {
+  it('covers the whole cone behind the gate with its changes, and not what came before', () => {
+    const plan = makePlan(release(hosts(12)))
+    const [gate] = plan.document.gates
+    if (!gate) throw new Error('no gate')
+    const { subject, digest } = gateSubject('op-1', gate, plan.document.nodes, plan.diff)
+    expect(Object.keys(subject).sort()).toEqual(
+      ['bound_outputs', 'changes', 'gate_id', 'kind', 'operation_id', 'policy', 'releases', 'v'].sort(),
+    )
+    expect(subject.releases).toHaveLength(47)
+    expect(subject.changes).toHaveLength(11)
+    expect(subject.changes.some(({ resource_id }) => resource_id === 'eu1-web-01')).toBe(false)
+    expect(subject.releases.map(({ node_id }) => node_id)).toEqual(
+      subject.releases.map(({ node_id }) => node_id).toSorted(),
+    )
+    expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/)
+  })
+
+  it('shows 200 releases and covers the rest by a digest', () => {
+    const plan = makePlan(release(hosts(100)))
+    const [gate] = plan.document.gates
+    if (!gate) throw new Error('no gate')
+    const { subject } = gateSubject('op-1', gate, plan.document.nodes, plan.diff)
+    expect(subject.releases).toHaveLength(200)
+    expect(subject.releases_count).toBe(99 * 4 + 25)
+    expect(subject.releases_digest).toMatch(/^sha256:/)
+  })
+
+  it('changes with each guarded node, whatever of it changes', () => {
+    const plan = makePlan(release(hosts(3)))
+    const [gate] = plan.document.gates
+    if (!gate) throw new Error('no gate')
+    const { nodes } = plan.document
+    const digestOf = (changed: typeof nodes) => gateSubject('op', gate, changed, plan.diff).digest
+    const plain = digestOf(nodes)
+    const changed = (id: string) =>
+      nodes.map((node) => (node.node_id === id ? { ...node, retry: { ...node.retry, max_attempts: 9 } } : node))
+    expect(digestOf(changed('verify.eu1-web-03'))).not.toBe(plain)
+    expect(digestOf(changed('verify.eu1-web-01'))).toBe(plain)
+  })
+})
+
+it('plans a thousand hosts in linear time and within the limit of nodes', () => {
+  expect(makePlan(release(hosts(1000))).counts.nodes).toBe(4251)
+  expect(refusalOf(release(hosts(1200)))).toMatchObject({ code: 'too_large' })
+})
