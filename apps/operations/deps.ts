@@ -28,6 +28,8 @@ export type Trust = {
   registry: Registry
   /** Where the projection of the catalog is filled from. */
   catalog: CatalogClient
+  /** A signing key was killed: its tokens are refused from now on. */
+  dropKey: (kid: string) => void
   close: () => void
 }
 
@@ -101,6 +103,7 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
     approvers: createApprovers(identityClient),
     registry,
     catalog: createCatalogClient(config.OPERATIONS__CATALOG__URL, signer),
+    dropKey: jwks.drop,
     close: () => {
       jwks.close()
       registry.close()

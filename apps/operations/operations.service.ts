@@ -7,7 +7,7 @@ import { repinTargets } from '../../db/operations/pins.ts'
 import { operation_control } from '../../db/operations/tables.ts'
 import type { TimelineEvent } from '../../db/operations/timeline.ts'
 import { supersede } from '../../db/operations/undo.ts'
-import { refuseCancel, refusePause, refuseResume } from '../../workflows/operation/state/rules.ts'
+import { hasEnded, refuseCancel, refusePause, refuseResume } from '../../workflows/operation/state/rules.ts'
 import type { CancelMode, RefusalCode } from '../shared/contracts/operations/graph.ts'
 import { digest } from '../shared/digest.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from './authority.ts'
@@ -95,6 +95,22 @@ export const cancelSteps = (deps: OperationsDeps, command: Command, mode: Cancel
       return { payload: neverStarted ? null : { mode }, events, set: { open_gates: 0 }, effect }
     },
   )
+
+/** A signal for the wait node of that name; it is kept until one waits. */
+export const nodeSignalSteps = (
+  deps: OperationsDeps,
+  command: Command,
+  { name, payload = {} }: { name: string; payload?: Record<string, unknown> },
+): Steps<Subject> =>
+  onOperation(deps, command, 'operation.intervene', async (_tx, subject, command_id) => {
+    if (hasEnded(subject.facts.status)) refuseOn(deps, command, subject, refusePause(subject.facts))
+    const statement = `${command.actor.name} sent the signal ${name}`
+    return {
+      payload: { name },
+      events: [said(command, command_id, 'operation.signalled', statement, { name, payload })],
+      effect: { name },
+    }
+  })
 
 const setControl = (tx: Tx, operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
   tx.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))

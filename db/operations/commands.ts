@@ -157,4 +157,20 @@ export const lockUnsentStarts = (tx: Tx, operation_id: string) =>
     )
     .orderBy(sql`${operation_commands.seq} desc`)
     .for('update')
+/** One start-class command that is still unsent and past its time; nothing when it was sent meanwhile. */
+export const lockOverdueStart = (tx: Tx, command_id: string) =>
+  tx
+    .select()
+    .from(operation_commands)
+    .where(
+      and(
+        eq(operation_commands.command_id, command_id),
+        eq(operation_commands.class, 'start'),
+        eq(operation_commands.status, 'pending'),
+        eq(operation_commands.attempts, 0),
+        sql`${operation_commands.not_after} < clock_timestamp()`,
+      ),
+    )
+    .for('update')
+    .then(first)
 export type CommandRow = typeof operation_commands.$inferSelect

@@ -1,0 +1,77 @@
+import { appendAudit } from '../../db/operations/audit.ts'
+import { serviceAuth, userAuth } from '../shared/auth/http.ts'
+import { audienceOf } from '../shared/auth/service-scopes.ts'
+import { serveHealth } from '../shared/health.ts'
+import { createHttpApp, OPERATIONS_CODES } from '../shared/http.ts'
+import { JSON_LIMITS } from '../shared/json.ts'
+import type { OperationsDeps } from './deps.ts'
+import { eventsRoutes } from './events.routes.ts'
+import { createTail } from './events.tail.ts'
+import { gatesRoutes } from './gates.routes.ts'
+import { checksOf } from './health.ts'
+import { historyRoutes } from './history.routes.ts'
+import { intentsRoutes } from './intents.routes.ts'
+import { internalRoutes } from './internal.routes.ts'
+import { meRoutes } from './me.routes.ts'
+import { nodesRoutes } from './nodes.routes.ts'
+import { operationsRoutes } from './operations.routes.ts'
+import { plansRoutes } from './plans.routes.ts'
+import { projectionRoutes } from './projection.routes.ts'
+
+/** A graph of 2,000 nodes in one intent is the largest body; batches of events on the internal listener may be larger. */
+const PUBLIC_BODY = 4_194_304
+const INTERNAL_BODY = 8_388_608
+const LIMITS = { ...JSON_LIMITS, keys: 200_000, items: 200_000 }
+
+/** The two listeners of operations: the public API behind user tokens, the internal one behind service tokens. */
+export const buildApp = async (deps: OperationsDeps) => {
+  const { telemetry, trust, db, keys } = deps
+  const tail = createTail(deps)
+  const app = createHttpApp({
+    telemetry,
+    codes: OPERATIONS_CODES,
+    body_limit: PUBLIC_BODY,
+    json_limits: LIMITS,
+    openapi: {
+      title: 'Signalbox operations',
+      description: 'Intents, plans, operations, nodes and gates. Every mutation takes an Idempotency-Key.',
+    },
+  })
+  app.addHook('preClose', () => tail.close())
+  await app.register(userAuth, {
+    verifier: trust.verifier,
+    principals: trust.principals,
+    codes: OPERATIONS_CODES,
+    onDenied: async (req, error) =>
+      db.transaction((tx) =>
+        appendAudit(tx, keys.audit, {
+          actor: `user:${req.caller.user_id}`,
+          roles: req.caller.roles,
+          action: `${req.method} ${req.routeOptions.url ?? ''}`,
+          object: req.url.split('?')[0] ?? '',
+          outcome: 'denied',
+          reason: error.code,
+          request_id: String(req.id),
+        }),
+      ),
+  })
+  for (const routes of [
+    intentsRoutes,
+    plansRoutes,
+    operationsRoutes,
+    nodesRoutes,
+    gatesRoutes,
+    historyRoutes,
+    meRoutes,
+  ])
+    await app.register(routes, { deps })
+  await app.register(eventsRoutes, { deps, tail })
+
+  const internal = createHttpApp({ telemetry, codes: OPERATIONS_CODES, body_limit: INTERNAL_BODY, json_limits: LIMITS })
+  const health = serveHealth(internal, telemetry, checksOf(deps))
+  await internal.register(async (guarded) => {
+    await guarded.register(serviceAuth, { registry: trust.registry, audience: audienceOf('operations') })
+    for (const routes of [internalRoutes, projectionRoutes]) await guarded.register(routes, { deps })
+  })
+  return { app, internal, health }
+}

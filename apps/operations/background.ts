@@ -1,0 +1,23 @@
+import { prefixed } from '../shared/events.ts'
+import { startCatalogConsumer } from './catalog.consumer.ts'
+import type { OperationsDeps } from './deps.ts'
+import { startSweeper } from './sweeper.ts'
+
+/** What runs beside the requests of one process: the sweeper, the catalog's consumer, and the wake-up of who waits for outcomes. */
+export const startBackground = (deps: OperationsDeps) => {
+  const { config, nats, outcomes, projection, telemetry } = deps
+  const prefix = config.SIGNALBOX__NATS__PREFIX
+  const consumer = startCatalogConsumer({ projection, log: telemetry.log, prefix })
+  nats.onConnect((nc) => {
+    nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), { callback: () => outcomes.wake() })
+    consumer
+      .subscribe(nc)
+      .catch((error: unknown) => telemetry.log.warn({ err: error }, 'the catalog is not followed by NATS'))
+  })
+  const sweeper = startSweeper(deps)
+  return {
+    stop: async () => {
+      await Promise.all([sweeper.stop(), consumer.stop()])
+    },
+  }
+}

@@ -1,0 +1,136 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { fingerprintOf } from '../../db/idempotency.ts'
+import { getCommand } from '../../db/operations/commands.ts'
+import { listMessages } from '../../db/operations/log.ts'
+import { requireScope } from '../shared/auth/http.ts'
+import { OperationParams } from '../shared/contracts/operations/common.ts'
+import {
+  LogMessages,
+  LogQueryParams,
+  WorkflowSignal,
+  WorkflowSignalReply,
+} from '../shared/contracts/operations/internal.ts'
+import { AppError } from '../shared/errors.ts'
+import { errorReplies } from '../shared/http.ts'
+import { acceptCommand, type Command, type Steps, type Subject } from './commands.service.ts'
+import type { OperationsDeps } from './deps.ts'
+import { checkResultSteps } from './gates.external.ts'
+import { cancelSteps, nodeSignalSteps, pauseSteps, resumeSteps } from './operations.service.ts'
+
+/** The internal listener's own endpoints: signals of control planes, and the log of events. */
+export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  app.post(
+    '/internal/v1/workflow-signals/:operation_id',
+    {
+      schema: {
+        summary: 'Signal a running operation',
+        description:
+          'A command by a control plane: the same transaction and rules as the public commands. Answered once it is accepted; signal_id is its command id, and a repeat is a duplicate.',
+        tags: ['internal'],
+        params: OperationParams,
+        body: WorkflowSignal,
+        response: { 202: WorkflowSignalReply, ...errorReplies },
+      },
+      preHandler: requireScope('signals:write'),
+    },
+    async (req, reply) => {
+      const signal = req.body
+      const command = commandOfService(deps, req, req.params.operation_id, signal)
+      const steps = notTaken(command, stepsOf(deps, command, signal))
+      const accepted = await acceptCommand(deps, command, steps)
+      const duplicate = 'command_id' in accepted && accepted.repeated
+      const row = await getCommand(deps.db, signal.signal_id)
+      return reply
+        .code(202)
+        .send({ command_id: signal.signal_id, status: row?.command.status ?? 'accepted', duplicate })
+    },
+  )
+
+  app.get(
+    '/internal/v1/events',
+    {
+      schema: {
+        summary: 'Read the log of events',
+        description: 'Events after a position, or those of one aggregate after a version: how a consumer fills a gap.',
+        tags: ['internal'],
+        querystring: LogQueryParams,
+        response: { 200: LogMessages, ...errorReplies },
+      },
+      preHandler: requireScope('events:read'),
+    },
+    (req) => {
+      const { after, agg_type, agg_id, after_version = 0, limit = 100 } = req.query
+      if ((agg_type === undefined) !== (agg_id === undefined))
+        throw new AppError('validation_error', 'schema_violation', 'agg_type and agg_id belong together.', {
+          status: 400,
+        })
+      const aggregate = agg_type !== undefined && agg_id !== undefined ? { agg_type, agg_id, after_version } : undefined
+      return listMessages(deps.db, { after: after ?? '0', aggregate, limit })
+    },
+  )
+}
+
+const KINDS = {
+  pause: { kind: 'pause', class: 'stop' },
+  resume: { kind: 'resume', class: 'start' },
+  cancel: { kind: 'cancel', class: 'stop' },
+  node_signal: { kind: 'node_signal', class: 'edit' },
+  external_check_result: { kind: 'gate_decided', class: 'start' },
+} as const
+
+const commandOfService = (
+  deps: OperationsDeps,
+  req: FastifyRequest,
+  operation_id: string,
+  signal: WorkflowSignal,
+): Command => {
+  const id = `svc:${req.service.name}`
+  const { traceparent } = req.headers
+  return {
+    ...KINDS[signal.type],
+    operation_id,
+    command_id: signal.signal_id,
+    actor: { kind: 'service', id, name: req.service.name },
+    caller: undefined,
+    reason: signal.reason ?? null,
+    request_id: String(req.id),
+    trace: typeof traceparent === 'string' ? traceparent : null,
+    dry_run: false,
+    if_match: undefined,
+    instance: req.url.split('?')[0] ?? '/',
+    request: {
+      caller: id,
+      route: `${req.method} ${req.routeOptions.url ?? ''}`,
+      key: signal.signal_id,
+      fingerprint: fingerprintOf(deps.keys.fingerprint, { operation_id, signal }),
+    },
+  }
+}
+
+const stepsOf = (deps: OperationsDeps, command: Command, signal: WorkflowSignal): Steps<Subject> => {
+  switch (signal.type) {
+    case 'pause':
+      return pauseSteps(deps, command)
+    case 'resume':
+      return resumeSteps(deps, command, signal.body?.acknowledge_drift ?? false)
+    case 'cancel':
+      return cancelSteps(deps, command, signal.body?.mode ?? 'graceful')
+    case 'node_signal':
+      return nodeSignalSteps(deps, command, signal.body)
+    case 'external_check_result':
+      return checkResultSteps(deps, command, signal.body)
+  }
+}
+
+/** A signal id that already names somebody else's command is refused before anything is locked. */
+const notTaken = (command: Command, steps: Steps<Subject>): Steps<Subject> => ({
+  ...steps,
+  lock: async (tx) => {
+    if (command.command_id && (await getCommand(tx, command.command_id)))
+      throw new AppError('validation_error', 'idempotency_key_reused', 'This signal_id names another command.', {
+        status: 422,
+      })
+    return steps.lock(tx)
+  },
+})

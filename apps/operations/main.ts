@@ -1,0 +1,32 @@
+import { listen } from '../shared/http.ts'
+import { runApp, waitFor } from '../shared/lifecycle.ts'
+import { createTelemetry } from '../shared/telemetry.ts'
+import { buildApp } from './app.ts'
+import { startBackground } from './background.ts'
+import { loadOperationsConfig } from './config.ts'
+import { createDeps, createTrust } from './deps.ts'
+
+await runApp('operations', async () => {
+  const config = loadOperationsConfig()
+  const telemetry = createTelemetry('operations')
+  const trust = createTrust(config, telemetry)
+  const deps = createDeps(config, trust, { telemetry })
+  await waitFor('Postgres', () => deps.pool.query('select 1 from operations.operations limit 1'))
+  const { app, internal, health } = await buildApp(deps)
+  const background = startBackground(deps)
+  await listen(internal, config.OPERATIONS__LISTEN__HOST, config.OPERATIONS__INTERNAL__PORT)
+  await listen(app, config.OPERATIONS__LISTEN__HOST, config.OPERATIONS__HTTP__PORT)
+  return {
+    log: telemetry.log,
+    stop: async () => {
+      health.drain()
+      await app.close()
+      await background.stop()
+      await internal.close()
+      deps.outcomes.close()
+      trust.close()
+      await deps.nats.close()
+      await deps.closeDb()
+    },
+  }
+})
