@@ -1,6 +1,8 @@
 import { plural } from './plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
+const finishing = (running: number): string =>
+  running === 0 ? 'No node is running' : count(running, 'One running node finishes', '{n} running nodes finish')
 const list = new Intl.ListFormat('en', { type: 'conjunction' })
 
 /** Every word of the console. This file is the type: another language is `satisfies Catalogue`. */
@@ -214,6 +216,7 @@ export const en = {
       `${counts.delete ?? 0} removed`,
     ].join(', '),
   absent: 'absent',
+  resources_alike: (n: number) => `${n} resources, all alike`,
   risk: { low: 'low', medium: 'medium', high: 'high', critical: 'critical' } as Record<string, string>,
 
   gate: {
@@ -540,7 +543,7 @@ export const en = {
       title: 'Pause this operation?',
       button: 'Pause operation',
       effect: (running: number, rest: number) =>
-        `${count(running, 'One running node finishes', '{n} running nodes finish')}; ${count(rest, 'one does not start', '{n} do not start')} until it is resumed.`,
+        `${finishing(running)}; ${count(rest, 'one does not start', '{n} do not start')} until it is resumed.`,
       done: 'Pause is recorded.',
     },
     resume: {
@@ -561,7 +564,7 @@ export const en = {
       graceful: 'Stop: what runs finishes, nothing new starts, nothing is undone',
       compensate: 'Stop and undo: compensations of succeeded nodes run in reverse order',
       effect: (running: number, rest: number) =>
-        `${count(running, 'One running node finishes', '{n} running nodes finish')}; ${count(rest, 'one will not start', '{n} will not start')}.`,
+        `${finishing(running)}; ${count(rest, 'one will not start', '{n} will not start')}.`,
       compensations: (n: number) =>
         n === 0 ? 'No node has anything to undo.' : count(n, 'One node is undone.', '{n} nodes are undone.'),
       done: 'Cancel is recorded.',

@@ -5,7 +5,7 @@ import { useTopic } from '../api/hooks.ts'
 import { nodeQuery, operationQuery } from '../api/queries.ts'
 import type { NodeDetail } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
-import { ActionButton, actionOf } from '../parts/allowed-action.tsx'
+import { ActionButton, actionOf, WhyNot } from '../parts/allowed-action.tsx'
 import { valueText } from '../parts/diff-view.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { NodeFacts, newestAttempt } from '../parts/node-facts.tsx'
@@ -46,12 +46,15 @@ export const NodePage = () => {
           <Heading title={node.name}>{node.name}</Heading>
           <NodeStatus state={node.state} person={node.gates.some(({ status }) => status === 'waiting')} badge />
         </div>
-        <div className="flex flex-wrap items-center gap-2">
+        <div className="flex flex-wrap items-center gap-2 sm:justify-end">
           <AttemptSwitch node={node} attempt={attempt?.attempt} />
           {node.state === 'failed' || node.state === 'outcome_unknown' || retry?.allowed ? (
-            <ActionButton action={retry} press={() => setRetrying(true)}>
-              {t.node.retry}
-            </ActionButton>
+            <>
+              <ActionButton action={retry} press={() => setRetrying(true)}>
+                {t.node.retry}
+              </ActionButton>
+              <WhyNot actions={[retry]} />
+            </>
           ) : null}
         </div>
       </div>

@@ -35,7 +35,7 @@ export const OperationPage = () => {
     <Page wide>
       <header className="flex flex-col gap-3">
         <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
-          <div className="flex min-w-0 flex-col gap-1">
+          <div className="flex min-w-0 flex-1 basis-80 flex-col gap-1">
             <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
               <Heading title={operation.title}>{operation.title}</Heading>
               <OperationStatusMark status={operation.status} blockedOn={operation.blocked_on} badge />

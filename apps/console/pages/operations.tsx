@@ -131,7 +131,7 @@ const Table = ({ rows }: { rows: OperationRow[] }) => (
               <CopyButton text={row.operation_id} />
             </span>
           </td>
-          <td data-label={t.operations.status}>
+          <td data-label={t.operations.status} className="whitespace-nowrap">
             <OperationStatusMark status={row.status} blockedOn={row.blocked_on} />
           </td>
           <td data-label={t.operations.progress}>
@@ -139,7 +139,7 @@ const Table = ({ rows }: { rows: OperationRow[] }) => (
               <ProgressBar progress={row.progress} status={row.status} blockedOn={row.blocked_on} />
             </div>
           </td>
-          <td data-label={t.operations.waiting_on} className="max-w-64 wrap-anywhere">
+          <td data-label={t.operations.waiting_on} className="max-w-56 wrap-anywhere">
             {row.blocked_on[0]?.message ?? ''}
           </td>
           <td data-label={t.operations.who}>

@@ -46,3 +46,13 @@ export const ActionButton = ({
     </>
   )
 }
+
+/** The reasons of all actions that may not be pressed, as text, each once. */
+export const WhyNot = ({ actions }: { actions: (AllowedAction | undefined)[] }) => {
+  const reasons = new Set(actions.flatMap((action) => (mayPress(action) ? [] : (action?.reason ?? []))))
+  return [...reasons].map((reason) => (
+    <p key={reason} className="basis-full text-table text-muted sm:text-right">
+      {reason}
+    </p>
+  ))
+}

@@ -61,23 +61,50 @@ const FieldTable = ({ fields }: { fields: FieldChange[] }) => (
   </dl>
 )
 
-/** Changes by resource, each with sign, word and its fields. */
+type Change = GateSubject['changes'][number]
+const ALIKE = 3
+
+/** Changes by resource with sign, word and fields. Resources that change alike are told once, with all their names. */
 export const ChangeList = ({
   changes,
   names = new Map(),
 }: {
-  changes: GateSubject['changes']
+  changes: Change[]
   names?: ReadonlyMap<string, string>
 }) => (
   <ul className="flex flex-col">
-    {changes.map(({ resource_id, change, fields }) => (
-      <li key={resource_id} className="flex flex-col gap-1 border-b border-line py-2 last:border-0">
-        <div className="flex flex-wrap items-center gap-2">
-          <ChangeMark change={change} />
-          <span className="font-medium wrap-anywhere">{names.get(resource_id) ?? resource_id}</span>
-        </div>
-        <FieldDiffs fields={fields} />
-      </li>
-    ))}
+    {alike(changes).map((group) => {
+      const [first] = group
+      if (first === undefined) return null
+      const labels = group.map(({ resource_id }) => names.get(resource_id) ?? resource_id)
+      return (
+        <li key={first.resource_id} className="flex flex-col gap-2 border-b border-line py-3 last:border-0">
+          <div className="flex flex-wrap items-center gap-2">
+            <ChangeMark change={first.change} />
+            <span className="font-medium wrap-anywhere">
+              {group.length === 1 ? labels[0] : t.resources_alike(group.length)}
+            </span>
+          </div>
+          <FieldDiffs fields={first.fields} />
+          {group.length > 1 ? (
+            <ul className="names">
+              {labels.map((label) => (
+                <li key={label}>{label}</li>
+              ))}
+            </ul>
+          ) : null}
+        </li>
+      )
+    })}
   </ul>
 )
+
+/** Groups of resources with the same change of the same fields, in the order of their first; few stay apart. */
+function alike(changes: Change[]): Change[][] {
+  const groups = new Map<string, Change[]>()
+  for (const change of changes) {
+    const key = JSON.stringify([change.change, change.fields])
+    groups.set(key, [...(groups.get(key) ?? []), change])
+  }
+  return [...groups.values()].flatMap((group) => (group.length < ALIKE ? group.map((change) => [change]) : [group]))
+}

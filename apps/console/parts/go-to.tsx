@@ -57,7 +57,11 @@ export const GoTo = () => {
   }
   return (
     <search className="relative mr-auto ml-2 w-full max-w-80 min-w-0 max-sm:ml-0">
-      <Search size={16} aria-hidden="true" className="pointer-events-none absolute top-2 left-2.5 text-muted" />
+      <Search
+        size={16}
+        aria-hidden="true"
+        className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-muted"
+      />
       <input
         ref={field}
         className="input !pl-8"

@@ -1,4 +1,5 @@
 import '@xyflow/react/dist/base.css'
+import '../styles/graph.css'
 import { type Edge, MiniMap, type Node, ReactFlow, ReactFlowProvider, useReactFlow } from '@xyflow/react'
 import { Maximize, Minus, Plus } from 'lucide-react'
 import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from 'react'
@@ -12,7 +13,9 @@ import { statusWord } from './status.tsx'
 
 const NODE_TYPES = { node: StepNode, group: GroupFrame, folded: FoldedGroup }
 const EDGE_TYPES = { line: LineEdge }
-const READABLE = 0.55
+/** Below this nobody reads a node's name. */
+const READABLE = 0.75
+const MAP = { width: 220, height: 76 }
 
 type Props = {
   graph: Graph
@@ -100,6 +103,7 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
       </p>
       <div
         className="graph-pane"
+        style={{ '--drawing': `${heightOf(drawing)}px` } as React.CSSProperties}
         role="application"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the drawing is one widget with its own keys
         tabIndex={0}
@@ -143,7 +147,7 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
               pannable
               ariaLabel={null}
               nodeClassName={(node) => `map-${node.type} tone-${toneOf(states, node.id)}`}
-              className="graph-map"
+              style={MAP}
             />
           </ReactFlow>
         )}
@@ -183,6 +187,12 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
       </p>
     </div>
   )
+}
+
+/** As high as the drawing needs at a readable size, with room for the map below it. */
+const heightOf = (drawing: Drawing | null): number => {
+  const bottoms = drawing?.boxes.filter((box) => box.parent === undefined).map((box) => box.y + box.height) ?? []
+  return bottoms.length === 0 ? 0 : Math.max(...bottoms) * 0.9 + 2 * (MAP.height + 24)
 }
 
 const toneOf = (states: React.ContextType<typeof StatesContext>, id: string): string => {

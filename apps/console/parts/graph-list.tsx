@@ -19,18 +19,11 @@ export const GraphList = ({
   const names = new Map(graph.nodes.map((node) => [node.node_id, node.name]))
   const critical = new Set(graph.critical_path)
   const nodes = graph.nodes.filter((node) => only === undefined || states.look(node).word === only)
-  const sections = [
-    { id: null, name: null as string | null, nodes: nodes.filter((node) => node.group === null) },
-    ...graph.groups.map((group) => ({
-      id: group.group_id,
-      name: group.name as string | null,
-      nodes: nodes.filter((node) => node.group === group.group_id),
-    })),
-  ].filter((section) => section.nodes.length > 0)
+  const sections = sectionsOf(graph, nodes)
   return (
     <div className="flex flex-col gap-4">
       {sections.map((section) => (
-        <section key={section.id ?? ''} className="card" aria-label={section.name ?? t.nodes.title}>
+        <section key={section.id} className="card" aria-label={section.name ?? t.nodes.title}>
           {section.name ? (
             <h2 className="card-head font-semibold">
               {section.name}
@@ -54,6 +47,22 @@ export const GraphList = ({
       ))}
     </div>
   )
+}
+
+/** Runs of nodes in rank order: a group's nodes together where the first of them stands, the others between. */
+function sectionsOf(graph: Graph, nodes: GraphNode[]): { id: string; name: string | null; nodes: GraphNode[] }[] {
+  const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
+  const sections = new Map<string, { id: string; name: string | null; nodes: GraphNode[] }>()
+  let loose = ''
+  for (const node of nodes) {
+    if (node.group === null && loose === '') loose = `before ${node.node_id}`
+    const id = node.group ?? loose
+    if (node.group !== null) loose = ''
+    const section = sections.get(id) ?? { id, name: names.get(id) ?? null, nodes: [] }
+    section.nodes.push(node)
+    sections.set(id, section)
+  }
+  return [...sections.values()]
 }
 
 const AFTER = 4
@@ -86,7 +95,7 @@ const Item = ({
     <span className="min-w-40">
       <Status state={node.state} look={states.look(node)} />
     </span>
-    <span className="min-w-0 flex-1 text-table text-muted wrap-anywhere">
+    <span className="min-w-0 flex-1 text-table max-sm:basis-full text-muted wrap-anywhere">
       {after.length > 0
         ? `${t.graph.after} ${t.and([...after.slice(0, AFTER), ...(after.length > AFTER ? [t.others(after.length - AFTER)] : [])])}`
         : ''}

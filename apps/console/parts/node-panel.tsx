@@ -32,7 +32,9 @@ export const NodePanel = ({
         {error ? <Failure error={error} retry={() => void refetch()} noun={t.noun.node} /> : null}
         {node ? (
           <>
-            <NodeStatus state={node.state} person={node.gates.some(({ status }) => status === 'waiting')} badge />
+            <p>
+              <NodeStatus state={node.state} person={node.gates.some(({ status }) => status === 'waiting')} badge />
+            </p>
             <NodeFacts node={node} />
             <p className="flex flex-wrap gap-2">
               <Link

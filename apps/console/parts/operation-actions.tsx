@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import type { Operation } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
-import { ActionButton, actionOf } from './allowed-action.tsx'
+import { ActionButton, actionOf, WhyNot } from './allowed-action.tsx'
 
 const Dialogs = lazy(() => import('./operation-dialogs.tsx').then((part) => ({ default: part.OperationDialog })))
 export type OperationCommand = 'pause' | 'resume' | 'cancel'
@@ -16,7 +16,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
   const gate = operation.open_gates[0]
   const ended = operation.ended_at !== null
   return (
-    <div className="flex flex-wrap items-start gap-2">
+    <div className="flex max-w-96 flex-wrap items-start gap-2 sm:justify-end">
       {gate ? (
         <Link
           to="/operations/$operation_id/gates/$gate_id"
@@ -42,6 +42,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
           </ActionButton>
         </>
       )}
+      {ended ? null : <WhyNot actions={[paused ? resumable : pausable, actionOf(operation, 'cancel')]} />}
       {open ? (
         <Suspense fallback={null}>
           <Dialogs operation={operation} command={open} close={() => setOpen(null)} />

@@ -24,7 +24,11 @@ export const SearchField = ({
   }, [text])
   return (
     <search className="relative w-full max-w-96">
-      <Search size={16} aria-hidden="true" className="pointer-events-none absolute top-2 left-2.5 text-muted" />
+      <Search
+        size={16}
+        aria-hidden="true"
+        className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-muted"
+      />
       <label htmlFor={id} className="sr-only">
         {label}
       </label>
