@@ -58,7 +58,7 @@ describe('login', () => {
       [{ username: 'eva' }, 'schema_violation'],
       [{ username: 'eva', password: PASSWORD, role: 'admin' }, 'schema_violation'],
       [{ username: 'eva', password: 'x'.repeat(129) }, 'schema_violation'],
-      [{ username: 'eva', password: '🦊'.repeat(128) + 'x' }, 'schema_violation'],
+      [{ username: 'eva', password: `${'🦊'.repeat(128)}x` }, 'schema_violation'],
       [{ username: 7, password: PASSWORD }, 'schema_violation'],
       ['{"username":"eva","username":"ada","password":"x"}', 'schema_violation'],
       ['{', 'malformed_json'],
