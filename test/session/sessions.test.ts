@@ -1,0 +1,285 @@
+import { randomUUID } from 'node:crypto'
+import { Code } from '@connectrpc/connect'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { checkRedisSettings } from '../../apps/session/revocations.ts'
+import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
+import { ResponseMode, Session } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { createRpcClient } from '../../apps/shared/rpc.ts'
+import { revocations } from '../../db/session/tables.ts'
+import { type Answer, type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from './auth.support.ts'
+
+let auth: Auth
+let eva: { id: string }
+let ada: { id: string }
+let me: Answer['body']
+let admin: Answer['body']
+
+const NEW_PASSWORD = 'Another-Staple-9-Lantern'
+const login = async (username: string, password = PASSWORD, query = '') =>
+  send(`${auth.session.url}/v1/token${query}`, { body: { username, password } })
+const call = (
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  token: unknown,
+  body?: unknown,
+  key: string = randomUUID(),
+) =>
+  send(`${auth.session.url}${path}`, {
+    method,
+    headers: { ...bearer(token), 'idempotency-key': key },
+    ...(body !== undefined && { body }),
+  })
+const refresh = (token: unknown) => send(`${auth.session.url}/auth/refresh`, { body: { refresh_token: token } })
+const claims = (token: unknown) =>
+  JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString()) as {
+    session_id: string
+    auth_time: number
+    iat: number
+  }
+
+beforeAll(async () => {
+  auth = await startAuth()
+  eva = await auth.addUser('eva', ['operator'])
+  ada = await auth.addUser('ada', ['admin'])
+  await auth.addUser('bob')
+  admin = (await login('ada')).body
+})
+afterAll(() => auth?.stop())
+beforeEach(async () => {
+  me = (await login('eva')).body
+})
+
+describe('own sessions', () => {
+  it('are listed newest first, with the current one marked', async () => {
+    await login('eva')
+    const { status, body } = await call('GET', '/v1/sessions', me.access_token)
+    expect(status).toBe(200)
+    const items = body.items as { id: string; current: boolean; created_at: string; mode: string; expires_at: string }[]
+    expect(items.filter(({ current }) => current).map(({ id }) => id)).toEqual([claims(me.access_token).session_id])
+    expect(items.map(({ created_at }) => created_at)).toEqual(
+      items
+        .map(({ created_at }) => created_at)
+        .sort()
+        .reverse(),
+    )
+    expect(items[0]).toMatchObject({ mode: 'json', ip_address: null, metadata: null })
+    expect(Date.parse(items[0]?.expires_at ?? '') - Date.parse(items[0]?.created_at ?? '')).toBe(2_592_000_000)
+    expect(JSON.stringify(body)).not.toContain('hash')
+  })
+
+  it('can be ended one by one; those of others are not found', async () => {
+    const other = (await login('eva')).body
+    const path = `/v1/sessions/${claims(other.access_token).session_id}`
+    const key = randomUUID()
+    expect((await call('DELETE', path, me.access_token, undefined, key)).status).toBe(204)
+    const replayed = await call('DELETE', path, me.access_token, undefined, key)
+    expect([replayed.status, replayed.headers['idempotency-replayed']]).toEqual([204, 'true'])
+    expect((await call('DELETE', path, me.access_token)).status).toBe(404)
+    expect((await refresh(other.refresh_token)).status).toBe(401)
+    expect(
+      (await call('DELETE', `/v1/sessions/${claims(admin.access_token).session_id}`, me.access_token)).status,
+    ).toBe(404)
+    expect((await refresh(me.refresh_token)).status).toBe(200)
+  })
+
+  it('can be ended all but this one; a missing key is refused and changes nothing', async () => {
+    const other = (await login('eva')).body
+    const keyless = await send(`${auth.session.url}/v1/sessions/revoke-others`, {
+      method: 'POST',
+      headers: bearer(me.access_token),
+    })
+    expect([keyless.status, keyless.body.code]).toEqual([400, 'idempotency_key_required'])
+    const done = await call('POST', '/v1/sessions/revoke-others', me.access_token)
+    expect(done.status).toBe(200)
+    expect(done.body.revoked).toBeGreaterThan(0)
+    expect((await refresh(other.refresh_token)).status).toBe(401)
+    expect((await refresh(me.refresh_token)).status).toBe(200)
+  })
+})
+
+describe('the password', () => {
+  it('changes with the current one, ends the other sessions and renews this one', async () => {
+    const bob = (await login('bob')).body
+    const other = (await login('bob')).body
+    const wrong = await call('POST', '/v1/users/me/password', bob.access_token, {
+      current_password: 'Wrong-Horse-7-Battery',
+      new_password: NEW_PASSWORD,
+    })
+    expect([wrong.status, wrong.body.code]).toEqual([422, 'current_password_wrong'])
+    const weak = await call('POST', '/v1/users/me/password', bob.access_token, {
+      current_password: PASSWORD,
+      new_password: 'password',
+    })
+    expect([weak.status, weak.body.code]).toEqual([422, 'PasswordMissingUppercaseError'])
+    const key = randomUUID()
+    const change = { current_password: PASSWORD, new_password: NEW_PASSWORD }
+    const done = await call('POST', '/v1/users/me/password', bob.access_token, change, key)
+    expect(done.status).toBe(200)
+    expect(done.body).toMatchObject({ token_type: 'Bearer', revoked_sessions: 1 })
+    expect((await refresh(other.refresh_token)).status).toBe(401)
+    const again = await call('POST', '/v1/users/me/password', bob.access_token, change, key)
+    expect(again.body.refresh_token).toBe(done.body.refresh_token)
+    expect((await refresh(done.body.refresh_token)).status).toBe(200)
+    expect((await login('bob')).status).toBe(401)
+    expect((await login('bob', NEW_PASSWORD)).status).toBe(200)
+    const rows = await auth.session.deps.db.execute(
+      "select convert_from(body, 'UTF8') as body from session.idempotency",
+    )
+    expect(JSON.stringify(rows.rows)).not.toContain(String(done.body.refresh_token))
+  })
+
+  it('proved again gives an access token with a fresh auth_time; a wrong one is 422, never 401', async () => {
+    const { session_id } = claims(me.access_token)
+    await auth.redis.hset(`${auth.prefix}sess:{${eva.id}}:${session_id}`, 'auth_time', '1000')
+    const wrong = await call('POST', '/v1/token/reauth', me.access_token, { password: 'Wrong-Horse-7-Battery' })
+    expect([wrong.status, wrong.body.code]).toEqual([422, 'current_password_wrong'])
+    const done = await call('POST', '/v1/token/reauth', me.access_token, { password: PASSWORD })
+    expect(done.status).toBe(200)
+    expect(Object.keys(done.body).sort()).toEqual(['access_token', 'expires_in', 'token_type'])
+    expect(Math.abs(claims(done.body.access_token).auth_time - Date.now() / 1000)).toBeLessThan(10)
+  })
+
+  it('guessed wrong twenty times on one session ends it as suspicious', async () => {
+    for (let i = 0; i < 20; i++)
+      await call('POST', '/v1/token/reauth', me.access_token, { password: 'Wrong-Horse-7-Battery' })
+    expect((await refresh(me.refresh_token)).status).toBe(401)
+    const entries = await auth.redis.xrange(`${auth.prefix}auth:revoked`, '-', '+')
+    expect(
+      entries.some(
+        ([, fields]) => fields.includes('suspicious') && fields.includes(claims(me.access_token).session_id),
+      ),
+    ).toBe(true)
+  })
+})
+
+describe('administration', () => {
+  it('needs session:admin, and nobody unlocks themselves', async () => {
+    for (const [method, path] of [
+      ['POST', 'unlock'],
+      ['GET', 'sessions'],
+      ['DELETE', 'sessions'],
+    ] as const) {
+      const refused = await call(method, `/v1/admin/users/${ada.id}/${path}`, me.access_token)
+      expect([refused.status, refused.body.code]).toEqual([403, 'permission_missing'])
+    }
+    const self = await call('POST', `/v1/admin/users/${ada.id}/unlock`, admin.access_token)
+    expect([self.status, self.body.code]).toEqual([403, 'self_action'])
+    expect((await call('POST', `/v1/admin/users/${randomUUID()}/unlock`, admin.access_token)).status).toBe(404)
+  })
+
+  it('opens a locked name again', async () => {
+    for (let i = 0; i < 6; i++) await login('eva', 'Wrong-Horse-7-Battery')
+    expect((await login('eva')).status).toBe(429)
+    expect((await call('POST', `/v1/admin/users/${eva.id}/unlock`, admin.access_token)).status).toBe(204)
+    expect((await login('eva')).status).toBe(200)
+  })
+
+  it('lists and ends the sessions of a user', async () => {
+    const list = await call('GET', `/v1/admin/users/${eva.id}/sessions`, admin.access_token)
+    expect((list.body.items as { id: string }[]).map(({ id }) => id)).toContain(claims(me.access_token).session_id)
+    const other = (await login('eva')).body
+    const one = `/v1/admin/users/${eva.id}/sessions/${claims(other.access_token).session_id}`
+    expect((await call('DELETE', one, admin.access_token)).status).toBe(204)
+    expect((await refresh(me.refresh_token)).status).toBe(200)
+    expect((await call('DELETE', `/v1/admin/users/${eva.id}/sessions`, admin.access_token)).status).toBe(204)
+    expect(await auth.redis.get(`${auth.prefix}ub:{${eva.id}}`)).not.toBeNull()
+    expect((await call('GET', `/v1/admin/users/${eva.id}/sessions`, admin.access_token)).body.items).toEqual([])
+  })
+
+  it('every route states its permission and kind', () => {
+    const routes = authorizedRoutes(auth.session.app)
+    expect(routes.length).toBeGreaterThanOrEqual(13)
+    for (const { permissions } of routes) expect(permissions.length).toBeGreaterThan(0)
+  })
+})
+
+describe('RPC', () => {
+  const client = (name: string) =>
+    createRpcClient(Session, {
+      url: auth.session.rpc_url,
+      signer: auth.services.signer(name),
+      audience: 'session-internal',
+    })
+
+  it('revokes for the relay, once, and refuses who may not', async () => {
+    const user = {
+      userId: eva.id,
+      keepSessionId: '',
+      reason: 'user_disabled',
+      requestId: 'request-1',
+      clearLockout: false,
+      actorId: '',
+    }
+    expect((await client('relay').revokeUserSessions(user)).revoked).toBeGreaterThan(0)
+    expect((await client('relay').revokeUserSessions(user)).revoked).toBe(0)
+    expect((await refresh(me.refresh_token)).status).toBe(401)
+    await expect(client('catalog').revokeUserSessions(user)).rejects.toMatchObject({ code: Code.Unauthenticated })
+    await expect(client('relay').createSession({ userId: eva.id, mode: ResponseMode.JSON })).rejects.toMatchObject({
+      code: Code.PermissionDenied,
+    })
+    await expect(client('relay').revokeUserSessions({ ...user, reason: 'because' })).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+    })
+    await expect(
+      client('relay').revokeSession({ sessionId: 'x', reason: 'admin', requestId: '' }),
+    ).rejects.toMatchObject({ code: Code.InvalidArgument })
+  })
+
+  it('revokes a session by its id alone', async () => {
+    const { session_id } = claims(me.access_token)
+    await client('relay').revokeSession({ sessionId: session_id, reason: 'admin', requestId: 'request-2' })
+    await client('relay').revokeSession({ sessionId: session_id, reason: 'admin', requestId: 'request-2' })
+    expect((await refresh(me.refresh_token)).status).toBe(401)
+  })
+})
+
+describe('a Redis that forgot', () => {
+  it('revives nothing: revocations are applied again before anything is served', async () => {
+    const { session_id } = claims(me.access_token)
+    const key = `${auth.prefix}sess:{${eva.id}}:${session_id}`
+    const old = await auth.redis.hgetall(key)
+    await call('DELETE', `/v1/sessions/${session_id}`, me.access_token)
+    const [row] = await auth.session.deps.db.select().from(revocations)
+    expect(row).toBeDefined()
+    // An older copy of the data: the record is back, the denial and the epoch are not.
+    await auth.redis.hset(key, old)
+    await auth.redis.del(`${auth.prefix}deny:{${eva.id}}:${session_id}`, `${auth.prefix}auth:epoch`)
+    const fresh = await auth.addSession()
+    expect(await auth.redis.exists(key)).toBe(0)
+    expect(await auth.redis.exists(`${auth.prefix}deny:{${eva.id}}:${session_id}`)).toBe(1)
+    expect((await send(`${fresh.url}/auth/refresh`, { body: { refresh_token: me.refresh_token } })).status).toBe(401)
+  })
+
+  it('is refused in production when its settings may lose sessions', async () => {
+    const settings: Record<string, string> = {
+      appendonly: 'no',
+      appendfsync: 'everysec',
+      'maxmemory-policy': 'allkeys-lru',
+    }
+    const weak = { config: async (_get: string, name: string) => [name, settings[name]] } as unknown as Parameters<
+      typeof checkRedisSettings
+    >[0]
+    const { log } = auth.session.deps.telemetry
+    await expect(checkRedisSettings(weak, true, log)).rejects.toThrow(
+      /appendonly is no.*appendfsync is everysec.*maxmemory-policy is allkeys-lru/,
+    )
+    expect(await checkRedisSettings(weak, false, log)).toMatch(/appendonly/)
+    Object.assign(settings, { appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction' })
+    expect(await checkRedisSettings(weak, true, log)).toBeUndefined()
+  })
+})
+
+it('cookie sessions keep their cookie current over a password change', async () => {
+  await auth.addUser('cora')
+  const answer = await login('cora', PASSWORD, '?response_mode=cookie')
+  const done = await call('POST', '/v1/users/me/password', answer.body.access_token, {
+    current_password: PASSWORD,
+    new_password: NEW_PASSWORD,
+  })
+  expect(done.body.refresh_token).toBeUndefined()
+  const next = await send(`${auth.session.url}/v1/token?response_mode=cookie`, {
+    body: { grant_type: 'refresh_token' },
+    headers: { cookie: cookieOf(done), 'x-csrf-token': String(done.body.csrf_token) },
+  })
+  expect(next.status).toBe(200)
+})
