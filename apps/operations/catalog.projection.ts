@@ -99,7 +99,9 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
   const apply = async (event: CatalogEvent): Promise<Result> => {
     for (let fills = 0; ; fills++) {
       try {
-        return await applyKnown(event)
+        const applied = await applyKnown(event)
+        // The catalog's answer held this event too: it was applied on its account.
+        return fills > 0 && applied !== 'held' ? 'applied' : applied
       } catch (error) {
         if (!(error instanceof ProjectionGap)) throw error
         const filled =
