@@ -3,10 +3,10 @@ import { clockTime, duration } from '../api/format.ts'
 import { useDisplay } from '../api/prefs.ts'
 import type { NodeRow } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
+import { segmentsOf } from './gantt-segments.ts'
 import { statusWord } from './status.tsx'
 import { useNow } from './time-text.tsx'
 
-type Segment = { kind: 'queued' | 'gated' | 'running'; from: number; to: number }
 const TICKS = 5
 
 /** What each node did when: waiting for a gate, queued, running. Rows in the order in which they began. */
@@ -62,18 +62,4 @@ export const Gantt = ({ rows, ended_at }: { rows: NodeRow[]; ended_at: string | 
       ))}
     </div>
   )
-}
-
-/** A node's history as bars; what has not ended ends now. Pure. */
-export const segmentsOf = (row: NodeRow, now: number): Segment[] => {
-  const time = (text: string | null) => (text === null ? null : Date.parse(text))
-  const [gated, ready, started, ended] = [row.gated_at, row.ready_at, row.started_at, row.ended_at].map(time)
-  const segments: Segment[] = []
-  const add = (kind: Segment['kind'], from: number | null | undefined, to: number | null | undefined) => {
-    if (typeof from === 'number' && (to ?? now) >= from) segments.push({ kind, from, to: to ?? now })
-  }
-  if (gated) add('gated', gated, ready ?? started ?? ended)
-  if (ready && (started || row.state === 'ready')) add('queued', ready, started ?? ended)
-  add('running', started, ended)
-  return segments
 }

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import { followLog, frameFrom, type LogLine, placeOf } from '../../apps/shared/contracts/client/frames.ts'
+import { answerOf, problemFrom } from '../../apps/shared/contracts/client/problem.ts'
+
+describe('frames of the live stream', () => {
+  it('patches the next change, ignores what a read already contained, reads again after a gap', () => {
+    const known = { fetched: 10, applied: 10 }
+    expect(placeOf(known, 9)).toBe('ignore')
+    expect(placeOf(known, 10)).toBe('ignore')
+    expect(placeOf(known, 11)).toBe('patch')
+    expect(placeOf(known, 12)).toBe('refetch')
+  })
+
+  it('patches every frame of one change, however many objects it touched', () => {
+    expect(placeOf({ fetched: 10, applied: 11 }, 11)).toBe('patch')
+    expect(placeOf({ fetched: 10, applied: 12 }, 11)).toBe('ignore')
+  })
+
+  it('passes over events that it does not know and data that it cannot read', () => {
+    expect(frameFrom('weather', '{}')).toBeUndefined()
+    expect(frameFrom('node', '{"operation_id":')).toBeUndefined()
+    expect(frameFrom('node', '"text"')).toBeUndefined()
+    expect(frameFrom('resync', '{"topic":"inbox"}')).toEqual({ event: 'resync', data: { topic: 'inbox' } })
+  })
+})
+
+describe('log frames', () => {
+  const line = (seq: number): LogLine => ({ seq, time: '', stream: 'out', level: 'info', text: String(seq) })
+  const frame = (to_seq: number, ...seqs: number[]) => ({
+    operation_id: 'o',
+    node_id: 'n',
+    attempt: 1,
+    to_seq,
+    ...(seqs.length > 0 ? { from_seq: seqs[0] ?? 0, lines: seqs.map(line) } : {}),
+  })
+
+  it('lays new lines behind the known ones and drops repeats', () => {
+    expect(followLog(3, frame(5, 2, 3, 4, 5))).toEqual({ lines: [line(4), line(5)], readAfter: null })
+    expect(followLog(5, frame(5, 4, 5))).toEqual({ lines: [], readAfter: null })
+  })
+
+  it('asks for what is missing after a gap, without lines, and when a frame was cut', () => {
+    expect(followLog(3, frame(6, 5, 6))).toEqual({ lines: [], readAfter: 3 })
+    expect(followLog(3, frame(900))).toEqual({ lines: [], readAfter: 3 })
+    expect(followLog(3, frame(9, 4, 5))).toEqual({ lines: [line(4), line(5)], readAfter: 5 })
+  })
+})
+
+describe('answers to commands', () => {
+  it('never takes a missing answer or an outage for a refusal', () => {
+    expect(answerOf(null)).toBe('unknown')
+    expect(answerOf(500)).toBe('unknown')
+    expect(answerOf(502)).toBe('unknown')
+    expect(answerOf(503)).toBe('wait')
+    expect(answerOf(429)).toBe('wait')
+    expect(answerOf(409, { category: 'version_conflict', code: 'in_progress' })).toBe('wait')
+  })
+
+  it('tells accepted from applied, and takes every other refusal as final', () => {
+    expect(answerOf(200)).toBe('applied')
+    expect(answerOf(201)).toBe('applied')
+    expect(answerOf(202)).toBe('accepted')
+    expect(answerOf(409, { category: 'gate_not_waiting', code: 'already_decided' })).toBe('refused')
+    expect(answerOf(412, { category: 'version_conflict', code: 'digest_moved' })).toBe('refused')
+  })
+
+  it('makes a problem of whatever was answered', () => {
+    expect(problemFrom(502, '<html>')).toMatchObject({ status: 502, category: 'internal_error', code: 'status_502' })
+    expect(problemFrom(429, { code: 'rate_limited' }, '3')).toMatchObject({
+      code: 'rate_limited',
+      retry_after_ms: 3000,
+    })
+  })
+})

@@ -1,0 +1,129 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Graph, GraphNode } from '../../apps/console/api/types.ts'
+import { segmentsOf } from '../../apps/console/parts/gantt-segments.ts'
+import { columns, type Drawing, visibleGraph } from '../../apps/console/parts/graph-layout.ts'
+import { GraphStates } from '../../apps/console/parts/graph-states.ts'
+import { neighbour } from '../../apps/console/parts/graph-walk.ts'
+
+const node = (node_id: string, depends_on: string[] = [], more: Partial<GraphNode> = {}): GraphNode => ({
+  node_id,
+  name: node_id,
+  kind: 'task',
+  executor: 'http',
+  target_id: null,
+  group: null,
+  state: 'pending',
+  attempt: 0,
+  generation: 1,
+  depends_on,
+  join: 'all',
+  gates: [],
+  risk: 0,
+  on_failure: 'hold',
+  has_compensation: false,
+  estimate_s: 1,
+  held_by_patch: false,
+  exception: null,
+  ...more,
+})
+const graph = (nodes: GraphNode[], more: Partial<Graph> = {}): Graph => ({
+  plan_revision: 1,
+  plan_hash: '',
+  nodes,
+  groups: [],
+  gates: [],
+  critical_path: [],
+  change_seq: 1,
+  as_of: '',
+  ...more,
+})
+
+describe('columns by longest path', () => {
+  it('put every node to the right of what it depends on, for any plan', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.nat({ max: 30 }), { maxLength: 4 }), { minLength: 1, maxLength: 30 }),
+        (edges) => {
+          const nodes = edges.map((from, at) =>
+            node(
+              `n${at}`,
+              [...new Set(from)].filter((id) => id < at).map((id) => `n${id}`),
+            ),
+          )
+          const { boxes } = columns(graph(nodes), new Set())
+          const x = new Map(boxes.map((box) => [box.id, box.x]))
+          expect(boxes).toHaveLength(nodes.length)
+          for (const one of nodes)
+            for (const before of one.depends_on) expect(x.get(before)).toBeLessThan(x.get(one.node_id) ?? 0)
+          expect(new Set(boxes.map((box) => `${box.x}/${box.y}`)).size).toBe(boxes.length)
+        },
+      ),
+    )
+  })
+
+  it('draw a folded group as one box, with the edges of its nodes', () => {
+    const plan = graph(
+      [node('a'), node('b', ['a'], { group: 'g' }), node('c', ['b'], { group: 'g' }), node('d', ['c'])],
+      {
+        groups: [{ group_id: 'g', name: 'Batch 1', kind: 'batch', counts: {} }],
+      },
+    )
+    expect([...visibleGraph(plan, new Set(['g'])).edges.keys()]).toEqual(['a>g', 'g>d'])
+    expect(columns(plan, new Set(['g'])).boxes.map((box) => box.id)).toEqual(['a', 'g', 'd'])
+  })
+})
+
+describe('walking the drawing by keys', () => {
+  const drawing: Drawing = columns(
+    graph([node('a'), node('b', ['a']), node('c', ['a']), node('d', ['b', 'c'])]),
+    new Set(),
+  )
+
+  it('follows edges to the sides and neighbours up and down, and stays at the ends', () => {
+    expect(neighbour(drawing, 'a', 'right')).toBe('b')
+    expect(neighbour(drawing, 'b', 'down')).toBe('c')
+    expect(neighbour(drawing, 'c', 'up')).toBe('b')
+    expect(neighbour(drawing, 'c', 'right')).toBe('d')
+    expect(neighbour(drawing, 'd', 'left')).toBe('b')
+    expect(neighbour(drawing, 'd', 'right')).toBe('d')
+  })
+})
+
+describe('live states of a drawing', () => {
+  it('tell only the boxes whose node changed, and their group', () => {
+    const states = new GraphStates()
+    const before = graph([node('a', [], { group: 'g' }), node('b', ['a'])])
+    states.update(before)
+    const told: string[] = []
+    for (const id of ['a', 'b', 'g']) states.subscribe(id, () => told.push(id))
+    states.update({ ...before, nodes: [node('a', [], { group: 'g', state: 'running' }), node('b', ['a'])] })
+    expect(told).toEqual(['a', 'g'])
+  })
+
+  it('show a node behind an open gate as waiting for a person', () => {
+    const states = new GraphStates()
+    const gated = node('a', [], { state: 'gated', gates: ['go'] })
+    states.update(graph([gated], { gates: [{ gate_id: 'go', question: '?', guards: ['a'], state: 'waiting' }] }))
+    expect(states.look(gated).word).toBe('waiting_person')
+    states.update(graph([gated], { gates: [{ gate_id: 'go', question: '?', guards: ['a'], state: 'approved' }] }))
+    expect(states.look(gated).word).toBe('waiting')
+  })
+})
+
+describe('bars per node', () => {
+  const at = (s: number) => new Date(s * 1000).toISOString()
+  it('show waiting, queue and run; what has not ended ends now', () => {
+    const row = { state: 'running', gated_at: at(1), ready_at: at(5), started_at: at(6), ended_at: null } as const
+    expect(segmentsOf(row, 9000)).toEqual([
+      { kind: 'gated', from: 1000, to: 5000 },
+      { kind: 'queued', from: 5000, to: 6000 },
+      { kind: 'running', from: 6000, to: 9000 },
+    ])
+  })
+
+  it('are empty for a node that has not begun', () => {
+    const row = { state: 'pending', gated_at: null, ready_at: null, started_at: null, ended_at: null } as const
+    expect(segmentsOf(row, 9000)).toEqual([])
+  })
+})

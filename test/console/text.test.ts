@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest'
+import { clockTime, coarse, duration, fullTime, shortTime } from '../../apps/console/api/format.ts'
+import { nextPath } from '../../apps/console/api/next-path.ts'
+import { en } from '../../apps/console/i18n/en.ts'
+import { plural } from '../../apps/console/i18n/plural.ts'
+import { runsOf } from '../../apps/console/parts/ansi.ts'
+import { lookOf, operationLook } from '../../apps/shared/contracts/client/status.ts'
+import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from '../../apps/shared/contracts/operations/graph.ts'
+
+const text = (line: string): string =>
+  runsOf(line)
+    .map((run) => run.text)
+    .join('')
+
+describe('the page after a sign-in', () => {
+  const origin = 'https://console.example'
+  it('is a path of this origin', () => {
+    expect(nextPath('/operations/1/graph?node=a#L3', origin)).toBe('/operations/1/graph?node=a#L3')
+  })
+
+  it('is never another origin, in any spelling', () => {
+    for (const next of [
+      '//evil.example/x',
+      '/\\evil.example',
+      'https://evil.example/',
+      'javascript:alert(1)',
+      '/\t/evil.example',
+      '\\\\evil.example',
+      ' //evil.example',
+      '/login?next=/x',
+      '',
+      undefined,
+      ['/a'],
+    ])
+      expect(nextPath(next, origin)).toBe('/inbox')
+  })
+})
+
+describe('log lines', () => {
+  it('become classes for colours and plain text otherwise', () => {
+    expect(runsOf('\u001b[31mred\u001b[0m and \u001b[1mbold\u001b[0m')).toEqual([
+      { text: 'red', className: 'ansi-red' },
+      { text: ' and ', className: '' },
+      { text: 'bold', className: 'ansi-bold' },
+    ])
+  })
+
+  it('lose links, titles, cursor moves and other escapes', () => {
+    expect(text('a\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007b')).toBe('alinkb')
+    expect(text('\u001b]0;title\u001b\\x\u001b[2J\u001b[1;1Hy\u001b[?25lz')).toBe('xyz')
+    expect(text('a\u001bP1$r\u001b\\b\u009b31mc\u001b(Bd')).toBe('abcd')
+    expect(text('unfinished \u001b]8;;https://evil')).toBe('unfinished ')
+  })
+
+  it('lose controls that make text read otherwise than it is', () => {
+    expect(text('user\u202eecila\u202c ok\u200b\u2066x\u2069\u0000\u0008')).toBe('userecila okx')
+    expect(text('tab\tstays')).toBe('tab\tstays')
+  })
+
+  it('keep markup as text', () => {
+    expect(text('<img src=x onerror=alert(1)> & "q"')).toBe('<img src=x onerror=alert(1)> & "q"')
+    expect(text('\u001b[32m<b>&amp;</b>\u001b[0m')).toBe('<b>&amp;</b>')
+  })
+})
+
+describe('times and numbers', () => {
+  const at = Date.parse('2026-11-21T12:04:31.123456Z')
+  it('always say their zone in full form', () => {
+    expect(fullTime(at, 'utc')).toBe('21 Nov 2026, 12:04:31 UTC')
+    expect(clockTime(at, 'utc', true)).toBe('12:04:31')
+  })
+
+  it('name the day when it is another one', () => {
+    expect(shortTime(at, at + 3_600_000, 'utc')).toBe('12:04')
+    expect(shortTime(at, at + 86_400_000, 'utc')).toBe('21 Nov, 12:04')
+  })
+
+  it('write durations with at most two units', () => {
+    expect([0, 850, 4210, 59_999, 185_000, 3_840_000, 97_200_000].map(duration)).toEqual([
+      '0 ms',
+      '850 ms',
+      '4.2 s',
+      '59 s',
+      '3 min 05 s',
+      '1 h 04 min',
+      '1 d 03 h',
+    ])
+    expect([5000, 120_000, 7_200_000, 300_000_000].map(coarse)).toEqual(['5 s', '2 min', '2 h', '3 d'])
+  })
+
+  it('count with the forms of the language', () => {
+    expect(plural('en', 1, { one: 'one line', other: '{n} lines' })).toBe('one line')
+    expect(plural('en', 1200, { one: 'one line', other: '{n} lines' })).toBe('1,200 lines')
+  })
+})
+
+describe('status words', () => {
+  it('exist for every state of operations, nodes and gates', () => {
+    for (const state of [...OPERATION_STATUSES, ...NODE_STATES, ...GATE_STATUSES])
+      expect(en.status[lookOf(state).word], state).toBeTruthy()
+  })
+
+  it('show a state of a later release as unknown, never as fine', () => {
+    expect(lookOf('levitating').word).toBe('unknown')
+  })
+
+  it('tell waiting for a person from waiting for a machine', () => {
+    expect(operationLook('blocked', [{ kind: 'gate' }]).word).toBe('waiting_person')
+    expect(operationLook('blocked', [{ kind: 'failed_node' }]).word).toBe('waiting_person')
+    expect(operationLook('blocked', [{ kind: 'lease' }]).word).toBe('waiting')
+  })
+})
