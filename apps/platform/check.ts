@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { staleMigrations, staleProto } from './generated.ts'
-import { lockProblems } from './install-scripts.ts'
+import { lockProblems } from './lock-file.ts'
 import { staleOpenapi } from './openapi-files.ts'
 import { bin, ROOT } from './paths.ts'
 import { createScreen, elapsed, paint } from './screen.ts'
