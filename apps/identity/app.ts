@@ -1,6 +1,4 @@
 import type { FastifyRequest } from 'fastify'
-import { appendAuditTo } from '../../db/audit.ts'
-import { user_events } from '../../db/identity/tables.ts'
 import { assertRoutesAuthorized, userAuth } from '../shared/auth/http.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
 import type { AppError } from '../shared/errors.ts'
@@ -11,6 +9,8 @@ import type { IdentityDeps } from './deps.ts'
 import { grantsRoutes } from './grants.routes.ts'
 import { groupsRoutes } from './groups.routes.ts'
 import { identityRpc } from './identity.rpc.ts'
+import { recordDenial } from './mutations.ts'
+import { userEventsRoutes } from './user-events.routes.ts'
 import { usersRoutes } from './users.routes.ts'
 
 const openapi = { title: 'Signalbox identity', description: 'Users, groups, roles and grants.' }
@@ -25,22 +25,13 @@ export const buildApp = (deps: IdentityDeps) => {
     principals,
     onDenied: async (req: FastifyRequest, error: AppError) => {
       denied.inc({ policy_id: error.code })
-      const object = `route:${req.method} ${req.routeOptions.url}`
-      const entry = {
-        actor: `user:${req.caller.user_id}`,
-        roles: req.caller.roles,
-        action: 'request.denied',
-        object,
-        outcome: 'denied' as const,
-        reason: error.code,
-        request_id: String(req.id),
-      }
-      await deps.db.transaction((tx) => appendAuditTo(tx, user_events, deps.keys.audit, entry))
+      await recordDenial(deps, req, error)
     },
   })
   app.register(usersRoutes, { deps })
   app.register(groupsRoutes, { deps })
   app.register(grantsRoutes, { deps })
+  app.register(userEventsRoutes, { deps })
   app.addHook('onReady', async () => assertRoutesAuthorized(app))
 
   const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536 })

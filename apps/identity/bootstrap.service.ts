@@ -19,8 +19,8 @@ export type Enrolled = { username: string; token: string }
 export class Refused extends Error {}
 
 /**
- * Makes the first administrator. Refused once there is one, unless the only one never set a password: then the same
- * name gets a new link, and another name becomes an administrator as well.
+ * Makes the first administrator. Refused once there is one; but the only one, as long as no password was set, gets a new
+ * link under the same name.
  */
 export const bootstrapAdmin = async (
   deps: BootstrapDeps,
@@ -30,15 +30,14 @@ export const bootstrapAdmin = async (
   const [only, ...others] = await lastingAdmins(deps.db)
   const there = only === undefined ? undefined : await getUser(deps.db, only)
   if (there) {
-    const token = others.length === 0 ? await enrolmentToken(deps, there.id, true) : undefined
-    if (token === undefined)
-      throw new Refused('there is an administrator already; to let one in again use --recover NAME')
-    if (there.folded === foldUsername(username)) return { username: there.username, token }
+    const same = others.length === 0 && there.folded === foldUsername(username)
+    const token = same ? await enrolmentToken(deps, there.id, true) : undefined
+    if (token !== undefined) return { username: there.username, token }
+    throw new Refused('there is an administrator already; to let one in again use --recover NAME')
   }
   const user = await deps.db.transaction(async (tx) => {
     await lockAdmins(tx)
-    if ((await lastingAdmins(tx)).some((id) => id !== only))
-      throw new Refused('somebody else has just made an administrator')
+    if ((await lastingAdmins(tx)).length > 0) throw new Refused('somebody else has just made an administrator')
     const made = await insertUser(tx, { username, grants: roles.map((role) => ({ role })) }, 'system')
     await record(deps, tx, 'user.bootstrapped', made.id, { username: made.username, roles })
     return made

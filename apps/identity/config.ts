@@ -4,7 +4,6 @@ import { loadConfig, settings } from '../shared/config.ts'
 
 const schema = Type.Object({
   IDENTITY__DATABASE__URL: settings.postgres(),
-  IDENTITY__NATS__URL: settings.nats(),
   IDENTITY__LISTEN__HOST: settings.host(),
   IDENTITY__HTTP__PORT: settings.port(7111),
   IDENTITY__RPC__PORT: settings.port(7112),

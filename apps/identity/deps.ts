@@ -27,6 +27,9 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
     max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
     onError: (err) => telemetry.log.warn({ err }, 'the keys of token cannot be read'),
   })
+  const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
+    onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
+  })
   const signer = createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE })
   return {
     config,
@@ -39,9 +42,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
       audit: deriveKey(secret, 'audit'),
       page: deriveKey(secret, 'page'),
     },
-    registry: loadRegistry(config.AUTH__SERVICES__FILE, {
-      onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
-    }),
+    registry,
     jwks,
     verifier: createAccessVerifier({
       jwks,
@@ -64,6 +65,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
     }),
     close: async () => {
       jwks.close()
+      registry.close()
       await close()
     },
   }

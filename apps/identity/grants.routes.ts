@@ -1,19 +1,20 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import { and, asc, desc, eq, lt } from 'drizzle-orm'
+import { asc, eq, gt } from 'drizzle-orm'
 import Type from 'typebox'
 import { getGroup, membersOf } from '../../db/identity/queries.ts'
-import { type GrantRow, grants, user_events } from '../../db/identity/tables.ts'
+import { type GrantRow, grants } from '../../db/identity/tables.ts'
 import { allow } from '../shared/auth/http.ts'
 import { PERMISSIONS, ROLES, roleHas } from '../shared/auth/permissions.ts'
-import { EventView, NewSubjectGrant, SubjectGrantView } from '../shared/contracts/identity/users.ts'
+import { NewSubjectGrant, PageQuery, pageOf, SubjectGrantView } from '../shared/contracts/identity/users.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { CommandHeaders, errorReplies } from '../shared/http.ts'
 import { isUuid, uuidv7 } from '../shared/ids.ts'
+import { createPages } from '../shared/pages.ts'
 import type { IdentityDeps } from './deps.ts'
 import { keepingAnAdmin } from './groups.routes.ts'
 import { actorOf, change, rolesChanged } from './mutations.ts'
 import { refuseScope, refuseSelfGrant, throwIf } from './rules.ts'
-import { findUser } from './users.service.ts'
+import { findLivingUser } from './users.service.ts'
 
 const viewOf = ({ id, subject_type, subject_id, role, scope, expires_at }: GrantRow) => ({
   id,
@@ -26,23 +27,31 @@ const viewOf = ({ id, subject_type, subject_id, role, scope, expires_at }: Grant
 
 /** Grants give roles to users and groups, everywhere or in a scope. Roles come from nowhere else. */
 export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  const pages = createPages([deps.keys.page])
   const read = allow('identity:read', { kind: 'R' })
 
   app.get(
     '/v1/admin/grants',
     {
       schema: {
-        description: 'All grants.',
-        response: {
-          200: Type.Object({ items: Type.Array(SubjectGrantView), next_page_token: Type.Null() }),
-          ...errorReplies,
-        },
+        description: 'Grants in the order in which they were made.',
+        querystring: PageQuery,
+        response: { 200: pageOf(SubjectGrantView), ...errorReplies },
       },
       preHandler: read,
     },
-    async () => {
-      const rows = await deps.db.select().from(grants).orderBy(asc(grants.id)).limit(500)
-      return { items: rows.map(viewOf), next_page_token: null }
+    async (req) => {
+      const list = { route: 'grants' }
+      const { page_size, page_token } = req.query
+      const [after] = pages.after(page_token, list) ?? []
+      const rows = await deps.db
+        .select()
+        .from(grants)
+        .where(after ? gt(grants.id, after) : undefined)
+        .orderBy(asc(grants.id))
+        .limit(page_size + 1)
+      const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [id])
+      return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },
   )
 
@@ -65,7 +74,7 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
         if (subject_type === 'group' && !(await getGroup(tx, subject_id)))
           throw notFound('group', subject_id, 'not_found')
         const affected =
-          subject_type === 'user' ? [(await findUser(tx, subject_id)).id] : await membersOf(tx, subject_id)
+          subject_type === 'user' ? [(await findLivingUser(tx, subject_id)).id] : await membersOf(tx, subject_id)
         const [row] = await tx
           .insert(grants)
           .values({
@@ -135,49 +144,5 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     }),
   )
 
-  const EventsQuery = Type.Object({
-    page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
-    page_token: Type.Optional(Type.String({ pattern: '^[0-9]{1,18}$' })),
-    user_id: Type.Optional(Type.String({ format: 'uuid' })),
-  })
-  app.get(
-    '/v1/admin/user-events',
-    {
-      schema: {
-        description: 'Who changed which user, newest first.',
-        querystring: EventsQuery,
-        response: {
-          200: Type.Object({ items: Type.Array(EventView), next_page_token: Type.Union([Type.String(), Type.Null()]) }),
-          ...errorReplies,
-        },
-      },
-      preHandler: allow('audit:read', { kind: 'R' }),
-    },
-    async (req) => {
-      const { page_size, page_token, user_id } = req.query
-      const rows = await deps.db
-        .select()
-        .from(user_events)
-        .where(
-          and(
-            user_id ? eq(user_events.object, `user:${user_id}`) : undefined,
-            page_token ? lt(user_events.id, BigInt(page_token)) : undefined,
-          ),
-        )
-        .orderBy(desc(user_events.id))
-        .limit(page_size)
-      const items = rows.map(({ at, actor, roles, action, object, outcome, reason, request_id }) => ({
-        at: new Date(at).toISOString(),
-        actor,
-        roles,
-        action,
-        object,
-        outcome,
-        reason,
-        request_id,
-      }))
-      return { items, next_page_token: rows.length === page_size ? String(rows.at(-1)?.id) : null }
-    },
-  )
   done()
 }

@@ -1,17 +1,18 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import { and, asc, eq } from 'drizzle-orm'
+import { and, asc, eq, gt } from 'drizzle-orm'
 import Type from 'typebox'
 import type { Queryable, Tx } from '../../db/client.ts'
 import { getGroup, lastingAdmins, lockAdmins, membersOf } from '../../db/identity/queries.ts'
 import { grants, group_members, groups, users } from '../../db/identity/tables.ts'
 import { allow } from '../shared/auth/http.ts'
-import { GroupKey, GroupView, NewGroup } from '../shared/contracts/identity/users.ts'
+import { GroupKey, GroupPatch, GroupView, NewGroup, PageQuery, pageOf } from '../shared/contracts/identity/users.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { CommandHeaders, errorReplies } from '../shared/http.ts'
+import { createPages } from '../shared/pages.ts'
 import type { IdentityDeps } from './deps.ts'
 import { change, rolesChanged } from './mutations.ts'
-import { refuseLastAdmin, refuseSelfGrant, throwIf } from './rules.ts'
-import { findUser, viewOf } from './users.service.ts'
+import { refuseLastAdmin, refuseSelfGrant, refuseVersion, throwIf } from './rules.ts'
+import { findLivingUser, viewOf } from './users.service.ts'
 
 const GroupParams = Type.Object({ group_key: GroupKey })
 const MemberParams = Type.Object({ group_key: GroupKey, user_id: Type.String({ format: 'uuid' }) })
@@ -28,12 +29,19 @@ const groupView = async (db: Queryable, group: typeof groups.$inferSelect) => {
     name: group.name,
     description: group.description,
     members: rows.map(({ user }) => viewOf(user)),
+    version: group.version,
     created_at: new Date(group.created_at).toISOString(),
   }
 }
 
 const findGroup = async (db: Queryable, group_key: string) => {
   const group = await getGroup(db, group_key)
+  if (!group) throw notFound('group', group_key, 'not_found')
+  return group
+}
+
+const lockGroup = async (tx: Tx, group_key: string) => {
+  const [group] = await tx.select().from(groups).where(eq(groups.group_key, group_key)).for('update')
   if (!group) throw notFound('group', group_key, 'not_found')
   return group
 }
@@ -49,6 +57,7 @@ export const keepingAnAdmin = async <T>(tx: Tx, take: () => Promise<T>): Promise
 
 /** Groups: flat, by a key that never changes, because gate policies name it. */
 export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  const pages = createPages([deps.keys.page])
   const read = allow('identity:read', { kind: 'R' })
   const arm = allow('identity:admin', { kind: 'A' })
   const stop = allow('identity:admin', { kind: 'S' })
@@ -57,14 +66,25 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups',
     {
       schema: {
-        description: 'All groups with their members.',
-        response: { 200: Type.Object({ items: Type.Array(GroupView), next_page_token: Type.Null() }), ...errorReplies },
+        description: 'Groups by key, with their members.',
+        querystring: PageQuery,
+        response: { 200: pageOf(GroupView), ...errorReplies },
       },
       preHandler: read,
     },
-    async () => {
-      const rows = await deps.db.select().from(groups).orderBy(asc(groups.group_key)).limit(500)
-      return { items: await Promise.all(rows.map((group) => groupView(deps.db, group))), next_page_token: null }
+    async (req) => {
+      const list = { route: 'groups' }
+      const { page_size, page_token } = req.query
+      const [after] = pages.after(page_token, list) ?? []
+      const rows = await deps.db
+        .select()
+        .from(groups)
+        .where(after ? gt(groups.group_key, after) : undefined)
+        .orderBy(asc(groups.group_key))
+        .limit(page_size + 1)
+      const { items, next_page_token } = pages.cut(rows, page_size, list, ({ group_key }) => [group_key])
+      const views = await Promise.all(items.map((group) => groupView(deps.db, group)))
+      return { items: views, next_page_token, as_of: deps.clock.now().toISOString() }
     },
   )
 
@@ -93,6 +113,31 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
       }),
   )
 
+  app.patch(
+    '/v1/admin/groups/:group_key',
+    {
+      schema: {
+        description: 'Changes name or description of a group. If-Match holds the version that was read.',
+        params: GroupParams,
+        headers: CommandHeaders,
+        body: GroupPatch,
+        response: { 200: GroupView, ...errorReplies },
+      },
+      preHandler: arm,
+    },
+    (req, reply) =>
+      change(deps, req, reply, { arming: true }, async (tx) => {
+        const { group_key } = req.params
+        const before = await lockGroup(tx, group_key)
+        throwIf(refuseVersion(before, req.headers['if-match']))
+        const { name = before.name, description = before.description } = req.body
+        const set = { name, description, version: before.version + 1 }
+        const [group] = await tx.update(groups).set(set).where(eq(groups.group_key, group_key)).returning()
+        const view = await groupView(tx, group ?? before)
+        return { status: 200, body: view, action: 'group.changed', object: `group:${group_key}`, before, after: view }
+      }),
+  )
+
   app.delete(
     '/v1/admin/groups/:group_key',
     {
@@ -107,7 +152,9 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     (req, reply) =>
       change(deps, req, reply, { arming: false }, async (tx) => {
         const { group_key } = req.params
-        const before = await groupView(tx, await findGroup(tx, group_key))
+        const group = await lockGroup(tx, group_key)
+        throwIf(refuseVersion(group, req.headers['if-match']))
+        const before = await groupView(tx, group)
         const members = await membersOf(tx, group_key)
         await keepingAnAdmin(tx, async () => {
           await tx.delete(grants).where(and(eq(grants.subject_type, 'group'), eq(grants.subject_id, group_key)))
@@ -135,7 +182,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
         const { group_key, user_id } = req.params
         throwIf(refuseSelfGrant(req.caller, { type: 'user', id: user_id }))
         await findGroup(tx, group_key)
-        await findUser(tx, user_id)
+        await findLivingUser(tx, user_id)
         const added = await tx.insert(group_members).values({ group_key, user_id }).onConflictDoNothing().returning()
         if (added.length > 0) await rolesChanged(tx, req, [user_id])
         return {

@@ -6,6 +6,7 @@ import { rpcService } from '../shared/rpc.ts'
 import { foldUsername } from '../shared/username.ts'
 import type { IdentityDeps } from './deps.ts'
 import { principalMessage, principalsOf, userMessage } from './principal.ts'
+import { refuseUsername } from './rules.ts'
 
 const MAX_PAGE = 500
 
@@ -21,7 +22,8 @@ export const identityRpc = ({ db }: Pick<IdentityDeps, 'db'>) => {
         return user ? { user: userMessage(user) } : {}
       },
       getUserByUsername: async ({ username }) => {
-        const user = await getUserByFolded(db, foldUsername(username))
+        const possible = !refuseUsername(username.normalize('NFKC'))
+        const user = possible ? await getUserByFolded(db, foldUsername(username)) : undefined
         return user ? { user: userMessage(user) } : {}
       },
       getPrincipal: async ({ userId }) => {

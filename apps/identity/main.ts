@@ -8,6 +8,7 @@ await runApp('identity', async () => {
   const config = loadIdentityConfig()
   const deps = createDeps(config)
   await waitFor('Postgres', () => deps.pool.query('select 1'))
+  void deps.jwks.start()
   const { app, internal, health } = buildApp(deps)
   await listen(internal, config.IDENTITY__LISTEN__HOST, config.IDENTITY__RPC__PORT)
   await listen(app, config.IDENTITY__LISTEN__HOST, config.IDENTITY__HTTP__PORT)

@@ -6,6 +6,7 @@ import { bumpUsers } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
 import { appendOutbox } from '../../db/outbox.ts'
 import { refuseStaleAuth } from '../shared/auth/caller.ts'
+import { AppError } from '../shared/errors.ts'
 import { sendStored } from '../shared/http.ts'
 import { uuidv5, uuidv7 } from '../shared/ids.ts'
 import type { IdentityDeps } from './deps.ts'
@@ -52,8 +53,11 @@ export const changeOnce = async <T>(
   run: (tx: Tx) => Promise<Change<T>>,
 ) => {
   const stale = arming ? refuseStaleAuth(req.caller, deps.config.AUTH__REAUTH__MAX_AGE_S, deps.clock.now()) : undefined
-  if (stale) throw stale
-  return deps.db.transaction((tx) =>
+  if (stale) {
+    await recordDenial(deps, req, stale)
+    throw stale
+  }
+  const changed = deps.db.transaction((tx) =>
     once(tx, idempotency, requestOf(deps, req), async () => {
       const { status, body, ...audit } = await run(tx)
       await appendAuditTo(tx, user_events, deps.keys.audit, {
@@ -66,7 +70,25 @@ export const changeOnce = async <T>(
       return { status, body }
     }),
   )
+  return changed.catch(async (error: unknown) => {
+    if (error instanceof AppError && error.category === 'policy_denied') await recordDenial(deps, req, error)
+    throw error
+  })
 }
+
+/** One audit row per 403, in a transaction of its own: that of the change is gone. */
+export const recordDenial = (deps: IdentityDeps, req: FastifyRequest, error: AppError): Promise<void> =>
+  deps.db.transaction((tx) =>
+    appendAuditTo(tx, user_events, deps.keys.audit, {
+      actor: actorOf(req),
+      roles: req.caller.roles,
+      action: 'request.denied',
+      object: `route:${req.method} ${req.routeOptions.url}`,
+      outcome: 'denied',
+      reason: error.code,
+      request_id: String(req.id),
+    }),
+  )
 
 export const change = async <T>(
   deps: IdentityDeps,

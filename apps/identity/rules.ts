@@ -49,9 +49,33 @@ const MOVES: Record<UserRow['status'], UserRow['status'][]> = {
 
 /** ACTIVE and DISABLED change into each other, both end in DELETED. */
 export const refuseStatus = (user: UserRow, to: UserRow['status']) =>
-  user.status === to || MOVES[user.status].includes(to)
+  user.status === to || MOVES[user.status].includes(to) ? undefined : refuseDeleted(user)
+
+export const refuseDeleted = ({ status, username }: Pick<UserRow, 'status' | 'username'>) =>
+  status === 'DELETED'
+    ? conflict('user_deleted', `${username} was deleted; that is final.`, 'Create a new user with another name.')
+    : undefined
+
+/** If-Match is the version in quotes; without it the change is taken as it comes. */
+export const refuseVersion = ({ version }: { version: number }, if_match: string | undefined) =>
+  if_match === undefined || if_match === `"${version}"`
     ? undefined
-    : conflict('user_deleted', `${user.username} was deleted; that is final.`, 'Create a new user with another name.')
+    : new AppError('version_conflict', 'version_mismatch', `The current version is ${version}.`, {
+        status: 412,
+        extra: { current_version: version },
+      })
+
+const USERNAME = /^[\p{L}\p{M}\p{Nd}._@+-]{1,64}$/u
+
+/** The form in which a name is kept must itself be a name: some characters become several, or others, by NFKC. */
+export const refuseUsername = (username: string) =>
+  USERNAME.test(username)
+    ? undefined
+    : new AppError('validation_error', 'schema_violation', 'The username is not one.', {
+        violations: [
+          { pointer: '/username', code: 'pattern', message: 'needs 1 to 64 letters, marks, digits or ._-@+' },
+        ],
+      })
 
 export const throwIf = (error: AppError | undefined): void => {
   if (error) throw error

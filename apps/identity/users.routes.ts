@@ -7,7 +7,8 @@ import { hmacSha256 } from '../shared/digest.ts'
 import { CommandHeaders, errorReplies } from '../shared/http.ts'
 import { createPages } from '../shared/pages.ts'
 import type { IdentityDeps } from './deps.ts'
-import { createEnrolment, createUser, detailOf, enrol, findUser, moveStatus, viewOf } from './users.service.ts'
+import { enrol } from './enrol.service.ts'
+import { createEnrolment, createUser, detailOf, findUser, moveStatus, viewOf } from './users.service.ts'
 
 const UserParams = Type.Object({ user_id: Type.String({ maxLength: 64 }) })
 const ListQuery = Type.Object({

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import { Code, ConnectError } from '@connectrpc/connect'
 import { eq } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type { Queryable, Tx } from '../../db/client.ts'
@@ -21,7 +20,15 @@ import { fromRpc, withRequestId } from '../shared/rpc.ts'
 import { foldUsername } from '../shared/username.ts'
 import type { IdentityDeps } from './deps.ts'
 import { actorOf, changeIdOf, changeOnce, eventActor } from './mutations.ts'
-import { refuseLastAdmin, refuseScope, refuseSelfAction, refuseStatus, throwIf } from './rules.ts'
+import {
+  refuseDeleted,
+  refuseLastAdmin,
+  refuseScope,
+  refuseSelfAction,
+  refuseStatus,
+  refuseUsername,
+  throwIf,
+} from './rules.ts'
 
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
@@ -51,6 +58,13 @@ export const findUser = async (db: Queryable, id: string): Promise<UserRow> => {
   return user
 }
 
+/** A user to whom something can be given; a deleted one is refused. */
+export const findLivingUser = async (db: Queryable, id: string): Promise<UserRow> => {
+  const user = await findUser(db, id)
+  throwIf(refuseDeleted(user))
+  return user
+}
+
 const lockFound = async (tx: Tx, id: string): Promise<UserRow> => {
   const user = isUuid(id) ? await lockUser(tx, id) : undefined
   if (!user) throw notFound('user', id, 'not_found')
@@ -69,10 +83,11 @@ export const insertUser = async (
   created_by: string,
 ): Promise<UserRow> => {
   for (const grant of wanted) throwIf(refuseScope(grant.role, grant.scope))
-  const folded = foldUsername(username)
+  const name = username.normalize('NFKC')
+  throwIf(refuseUsername(name))
   const [user] = await tx
     .insert(users)
-    .values({ id: uuidv7(), username: username.normalize('NFKC'), folded })
+    .values({ id: uuidv7(), username: name, folded: foldUsername(name) })
     .onConflictDoNothing()
     .returning()
   if (!user) {
@@ -81,17 +96,20 @@ export const insertUser = async (
     })
   }
   if (wanted.length > 0) {
-    await tx.insert(grants).values(
-      wanted.map((grant) => ({
-        id: uuidv7(),
-        subject_type: 'user' as const,
-        subject_id: user.id,
-        role: grant.role,
-        scope: grant.scope ?? {},
-        expires_at: grant.expires_at ?? null,
-        created_by,
-      })),
-    )
+    await tx
+      .insert(grants)
+      .values(
+        wanted.map((grant) => ({
+          id: uuidv7(),
+          subject_type: 'user' as const,
+          subject_id: user.id,
+          role: grant.role,
+          scope: grant.scope ?? {},
+          expires_at: grant.expires_at ?? null,
+          created_by,
+        })),
+      )
+      .onConflictDoNothing()
   }
   return user
 }
@@ -232,53 +250,3 @@ const marked = async (deps: IdentityDeps, event_id: string, user_id: string): Pr
     await delay(25)
   }
 }
-
-/** POST users/enrol: the first password, or a reset. The token says whose; it works once. */
-export const enrol = async (
-  deps: IdentityDeps,
-  request: { enrolment_token: string; new_password: string },
-  { request_id, queue_key, key }: { request_id: string; queue_key: string; key: string },
-) => {
-  const user_id = request.enrolment_token.split('.')[1] ?? ''
-  const user = isUuid(user_id) ? await getUser(deps.db, user_id) : undefined
-  if (user?.status !== 'ACTIVE') throw tokenInvalid()
-  try {
-    const { violations } = await deps.credential.setPassword(
-      {
-        userId: user_id,
-        newPassword: request.new_password,
-        enrolmentToken: request.enrolment_token,
-        changeId: uuidv5(user_id, `enrol ${request.enrolment_token.split('.')[2]} ${key}`),
-        username: user.username,
-        queueKey: queue_key,
-      },
-      withRequestId(request_id),
-    )
-    if (violations[0]) throw weakPassword(violations)
-  } catch (error) {
-    const code = error instanceof ConnectError ? error.code : undefined
-    if (code === Code.FailedPrecondition || code === Code.InvalidArgument) throw tokenInvalid(error)
-    throw fromRpc('credential', error)
-  }
-}
-
-const tokenInvalid = (cause?: unknown) =>
-  new AppError(
-    'validation_error',
-    'enrolment_token_invalid',
-    'This enrolment link is not valid, was used, or has ended.',
-    { status: 422, hint: 'Ask an administrator for a new link.', cause },
-  )
-
-/** 422 with the specification's name of the first rule that fails; all of them as violations. */
-const weakPassword = (violations: { code: string; message: string }[]) =>
-  new AppError(
-    'validation_error',
-    violations[0]?.code ?? 'PasswordTooWeakError',
-    violations[0]?.message ?? 'The password is too weak.',
-    {
-      status: 422,
-      hint: 'Choose a longer password with different kinds of characters.',
-      violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })),
-    },
-  )

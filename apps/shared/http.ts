@@ -236,6 +236,12 @@ export const toAppError = (error: unknown, codes: EdgeCodes): AppError => {
       retry_after_ms: 1000,
       hint: 'Send the same request again.',
     })
+  if (sql === '22021' || sql === '22P05')
+    return new AppError('validation_error', 'schema_violation', 'A text holds a character that cannot be stored.', {
+      status: 400,
+      hint: 'Leave out the NUL character and halves of surrogate pairs.',
+      cause: error,
+    })
   if (sql === '57014' || sql === '40P01' || sql === '40001')
     return unavailable('The database was too busy.', error, codes.outage)
   if (

@@ -4,13 +4,22 @@ const id = () => Type.String({ format: 'uuid' })
 const time = () => Type.String({ format: 'date-time' })
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
+const place = (maxLength: number) => Type.String({ pattern: '^[!-~]+$', maxLength })
+
+export const PageQuery = Type.Object({
+  page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
+  page_token: Type.Optional(Type.String({ maxLength: 1024 })),
+})
+export const pageOf = <T extends Type.TSchema>(item: T) =>
+  Type.Object({ items: Type.Array(item), next_page_token: nullable(Type.String()), as_of: time() })
+
 export const Scope = Type.Object(
   {
-    region_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-    datacenter_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-    layer_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-    segment_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-    type_key: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+    region_id: Type.Optional(place(128)),
+    datacenter_id: Type.Optional(place(128)),
+    layer_id: Type.Optional(place(128)),
+    segment_id: Type.Optional(place(128)),
+    type_key: Type.Optional(place(64)),
   },
   {
     additionalProperties: false,
@@ -72,8 +81,16 @@ export const GroupView = Type.Object({
   name: Type.String(),
   description: nullable(Type.String()),
   members: Type.Array(UserView),
+  version: Type.Integer(),
   created_at: time(),
 })
+export const GroupPatch = Type.Object(
+  {
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    description: Type.Optional(nullable(Type.String({ maxLength: 2000 }))),
+  },
+  { ...strict, minProperties: 1 },
+)
 export const NewSubjectGrant = Type.Object(
   {
     subject_type: Type.Enum(['user', 'group']),

@@ -1,0 +1,77 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import { and, desc, eq, gte, lt } from 'drizzle-orm'
+import Type from 'typebox'
+import { user_events } from '../../db/identity/tables.ts'
+import { allow } from '../shared/auth/http.ts'
+import { EventView, PageQuery, pageOf } from '../shared/contracts/identity/users.ts'
+import { errorReplies } from '../shared/http.ts'
+import { createPages } from '../shared/pages.ts'
+import type { IdentityDeps } from './deps.ts'
+
+const EventsQuery = Type.Object({
+  ...PageQuery.properties,
+  user_id: Type.Optional(Type.String({ format: 'uuid', description: 'What was done to this user.' })),
+  type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as user.disabled.' })),
+  from: Type.Optional(Type.String({ format: 'date-time' })),
+  to: Type.Optional(Type.String({ format: 'date-time' })),
+})
+
+/** The audit log of identity. */
+export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  const pages = createPages([deps.keys.page])
+
+  app.get(
+    '/v1/admin/user-events',
+    {
+      schema: {
+        description: 'Who changed which user, group or grant, and who was refused; newest first.',
+        querystring: EventsQuery,
+        response: { 200: pageOf(EventView), ...errorReplies },
+      },
+      preHandler: allow('audit:read', { kind: 'R' }),
+    },
+    async (req) => {
+      const { page_size, page_token, ...filter } = req.query
+      const { user_id, type, from, to } = filter
+      const list = { route: 'user-events', ...filter }
+      const [before] = pages.after(page_token, list) ?? []
+      const rows = await deps.db
+        .select()
+        .from(user_events)
+        .where(
+          and(
+            user_id ? eq(user_events.object, `user:${user_id}`) : undefined,
+            type ? eq(user_events.action, type) : undefined,
+            from ? gte(user_events.at, from) : undefined,
+            to ? lt(user_events.at, to) : undefined,
+            before ? lt(user_events.id, BigInt(before)) : undefined,
+          ),
+        )
+        .orderBy(desc(user_events.id))
+        .limit(page_size + 1)
+      const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [String(id)])
+      return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
+    },
+  )
+  done()
+}
+
+const viewOf = ({
+  at,
+  actor,
+  roles,
+  action,
+  object,
+  outcome,
+  reason,
+  request_id,
+}: typeof user_events.$inferSelect) => ({
+  at: new Date(at).toISOString(),
+  actor,
+  roles,
+  action,
+  object,
+  outcome,
+  reason,
+  request_id,
+})

@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { bootstrapAdmin, recoverAdmin } from '../../apps/identity/bootstrap.service.ts'
+import { user_events } from '../../db/identity/tables.ts'
+import { startIdentity, type TestIdentity } from './harness.ts'
+
+let p: TestIdentity
+beforeAll(async () => {
+  p = await startIdentity()
+})
+afterAll(() => p.stop())
+beforeEach(async () => {
+  await p.deps.db.execute(
+    'truncate identity.users, identity.grants, identity.groups, identity.group_members, identity.user_events cascade',
+  )
+})
+
+const ADMIN = new URL('../../apps/identity/admin.ts', import.meta.url).href
+
+/** Runs the verb as `npm run admin` does, in a process of its own. */
+const run = async (...args: string[]) => {
+  const script = `import(${JSON.stringify(ADMIN)}).then(({ verbs }) => verbs['bootstrap-admin'](${JSON.stringify(args)})).then((code) => process.exit(code))`
+  const child = spawn(process.execPath, ['-e', script], {
+    env: { PATH: process.env.PATH, SIGNALBOX_LOG_LEVEL: 'silent', ...p.env },
+  })
+  const out = { stdout: '', stderr: '' }
+  child.stdout.on('data', (data) => {
+    out.stdout += data
+  })
+  child.stderr.on('data', (data) => {
+    out.stderr += data
+  })
+  const [code] = await once(child, 'close')
+  return { code, ...out }
+}
+
+describe('bootstrap-admin', () => {
+  it('prints nothing but the link of the first administrator, who gets in by it', async () => {
+    const { code, stdout } = await run('--username', 'ada', '--roles', 'operator,approver')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^http:\/\/localhost:8080\/enrol#e1\.[0-9a-f-]{36}\.[0-9a-f-]{36}\.[A-Za-z0-9_-]{43}\n$/)
+    const token = stdout.trim().split('#')[1] ?? ''
+    expect((await p.enrol(token)).status).toBe(204)
+    expect((await p.as(token.split('.')[1]).get('/v1/users/me')).body.roles).toEqual(['admin', 'approver', 'operator'])
+    expect(await p.deps.db.select().from(user_events)).toMatchObject([{ action: 'user.bootstrapped', actor: 'system' }])
+  })
+  it('is refused once there is an administrator with a password', async () => {
+    await p.firstAdmin('ada')
+    for (const name of ['ada', 'eve']) {
+      const { code, stderr, stdout } = await run('--username', name)
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toContain('there is an administrator already')
+    }
+  })
+  it('gives the only one a new link as long as no password was set, and the old one stays good until then', async () => {
+    const first = await bootstrapAdmin(p.bootstrap, 'ada', ['admin'])
+    const again = await bootstrapAdmin(p.bootstrap, 'ADA', ['admin'])
+    expect(again.token.split('.')[1]).toBe(first.token.split('.')[1])
+    expect((await p.enrol(again.token)).status).toBe(204)
+    expect((await p.enrol(first.token)).status).toBe(422)
+  })
+  it('makes one administrator of several at once', async () => {
+    const outcomes = await Promise.allSettled(
+      ['a1', 'a2', 'a3', 'a4'].map((name) => bootstrapAdmin(p.bootstrap, name, ['admin'])),
+    )
+    expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(1)
+  })
+  it('lets an administrator in again by --recover, and nobody else', async () => {
+    const ada = await p.firstAdmin('ada')
+    const viewer = await p.newUser(ada, ['viewer'], 'victor')
+    const { token } = await recoverAdmin(p.bootstrap, 'Ada')
+    expect((await p.enrol(token, 'Vellum.Otter.Hinge.83')).status).toBe(204)
+    await expect(recoverAdmin(p.bootstrap, viewer.username)).rejects.toThrow('no active administrator')
+    expect((await run('--recover', 'nobody')).code).toBe(1)
+  })
+  it.each([
+    [[]],
+    [['--username']],
+    [['--username', 'a b']],
+    [['--username', 'x', '--roles', 'root']],
+    [['--username', 'x', '--recover', 'y']],
+    [['--frobnicate']],
+  ])('explains itself when it is called as %j', async (args) => {
+    const { code, stderr } = await run(...args)
+    expect([code, stderr.startsWith('usage:')]).toEqual([2, true])
+  })
+})

@@ -1,0 +1,293 @@
+import { randomUUID } from 'node:crypto'
+import { Code } from '@connectrpc/connect'
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
+import { type Permission, permissionsOf, ROLES } from '../../apps/shared/auth/permissions.ts'
+import { principalOf } from '../../apps/shared/auth/principals.ts'
+import { Identity, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { createRpcClient } from '../../apps/shared/rpc.ts'
+import { outbox } from '../../db/identity/tables.ts'
+import { startIdentity, type TestIdentity } from './harness.ts'
+
+let p: TestIdentity
+let ada: Awaited<ReturnType<TestIdentity['firstAdmin']>>
+beforeAll(async () => {
+  p = await startIdentity()
+  ada = await p.firstAdmin()
+})
+afterAll(() => p.stop())
+
+const grant = (subject_id: string, role: string, more: object = {}) =>
+  ada.post('/v1/admin/grants', { subject_type: 'user', subject_id, role, ...more })
+const newGroup = async () => {
+  const group_key = `g-${randomUUID().slice(0, 8)}`
+  expect((await ada.post('/v1/admin/groups', { group_key, name: 'A group' })).status).toBe(201)
+  return group_key
+}
+const rolesOf = async (user: { get: (url: string) => Promise<{ body: Record<string, unknown> }> }) =>
+  (await user.get('/v1/users/me')).body.roles
+
+/** A body that fits the schema of the route, so that the permission is what decides. */
+const bodyOf = (method: string, url: string): unknown => {
+  const name = `w-${randomUUID().slice(0, 8)}`
+  const bodies: Record<string, unknown> = {
+    'POST /v1/admin/users': { username: name },
+    'POST /v1/admin/groups': { group_key: name, name },
+    'POST /v1/admin/grants': { subject_type: 'user', subject_id: randomUUID(), role: 'viewer' },
+    'PATCH /v1/admin/groups/:group_key': { name },
+  }
+  return bodies[`${method} ${url}`] ?? (/(able|delete)$/.test(url) ? { reason: 'x' } : undefined)
+}
+
+describe('every route', () => {
+  it('is open to exactly the roles that hold its permission', async () => {
+    const people = await Promise.all(ROLES.map(async (role) => ({ role, user: await p.newUser(ada, [role]) })))
+    const routes = authorizedRoutes(p.app).filter(({ method }) => method !== 'HEAD')
+    expect(routes.length).toBeGreaterThan(15)
+    for (const { method, url, permissions } of routes) {
+      if (permissions.includes('none')) continue
+      const path = url
+        .replace(':user_id', randomUUID())
+        .replace(':group_key', 'no-such')
+        .replace(':grant_id', randomUUID())
+      const anonymous = await p.app.inject({ method: method as 'GET', url: path, headers: { 'idempotency-key': 'k' } })
+      expect([method, url, anonymous.statusCode]).toEqual([method, url, 401])
+      for (const { role, user } of people) {
+        const payload = bodyOf(method, url)
+        const reply = await user.send(method, path, payload)
+        const held = permissionsOf([role])
+        const may = permissions.some((wanted) => wanted === 'self' || held.has(wanted as Permission))
+        expect([method, url, role, reply.status === 403 && reply.body.code === 'permission_missing']).toEqual([
+          method,
+          url,
+          role,
+          !may,
+        ])
+      }
+    }
+    const boss = people.find(({ role }) => role === 'admin')
+    expect((await ada.post(`/v1/admin/users/${boss?.user.user_id}/delete`, { reason: 'x' })).status).toBe(200)
+  })
+  it('names the permission that is missing', async () => {
+    const viewer = await p.newUser(ada, ['viewer'])
+    expect((await viewer.get('/v1/admin/users')).body).toMatchObject({
+      category: 'policy_denied',
+      code: 'permission_missing',
+      permission: 'identity:read',
+    })
+  })
+})
+
+describe('grants', () => {
+  it('take effect with the next request and end with it when taken away', async () => {
+    const user = await p.newUser(ada)
+    expect((await user.get('/v1/admin/roles')).status).toBe(403)
+    const { status, body } = await grant(user.user_id, 'auditor')
+    expect(status).toBe(201)
+    expect((await user.get('/v1/admin/roles')).status).toBe(200)
+    expect((await ada.delete(`/v1/admin/grants/${String(body.id)}`)).status).toBe(204)
+    expect((await user.get('/v1/admin/roles')).status).toBe(403)
+    expect((await ada.delete(`/v1/admin/grants/${String(body.id)}`)).status).toBe(404)
+  })
+  it('end at their time', async () => {
+    const user = await p.newUser(ada)
+    await grant(user.user_id, 'auditor', { expires_at: new Date(Date.now() + 3600_000).toISOString() })
+    await grant(user.user_id, 'viewer', { expires_at: new Date(Date.now() - 1000).toISOString() })
+    expect(await rolesOf(user)).toEqual(['auditor'])
+  })
+  it('are refused twice, to nobody, with a scope where there is none, and to oneself', async () => {
+    const user = await p.newUser(ada)
+    await grant(user.user_id, 'operator', { scope: { region_id: 'eu' } })
+    expect((await grant(user.user_id, 'operator', { scope: { region_id: 'eu' } })).body).toMatchObject({
+      status: 409,
+      code: 'grant_exists',
+    })
+    expect((await grant(user.user_id, 'operator', { scope: { region_id: 'us' } })).status).toBe(201)
+    expect((await grant(randomUUID(), 'viewer')).status).toBe(404)
+    expect((await grant(user.user_id, 'auditor', { scope: { region_id: 'eu' } })).body).toMatchObject({
+      status: 422,
+      code: 'scope_not_allowed',
+    })
+    expect((await grant(String(ada.user_id), 'operator')).body).toMatchObject({ status: 403, code: 'self_grant' })
+    expect((await grant(user.user_id, 'operator', { scope: { planet: 'mars' } })).status).toBe(400)
+  })
+  it('promise an event that names whose rights have changed', async () => {
+    const user = await p.newUser(ada)
+    await grant(user.user_id, 'viewer')
+    const events = await p.deps.db.select().from(outbox).where(eq(outbox.type, 'auth.user.roles_changed.v1'))
+    expect(events.at(-1)?.payload).toMatchObject({ user_ids: [user.user_id], actor: { type: 'user', id: ada.user_id } })
+  })
+  it('can be listed page by page', async () => {
+    const ids: unknown[] = []
+    let token: string | null = null
+    do {
+      const { body } = await ada.get(`/v1/admin/grants?page_size=4${token ? `&page_token=${token}` : ''}`)
+      ids.push(...(body.items as { id: string }[]).map(({ id }) => id))
+      token = body.next_page_token as string | null
+    } while (token)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids.length).toBeGreaterThan(4)
+  })
+})
+
+describe('groups', () => {
+  it('give their roles to their members, and take them with them', async () => {
+    const [user, group_key] = [await p.newUser(ada), await newGroup()]
+    await ada.post('/v1/admin/grants', { subject_type: 'group', subject_id: group_key, role: 'approver' })
+    expect((await ada.put(`/v1/admin/groups/${group_key}/members/${user.user_id}`)).status).toBe(204)
+    expect((await user.get('/v1/users/me')).body).toMatchObject({
+      roles: ['approver'],
+      groups: [group_key],
+      grants: [{ via_group_key: group_key }],
+    })
+    expect((await ada.put(`/v1/admin/groups/${group_key}/members/${user.user_id}`)).status).toBe(204)
+    expect((await ada.delete(`/v1/admin/groups/${group_key}/members/${user.user_id}`)).status).toBe(204)
+    expect(await rolesOf(user)).toEqual([])
+    await ada.put(`/v1/admin/groups/${group_key}/members/${user.user_id}`)
+    expect((await ada.delete(`/v1/admin/groups/${group_key}`)).status).toBe(204)
+    expect((await user.get('/v1/users/me')).body).toMatchObject({ roles: [], groups: [] })
+    expect((await ada.delete(`/v1/admin/groups/${group_key}`)).status).toBe(404)
+  })
+  it('are not joined by oneself, and get no rights from their own members', async () => {
+    const group_key = await newGroup()
+    expect((await ada.put(`/v1/admin/groups/${group_key}/members/${ada.user_id}`)).body).toMatchObject({
+      status: 403,
+      code: 'self_grant',
+    })
+    const boss = await p.newUser(ada, ['admin'])
+    expect((await boss.put(`/v1/admin/groups/${group_key}/members/${ada.user_id}`)).status).toBe(204)
+    const toOwnGroup = await ada.post('/v1/admin/grants', {
+      subject_type: 'group',
+      subject_id: group_key,
+      role: 'operator',
+    })
+    expect(toOwnGroup.body).toMatchObject({ status: 403, code: 'self_grant' })
+    await ada.post(`/v1/admin/users/${boss.user_id}/delete`, { reason: 'x' })
+  })
+  it('change under If-Match only from the version that was read', async () => {
+    const group_key = await newGroup()
+    const patch = (version: number, name: string) =>
+      ada.patch(`/v1/admin/groups/${group_key}`, { name }, { headers: { 'if-match': `"${version}"` } })
+    expect(await patch(1, 'New')).toMatchObject({ status: 200, body: { name: 'New', version: 2 } })
+    expect((await patch(1, 'Late')).body).toMatchObject({ status: 412, code: 'version_mismatch', current_version: 2 })
+    expect((await ada.delete(`/v1/admin/groups/${group_key}`, { headers: { 'if-match': '"1"' } })).status).toBe(412)
+    expect((await ada.patch(`/v1/admin/groups/${group_key}`, {})).status).toBe(400)
+  })
+  it('have keys of one form, each used once', async () => {
+    const group_key = await newGroup()
+    expect((await ada.post('/v1/admin/groups', { group_key, name: 'x' })).body).toMatchObject({
+      status: 409,
+      code: 'group_exists',
+    })
+    for (const key of ['A', 'a', '1a', 'a_b', 'a'.repeat(64)])
+      expect((await ada.post('/v1/admin/groups', { group_key: key, name: 'x' })).status).toBe(400)
+    expect((await ada.post('/v1/admin/groups', { group_key: 'nul', name: 'a\u0000b' })).status).toBe(400)
+  })
+})
+
+describe('the last administrator', () => {
+  it('stays, whichever way one would take it away', async () => {
+    const boss = await p.newUser(ada, ['admin'])
+    const { body } = await boss.get('/v1/admin/grants?page_size=500')
+    const own = (body.items as { id: string; subject_id: string; role: string }[]).find(
+      ({ subject_id, role }) => subject_id === ada.user_id && role === 'admin',
+    )
+    expect((await boss.delete(`/v1/admin/grants/${own?.id}`)).status).toBe(204)
+    const [last] = (body.items as { id: string; subject_id: string }[]).filter(
+      ({ subject_id }) => subject_id === boss.user_id,
+    )
+    expect((await boss.delete(`/v1/admin/grants/${last?.id}`)).body).toMatchObject({ status: 409, code: 'last_admin' })
+    await boss.post('/v1/admin/grants', { subject_type: 'user', subject_id: ada.user_id, role: 'admin' })
+    expect(await rolesOf(ada)).toContain('admin')
+    expect((await ada.delete(`/v1/admin/grants/${last?.id}`)).status).toBe(204)
+  })
+  it('does not count when it ends some day, is disabled, or holds it no more', async () => {
+    const temporary = await p.newUser(ada)
+    await grant(temporary.user_id, 'admin', { expires_at: new Date(Date.now() + 3600_000).toISOString() })
+    expect((await temporary.post(`/v1/admin/users/${ada.user_id}/disable`, { reason: 'x' })).body).toMatchObject({
+      status: 409,
+      code: 'last_admin',
+    })
+    expect((await temporary.post(`/v1/admin/users/${ada.user_id}/delete`, { reason: 'x' })).body).toMatchObject({
+      status: 409,
+      code: 'last_admin',
+    })
+    await ada.post(`/v1/admin/users/${temporary.user_id}/delete`, { reason: 'x' })
+  })
+  it('stays in its group', async () => {
+    const group_key = await newGroup()
+    const boss = await p.newUser(ada)
+    await ada.post('/v1/admin/grants', { subject_type: 'group', subject_id: group_key, role: 'admin' })
+    await ada.put(`/v1/admin/groups/${group_key}/members/${boss.user_id}`)
+    const { body } = await boss.get('/v1/admin/grants?page_size=500')
+    for (const { id, subject_id, role } of body.items as { id: string; subject_id: string; role: string }[]) {
+      if (subject_id === ada.user_id && role === 'admin')
+        expect((await boss.delete(`/v1/admin/grants/${id}`)).status).toBe(204)
+    }
+    expect((await boss.delete(`/v1/admin/groups/${group_key}/members/${boss.user_id}`)).body.code).toBe('last_admin')
+    expect((await boss.delete(`/v1/admin/groups/${group_key}`)).body.code).toBe('last_admin')
+    expect(
+      (await boss.post('/v1/admin/grants', { subject_type: 'user', subject_id: ada.user_id, role: 'admin' })).status,
+    ).toBe(201)
+    expect((await ada.delete(`/v1/admin/groups/${group_key}`)).status).toBe(204)
+  })
+  it('is left when two administrators end each other at the same moment', async () => {
+    const boss = await p.newUser(ada, ['admin'])
+    const [one, two] = await Promise.all([
+      ada.post(`/v1/admin/users/${boss.user_id}/disable`, { reason: 'x' }),
+      boss.post(`/v1/admin/users/${ada.user_id}/disable`, { reason: 'x' }),
+    ])
+    expect([one.status, two.status].filter((status) => status === 200).length).toBe(1)
+    if (one.status !== 200) ada = boss
+  })
+})
+
+describe('RPC', () => {
+  const client = (name = 'session') =>
+    createRpcClient(Identity, { url: p.rpc_url, signer: p.services.signer(name), audience: 'identity-internal' })
+
+  it('answers an unknown user with nothing, never with an error', async () => {
+    expect((await client().getUser({ id: randomUUID() })).user).toBeUndefined()
+    expect((await client().getUser({ id: 'no uuid' })).user).toBeUndefined()
+    expect((await client().getUserByUsername({ username: 'ghost\u0000' })).user).toBeUndefined()
+    expect((await client().getPrincipal({ userId: 'x' })).principal).toBeUndefined()
+  })
+  it('finds users by any spelling of their name, and tells their status', async () => {
+    const user = await p.newUser(ada, [], 'Käthe.Grün')
+    await ada.post(`/v1/admin/users/${user.user_id}/disable`, { reason: 'x' })
+    const found = await client().getUserByUsername({ username: 'KÄTHE.grün'.normalize('NFD') })
+    expect(found.user).toMatchObject({ id: user.user_id, username: 'Käthe.Grün', status: UserStatus.DISABLED })
+    expect(found.user?.disabledAt).toBeDefined()
+  })
+  it('gives principals with scoped and inherited grants, and nothing to who is not ACTIVE', async () => {
+    const { rows } = await p.deps.db.execute<{ id: string }>(
+      `select u.id from identity.users u join identity.grants g on g.subject_id = u.id::text and g.scope <> '{}' where u.status = 'ACTIVE' limit 1`,
+    )
+    const { principal } = await client('operations').getPrincipal({ userId: rows[0]?.id ?? '' })
+    if (!principal) throw new Error('a principal was expected')
+    expect(principalOf(principal)).toMatchObject({
+      user: { status: 'ACTIVE' },
+      roles: ['operator'],
+      grants: expect.arrayContaining([expect.objectContaining({ scope: { region_id: 'eu' } })]),
+    })
+    const disabled = await p.deps.db.execute<{ id: string }>(
+      `select id from identity.users where status <> 'ACTIVE' limit 1`,
+    )
+    expect((await client().getPrincipal({ userId: disabled.rows[0]?.id ?? '' })).principal?.grants).toEqual([])
+  })
+  it('lists principals of a role page by page', async () => {
+    const ids: (string | undefined)[] = []
+    let pageToken = ''
+    do {
+      const reply = await client('operations').listPrincipals({ role: 'viewer', pageSize: 1, pageToken })
+      ids.push(...reply.principals.map(({ user }) => user?.id))
+      pageToken = reply.nextPageToken
+    } while (pageToken)
+    expect(ids.length).toBeGreaterThan(0)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+  it('is for registered callers only', async () => {
+    await expect(client('relay').getUser({ id: randomUUID() })).rejects.toMatchObject({ code: Code.Unauthenticated })
+  })
+})

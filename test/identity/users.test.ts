@@ -1,0 +1,332 @@
+import { randomUUID } from 'node:crypto'
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { outbox, user_events, users } from '../../db/identity/tables.ts'
+import { PASSWORD, startIdentity, type TestIdentity } from './harness.ts'
+
+let p: TestIdentity
+let ada: Awaited<ReturnType<TestIdentity['firstAdmin']>>
+beforeAll(async () => {
+  p = await startIdentity()
+  ada = await p.firstAdmin()
+})
+afterAll(() => p.stop())
+
+const reason = { reason: 'left the team' }
+const verify = async (user_id: string, password: string) => {
+  const { getCredential } = await import('../../db/credential/queries.ts')
+  return p.credentialDeps.hashing.verify(
+    (await getCredential(p.credentialDeps.db, user_id))?.password_hash,
+    password,
+    '',
+  )
+}
+
+describe('creating a user', () => {
+  it('answers the user with its grants and a one-time link on the public origin', async () => {
+    const { status, body } = await ada.post('/v1/admin/users', {
+      username: 'Olga',
+      grants: [{ role: 'operator', scope: { region_id: 'eu' } }],
+    })
+    expect(status).toBe(201)
+    expect(body).toMatchObject({
+      user: {
+        username: 'Olga',
+        status: 'ACTIVE',
+        disabled_at: null,
+        roles: ['operator'],
+        groups: [],
+        grants: [{ role: 'operator', scope: { region_id: 'eu' }, expires_at: null, via_group_key: null }],
+      },
+      enrolment: { url: expect.stringMatching(/^http:\/\/localhost:8080\/enrol#e1\./) },
+    })
+  })
+  it('once per Idempotency-Key: the same user, the same link, marked as a replay, and the link nowhere stored', async () => {
+    const key = randomUUID()
+    const first = await ada.post('/v1/admin/users', { username: 'twice' }, { key })
+    const second = await ada.post('/v1/admin/users', { username: 'twice' }, { key })
+    expect(second.body).toEqual(first.body)
+    expect(second.headers['idempotency-replayed']).toBe('true')
+    expect((await ada.post('/v1/admin/users', { username: 'other' }, { key })).body).toMatchObject({
+      status: 422,
+      code: 'idempotency_key_reused',
+    })
+    const { token } = first.body.enrolment as { token: string }
+    const { rows } = await p.deps.db.execute(`select encode(body, 'escape') as body from identity.idempotency`)
+    expect(JSON.stringify(rows)).not.toContain(token.split('.')[3])
+    const events = await p.deps.db.select({ body: user_events.body }).from(user_events)
+    expect(JSON.stringify(events)).not.toContain(token.split('.')[3])
+  })
+  it('makes one user of many requests at once with one name', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, () => ada.post('/v1/admin/users', { username: 'racer' })),
+    )
+    expect(replies.filter(({ status }) => status === 201).length).toBe(1)
+    expect(replies.filter(({ body }) => body.code === 'username_taken').length).toBe(7)
+  })
+  it('holds names apart by their folded form only', async () => {
+    await p.newUser(ada, [], 'Straße')
+    for (const username of ['STRASSE', 'strasse', 'ＳＴＲＡＳＳＥ']) {
+      expect((await ada.post('/v1/admin/users', { username })).body).toMatchObject({
+        status: 409,
+        code: 'username_taken',
+      })
+    }
+  })
+  it.each([
+    ['', 'an empty name'],
+    ['a b', 'white space'],
+    ['x'.repeat(65), 'a long name'],
+    ['a\u0000b', 'NUL'],
+    ['ﷺ', 'a character that becomes a phrase'],
+    [`${'ｘ'.repeat(60)}ﬃﬃ`, 'a name that grows beyond 64'],
+  ])('refuses %j (%s) with 400', async (username) => {
+    expect((await ada.post('/v1/admin/users', { username })).status).toBe(400)
+  })
+  it('refuses a scope for admin and auditor, unknown fields, and a request without a key', async () => {
+    const made = (body: object) => ada.post('/v1/admin/users', body)
+    expect(
+      (await made({ username: 'n1', grants: [{ role: 'admin', scope: { region_id: 'eu' } }] })).body,
+    ).toMatchObject({ status: 422, code: 'scope_not_allowed' })
+    expect((await made({ username: 'n2', status: 'ACTIVE' })).body).toMatchObject({
+      status: 400,
+      code: 'schema_violation',
+    })
+    expect((await made({ username: 'n3', grants: [{ role: 'root' }] })).status).toBe(400)
+    expect((await p.app.inject({ method: 'POST', url: '/v1/admin/users' })).statusCode).toBe(401)
+    expect((await ada.post('/v1/admin/users', { username: 'n4' }, { headers: { 'idempotency-key': '' } })).status).toBe(
+      400,
+    )
+  })
+  it('takes the same grant twice as one', async () => {
+    const { body } = await ada.post('/v1/admin/users', {
+      username: 'double',
+      grants: [{ role: 'viewer' }, { role: 'viewer' }],
+    })
+    expect((body.user as { grants: unknown[] }).grants.length).toBe(1)
+  })
+})
+
+describe('enrolment', () => {
+  it('sets the first password once', async () => {
+    const user = await p.newUser(ada)
+    expect((await p.enrol(user.token)).status).toBe(204)
+    expect(await verify(user.user_id, PASSWORD)).toBe(true)
+    expect((await p.enrol(user.token, 'Vellum.Otter.Hinge.83')).body).toMatchObject({
+      status: 422,
+      code: 'enrolment_token_invalid',
+    })
+    expect(await verify(user.user_id, PASSWORD)).toBe(true)
+  })
+  it('answers a repeat with the same key as the first time', async () => {
+    const user = await p.newUser(ada)
+    const key = randomUUID()
+    expect((await p.enrol(user.token, PASSWORD, { key })).status).toBe(204)
+    expect((await p.enrol(user.token, PASSWORD, { key })).status).toBe(204)
+  })
+  it('names the first rule that a weak password breaks, and all of them', async () => {
+    const user = await p.newUser(ada)
+    const { body } = await p.enrol(user.token, 'abc')
+    expect(body).toMatchObject({ status: 422, category: 'validation_error', code: 'PasswordTooWeakError' })
+    expect((body.violations as { code: string; pointer: string }[]).map(({ code }) => code)).toEqual(
+      expect.arrayContaining([
+        'PasswordMissingUppercaseError',
+        'PasswordMissingDigitError',
+        'PasswordMissingSpecialCharError',
+      ]),
+    )
+    expect((await p.enrol(user.token)).status).toBe(204)
+  })
+  it('knows the username as a weak word', async () => {
+    const user = await p.newUser(ada, [], 'wolfgang.amadeus')
+    expect((await p.enrol(user.token, 'Wolfgang.amadeus1')).body.code).toBe('PasswordTooWeakError')
+  })
+  it.each(['', 'x', 'e1.a.b.c', `e1.${randomUUID()}.${randomUUID()}.AAAA`])(
+    'refuses the token %j and never with a 500',
+    async (token) => {
+      expect([400, 422]).toContain((await p.enrol(token)).status)
+    },
+  )
+  it('refuses half a character and over-long passwords with 400', async () => {
+    const user = await p.newUser(ada)
+    expect((await p.enrol(user.token, 'Tr0mbone-\ud800-Glacier')).status).toBe(400)
+    expect((await p.enrol(user.token, 'x'.repeat(129))).status).toBe(400)
+  })
+  it('is over for a user who is disabled', async () => {
+    const user = await p.newUser(ada)
+    await ada.post(`/v1/admin/users/${user.user_id}/disable`, reason)
+    expect((await p.enrol(user.token)).body.code).toBe('enrolment_token_invalid')
+  })
+  it('can be given anew by another administrator, never to oneself', async () => {
+    const user = await p.newUser(ada)
+    const { status, body } = await ada.post(`/v1/admin/users/${user.user_id}/enrolment-token`)
+    expect(status).toBe(201)
+    expect((await p.enrol((body.enrolment as { token: string }).token)).status).toBe(204)
+    expect((await ada.post(`/v1/admin/users/${ada.user_id}/enrolment-token`)).body).toMatchObject({
+      status: 403,
+      code: 'self_action',
+    })
+    expect((await ada.post(`/v1/admin/users/${randomUUID()}/enrolment-token`)).status).toBe(404)
+  })
+})
+
+describe('disable, enable, delete', () => {
+  it('answers 202 while the sessions may still live, and 200 once the relay has ended them', async () => {
+    const user = await p.newUser(ada, ['viewer'])
+    const key = randomUUID()
+    const url = `/v1/admin/users/${user.user_id}/disable`
+    p.relay.runs = false
+    expect(await ada.post(url, reason, { key })).toMatchObject({
+      status: 202,
+      body: { sessions: 'pending', user: { status: 'DISABLED', roles: [] } },
+    })
+    expect((await user.get('/v1/users/me')).status).toBe(401)
+    p.relay.runs = true
+    expect(await ada.post(url, reason, { key })).toMatchObject({ status: 200, body: { sessions: 'revoked' } })
+  })
+  it('promises one event per change, with dense versions, and none for what is so already', async () => {
+    const user = await p.newUser(ada)
+    const move = async (verb: string) => {
+      const { status, body } = await ada.post(`/v1/admin/users/${user.user_id}/${verb}`, reason)
+      expect(status).toBe(200)
+      return body.user as { status: string; disabled_at: string | null }
+    }
+    expect((await move('disable')).disabled_at).not.toBeNull()
+    expect((await move('disable')).status).toBe('DISABLED')
+    expect(await move('enable')).toMatchObject({ status: 'ACTIVE', disabled_at: null })
+    expect((await move('delete')).status).toBe('DELETED')
+    const events = await p.deps.db
+      .select()
+      .from(outbox)
+      .where(eq(outbox.agg_id, user.user_id))
+      .orderBy(outbox.agg_version)
+    expect(events.map(({ payload, type }) => [type, payload.from, payload.to, payload.user_version])).toEqual([
+      ['auth.user.status_changed.v1', 'ACTIVE', 'DISABLED', 2],
+      ['auth.user.status_changed.v1', 'DISABLED', 'ACTIVE', 3],
+      ['auth.user.status_changed.v1', 'ACTIVE', 'DELETED', 4],
+    ])
+    expect(events[0]?.payload).toMatchObject({ user_id: user.user_id, actor: { type: 'user', id: ada.user_id } })
+  })
+  it('is final for a deleted user, whose name is never used again', async () => {
+    const user = await p.newUser(ada, [], 'gone')
+    await ada.post(`/v1/admin/users/${user.user_id}/delete`, reason)
+    expect((await ada.post(`/v1/admin/users/${user.user_id}/enable`, reason)).body).toMatchObject({
+      status: 409,
+      code: 'user_deleted',
+    })
+    expect((await ada.post('/v1/admin/users', { username: 'GONE' })).body.code).toBe('username_taken')
+    expect(
+      (await ada.post('/v1/admin/grants', { subject_type: 'user', subject_id: user.user_id, role: 'viewer' })).body
+        .code,
+    ).toBe('user_deleted')
+  })
+  it('is never done to oneself, and names no unknown user', async () => {
+    for (const verb of ['disable', 'delete']) {
+      expect((await ada.post(`/v1/admin/users/${ada.user_id}/${verb}`, reason)).body).toMatchObject({
+        status: 403,
+        code: 'self_action',
+      })
+    }
+    for (const id of [randomUUID(), 'nobody', 'x'.repeat(64)])
+      expect((await ada.post(`/v1/admin/users/${id}/disable`, reason)).status).toBe(404)
+  })
+  it('needs a reason', async () => {
+    const user = await p.newUser(ada)
+    for (const body of [{}, { reason: '' }, undefined])
+      expect((await ada.post(`/v1/admin/users/${user.user_id}/disable`, body)).status).toBe(400)
+  })
+})
+
+describe('a fresh password', () => {
+  const stale = Math.floor(Date.now() / 1000) - 1000
+  it('is needed to give something, not to take it away', async () => {
+    const user = await p.newUser(ada)
+    for (const [url, body] of [
+      ['/v1/admin/users', { username: 'stale' }],
+      ['/v1/admin/groups', { group_key: 'stale', name: 'x' }],
+      ['/v1/admin/grants', { subject_type: 'user', subject_id: user.user_id, role: 'viewer' }],
+      [`/v1/admin/users/${user.user_id}/enrolment-token`, undefined],
+    ] as const) {
+      expect([url, (await ada.post(url, body, { auth_time: stale })).body.code]).toEqual([url, 'reauth_required'])
+    }
+    expect((await ada.post(`/v1/admin/users/${user.user_id}/disable`, reason, { auth_time: stale })).status).toBe(200)
+    expect((await ada.post(`/v1/admin/users/${user.user_id}/enable`, reason, { auth_time: stale })).body.code).toBe(
+      'reauth_required',
+    )
+  })
+})
+
+describe('reading', () => {
+  it('tells oneself who one is, with the session', async () => {
+    const user = await p.newUser(ada, ['approver'])
+    const { status, body, headers } = await user.get('/v1/users/me')
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      id: user.user_id,
+      username: user.username,
+      roles: ['approver'],
+      groups: [],
+      session: { mode: 'json' },
+    })
+    expect(headers['cache-control']).toBe('no-store')
+  })
+  it('pages through users by name without gap or repeat, also while others are added', async () => {
+    for (let i = 0; i < 7; i++) await p.newUser(ada, [], `page-${i}`)
+    const names: string[] = []
+    let token: string | null = null
+    do {
+      const { body } = await ada.get(
+        `/v1/admin/users?q=page-&page_size=3${token ? `&page_token=${encodeURIComponent(token)}` : ''}`,
+      )
+      names.push(...(body.items as { username: string }[]).map(({ username }) => username))
+      token = body.next_page_token as string | null
+    } while (token)
+    expect(names).toEqual(Array.from({ length: 7 }, (_, i) => `page-${i}`))
+    const { body } = await ada.get('/v1/admin/users?q=page-&page_size=3')
+    expect((await ada.get(`/v1/admin/users?page_token=${String(body.next_page_token)}`)).status).toBe(400)
+    expect((await ada.get('/v1/admin/users?page_token=forged.token')).status).toBe(400)
+  })
+  it('finds by status and by part of the name, and takes wildcards as text', async () => {
+    await p.newUser(ada, [], 'per_cent')
+    expect(((await ada.get('/v1/admin/users?q=per%25')).body.items as unknown[]).length).toBe(0)
+    expect(((await ada.get('/v1/admin/users?q=r_c')).body.items as unknown[]).length).toBe(1)
+    expect((await ada.get('/v1/admin/users?status=GONE')).status).toBe(400)
+    expect((await ada.get('/v1/admin/users?q=%00')).status).toBe(400)
+  })
+  it('gives one user with an ETag that changes with every grant', async () => {
+    const user = await p.newUser(ada)
+    const url = `/v1/admin/users/${user.user_id}`
+    const before = (await ada.get(url)).headers.etag
+    await ada.post('/v1/admin/grants', { subject_type: 'user', subject_id: user.user_id, role: 'viewer' })
+    expect((await ada.get(url)).headers.etag).not.toBe(before)
+    expect((await ada.get('/v1/admin/users/nobody')).status).toBe(404)
+  })
+})
+
+describe('the audit log', () => {
+  it('has a row for every change and every refusal, and can be searched', async () => {
+    const user = await p.newUser(ada)
+    await ada.post(`/v1/admin/users/${user.user_id}/disable`, reason)
+    const { body } = await ada.get(`/v1/admin/user-events?user_id=${user.user_id}`)
+    expect(body.items).toMatchObject([
+      { action: 'user.disabled', actor: `user:${ada.user_id}`, outcome: 'done', reason: reason.reason },
+      { action: 'user.created', roles: ['admin'] },
+    ])
+    const viewer = await p.newUser(ada, ['viewer'])
+    await viewer.post('/v1/admin/users', { username: 'x' })
+    await ada.post(`/v1/admin/users/${ada.user_id}/disable`, reason)
+    const denied = (await ada.get('/v1/admin/user-events?type=request.denied&page_size=2')).body.items as {
+      actor: string
+      reason: string
+    }[]
+    expect(denied.map(({ actor, reason: why }) => [actor, why])).toEqual([
+      [`user:${ada.user_id}`, 'self_action'],
+      [`user:${viewer.user_id}`, 'permission_missing'],
+    ])
+  })
+})
+
+it('no user is kept without a folded name, and none has two', async () => {
+  const rows = await p.deps.db.select().from(users)
+  expect(new Set(rows.map(({ folded }) => folded)).size).toBe(rows.length)
+})
