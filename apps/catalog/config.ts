@@ -20,6 +20,7 @@ const schema = Type.Object({
   CATALOG__HEALTH__SWEEP_MS: settings.integer(1000, 20, 60_000),
   CATALOG__COMMANDS__RETAIN_INTERNAL_D: settings.integer(30, 1, 400),
   CATALOG__COMMANDS__RETAIN_PUBLIC_D: settings.integer(7, 1, 400),
+  CATALOG__OPERATIONS__URL: settings.url('http://127.0.0.1:7152'),
   CATALOG__GRAPH__MAX_NODES: settings.integer(5000, 1, 5000),
   AUTH__TOKENS__ISSUER: Type.String({ default: 'signalbox' }),
   AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api' }),

@@ -1,47 +1,119 @@
-import type { Db } from '../../db/client.ts'
-import type { Principals } from '../shared/auth/principals.ts'
-import type { Registry as ServiceRegistry } from '../shared/auth/service.ts'
-import type { AccessVerifier } from '../shared/auth/user-tokens.ts'
-import type { Clock } from '../shared/clock.ts'
+import { createDb } from '../../db/client.ts'
+import { createJwksClient } from '../shared/auth/jwks.ts'
+import { createPrincipals, type Principals } from '../shared/auth/principals.ts'
+import {
+  createServiceSigner,
+  loadRegistry,
+  type Registry as ServiceRegistry,
+  type ServiceSigner,
+} from '../shared/auth/service.ts'
+import { type AccessVerifier, createAccessVerifier } from '../shared/auth/user-tokens.ts'
+import { type Clock, systemClock } from '../shared/clock.ts'
+import { secretKeysOf } from '../shared/config.ts'
+import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/digest.ts'
-import type { Checks } from '../shared/health.ts'
-import type { Telemetry } from '../shared/telemetry.ts'
-import { createPages, type Pages } from './pages.ts'
-import type { Registry } from './types.registry.ts'
+import { createRpcClient } from '../shared/rpc.ts'
+import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
+import type { CatalogConfig } from './config.ts'
+import { createNats } from './nats.ts'
+import { loadPacks, SHIPPED_PACKS } from './packs.ts'
+import { createPages } from './pages.ts'
+import { createRegistry } from './types.registry.ts'
+import { storePacks } from './types.store.ts'
 
-/** The bounds that a deployment may set (catalog.md 14). */
-export type CatalogSettings = {
-  page_default: number
-  page_max: number
-  health_ttl_s: number
-  retain_internal_d: number
-  retain_public_d: number
-  graph_max_nodes: number
-}
-
-/** Everything that routes and services use; only main.ts makes it from the environment. */
-export type CatalogDeps = {
-  db: Db
-  clock: Clock
-  telemetry: Telemetry
-  config: CatalogSettings
-  registry: Registry
+/** Who is believed: user tokens, their principals, service tokens. Tests give their own. */
+export type Trust = {
   verifier: AccessVerifier
   principals: Principals
   services: ServiceRegistry
-  checks: Checks
-  /** Tells the relay that the outbox has something; best effort. */
-  wake: () => void
-  keys: { fingerprint: Buffer; audit: Buffer }
-  pages: Pages
+  /** Signs this app's own calls. */
+  signer: ServiceSigner
+  close: () => void
 }
 
-/** One key per purpose, from the configured secrets: the first signs, all verify page tokens. */
-export const keysOf = (secrets: readonly [Buffer, ...Buffer[]]) => {
-  const [first, ...older] = secrets
+export type DepsOptions = { telemetry?: Telemetry; clock?: Clock }
+
+/** Everything that routes and services use, from one configuration: stores the packs and loads the types. */
+export const createDeps = async (config: CatalogConfig, trust: Trust, options: DepsOptions = {}) => {
+  const { telemetry = createTelemetry('catalog'), clock = systemClock } = options
+  const {
+    db,
+    pool,
+    close: closeDb,
+  } = createDb(config.CATALOG__DATABASE__URL, { app: 'catalog', max: 20, statement_timeout_ms: 5000 })
+  const model = loadPacks([SHIPPED_PACKS, ...config.CATALOG__PACKS__DIRS])
+  const loaded = await storePacks(db, model, { clock, allow_change: config.CATALOG__PACKS__ALLOW_CHANGE })
+  if (loaded.length > 0) telemetry.log.info({ packs: loaded }, 'type packs loaded')
+  const registry = await createRegistry(db, (error) =>
+    telemetry.log.warn({ err: error }, 'types could not be read again'),
+  )
+  const nats = createNats(config.CATALOG__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
+  const [first, ...older] = secretKeysOf(config.CATALOG__SECRET__KEYS)
   const page = (secret: Buffer) => deriveKey(secret, 'page')
   return {
+    db,
+    pool,
+    clock,
+    telemetry,
+    registry,
+    nats,
+    trust,
+    wake: nats.wake,
     keys: { fingerprint: deriveKey(first, 'fingerprint'), audit: deriveKey(first, 'audit') },
     pages: createPages([page(first), ...older.map(page)]),
+    config: {
+      page_default: config.CATALOG__LISTS__PAGE_DEFAULT,
+      page_max: config.CATALOG__LISTS__PAGE_MAX,
+      health_ttl_s: config.CATALOG__HEALTH__DEFAULT_TTL_S,
+      sweep_ms: config.CATALOG__HEALTH__SWEEP_MS,
+      retain_internal_d: config.CATALOG__COMMANDS__RETAIN_INTERNAL_D,
+      retain_public_d: config.CATALOG__COMMANDS__RETAIN_PUBLIC_D,
+      graph_max_nodes: config.CATALOG__GRAPH__MAX_NODES,
+      operations_url: config.CATALOG__OPERATIONS__URL,
+    },
+    close: async () => {
+      registry.close()
+      trust.close()
+      await nats.close()
+      await closeDb()
+    },
+  }
+}
+export type CatalogDeps = Awaited<ReturnType<typeof createDeps>>
+
+/** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
+export const createTrust = (config: CatalogConfig, telemetry: Telemetry): Trust => {
+  const jwks = createJwksClient({
+    url: config.AUTH__JWKS__URL,
+    cache_s: config.AUTH__JWKS__CACHE_S,
+    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
+    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
+    onError: (error) => telemetry.log.warn({ err: error }, 'the keys of tokens could not be fetched'),
+  })
+  void jwks.start()
+  const signer = createServiceSigner({ name: 'catalog', key_file: config.CATALOG__SERVICE__KEY_FILE })
+  const services = loadRegistry(config.AUTH__SERVICES__FILE, {
+    onError: (error) => telemetry.log.warn({ err: error }, 'the registry of services could not be read again'),
+  })
+  const identityClient = createRpcClient(Identity, {
+    url: config.AUTH__RPC__IDENTITY_URL,
+    signer,
+    audience: 'identity-internal',
+  })
+  return {
+    verifier: createAccessVerifier({
+      jwks,
+      issuer: config.AUTH__TOKENS__ISSUER,
+      audience: config.AUTH__TOKENS__AUDIENCE,
+      skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
+      clock: systemClock,
+    }),
+    principals: createPrincipals({ identityClient, outage: 'internal_error' }),
+    services,
+    signer,
+    close: () => {
+      jwks.close()
+      services.close()
+    },
   }
 }

@@ -7,11 +7,13 @@ const MAX_NESTING = 10
 type Token = { kind: 'word' | 'string' | 'symbol'; text: string; offset: number }
 
 /** 400 `filter_invalid` with the place in the text. */
-export const filterInvalid = (offset: number, message: string): AppError =>
-  new AppError('validation_error', 'filter_invalid', `filter: ${message} (at character ${offset + 1}).`, {
-    violations: [{ pointer: '/filter', code: 'filter_invalid', message, offset } as never],
+export const filterInvalid = (offset: number, message: string): AppError => {
+  const violation = { pointer: '/filter', code: 'filter_invalid', message, offset }
+  return new AppError('validation_error', 'filter_invalid', `filter: ${message} (at character ${offset + 1}).`, {
+    violations: [violation],
     hint: 'A filter looks like: name:web AND labels.env="prod" AND (type_key:infra.host OR drift=drifted).',
   })
+}
 
 const WORD = /[A-Za-z0-9_.:+/@*-]/y
 const SYMBOLS = ['!=', '<=', '>=', '=', '<', '>', ':', '(', ')', '.']

@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import { serviceAuth, userAuth } from '../shared/auth/http.ts'
+import { audienceOf } from '../shared/auth/service-scopes.ts'
+import { AppError } from '../shared/errors.ts'
+import { serveHealth } from '../shared/health.ts'
+import { CATALOG_CODES, createHttpApp } from '../shared/http.ts'
+import { recordDenied } from './audit.ts'
+import type { CatalogDeps } from './deps.ts'
+import { graphsRoutes } from './graphs.routes.ts'
+import { healthRoutes } from './health.routes.ts'
+import { internalRoutes } from './internal.routes.ts'
+import { operationsSummaryRoutes } from './operations-summary.routes.ts'
+import { relationshipsRoutes } from './relationships.routes.ts'
+import { resourceReads, resourceWrites } from './resources.routes.ts'
+import { internalSide, publicSide } from './sides.ts'
+import { topologyRoutes } from './topology.routes.ts'
+import { relationshipTypesRoutes, typesRoutes } from './types.routes.ts'
+
+const READS = [
+  resourceReads,
+  relationshipsRoutes,
+  healthRoutes,
+  operationsSummaryRoutes,
+  typesRoutes,
+  topologyRoutes,
+  graphsRoutes,
+]
+
+/** The two listeners of the catalog: the public API behind user tokens, the internal one behind service tokens. */
+export const buildApp = async (deps: CatalogDeps) => {
+  const { telemetry, trust } = deps
+  const app = createHttpApp({
+    telemetry,
+    codes: CATALOG_CODES,
+    openapi: {
+      title: 'Signalbox resource catalog',
+      description:
+        'Resources, their types, relationships, topology, health and graphs. Every mutation takes an Idempotency-Key.',
+    },
+  })
+  await app.register(userAuth, {
+    verifier: trust.verifier,
+    principals: trust.principals,
+    codes: CATALOG_CODES,
+    onDenied: (req, error) => recordDenied(deps, req, error).then(() => {}),
+  })
+  guardFirst(app as unknown as FastifyInstance)
+  app.addHook('preHandler', refuseInvalidText)
+  for (const routes of READS) await app.register(routes, { deps, side: publicSide(deps) })
+  await app.register(resourceWrites, { deps })
+
+  const internal = createHttpApp({ telemetry, codes: CATALOG_CODES })
+  const health = serveHealth(internal, telemetry, {
+    postgres: { critical: true, run: () => deps.pool.query('select 1').then(() => undefined) },
+    nats: { critical: false, run: deps.nats.check },
+  })
+  await internal.register(async (guarded) => {
+    await guarded.register(serviceAuth, { registry: trust.services, audience: audienceOf('catalog') })
+    guardFirst(guarded as unknown as FastifyInstance)
+    guarded.addHook('preHandler', refuseInvalidText)
+    for (const routes of [...READS, relationshipTypesRoutes])
+      await guarded.register(routes, { deps, side: internalSide })
+    await guarded.register(internalRoutes, { deps })
+  })
+  return { app, internal, health }
+}
+
+/** Who may not call at all learns that before the body is read: guards run first (catalog.md 7.4, order of checks). */
+const guardFirst = (app: FastifyInstance): void => {
+  app.addHook('onRoute', (route) => {
+    const guards = [route.preHandler ?? []].flat() as unknown as onRequestAsyncHookHandler[]
+    route.onRequest = [...guards, ...([route.onRequest ?? []].flat() as onRequestAsyncHookHandler[])]
+    route.preHandler = []
+  })
+}
+
+const MAX_DEPTH = 40
+
+/** Text that Postgres cannot store is refused wherever it stands, before anything else is done with it. */
+const refuseInvalidText = async (req: FastifyRequest): Promise<void> => {
+  const walk = (value: unknown, pointer: string, depth: number): void => {
+    if (depth > MAX_DEPTH) return
+    if (typeof value === 'string') {
+      if (value.includes('\0') || !value.isWellFormed()) throw invalidText(pointer)
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [key, member] of Object.entries(value)) {
+        walk(key, `${pointer}/…`, depth)
+        walk(member, `${pointer}/${key}`, depth + 1)
+      }
+    }
+  }
+  walk(req.params, '/params', 0)
+  walk(req.query, '/querystring', 0)
+  walk(req.body, '', 0)
+}
+
+const invalidText = (pointer: string) =>
+  new AppError('validation_error', 'invalid_text', `${pointer} holds characters that cannot be stored.`, {
+    status: 422,
+    violations: [{ pointer, code: 'invalid_text', message: 'holds U+0000 or half a surrogate pair' }],
+  })

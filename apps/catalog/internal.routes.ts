@@ -1,0 +1,110 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { requireScope } from '../shared/auth/http.ts'
+import {
+  CapabilitiesCommand,
+  CommandResult,
+  HealthObservation,
+  ResourceUpdateCommand,
+} from '../shared/contracts/catalog/commands.ts'
+import { ResourceParams } from '../shared/contracts/catalog/common.ts'
+import { EventsPage, EventsQuery, Snapshot, SnapshotQuery } from '../shared/contracts/catalog/events.ts'
+import { errorReplies, sendStored } from '../shared/http.ts'
+import type { CatalogDeps } from './deps.ts'
+import { readEvents, readSnapshot } from './events.service.ts'
+import {
+  applyHealthObservation,
+  applyOperationResult,
+  applyProvidedCapabilities,
+  type Sender,
+} from './results.service.ts'
+
+const senderOf = (req: FastifyRequest): Sender => ({
+  service: req.service,
+  route: `${req.method} ${req.routeOptions.url}`,
+  request_id: req.id,
+  path_id: (req.params as { resource_id: string }).resource_id,
+})
+
+/** Commands of the control plane, and the log from which other apps fill their projections. */
+export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+  const tags = ['internal']
+  const command = { tags, params: ResourceParams, response: { 200: CommandResult, ...errorReplies } }
+
+  app.post(
+    '/internal/v1/resources/:resource_id/apply-operation-result',
+    {
+      schema: {
+        ...command,
+        summary: 'Apply the result of an operation',
+        description:
+          'ResourceUpdateCommand: refused when expected_version does not match; a repeat gets the first answer byte for byte. Example changes: {"observed_state_patch":{"release":"2.4.0"}}',
+        body: ResourceUpdateCommand,
+      },
+      preHandler: requireScope('results:apply'),
+    },
+    async (req, reply) => sendStored(reply, await applyOperationResult(deps, req.body, senderOf(req))),
+  )
+
+  app.post(
+    '/internal/v1/resources/:resource_id/provided-capabilities',
+    {
+      schema: {
+        ...command,
+        summary: 'Report provided capabilities',
+        description:
+          'What the resource offers to others; mode replace withdraws what is not listed. Example change: {"op":"add","capability_key":"compute.slots","version":"1.0.0","capacity":{"total":8}}',
+        body: CapabilitiesCommand,
+      },
+      preHandler: requireScope('capabilities:report'),
+    },
+    async (req, reply) => sendStored(reply, await applyProvidedCapabilities(deps, req.body, senderOf(req))),
+  )
+
+  app.post(
+    '/internal/v1/resources/:resource_id/health-observations',
+    {
+      schema: {
+        ...command,
+        summary: 'Record a health observation',
+        description:
+          'The latest word of one check. An older one than is known answers applied: false, superseded. Never moves the version.',
+        body: HealthObservation,
+      },
+      preHandler: requireScope('health:report'),
+    },
+    async (req, reply) => sendStored(reply, await applyHealthObservation(deps, req.body, senderOf(req))),
+  )
+
+  app.get(
+    '/internal/v1/events',
+    {
+      schema: {
+        summary: 'Read the event log',
+        description:
+          'Numbered events after a pub_seq, or those of one aggregate after a version: for who missed some. Not in the specification.',
+        tags,
+        querystring: EventsQuery,
+        response: { 200: EventsPage, ...errorReplies },
+      },
+      preHandler: requireScope('catalog:read'),
+    },
+    (req) => readEvents(deps, req.query),
+  )
+
+  app.get(
+    '/internal/v1/snapshot',
+    {
+      schema: {
+        summary: 'Read all resources',
+        description:
+          'Documents and outgoing relationships in the order of ids, for the first fill of a projection. Not in the specification.',
+        tags,
+        querystring: SnapshotQuery,
+        response: { 200: Snapshot, ...errorReplies },
+      },
+      preHandler: requireScope('catalog:read'),
+    },
+    (req) => readSnapshot(deps, req.query),
+  )
+}

@@ -1,0 +1,31 @@
+import { systemClock } from '../shared/clock.ts'
+import { listen } from '../shared/http.ts'
+import { runApp } from '../shared/lifecycle.ts'
+import { createTelemetry } from '../shared/telemetry.ts'
+import { buildApp } from './app.ts'
+import { loadCatalogConfig } from './config.ts'
+import { createDeps, createTrust } from './deps.ts'
+import { startSweeper } from './jobs.ts'
+import { startOperationsConsumer } from './operations.consumer.ts'
+
+await runApp('catalog', async () => {
+  const config = loadCatalogConfig()
+  const telemetry = createTelemetry('catalog')
+  const trust = createTrust(config, telemetry)
+  const deps = await createDeps(config, trust, { telemetry, clock: systemClock })
+  const { app, internal, health } = await buildApp(deps)
+  const sweeper = startSweeper(deps)
+  const consumer = startOperationsConsumer(deps)
+  await listen(app, config.CATALOG__LISTEN__HOST, config.CATALOG__HTTP__PORT)
+  await listen(internal, config.CATALOG__LISTEN__HOST, config.CATALOG__INTERNAL__PORT)
+  return {
+    log: telemetry.log,
+    stop: async () => {
+      health.drain()
+      await app.close()
+      await internal.close()
+      await Promise.all([sweeper.stop(), consumer.stop()])
+      await deps.close()
+    },
+  }
+})

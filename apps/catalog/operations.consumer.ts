@@ -1,0 +1,138 @@
+import { addOperation, setOperationStatus } from '../../db/catalog/operations.ts'
+import { dead_letter, inboxOf, projection_version } from '../../db/catalog/tables.ts'
+import type { Tx } from '../../db/client.ts'
+import { lockVersion, receive, setVersion } from '../../db/inbox.ts'
+import { audienceOf } from '../shared/auth/service-scopes.ts'
+import { OPERATION_ENDS, OPERATION_STATUSES } from '../shared/contracts/operations/graph.ts'
+import { crashPoint } from '../shared/crash.ts'
+import { consume, type Envelope } from '../shared/events.ts'
+import type { CatalogDeps } from './deps.ts'
+
+/** The operations app's messages about operations, folded into operations-summary (reliability.md 4.6). */
+const CONSUMER = 'catalog-operations-index'
+const TIMEOUT_MS = 2000
+
+type OperationEvent = { type: string; at?: string; data?: Record<string, unknown> }
+type Message = Envelope & { events?: OperationEvent[] }
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+const idsOf = (value: unknown): string[] =>
+  Array.isArray(value)
+    ? value.flatMap((item) => text(item) ?? text((item as { resource_id?: unknown } | null)?.resource_id) ?? [])
+    : []
+
+/** One message, applied: only what is new for the index; other events are not ours to keep. */
+const fold = async (tx: Tx, message: Message): Promise<void> => {
+  const operation_id = message.agg_id as string
+  for (const { type, at = message.occurred_at, data = {} } of message.events ?? []) {
+    const [noun, name] = type.split('.')
+    if (noun !== 'operation' || name === undefined) continue
+    if (name === 'queued') {
+      const fact = {
+        operation_id,
+        kind: text(data.kind) ?? 'change',
+        title: text(data.title) ?? '',
+        status: 'queued',
+        at,
+      }
+      await addOperation(tx, fact, idsOf(data.resources))
+      continue
+    }
+    const status = [text(data.status), name].find((known) => (OPERATION_STATUSES as readonly unknown[]).includes(known))
+    if (name !== 'started' && status === undefined) continue
+    await setOperationStatus(tx, {
+      operation_id,
+      status: status ?? 'running',
+      at,
+      started: name === 'started',
+      ended: (OPERATION_ENDS as readonly unknown[]).includes(status),
+    })
+  }
+}
+
+const agg = { agg_type: 'operation' }
+
+/** Applies one message once and in order; what is missing before it is fetched from the operations app. */
+export const applyOperationMessage = async (deps: CatalogDeps, event: Envelope): Promise<void> => {
+  if (event.agg_type !== 'operation' || !event.agg_id || !event.agg_version) return
+  const { agg_id, agg_version } = event
+  const applied = await deps.db.transaction(async (tx) => {
+    const { ver, held } = await lockVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id)
+    if (held || agg_version <= ver) return true
+    if (agg_version > ver + 1) return false
+    if (await receive(tx, inboxOf, CONSUMER, event.event_id)) await fold(tx, event)
+    await setVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id, agg_version)
+    return true
+  })
+  crashPoint('consumer.before_ack')
+  if (applied) return
+  for (const missed of await fetchMissed(deps, agg_id, await versionOf(deps, agg_id))) {
+    await applyOperationMessage(deps, missed)
+  }
+}
+
+const versionOf = (deps: CatalogDeps, agg_id: string): Promise<number> =>
+  deps.db.transaction(async (tx) => (await lockVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id)).ver)
+
+const fetchMissed = async ({ config, trust }: CatalogDeps, agg_id: string, after: number): Promise<Envelope[]> => {
+  const url = new URL('/internal/v1/events', config.operations_url)
+  url.search = new URLSearchParams({ ...agg, agg_id, after_version: String(after), limit: '500' }).toString()
+  const response = await fetch(url, {
+    headers: { authorization: `Bearer ${trust.signer(audienceOf('operations'))}` },
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    redirect: 'error',
+  })
+  if (!response.ok) throw new Error(`operations answered ${response.status} for missed events`)
+  const { items } = (await response.json()) as { items: Envelope[] }
+  if (items[0]?.agg_version !== after + 1) throw new Error(`operations does not have version ${after + 1} of ${agg_id}`)
+  return items
+}
+
+/** After so many tries the aggregate is held and the event parked, so that one bad event never blocks the rest. */
+const park = (deps: CatalogDeps) => async (event: Envelope | undefined, error: Error) => {
+  if (!event?.agg_id) return
+  const { event_id, agg_id, agg_version } = event
+  await deps.db.transaction(async (tx) => {
+    await lockVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id)
+    await tx
+      .insert(dead_letter)
+      .values({
+        consumer: CONSUMER,
+        event_id,
+        ...agg,
+        agg_id,
+        agg_version: agg_version ?? null,
+        error: error.message,
+        tries: 5,
+      })
+      .onConflictDoNothing()
+    await tx
+      .insert(projection_version)
+      .values({ consumer: CONSUMER, ...agg, agg_id, ver: 0, held: true })
+      .onConflictDoUpdate({
+        target: [projection_version.consumer, projection_version.agg_type, projection_version.agg_id],
+        set: { held: true },
+      })
+  })
+}
+
+/** Starts consuming once NATS is there; `stop` ends it between two messages. */
+export const startOperationsConsumer = (deps: CatalogDeps) => {
+  const { log } = deps.telemetry
+  const running: Promise<{ stop: () => Promise<void> }>[] = []
+  deps.nats.onConnect((nc) => {
+    const started = consume({
+      nc,
+      prefix: deps.nats.prefix,
+      stream: 'OPERATIONS',
+      durable: CONSUMER,
+      filter: ['operations.operation.>'],
+      handle: (event) => applyOperationMessage(deps, event),
+      park: park(deps),
+      onError: (error) => log.warn({ err: error }, 'an event of operations could not be applied'),
+    })
+    started.catch((error) => log.error({ err: error }, 'events of operations cannot be consumed'))
+    running.push(started)
+  })
+  return { stop: async () => void (await Promise.allSettled(running.map(async (one) => (await one).stop()))) }
+}

@@ -1,0 +1,198 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { allow, permissionMissing } from '../shared/auth/http.ts'
+import { closed, PageQuery, ResourceParams } from '../shared/contracts/catalog/common.ts'
+import {
+  Accepted,
+  ResourceCreate,
+  ResourceList,
+  ResourceListQuery,
+  ResourcePatch,
+  ResourceView,
+  Validated,
+  VersionList,
+  WriteQuery,
+} from '../shared/contracts/catalog/resources.ts'
+import { AppError } from '../shared/errors.ts'
+import { errorReplies, sendStored } from '../shared/http.ts'
+import { auditDenied } from './audit.ts'
+import { createResource } from './create.service.ts'
+import type { CatalogDeps } from './deps.ts'
+import { listPage } from './lists.service.ts'
+import { type PatchBody, patchResource } from './patch.service.ts'
+import { readResource, readVersion, readVersions } from './reads.service.ts'
+import type { Side } from './sides.ts'
+import { writeOf } from './writers.ts'
+
+const ResourceQuery = Type.Object(
+  { at_version: Type.Optional(Type.Integer({ minimum: 1, description: 'The resource as it was at this version.' })) },
+  closed,
+)
+const VersionsQuery = Type.Object(PageQuery, closed)
+const ReadHeaders = Type.Object({ 'if-none-match': Type.Optional(Type.String({ maxLength: 200 })) })
+/** The key is checked after the shape, since validate_only needs none. */
+const WriteHeaders = Type.Object({
+  'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' })),
+  'if-match': Type.Optional(Type.String({ maxLength: 200 })),
+})
+
+/** Reads of resources; the same on both listeners. */
+export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
+  app,
+  { deps, side },
+) => {
+  const { tags } = side
+
+  app.get(
+    side.path('/v1/resources'),
+    {
+      schema: {
+        summary: 'List resources',
+        description:
+          'Resources by their place, type, state, labels or a filter, in keyset pages: a row that lasts is seen exactly once under sort keys that never change. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod',
+        tags,
+        querystring: ResourceListQuery,
+        response: { 200: ResourceList, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req) => {
+      const { rows, ...page } = await listPage(deps, 'resources', req.query, side.reader(req))
+      return page
+    },
+  )
+
+  app.get(
+    side.path('/v1/resources/:resource_id'),
+    {
+      schema: {
+        summary: 'Read a resource',
+        description: 'One resource from truth, never stale, with the ETag for If-Match. at_version gives it as it was.',
+        tags,
+        params: ResourceParams,
+        headers: ReadHeaders,
+        querystring: ResourceQuery,
+        response: { 200: ResourceView, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req, reply) => {
+      const { resource_id } = req.params
+      const { at_version } = req.query
+      if (at_version !== undefined) return readVersion(deps, resource_id, at_version, side.reader(req))
+      const { view, etag } = await readResource(deps, resource_id, side.reader(req))
+      reply.header('etag', etag)
+      if (req.headers['if-none-match'] === etag) return reply.code(304 as never).send(undefined as never)
+      return view
+    },
+  )
+
+  app.get(
+    side.path('/v1/resources/:resource_id/versions'),
+    {
+      schema: {
+        summary: 'List the versions of a resource',
+        description: 'Who changed what and when, the newest first. Not in the specification.',
+        tags,
+        params: ResourceParams,
+        querystring: VersionsQuery,
+        response: { 200: VersionList, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    (req) => readVersions(deps, req.params.resource_id, req.query, side.reader(req)),
+  )
+}
+
+const MERGE_PATCH = 'application/merge-patch+json'
+const JSON_PATCH = 'application/json-patch+json'
+
+/** Writes of resources by people. */
+export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+  const tags = ['catalog']
+  const guard = allow(['catalog:write', 'catalog:record'], { kind: 'W' })
+
+  app.post(
+    '/v1/resources',
+    {
+      schema: {
+        summary: 'Create a resource',
+        description:
+          'Record types, and facts with mode=record_only, are written at once (201). Other types become a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}',
+        tags,
+        headers: WriteHeaders,
+        querystring: WriteQuery,
+        body: ResourceCreate,
+        response: { 200: Validated, 201: ResourceView, 202: Accepted, ...errorReplies },
+      },
+      onRequest: [exactType('application/json'), needRecordPermission],
+      preHandler: guard,
+    },
+    async (req, reply) => {
+      const write = writeOf(req, { query: req.query, body: req.body })
+      return sendStored(reply, await auditDenied(deps, req, createResource(deps, req.body, write)))
+    },
+  )
+
+  app.patch(
+    '/v1/resources/:resource_id',
+    {
+      schema: {
+        summary: 'Change a resource',
+        description:
+          'A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). Example body: {"labels":{"env":"prod"},"expected_version":3}',
+        tags,
+        params: ResourceParams,
+        headers: WriteHeaders,
+        querystring: WriteQuery,
+        body: ResourcePatch,
+        consumes: [MERGE_PATCH, JSON_PATCH],
+        response: { 200: Type.Union([ResourceView, Validated]), 202: Accepted, ...errorReplies },
+      },
+      onRequest: [exactType(MERGE_PATCH, JSON_PATCH), needRecordPermission],
+      preHandler: guard,
+    },
+    async (req, reply) => {
+      const { params, query, body } = req
+      refuseOtherShape(req, body)
+      const if_match = req.headers['if-match']
+      const write = writeOf(req, { params, query, if_match: if_match ?? null, body })
+      const done = patchResource(deps, params.resource_id, body as PatchBody, if_match, write)
+      return sendStored(reply, await auditDenied(deps, req, done))
+    },
+  )
+}
+
+/** 415 for any other content type than these: the shared parser takes all JSON types. */
+const exactType =
+  (...types: string[]) =>
+  async (req: FastifyRequest): Promise<void> => {
+    const given = req.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+    if (given !== undefined && types.includes(given)) return
+    throw new AppError(
+      'validation_error',
+      'media_type',
+      `The content type ${JSON.stringify(given ?? '')} is not accepted here.`,
+      {
+        status: 415,
+        hint: `Send ${types.join(' or ')}.`,
+      },
+    )
+  }
+
+/** mode=record_only is refused before the body is looked at. */
+const needRecordPermission = async (req: FastifyRequest): Promise<void> => {
+  const { mode } = req.query as { mode?: unknown }
+  if (mode === 'record_only' && !req.caller.permissions.has('catalog:record'))
+    throw permissionMissing(['catalog:record'])
+}
+
+const refuseOtherShape = (req: FastifyRequest, body: unknown): void => {
+  const wants_list = req.headers['content-type']?.toLowerCase().startsWith(JSON_PATCH) ?? false
+  if (Array.isArray(body) === wants_list) return
+  const message = wants_list ? 'must be a list of operations' : 'must be an object'
+  throw new AppError('validation_error', 'schema_violation', `The body ${message} for this content type.`, {
+    violations: [{ pointer: '', code: 'type', message }],
+  })
+}

@@ -1,0 +1,64 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { conditions, countBelow, type TopologyCount } from '../../db/catalog/lists.ts'
+import { TopologyList, TopologyQuery } from '../shared/contracts/catalog/topology.ts'
+import { errorReplies } from '../shared/http.ts'
+import type { CatalogDeps } from './deps.ts'
+import { listPage } from './lists.service.ts'
+import type { Side } from './sides.ts'
+import { LEVELS, type Level } from './types.registry.ts'
+
+const PLACES: { path: string; level: Level; noun: string }[] = [
+  { path: '/v1/topology/regions', level: 'region_id', noun: 'regions' },
+  { path: '/v1/topology/datacenters', level: 'datacenter_id', noun: 'data centers' },
+  { path: '/v1/topology/layers', level: 'layer_id', noun: 'layers' },
+  { path: '/v1/topology/segments', level: 'segment_id', noun: 'segments' },
+]
+
+/** Places, each with what is below it. */
+export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
+  app,
+  { deps, side },
+) => {
+  for (const { path, level, noun } of PLACES) {
+    app.get(
+      side.path(path),
+      {
+        schema: {
+          summary: `List ${noun}`,
+          description: `Resources of type ${LEVELS[level]} with counts of what is below each and may be seen. Example: ?label=env=prod`,
+          tags: side.tags,
+          querystring: TopologyQuery,
+          response: { 200: TopologyList, ...errorReplies },
+        },
+        preHandler: side.guard(),
+      },
+      async (req) => {
+        const { types } = deps.registry
+        const reader = side.reader(req)
+        const fixed = [conditions.types([...types.levelIds[level]])]
+        const { rows, items, ...page } = await listPage(deps, path, req.query, reader, fixed)
+        const counted = await countBelow(
+          deps.db,
+          rows.map(({ rid }) => rid),
+          reader.access,
+          types.topologyIds,
+        )
+        const places = items.map((item, index) => ({
+          ...item,
+          counts: countsOf(counted.filter(({ rid }) => rid === rows[index]?.rid)),
+        }))
+        return { items: places, ...page }
+      },
+    )
+  }
+}
+
+const countsOf = (rows: TopologyCount[]) => {
+  const counts = { resources: 0, by_health: {} as Record<string, number>, by_lifecycle: {} as Record<string, number> }
+  for (const { health_status, lifecycle_status, n } of rows) {
+    counts.resources += n
+    counts.by_health[health_status] = (counts.by_health[health_status] ?? 0) + n
+    counts.by_lifecycle[lifecycle_status] = (counts.by_lifecycle[lifecycle_status] ?? 0) + n
+  }
+  return counts
+}

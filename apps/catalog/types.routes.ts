@@ -1,0 +1,128 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { closed, PageQuery, pageOf } from '../shared/contracts/catalog/common.ts'
+import { RelationshipType, ResourceType } from '../shared/contracts/catalog/types.ts'
+import { notFound } from '../shared/errors.ts'
+import { errorReplies } from '../shared/http.ts'
+import type { CatalogDeps } from './deps.ts'
+import { asOf } from './lists.service.ts'
+import { pageSizeOf } from './pages.ts'
+import type { Side } from './sides.ts'
+import type { StoredType } from './types.registry.ts'
+
+const TypesQuery = Type.Object(
+  {
+    ...PageQuery,
+    status: Type.Optional(Type.Enum(['active', 'deprecated'])),
+    derived_from: Type.Optional(Type.String({ maxLength: 64, description: 'Only what derives from this type.' })),
+    provides: Type.Optional(Type.String({ maxLength: 64 })),
+    requires: Type.Optional(Type.String({ maxLength: 64 })),
+  },
+  closed,
+)
+const TypeParams = Type.Object({ type_key: Type.String({ minLength: 1, maxLength: 64 }) })
+const TypeQuery = Type.Object({ version: Type.Optional(Type.Integer({ minimum: 1 })) }, closed)
+const ReadHeaders = Type.Object({ 'if-none-match': Type.Optional(Type.String({ maxLength: 200 })) })
+
+/** A type that is gone from the packs stays readable and is deprecated. */
+const documentOf = ({ id, retired, ...type }: StoredType): ResourceType => ({
+  ...type,
+  status: retired ? 'deprecated' : type.status,
+})
+
+/** Resource types, flattened. */
+export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
+  app,
+  { deps, side },
+) => {
+  app.get(
+    side.path('/v1/resource-types'),
+    {
+      schema: {
+        summary: 'List resource types',
+        description:
+          'The newest version of each type, with all that it has from its bases. Example: ?derived_from=infra.managed',
+        tags: side.tags,
+        querystring: TypesQuery,
+        response: { 200: pageOf(ResourceType), ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req) => {
+      const { types } = deps.registry
+      const reader = side.reader(req)
+      const { page_size, page_token, ...list } = req.query
+      const [after = ''] = deps.pages.read(page_token, { route: 'types', ...list }, reader.name) ?? []
+      const size = pageSizeOf(page_size, deps.config)
+      const rows = types.all
+        .map(documentOf)
+        .filter((type) => type.type_key > after)
+        .filter((type) => list.status === undefined || type.status === list.status)
+        .filter((type) => list.derived_from === undefined || type.ancestors.includes(list.derived_from))
+        .filter(
+          (type) => list.provides === undefined || type.provides.some((use) => use.capability_key === list.provides),
+        )
+        .filter(
+          (type) => list.requires === undefined || type.requires.some((use) => use.capability_key === list.requires),
+        )
+      const items = rows.slice(0, size)
+      const last = items.at(-1)
+      return {
+        items,
+        next_page_token:
+          rows.length > size && last
+            ? deps.pages.write([last.type_key], { route: 'types', ...list }, reader.name)
+            : null,
+        prev_page_token: null,
+        as_of: await asOf(deps.db, deps),
+      }
+    },
+  )
+
+  app.get(
+    side.path('/v1/resource-types/:type_key'),
+    {
+      schema: {
+        summary: 'Read a resource type',
+        description:
+          'Schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host',
+        tags: side.tags,
+        params: TypeParams,
+        headers: ReadHeaders,
+        querystring: TypeQuery,
+        response: { 200: ResourceType, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req, reply) => {
+      const { types } = deps.registry
+      const newest = types.newest(req.params.type_key)
+      const type = newest && (req.query.version === undefined ? newest : types.version(newest.id, req.query.version))
+      if (!type) throw notFound('type', req.params.type_key)
+      const etag = `"${type.checksum}"`
+      reply.header('etag', etag)
+      if (req.headers['if-none-match'] === etag) return reply.code(304 as never).send(undefined as never)
+      return documentOf(type)
+    },
+  )
+}
+
+/** Relationship types, for projections of other apps. */
+export const relationshipTypesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
+  app,
+  { deps, side },
+) => {
+  app.get(
+    '/internal/v1/relationship-types',
+    {
+      schema: {
+        summary: 'List relationship types',
+        description: 'All relationship types with their rules. Not in the specification.',
+        tags: side.tags,
+        response: { 200: Type.Object({ items: Type.Array(RelationshipType) }), ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async () => ({ items: deps.registry.types.relationships.map(({ id, ...type }) => type) }),
+  )
+}
