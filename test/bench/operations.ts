@@ -7,7 +7,7 @@ import { approveGate, type OperationView, waitForGate } from '../../apps/platfor
 import { table } from '../../apps/platform/demo/print.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { type Stack, startStack } from '../support/stack.ts'
-import { layeredGraph, median, quantile } from './graph.ts'
+import { layeredGraph, median, quantile } from './lib/graph.ts'
 
 /**
  * `npm run bench:operations`: nodes per second and history events per node of layered graphs, ours (HTTP, Postgres,

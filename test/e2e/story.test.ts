@@ -1,0 +1,133 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ensureAccounts } from '../../apps/platform/demo/accounts.ts'
+import type { Account } from '../../apps/platform/demo/client.ts'
+import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
+import { runScenario } from '../../apps/platform/demo/scenario.ts'
+import { accessibilityOf, complaintsOf, launchBrowser } from '../support/browser.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+
+/** The story of the README in a real browser, with six demo hosts. */
+let stack: Stack
+let browser: Browser
+let page: Page
+let complaints: string[]
+let eva: Account
+
+beforeAll(async () => {
+  stack = await startStack({ console: true })
+  const { users: accounts } = await ensureAccounts(stack.gateway_url, stack.dir)
+  eva = accounts.find(({ username }) => username === 'eva') as Account
+  await runScenario({
+    gateway_url: stack.gateway_url,
+    fleet_url: stack.url('fleet'),
+    hosts: 6,
+    accounts,
+    progress: () => {},
+  })
+  browser = await launchBrowser()
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
+  page = await context.newPage()
+  complaints = complaintsOf(page)
+}, 300_000)
+afterAll(async () => {
+  await browser?.close()
+  await stack?.stop()
+}, 60_000)
+
+const signIn = async () => {
+  await page.goto(`${stack.gateway_url}/login`)
+  await page.getByLabel('Username').fill(eva.username)
+  await page.getByLabel('Password', { exact: true }).fill(eva.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { level: 1, name: /Inbox/ }).waitFor()
+}
+
+describe('the first minute', () => {
+  it('signs in and shows the one gate that waits', async () => {
+    await page.goto(`${stack.gateway_url}/`)
+    await page.getByLabel('Username').waitFor()
+    expect(await accessibilityOf(page)).toEqual([])
+    await signIn()
+    await page.getByText('web 2.4.0 on eu1').first().waitFor()
+    expect(await accessibilityOf(page)).toEqual([])
+    const stored = await page.evaluate<string>(
+      'JSON.stringify({ local: { ...localStorage }, session: Object.keys(sessionStorage), cookies: document.cookie })',
+    )
+    expect(JSON.parse(stored)).toMatchObject({ session: ['csrf_token'], cookies: '' })
+    expect(stored).not.toMatch(/eyJ/)
+  })
+
+  it('reads what will change, approves it, and the hosts change while the graph follows', async () => {
+    await page
+      .getByRole('link', { name: /canary|follow|rest/i })
+      .first()
+      .click()
+    await page.getByRole('heading', { name: 'What you decide on' }).waitFor()
+    await page.getByText('eu1-web-02').first().waitFor()
+    expect(await accessibilityOf(page)).toEqual([])
+    await page.getByRole('button', { name: 'Approve' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.waitFor()
+    expect(await accessibilityOf(page)).toEqual([])
+    await dialog.getByRole('button', { name: 'Approve' }).click()
+    await page
+      .getByText(/Approved by/)
+      .first()
+      .waitFor()
+
+    await page.getByRole('link', { name: /watch/i }).first().click()
+    await page.getByRole('heading', { level: 1, name: 'web 2.4.0 on eu1' }).waitFor()
+    expect(await accessibilityOf(page)).toEqual([])
+    await page.getByText('Succeeded', { exact: false }).first().waitFor({ timeout: 90_000 })
+    const fleet = createFleetClient(stack.url('fleet'))
+    const hosts = (await fleet.hosts()).filter(({ hostname }) => hostname.startsWith('eu1-'))
+    expect(hosts.map(({ release, traffic }) => `${release} ${traffic}`)).toEqual(hosts.map(() => '2.4.0 in'))
+  }, 150_000)
+
+  it('shows timeline, nodes, a node with its log, operations, and resources without a complaint', async () => {
+    const operation = new URL(page.url()).pathname.split('/').slice(0, 3).join('/')
+    for (const path of [
+      `${operation}/timeline`,
+      `${operation}/nodes`,
+      `${operation}/nodes/drain.eu1-web-01`,
+      '/operations?tab=all',
+      '/resources',
+      '/resources/eu1-web-01',
+    ]) {
+      await page.goto(`${stack.gateway_url}${path}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await page.waitForLoadState('networkidle').catch(() => {})
+      expect(await accessibilityOf(page)).toEqual([])
+    }
+    await page.goto(`${stack.gateway_url}${operation}/nodes/drain.eu1-web-01?tab=logs`)
+    await page
+      .getByText(/\/drain/)
+      .first()
+      .waitFor()
+  }, 120_000)
+
+  it('works at the width of a phone', async () => {
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(`${stack.gateway_url}/inbox?for=all`)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+    expect(await accessibilityOf(page)).toEqual([])
+    await page.setViewportSize({ width: 1440, height: 900 })
+  })
+
+  it('signs out, and the session is over for good', async () => {
+    await page.goto(`${stack.gateway_url}/inbox`)
+    await page.getByRole('button', { name: /eva/ }).click()
+    await page.getByRole('menuitem', { name: /Sign out/ }).click()
+    await page.getByLabel('Username').waitFor()
+    await page.goto(`${stack.gateway_url}/inbox`)
+    await page.getByLabel('Username').waitFor()
+    await until(async () => (await page.context().cookies()).every((cookie) => cookie.name !== 'refresh_token'))
+  })
+
+  it('never broke its own content security policy and threw no error', () => {
+    expect(complaints).toEqual([])
+  })
+})

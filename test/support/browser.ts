@@ -1,0 +1,50 @@
+import { AxeBuilder } from '@axe-core/playwright'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { createScreen } from '../../apps/platform/screen.ts'
+import { locateChromium } from '../../apps/platform/servers/chromium.ts'
+
+/** Chromium reaches for the network by itself; in tests it talks to this machine only. */
+const ARGS = [
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+  '--disable-quic',
+  '--disable-gpu',
+]
+
+/** A real, headless browser: the system's, or the one that set-up installed. */
+export const launchBrowser = async (): Promise<Browser> => {
+  const executablePath = await locateChromium(createScreen())
+  const asRoot = process.getuid?.() === 0
+  return chromium.launch({ executablePath, headless: true, args: asRoot ? ['--no-sandbox', ...ARGS] : ARGS })
+}
+
+/** Everything a page complains about: errors of scripts, refused policies, failed loads of its own files. */
+export const complaintsOf = (page: Page): string[] => {
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`))
+  page.on('console', (message) => {
+    // An expected refusal of the API is logged by the browser as a failed load; that is not the page's mistake.
+    if (
+      message.type() === 'error' &&
+      !/Failed to load resource: the server responded with a status of 4/.test(message.text())
+    )
+      complaints.push(`console: ${message.text()}`)
+  })
+  return complaints
+}
+
+/** Violations of WCAG 2.2 A and AA on the page as it stands, one line each. */
+export const accessibilityOf = async (page: Page): Promise<string[]> => {
+  const { violations } = await new AxeBuilder({ page })
+    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'])
+    .analyze()
+  return violations.map(
+    ({ id, nodes }) =>
+      `${new URL(page.url()).pathname}: ${id}: ${nodes
+        .map((node) => node.target.join(' '))
+        .slice(0, 3)
+        .join(', ')}`,
+  )
+}
