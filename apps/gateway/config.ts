@@ -5,6 +5,7 @@ import { parseRate, rateSetting } from '../shared/web/rates.ts'
 
 const schema = Type.Object({
   GATEWAY__REDIS__URL: settings.redis(),
+  GATEWAY__REDIS__TIMEOUT_MS: settings.integer(250, 10, 5000),
   GATEWAY__NATS__URL: settings.nats(),
   GATEWAY__LISTEN__HOST: settings.host(),
   GATEWAY__HTTP__PORT: settings.port(8080),

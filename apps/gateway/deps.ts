@@ -29,7 +29,6 @@ import { ROUTES } from './routes.ts'
 import { createStaticFiles } from './static.ts'
 import { createStreams, type Streams } from './streams.ts'
 
-const REDIS_MS = 250
 const PROBE_MS = 500
 
 /** Opens what the gateway works with. Nothing here waits: what is away at first is found later. */
@@ -40,7 +39,10 @@ export const createDeps = (
   const telemetry = createTelemetry('gateway')
   const { log } = telemetry
   const counts = createCounts(telemetry)
-  const redis = createRedis(config.GATEWAY__REDIS__URL, { name: 'gateway', timeout_ms: REDIS_MS })
+  const redis = createRedis(config.GATEWAY__REDIS__URL, {
+    name: 'gateway',
+    timeout_ms: config.GATEWAY__REDIS__TIMEOUT_MS,
+  })
   redis.options.autoResendUnfulfilledCommands = false
   redis.connect().catch(() => {})
 

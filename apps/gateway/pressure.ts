@@ -2,6 +2,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Kind } from './routes.ts'
 
 const SAMPLE_MS = 1000
+/** A delay counts once it lasted for so many samples: one slow second is no overload. */
+const SAMPLES = 5
 const IN_FLIGHT = 2000
 const DELAY_MS = 250
 
@@ -13,12 +15,14 @@ export const createPressure = (onShed: (kind: Kind) => void) => {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()
   let in_flight = 0
-  let p99_ms = 0
+  const p99s: number[] = []
   const timer = setInterval(() => {
-    p99_ms = delay.percentile(99) / 1e6
+    p99s.push(delay.percentile(99) / 1e6)
+    if (p99s.length > SAMPLES) p99s.shift()
     delay.reset()
   }, SAMPLE_MS).unref()
-  const level = () => Math.max(levelOf(in_flight, IN_FLIGHT), levelOf(p99_ms, DELAY_MS))
+  const lasting_ms = () => (p99s.length < SAMPLES ? 0 : Math.min(...p99s))
+  const level = () => Math.max(levelOf(in_flight, IN_FLIGHT), levelOf(lasting_ms(), DELAY_MS))
   return {
     enter: () => {
       in_flight += 1

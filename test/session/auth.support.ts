@@ -66,6 +66,8 @@ export const startAuth = async (env: Record<string, string> = {}) => {
     SIGNALBOX__NATS__PREFIX: prefix.slice(0, -1),
     GATEWAY__HTTP__PUBLIC_ORIGIN: ORIGIN,
     GATEWAY__CONSOLE__DIR: console_dir,
+    // The test process runs five apps: its own slowness is not Redis'.
+    GATEWAY__REDIS__TIMEOUT_MS: '3000',
     ...Object.fromEntries(
       ['LOGIN_IP', 'LOGIN_NAME', 'REFRESH_IP', 'API', 'FAILED_TOKENS', 'JWKS', 'ENROL'].map((n) => [
         `GATEWAY__LIMITS__${n}`,

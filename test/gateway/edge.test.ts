@@ -1,0 +1,460 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ROUTES } from '../../apps/gateway/routes.ts'
+import {
+  type Answer,
+  type Auth,
+  bearer,
+  cookieOf,
+  counted,
+  ORIGIN,
+  PASSWORD,
+  send,
+  startAuth,
+} from '../session/auth.support.ts'
+import { raw, startUpstream } from './upstream.support.ts'
+
+let auth: Auth
+let upstream: Awaited<ReturnType<typeof startUpstream>>
+let gateway: Awaited<ReturnType<Auth['addGateway']>>
+let token: string
+let user_id: string
+
+const api = (path: string, options: Parameters<typeof send>[1] = {}) =>
+  send(`${gateway.url}${path}`, { ...options, headers: { ...bearer(token), ...options.headers } })
+const claims = (text: unknown) =>
+  JSON.parse(Buffer.from(String(text).split('.')[1] ?? '', 'base64url').toString()) as Record<string, string>
+const login = (query = '', headers = {}): Promise<Answer> =>
+  send(`${gateway.url}/v1/token${query}`, { body: { username: 'eva', password: PASSWORD }, headers })
+const codeOf = ({ status, body }: Answer) => [status, body.code]
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  auth = await startAuth({
+    GATEWAY__UPSTREAM__CATALOG_URL: upstream.url,
+    GATEWAY__UPSTREAM__OPERATIONS_URL: upstream.url,
+  })
+  mkdirSync(join(auth.console_dir, 'assets'))
+  writeFileSync(
+    join(auth.console_dir, 'index.html'),
+    '<!doctype html><html><head><meta name="signalbox-tier" content="" /><title>x</title></head></html>',
+  )
+  writeFileSync(join(auth.console_dir, 'assets/main-abc.js'), `console.log(${'1'.repeat(2000)})`)
+  gateway = await auth.addGateway()
+  user_id = (await auth.addUser('eva', ['operator', 'engineer'])).id
+  token = String((await login()).body.access_token)
+})
+afterAll(async () => {
+  await auth?.stop()
+  upstream?.stop()
+})
+
+describe('what reaches an upstream', () => {
+  it('carries the identity of the token and nothing that the client made up', async () => {
+    const answer = await api('/api/v1/resources?page_size=5', {
+      headers: {
+        'x-user-id': 'somebody-else',
+        'x-jwt-payload': 'e30',
+        'x-forwarded-for': '6.6.6.6',
+        'x-request-deadline': '999999',
+        'x-request-id': 'my-request-1',
+        'x-internal': 'yes',
+        cookie: 'refresh_token=secret',
+        origin: ORIGIN,
+        'if-none-match': '"3"',
+      },
+    })
+    expect(answer.status).toBe(200)
+    const { headers, url } = upstream.last() ?? { headers: {} as Record<string, string>, url: '' }
+    expect(url).toBe('/v1/resources?page_size=5')
+    expect(headers).toMatchObject({
+      'x-user-id': user_id,
+      'x-jwt-payload': token.split('.')[1],
+      'x-forwarded-for': '127.0.0.1',
+      'x-request-id': 'my-request-1',
+      'if-none-match': '"3"',
+      authorization: `Bearer ${token}`,
+    })
+    expect(Number(headers['x-request-deadline'])).toBeLessThanOrEqual(9000)
+    for (const name of ['x-internal', 'cookie', 'origin']) expect(headers[name], name).toBeUndefined()
+    expect(answer.headers['x-request-id']).toBe('my-request-1')
+  })
+
+  it('is what a Connection header cannot take away from', async () => {
+    const answer = await raw(
+      gateway.url,
+      `GET /api/v1/resources HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: x-user-id, authorization\r\nX-User-Id: a\r\n\r\n`,
+      /\{.*\}/,
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 200/)
+    expect(upstream.last()?.headers['x-user-id']).toBe(user_id)
+  })
+
+  it('is a body byte for byte, up to its limit', async () => {
+    const body = JSON.stringify({ name: 'é'.repeat(1000) })
+    await api('/api/v1/resources', { method: 'POST', body, headers: { 'idempotency-key': 'k' } })
+    expect(upstream.last()).toMatchObject({ method: 'POST', body })
+    const stated = await api('/api/v1/resources', { method: 'POST', body: 'x'.repeat(1_048_577) })
+    expect(codeOf(stated)).toEqual([413, 'body_too_large'])
+    const count = upstream.seen.length
+    const chunk = `${(65_536).toString(16)}\r\n${'x'.repeat(65_536)}\r\n`
+    const streamed = await raw(
+      gateway.url,
+      `POST /api/v1/resources HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(17)}0\r\n\r\n`,
+      /\{.*\}/,
+    )
+    expect(streamed).toMatch(/^HTTP\/1\.1 413/)
+    expect(upstream.seen.length).toBe(count)
+  })
+})
+
+describe('the edge refuses', () => {
+  it('requests without a token, with a foreign one or two', async () => {
+    const none = await send(`${gateway.url}/api/v1/resources`)
+    expect([...codeOf(none), none.headers['www-authenticate'], none.headers['content-type']]).toEqual([
+      401,
+      'token_missing',
+      'Bearer',
+      'application/problem+json; charset=utf-8',
+    ])
+    const refresh = String((await login()).body.refresh_token)
+    const [header, payload, signature = ''] = token.split('.')
+    const none_alg = Buffer.from('{"alg":"none","kid":"x","typ":"at+jwt"}').toString('base64url')
+    for (const bad of [
+      'x',
+      refresh,
+      `${header}.${payload}.${signature.slice(0, -4)}AAAA`,
+      `${none_alg}.${payload}.`,
+      `${token} x`,
+      `${token}=`,
+    ]) {
+      const answer = await send(`${gateway.url}/api/v1/resources`, { headers: bearer(bad) })
+      expect([...codeOf(answer), answer.headers['www-authenticate']], bad).toEqual([
+        401,
+        'invalid_token',
+        'Bearer error="invalid_token"',
+      ])
+    }
+    const query = await send(`${gateway.url}/api/v1/resources?access_token=${token}`)
+    expect(codeOf(query)).toEqual([401, 'token_missing'])
+  })
+
+  it('ambiguous headers', async () => {
+    const request = (lines: string[], first = 'GET /api/v1/resources HTTP/1.1') =>
+      raw(gateway.url, `${first}\r\nHost: x\r\nConnection: close\r\n${lines.join('\r\n')}\r\n\r\n`, /never/)
+    const authorization = `Authorization: Bearer ${token}`
+    const cases: [string[], RegExp][] = [
+      [[authorization, authorization], /400.*"code":"duplicate_header"/s],
+      [[authorization, 'X_User_Id: a'], /400.*"code":"forbidden_header"/s],
+      [[authorization, 'Idempotency-Key: a', 'Idempotency-Key: b'], /400.*"code":"duplicate_header"/s],
+      [[authorization, 'Host: y'], /400/],
+      [[authorization, 'Content-Length: 1', 'Content-Length: 2'], /^HTTP\/1\.1 400/],
+      [[authorization, 'Content-Length: 1', 'Transfer-Encoding: chunked'], /^HTTP\/1\.1 400/],
+      [[authorization, 'Content-Length: 3', '', 'abc'], /400.*"code":"forbidden_header"/s],
+      [[authorization, 'Content-Encoding: gzip'], /415.*"code":"unsupported_media_type"/s],
+      [[authorization, `X-Long: ${'a'.repeat(17_000)}`], /431.*"code":"headers_too_large"/s],
+    ]
+    const count = upstream.seen.length
+    for (const [lines, expected] of cases) expect(await request(lines), lines.join('|').slice(0, 200)).toMatch(expected)
+    expect(await request(['Cookie: a=b', 'Cookie: refresh_token=x'], 'GET /v1/token/csrf HTTP/1.1')).toMatch(
+      /400.*"code":"duplicate_header"/s,
+    )
+    expect(await raw(gateway.url, 'GET /api/v1/resources HTTP/1.0 x\r\n\r\n', /never/)).toMatch(
+      /^HTTP\/1\.1 400.*problem\+json/s,
+    )
+    expect(upstream.seen.length).toBe(count)
+  })
+
+  it('every path outside the table, /internal in any form, and methods that a path has not', async () => {
+    for (const path of [
+      '/internal/v1/resources',
+      '/Internal/v1',
+      '/%69nternal/v1',
+      '/api/internal/v1/x',
+      '/metrics',
+      '/api/v1/nothing',
+      '/auth/',
+      '/v1/sessions',
+      '/assets/missing.js',
+      '/docs/x',
+    ]) {
+      const answer = await api(path, { headers: { accept: 'text/html' } })
+      expect(codeOf(answer), path).toEqual(path === '/metrics' ? [200, undefined] : [404, 'not_found'])
+    }
+    const wrong = await api('/api/v1/resources', { method: 'DELETE' })
+    expect([...codeOf(wrong), wrong.headers.allow]).toEqual([405, 'method_not_allowed', 'GET, POST'])
+    expect(codeOf(await api('/api/..%2finternal'))).toEqual([400, 'bad_path'])
+    expect(await raw(gateway.url, 'GET /api/../internal/v1 HTTP/1.1\r\nHost: x\r\n\r\n', /\{.*\}/)).toMatch(/bad_path/)
+    expect(await raw(gateway.url, 'GET http://x/internal/v1 HTTP/1.1\r\nHost: x\r\n\r\n', /\{.*\}/)).toMatch(/bad_path/)
+  })
+
+  it('every row of its table without a token, but for those that say so', async () => {
+    for (const { method, path, permission } of ROUTES) {
+      if (permission === 'none') continue
+      const answer = await send(`${gateway.url}${path.replaceAll(/\{\w+\}/g, 'x-1')}`, { method })
+      expect(codeOf(answer), `${method} ${path}`).toEqual([401, 'token_missing'])
+    }
+  })
+
+  it('an address with too many bad tokens, before it looks at the next', async () => {
+    const strict = await auth.addGateway({
+      GATEWAY__LIMITS__FAILED_TOKENS: '1/60/3',
+      AUTH__REDIS__PREFIX: `${auth.prefix}failed_`,
+    })
+    const ask = (value: string) => send(`${strict.url}/api/v1/resources`, { headers: bearer(value) })
+    for (let i = 0; i < 4; i++) expect((await ask('bad')).status).toBe(401)
+    const limited = await ask(token)
+    expect(codeOf(limited)).toEqual([429, 'rate_limited'])
+    expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0)
+  })
+
+  it('more requests than the limits allow', async () => {
+    const strict = await auth.addGateway({
+      GATEWAY__LIMITS__API: '1/60/3',
+      GATEWAY__LIMITS__LOGIN_IP: '1/60/2',
+      GATEWAY__LIMITS__LOGIN_NAME: '1/60/1',
+      AUTH__REDIS__PREFIX: `${auth.prefix}limits_`,
+    })
+    const ask = (method: 'GET' | 'POST', path: string) =>
+      send(`${strict.url}${path}`, { method, headers: { ...bearer(token), 'idempotency-key': 'k' } })
+    for (let i = 0; i < 3; i++) expect((await ask('GET', '/api/v1/resources')).status).toBe(200)
+    expect(codeOf(await ask('GET', '/api/v1/resources'))).toEqual([429, 'rate_limited'])
+    // Stopping has a bucket of its own.
+    expect((await ask('POST', '/api/v1/operations/o/pause')).status).toBe(200)
+    const sign = (username: string) => send(`${strict.url}/auth/login`, { body: { username, password: 'x' } })
+    expect((await sign('somebody')).status).toBe(401)
+    expect(codeOf(await sign('SomeBody'))).toEqual([429, 'rate_limited'])
+    expect((await sign('another')).status).toBe(401)
+    expect(codeOf(await sign('a-third'))).toEqual([429, 'rate_limited'])
+  })
+})
+
+describe('answers', () => {
+  it('carry the security headers and lose what an upstream should not say', async () => {
+    upstream.answerWith((_req, res) => {
+      res
+        .writeHead(200, {
+          'content-type': 'application/json',
+          server: 'x',
+          'x-powered-by': 'y',
+          'set-cookie': 'a=b',
+          'access-control-allow-origin': '*',
+          'x-frame-options': 'ALLOW',
+          'content-security-policy': 'sandbox',
+          etag: '"7"',
+        })
+        .end('{}')
+    })
+    const answer = await api('/api/v1/resources/a')
+    expect(answer.headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-resource-policy': 'same-origin',
+      'content-security-policy': ["default-src 'none'; frame-ancestors 'none'", 'sandbox'],
+      vary: 'Origin',
+      etag: '"7"',
+    })
+    for (const name of [
+      'server',
+      'x-powered-by',
+      'set-cookie',
+      'access-control-allow-origin',
+      'strict-transport-security',
+    ])
+      expect(answer.headers[name], name).toBeUndefined()
+  })
+
+  it('of an upstream that redirects, breaks off or is silent are 502, an upstream’s own problem goes through', async () => {
+    upstream.answerWith((_req, res) => res.writeHead(302, { location: 'http://evil.test' }).end())
+    expect(codeOf(await api('/api/v1/resources'))).toEqual([502, 'upstream_failed'])
+    const count = upstream.seen.length
+    upstream.answerWith((req) => req.socket.destroy())
+    const cut = await api('/api/v1/resources')
+    expect([...codeOf(cut), cut.body.category, cut.body.retryable]).toEqual([
+      502,
+      'upstream_failed',
+      'unavailable',
+      true,
+    ])
+    upstream.answerWith((_req, res) =>
+      res.writeHead(503, { 'content-type': 'application/problem+json' }).end('{"code":"overloaded"}'),
+    )
+    expect(codeOf(await api('/api/v1/resources'))).toEqual([503, 'overloaded'])
+    // One call each: the gateway repeats nothing.
+    expect(upstream.seen.length).toBe(count + 2)
+    const away = await auth.addGateway({ GATEWAY__UPSTREAM__CATALOG_URL: 'http://127.0.0.1:9' })
+    expect(codeOf(await send(`${away.url}/api/v1/resources`, { headers: bearer(token) }))).toEqual([
+      502,
+      'upstream_failed',
+    ])
+    upstream.answerWith((_req, res) => res.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}'))
+  })
+
+  it('are counted by route template', async () => {
+    await api('/api/v1/resources/some-id')
+    const { metrics } = gateway.deps.telemetry
+    expect(
+      await counted(metrics, 'http_requests_total', { endpoint: '/api/v1/resources/{resource_id}', status: '200' }),
+    ).toBeGreaterThan(0)
+    expect(JSON.stringify(await metrics.getMetricsAsJSON())).not.toContain('some-id')
+  })
+})
+
+describe('cookie sessions', () => {
+  it('need the CSRF token of their session on every unsafe request, and live on after a refusal', async () => {
+    const mine = await login('?response_mode=cookie', { origin: ORIGIN })
+    const other = await login('?response_mode=cookie', { origin: ORIGIN })
+    const { access_token, csrf_token } = mine.body
+    const post = (headers: Record<string, string>) =>
+      send(`${gateway.url}/api/v1/intents`, {
+        body: {},
+        headers: { ...bearer(access_token), origin: ORIGIN, ...headers },
+      })
+    const { metrics } = gateway.deps.telemetry
+    const before = await counted(metrics, 'csrf_errors_total')
+    expect(codeOf(await post({}))).toEqual([403, 'csrf_failed'])
+    expect(codeOf(await post({ 'x-csrf-token': String(other.body.csrf_token) }))).toEqual([403, 'csrf_failed'])
+    expect(await counted(metrics, 'csrf_errors_total')).toBe(before + 2)
+    expect(codeOf(await post({ 'x-csrf-token': String(csrf_token), origin: 'https://evil.test' }))).toEqual([
+      403,
+      'origin_not_allowed',
+    ])
+    expect((await post({ 'x-csrf-token': String(csrf_token) })).status).toBe(200)
+    expect((await send(`${gateway.url}/api/v1/resources`, { headers: bearer(access_token) })).status).toBe(200)
+    const out = await send(`${gateway.url}/auth/logout`, {
+      method: 'POST',
+      headers: { ...bearer(access_token), origin: ORIGIN },
+    })
+    expect(codeOf(out)).toEqual([403, 'csrf_failed'])
+    // A JSON session needs none.
+    expect((await api('/api/v1/intents', { body: {} })).status).toBe(200)
+  })
+
+  it('refresh through the gateway with their cookie', async () => {
+    const mine = await login('?response_mode=cookie', { origin: ORIGIN })
+    const next = await send(`${gateway.url}/v1/token?response_mode=cookie`, {
+      body: { grant_type: 'refresh_token' },
+      headers: { cookie: cookieOf(mine), origin: ORIGIN, 'x-csrf-token': String(mine.body.csrf_token) },
+    })
+    expect(next.status).toBe(200)
+    expect(cookieOf(next)).toMatch(/^refresh_token=ey/)
+    expect(next.headers['access-control-allow-origin']).toBe(ORIGIN)
+  })
+})
+
+describe('CORS', () => {
+  it('answers a preflight of the allowed origin as the specification says, of another with nothing', async () => {
+    const preflight = (origin: string, path = '/v1/token') =>
+      send(`${gateway.url}${path}`, {
+        method: 'OPTIONS',
+        headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' },
+      })
+    const allowed = await preflight(ORIGIN)
+    expect(allowed.status).toBe(204)
+    expect(allowed.headers).toMatchObject({
+      'access-control-allow-origin': ORIGIN,
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+      'access-control-expose-headers': expect.stringContaining('X-CSRF-Token'),
+      'access-control-allow-headers': expect.stringContaining('Authorization'),
+      'access-control-max-age': '600',
+      vary: 'Origin',
+    })
+    for (const origin of ['https://evil.test', 'null', `${ORIGIN}:80`]) {
+      const refused = await preflight(origin)
+      expect(Object.keys(refused.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
+      expect(refused.headers.vary).toBe('Origin')
+    }
+    expect((await preflight(ORIGIN, '/api/v1/resources')).status).toBe(204)
+    expect((await preflight(ORIGIN, '/internal/v1')).status).toBe(404)
+  })
+})
+
+describe('logout', () => {
+  it('kills the access token at once at every gateway, and may be repeated', async () => {
+    const other = await auth.addGateway()
+    const { access_token } = (await login()).body
+    const ask = (url: string) => send(`${url}/api/v1/resources`, { headers: bearer(access_token) })
+    expect((await ask(gateway.url)).status).toBe(200)
+    for (let i = 0; i < 2; i++)
+      expect((await send(`${gateway.url}/auth/logout`, { method: 'POST', headers: bearer(access_token) })).status).toBe(
+        204,
+      )
+    expect(codeOf(await ask(gateway.url))).toEqual([401, 'invalid_token'])
+    expect(codeOf(await ask(other.url))).toEqual([401, 'invalid_token'])
+  })
+})
+
+describe('the console', () => {
+  it('is served with its policy, its meta tags and its page for every page path', async () => {
+    const page = await send(`${gateway.url}/operations/abc?tab=x`, { headers: { accept: 'text/html,*/*' } })
+    expect(page.status).toBe(200)
+    expect(page.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-cache',
+      'cross-origin-opener-policy': 'same-origin',
+      'x-frame-options': 'DENY',
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types signalbox-worker",
+    })
+    expect(page.text).toContain('<meta name="signalbox-tier" content="dev" />')
+    expect(page.text).toContain('<meta name="signalbox-environment" content="demo" />')
+    expect(page.text).toContain('<meta name="signalbox-version" content="1.2.3" />')
+  })
+
+  it('has only the files of its build: assets immutable and compressed, no climbing out', async () => {
+    const script = await send(`${gateway.url}/assets/main-abc.js`)
+    expect(script.headers).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'public, max-age=31536000, immutable',
+    })
+    const zipped = await send(`${gateway.url}/assets/main-abc.js`, { headers: { 'accept-encoding': 'gzip' } })
+    expect(zipped.headers['content-encoding']).toBe('gzip')
+    const same = await send(`${gateway.url}/assets/main-abc.js`, {
+      headers: { 'if-none-match': String(script.headers.etag) },
+    })
+    expect(same.status).toBe(304)
+    expect((await send(`${gateway.url}/`, { method: 'HEAD' })).status).toBe(200)
+    expect(codeOf(await send(`${gateway.url}/operations/abc`))).toEqual([404, 'not_found'])
+    expect(await raw(gateway.url, 'GET /assets/../../package.json HTTP/1.1\r\nHost: x\r\n\r\n', /\{.*\}/)).toMatch(
+      /bad_path/,
+    )
+    expect((await send(`${gateway.url}/operations`, { method: 'POST', headers: { accept: 'text/html' } })).status).toBe(
+      405,
+    )
+  })
+})
+
+describe('own endpoints', () => {
+  it('say whether the gateway lives and may be used', async () => {
+    expect((await send(`${gateway.url}/health/live`)).body).toEqual({ status: 'live' })
+    const ready = await send(`${gateway.url}/health/ready`)
+    expect(ready.status).toBe(200)
+    expect(Object.keys(ready.body)).toEqual(['status'])
+  })
+
+  it('show the parts of the platform to whom may read them', async () => {
+    await auth.redis.set(
+      `${auth.prefix}ops:part:relay:1`,
+      JSON.stringify({ status: 'ready', since: 'now', checks: {}, lags: {} }),
+    )
+    const health = await api('/api/v1/platform/health')
+    expect(health.body.parts).toEqual([
+      { app: 'relay', instance: '1', status: 'ready', since: 'now', checks: {}, lags: {} },
+    ])
+    await auth.addUser('vera', ['viewer'])
+    const vera = await send(`${gateway.url}/auth/login`, { body: { username: 'vera', password: PASSWORD } })
+    expect(
+      codeOf(await send(`${gateway.url}/api/v1/platform/health`, { headers: bearer(vera.body.access_token) })),
+    ).toEqual([403, 'permission_missing'])
+  })
+
+  it('pass the public keys on', async () => {
+    const jwks = await send(`${gateway.url}/.well-known/jwks.json`)
+    expect(jwks.status).toBe(200)
+    expect((jwks.body.keys as object[]).length).toBeGreaterThan(0)
+    expect(claims(token).session_id).toMatch(/^[0-9a-f-]{36}$/)
+  })
+})

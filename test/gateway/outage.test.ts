@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect as connectNats, type NatsConnection } from 'nats'
+import { request } from 'undici'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { ensureStreams, prefixed } from '../../apps/shared/events.ts'
+import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { serverUrl } from '../support/database.ts'
+import { until } from '../support/until.ts'
+import { startUpstream } from './upstream.support.ts'
+
+/** A TCP pass-through that can be cut: the server behind it is then away for whoever goes through here. */
+const startLink = async (target: string) => {
+  const { hostname, port } = new URL(target)
+  const sockets = new Set<Socket>()
+  let down = false
+  const server = createServer((near) => {
+    if (down) return void near.destroy()
+    const far = connect({ host: hostname, port: Number(port) })
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        near.destroy()
+        far.destroy()
+      })
+    }
+    near.pipe(far).pipe(near)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut: () => {
+      down = true
+      for (const socket of sockets) socket.destroy()
+    },
+    mend: () => {
+      down = false
+    },
+    stop: () => server.close(),
+  }
+}
+
+let auth: Auth
+let upstream: Awaited<ReturnType<typeof startUpstream>>
+let redisLink: Awaited<ReturnType<typeof startLink>>
+let natsLink: Awaited<ReturnType<typeof startLink>>
+let gateway: Awaited<ReturnType<Auth['addGateway']>>
+let nats: NatsConnection
+
+const login = async () =>
+  String(
+    (await send(`${auth.session.url}/auth/login`, { body: { username: 'eva', password: PASSWORD } })).body.access_token,
+  )
+const claims = (token: string) =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { session_id: string; sub: string }
+const call = (token: string, method: 'GET' | 'POST', path: string) =>
+  send(`${gateway.url}${path}`, { method, headers: { ...bearer(token), 'idempotency-key': randomUUID() } })
+const byKind = async (token: string) => ({
+  R: (await call(token, 'GET', '/api/v1/resources')).status,
+  W: (await call(token, 'POST', '/api/v1/intents')).status,
+  A: (await call(token, 'POST', '/api/v1/plans/p/start')).status,
+  S: (await call(token, 'POST', '/api/v1/operations/o/pause')).status,
+})
+const announce = (token: string) =>
+  nats.jetstream().publish(
+    prefixed(auth.prefix.slice(0, -1), 'auth.session.revoked.v1'),
+    JSON.stringify({
+      event_id: randomUUID(),
+      type: 'auth.session.revoked.v1',
+      schema_version: 1,
+      occurred_at: new Date().toISOString(),
+      session_id: claims(token).session_id,
+      user_id: claims(token).sub,
+      reason: 'logout',
+      access_valid_until: new Date(Date.now() + 900_000).toISOString(),
+    }),
+  )
+const redisBack = () => until(() => gateway.deps.redis.ping(), { what: 'Redis behind the link' })
+const feedLive = (live: boolean) =>
+  until(() => gateway.deps.feed.isLive() === live, { what: `the feed to be ${live ? 'live' : 'away'}` })
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  redisLink = await startLink(serverUrl('REDIS_URL'))
+  natsLink = await startLink(serverUrl('NATS_URL'))
+  auth = await startAuth({
+    GATEWAY__UPSTREAM__CATALOG_URL: upstream.url,
+    GATEWAY__UPSTREAM__OPERATIONS_URL: upstream.url,
+  })
+  await auth.addUser('eva')
+  nats = await connectNats({ servers: serverUrl('NATS_URL') })
+  await ensureStreams(nats, auth.prefix.slice(0, -1), ['AUTH'])
+  gateway = await auth.addGateway({
+    GATEWAY__REDIS__URL: `redis://127.0.0.1:${redisLink.port}`,
+    GATEWAY__REDIS__TIMEOUT_MS: '250',
+    GATEWAY__NATS__URL: `nats://127.0.0.1:${natsLink.port}`,
+  })
+  await feedLive(true)
+  await redisBack()
+})
+afterAll(async () => {
+  await auth?.stop()
+  upstream?.stop()
+  redisLink?.stop()
+  natsLink?.stop()
+  const jsm = await nats?.jetstreamManager()
+  await jsm?.streams.delete(`${auth.prefix.slice(0, -1)}AUTH`)
+  await nats?.close()
+})
+afterEach(async () => {
+  redisLink.mend()
+  natsLink.mend()
+  await redisBack()
+  await feedLive(true)
+})
+
+describe('while Redis is away', () => {
+  it('arming acts wait, all else goes on by what NATS told this process', async () => {
+    const token = await login()
+    expect(await byKind(token)).toEqual({ R: 200, W: 200, A: 200, S: 200 })
+    redisLink.cut()
+    expect(await byKind(token)).toEqual({ R: 200, W: 200, A: 503, S: 200 })
+    const armed = await call(token, 'POST', '/api/v1/plans/p/start')
+    expect(armed.body).toMatchObject({ category: 'unavailable', code: 'revocation_unknown', retryable: true })
+    expect(Number(armed.headers['retry-after'])).toBeGreaterThan(0)
+    expect(await counted(gateway.deps.telemetry.metrics, 'redis_fallback_active')).toBe(1)
+  })
+
+  it('a session that NATS says is revoked is refused for every kind', async () => {
+    const token = await login()
+    redisLink.cut()
+    expect((await call(token, 'GET', '/api/v1/resources')).status).toBe(200)
+    await announce(token)
+    await until(async () => (await call(token, 'GET', '/api/v1/resources')).status === 401, {
+      what: 'the revocation by event',
+    })
+    expect(await byKind(token)).toEqual({ R: 401, W: 401, A: 401, S: 401 })
+  })
+
+  it('with NATS away too, writes wait as well', async () => {
+    const token = await login()
+    redisLink.cut()
+    natsLink.cut()
+    await feedLive(false)
+    expect(await byKind(token)).toEqual({ R: 200, W: 503, A: 503, S: 200 })
+  })
+
+  it('refusals come at once after the first failures, not after a time-out each', async () => {
+    const token = await login()
+    redisLink.cut()
+    for (let i = 0; i < 6; i++) await call(token, 'GET', '/api/v1/resources')
+    const started = performance.now()
+    for (let i = 0; i < 10; i++) await call(token, 'POST', '/api/v1/plans/p/start')
+    expect(performance.now() - started).toBeLessThan(1500)
+  })
+})
+
+describe('a gateway that starts after a revocation', () => {
+  it('reads the last minutes before it counts on NATS', async () => {
+    const token = await login()
+    await announce(token)
+    const late = await auth.addGateway({ GATEWAY__REDIS__URL: 'redis://127.0.0.1:9' })
+    await until(() => late.deps.feed.isLive(), { what: 'the feed of the late gateway' })
+    const answer = await send(`${late.url}/api/v1/resources`, { headers: bearer(token) })
+    expect([answer.status, answer.body.code]).toEqual([401, 'invalid_token'])
+    expect((await send(`${late.url}/health/ready`)).status).toBe(200)
+  })
+
+  it('is not ready without keys', async () => {
+    const blind = await auth.addGateway({ AUTH__JWKS__URL: 'http://127.0.0.1:9/jwks' })
+    expect((await send(`${blind.url}/health/ready`)).status).toBe(503)
+    expect((await send(`${blind.url}/health/live`)).status).toBe(200)
+    // An outage is 503, never 401: a 401 would log users out.
+    const answer = await send(`${blind.url}/api/v1/resources`, { headers: bearer(await login()) })
+    expect([answer.status, answer.body.category]).toEqual([503, 'unavailable'])
+  })
+})
+
+describe('event streams', () => {
+  const openStream = async (token: string) => {
+    const reply = await request(`${gateway.url}/api/v1/events?topics=me`, {
+      headers: { ...bearer(token), accept: 'text/event-stream' },
+    })
+    let text = ''
+    let ended = false
+    reply.body.on('data', (chunk: Buffer) => {
+      text += chunk.toString()
+    })
+    reply.body.on('error', () => {})
+    reply.body.on('close', () => {
+      ended = true
+    })
+    return { status: reply.statusCode, text: () => text, ended: () => ended, close: () => reply.body.destroy() }
+  }
+
+  it('come through piece by piece, ten at most per session, and end with the session', async () => {
+    const send_next: (() => void)[] = []
+    upstream.answerWith((_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      res.write('event: hello\ndata: 1\n\n')
+      send_next.push(() => res.write('event: node\ndata: 2\n\n'))
+    })
+    const token = await login()
+    const streams = [await openStream(token)]
+    const [first] = streams
+    await until(() => first?.text() === 'event: hello\ndata: 1\n\n', { what: 'the first frame' })
+    expect(upstream.last()?.headers['x-request-deadline']).toBeUndefined()
+    send_next[0]?.()
+    await until(() => first?.text().endsWith('data: 2\n\n'), { what: 'the second frame' })
+    for (let i = 1; i < 10; i++) streams.push(await openStream(token))
+    const eleventh = await call(token, 'GET', '/api/v1/events')
+    expect([eleventh.status, eleventh.body.code]).toEqual([429, 'rate_limited'])
+    streams[9]?.close()
+    await until(async () => (await openStream(token)).status === 200, { what: 'the place of a closed stream' })
+    await announce(token)
+    await until(() => streams.every((stream) => stream.ended()), { what: 'the end of all streams' })
+    upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
+  })
+})
