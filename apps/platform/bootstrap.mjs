@@ -33,7 +33,7 @@ function installPackages() {
   const reason = staleReason()
   if (!reason) return
   const started = performance.now()
-  say(`packages   ${reason}: npm ci (about 300 packages, once)`)
+  say(`packages   ${reason}: npm ci (once)`)
   // npm passes its own settings down as npm_config_*; a dry or global run of the outer npm is not meant for this one.
   const { status, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: ROOT,

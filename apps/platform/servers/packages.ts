@@ -16,24 +16,31 @@ const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
 
 let listsAreFresh = false
 
-/** Installs a Debian package as root. The lists are fetched first where they are missing or too old for the package. */
-export const aptInstall = (name: string, say: (text: string) => void): Promise<void> =>
-  inTurn(async () => {
-    if (!which('apt-get')) throw new Error('apt-get is not there')
-    if (process.getuid?.() !== 0) throw new Error('installing a system package needs root')
-    say(`apt-get install ${name}`)
-    const started = performance.now()
-    const install = () => run('apt-get', ['install', ...APT, name], { timeout_ms: INSTALL_MS, env: QUIET })
-    try {
-      await install()
-    } catch (error) {
-      if (listsAreFresh) throw error
-      await run('apt-get', ['update', '-q'], { timeout_ms: INSTALL_MS, env: QUIET })
-      listsAreFresh = true
-      await install()
-    }
-    say(`apt-get install ${name}: done in ${elapsed(performance.now() - started)}`)
-  })
+const installed = new Map<string, Promise<void>>()
+
+/** Installs a Debian package as root, once. The lists are fetched first where they are missing or too old for the package. */
+export const aptInstall = (name: string, say: (text: string) => void): Promise<void> => {
+  const work = installed.get(name) ?? inTurn(() => install(name, say))
+  installed.set(name, work)
+  return work
+}
+
+const install = async (name: string, say: (text: string) => void): Promise<void> => {
+  if (!which('apt-get')) throw new Error('apt-get is not there')
+  if (process.getuid?.() !== 0) throw new Error('installing a system package needs root')
+  say(`apt-get install ${name}`)
+  const started = performance.now()
+  const attempt = () => run('apt-get', ['install', ...APT, name], { timeout_ms: INSTALL_MS, env: QUIET })
+  try {
+    await attempt()
+  } catch (error) {
+    if (listsAreFresh) throw error
+    await run('apt-get', ['update', '-q'], { timeout_ms: INSTALL_MS, env: QUIET })
+    listsAreFresh = true
+    await attempt()
+  }
+  say(`apt-get install ${name}: done in ${elapsed(performance.now() - started)}`)
+}
 
 /** A program from the system's package manager: apt-get as root, Homebrew as anybody. */
 export const systemPackage = (names: { apt?: string; brew?: string }, programs: string[]): Source => ({
