@@ -34,6 +34,7 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/grants',
     {
       schema: {
+        tags: ['grants'],
         description: 'Grants in the order in which they were made.',
         querystring: PageQuery,
         response: { 200: pageOf(SubjectGrantView), ...errorReplies },
@@ -59,6 +60,7 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/grants',
     {
       schema: {
+        tags: ['grants'],
         description: 'Gives a role to a user or a group.',
         headers: CommandHeaders,
         body: NewSubjectGrant,
@@ -104,6 +106,7 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/grants/:grant_id',
     {
       schema: {
+        tags: ['grants'],
         description: 'Takes a grant away.',
         params: Type.Object({ grant_id: Type.String({ maxLength: 64 }) }),
         headers: CommandHeaders,
@@ -133,7 +136,11 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
   app.get(
     '/v1/admin/roles',
     {
-      schema: { description: 'The roles and what each may do.', response: { 200: RolesReply, ...errorReplies } },
+      schema: {
+        tags: ['grants'],
+        description: 'The roles and what each may do.',
+        response: { 200: RolesReply, ...errorReplies },
+      },
       preHandler: read,
     },
     async () => ({

@@ -66,6 +66,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups',
     {
       schema: {
+        tags: ['groups'],
         description: 'Groups by key, with their members.',
         querystring: PageQuery,
         response: { 200: pageOf(GroupView), ...errorReplies },
@@ -92,6 +93,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups',
     {
       schema: {
+        tags: ['groups'],
         description: 'Creates a group.',
         headers: CommandHeaders,
         body: NewGroup,
@@ -117,6 +119,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups/:group_key',
     {
       schema: {
+        tags: ['groups'],
         description: 'Changes name or description of a group. If-Match holds the version that was read.',
         params: GroupParams,
         headers: CommandHeaders,
@@ -142,6 +145,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups/:group_key',
     {
       schema: {
+        tags: ['groups'],
         description: 'Removes a group, its memberships and its grants.',
         params: GroupParams,
         headers: CommandHeaders,
@@ -170,6 +174,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups/:group_key/members/:user_id',
     {
       schema: {
+        tags: ['groups'],
         description: 'Adds a user to a group.',
         params: MemberParams,
         headers: CommandHeaders,
@@ -199,6 +204,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups/:group_key/members/:user_id',
     {
       schema: {
+        tags: ['groups'],
         description: 'Takes a user out of a group.',
         params: MemberParams,
         headers: CommandHeaders,

@@ -24,6 +24,7 @@ export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps
     '/v1/admin/user-events',
     {
       schema: {
+        tags: ['audit'],
         description: 'Who changed which user, group or grant, and who was refused; newest first.',
         querystring: EventsQuery,
         response: { 200: pageOf(EventView), ...errorReplies },

@@ -31,7 +31,11 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
   app.get(
     '/v1/users/me',
     {
-      schema: { description: 'Who one is, with roles, groups and grants.', response: { 200: Me, ...errorReplies } },
+      schema: {
+        tags: ['users'],
+        description: 'Who one is, with roles, groups and grants.',
+        response: { 200: Me, ...errorReplies },
+      },
       preHandler: allow('self', { kind: 'R' }),
     },
     async (req, reply) => {
@@ -48,6 +52,7 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     '/v1/users/enrol',
     {
       schema: {
+        tags: ['users'],
         description: 'Sets the first password, or a new one, by a one-time enrolment token.',
         headers: CommandHeaders,
         body: Enrol,
@@ -66,7 +71,12 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
   app.get(
     '/v1/admin/users',
     {
-      schema: { description: 'Users by name.', querystring: ListQuery, response: { 200: UserList, ...errorReplies } },
+      schema: {
+        tags: ['users'],
+        description: 'Users by name.',
+        querystring: ListQuery,
+        response: { 200: UserList, ...errorReplies },
+      },
       preHandler: allow('identity:read', { kind: 'R' }),
     },
     async (req) => {
@@ -88,6 +98,7 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     '/v1/admin/users/:user_id',
     {
       schema: {
+        tags: ['users'],
         description: 'One user with everything held now.',
         params: UserParams,
         response: { 200: UserDetail, ...errorReplies },
@@ -105,6 +116,7 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     '/v1/admin/users',
     {
       schema: {
+        tags: ['users'],
         description: 'Creates a user and the link by which the person sets the first password.',
         headers: CommandHeaders,
         body: NewUser,
@@ -126,6 +138,7 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     '/v1/admin/users/:user_id/enrolment-token',
     {
       schema: {
+        tags: ['users'],
         description: 'A new one-time link to set a password.',
         params: UserParams,
         headers: CommandHeaders,
@@ -155,6 +168,7 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
       `/v1/admin/users/:user_id/${verb}`,
       {
         schema: {
+          tags: ['users'],
           description,
           params: UserParams,
           headers: CommandHeaders,

@@ -55,6 +55,8 @@ export const Me = Type.Object({
 export const Enrolment = Type.Object({ token: Type.String(), url: Type.String(), expires_at: time() })
 
 const strict = { additionalProperties: false } as const
+/** A closed body with one example, which the contract test sends. */
+const closed = (example: unknown) => ({ ...strict, examples: [example] })
 export const GroupKey = Type.String({ pattern: '^[a-z][a-z0-9-]{1,62}$' })
 export const NewGrant = Type.Object(
   { role: RoleName, scope: Type.Optional(Scope), expires_at: Type.Optional(time()) },
@@ -65,16 +67,19 @@ export const NewUser = Type.Object(
     username: Type.String({ minLength: 1, maxLength: 64, pattern: '^[\\p{L}\\p{M}\\p{Nd}._@+-]+$' }),
     grants: Type.Optional(Type.Array(NewGrant, { maxItems: 20 })),
   },
-  strict,
+  closed({ username: 'olga', grants: [{ role: 'operator', scope: { region_id: 'eu1' } }] }),
 )
-export const Reason = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 2000 }) }, strict)
+export const Reason = Type.Object(
+  { reason: Type.String({ minLength: 1, maxLength: 2000 }) },
+  closed({ reason: 'Left the team.' }),
+)
 export const NewGroup = Type.Object(
   {
     group_key: GroupKey,
     name: Type.String({ minLength: 1, maxLength: 200 }),
     description: Type.Optional(Type.String({ maxLength: 2000 })),
   },
-  strict,
+  closed({ group_key: 'netops', name: 'Network operations' }),
 )
 export const GroupView = Type.Object({
   group_key: Type.String(),
@@ -89,7 +94,7 @@ export const GroupPatch = Type.Object(
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
     description: Type.Optional(nullable(Type.String({ maxLength: 2000 }))),
   },
-  { ...strict, minProperties: 1 },
+  { ...closed({ name: 'Network operations, night shift' }), minProperties: 1 },
 )
 export const NewSubjectGrant = Type.Object(
   {
@@ -97,7 +102,7 @@ export const NewSubjectGrant = Type.Object(
     subject_id: Type.String({ minLength: 1, maxLength: 64 }),
     ...NewGrant.properties,
   },
-  strict,
+  closed({ subject_type: 'group', subject_id: 'netops', role: 'approver' }),
 )
 export const SubjectGrantView = Type.Object({
   id: id(),
@@ -112,7 +117,7 @@ export const Enrol = Type.Object(
     enrolment_token: Type.String({ minLength: 1, maxLength: 512 }),
     new_password: Type.String({ minLength: 1, maxLength: 128 }),
   },
-  strict,
+  closed({ enrolment_token: 'e1.0195f0aa-….0195f0ab-….mYJ0…', new_password: 'Tr0mbone-Glacier-Napkin' }),
 )
 export const EventView = Type.Object({
   at: time(),
