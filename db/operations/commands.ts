@@ -33,7 +33,7 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
     .from(operation_control)
     .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
     .where(eq(operation_control.operation_id, operation_id))
-    .for('update', { of: [operation_control, operations] })
+    .for('update')
     .then(first)
 export type LockedOperation = NonNullable<Awaited<ReturnType<typeof lockOperation>>>
 

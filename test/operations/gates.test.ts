@@ -1,0 +1,307 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { digest } from '../../apps/shared/digest.ts'
+import { until } from '../support/until.ts'
+import { gated, type Platform, startPlatform } from './platform.ts'
+
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform({ instances: 2 })
+})
+afterAll(() => p.stop())
+
+const waitingGate = async (policy?: Record<string, unknown>) => {
+  const { operation_id } = await p.startOperation(gated(policy))
+  await p.openGate(operation_id, 'go')
+  return { operation_id, path: `/v1/operations/${operation_id}/gates/go`, seen: await p.seen(operation_id, 'go') }
+}
+const commandsOf = (operation_id: string) =>
+  p.query<{ kind: string; status: string }>(
+    `select kind, status from operations.operation_commands where operation_id = $1 and kind = 'gate_decided' order by seq`,
+    [operation_id],
+  )
+
+describe('a gate', () => {
+  it('shows what is decided on, and its digest is the digest of that', async () => {
+    const { path } = await waitingGate()
+    const { body, headers } = await p.as('eva').get(path)
+    expect(body.digest).toBe(digest(body.subject))
+    expect(body).toMatchObject({
+      status: 'waiting',
+      round: 1,
+      eligible_me: true,
+      why_not_me: null,
+      missing: [{ group: 'netops', count: 1 }],
+    })
+    expect(body.eligible.map(({ name }: { name: string }) => name).sort()).toEqual(['ada', 'both', 'eva'])
+    expect(body.allowed_actions.find(({ action }: { action: string }) => action === 'approve').allowed).toBe(true)
+    expect(headers.get('etag')).toMatch(/^"\d+-\d+"$/)
+  })
+
+  it('is approved by one of its group who looked at the digest', async () => {
+    const { path, seen, operation_id } = await waitingGate()
+    const { status, body } = await p.as('eva').post(`${path}/approve`, { ...seen, comment: 'fine' })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ status: 'approved', operation_status: 'blocked', decided: { by: { name: 'eva' } } })
+    expect(body.command).toMatchObject({ kind: 'gate_decided', status: 'accepted' })
+    expect(body.votes).toMatchObject([{ decision: 'approve', group: 'netops', round: 1, comment: 'fine' }])
+    const { body: timeline } = await p.as('vic').get(`/v1/operations/${operation_id}/timeline`)
+    expect(timeline.events.map(({ type }: { type: string }) => type)).toEqual(
+      expect.arrayContaining(['gate.voted', 'gate.approved']),
+    )
+    const { body: evidence } = await p.as('vic').get(`/v1/operations/${operation_id}/evidence`)
+    expect(evidence.records.map(({ kind }: { kind: string }) => kind)).toEqual([
+      'plan',
+      'start',
+      'vote',
+      'gate_decision',
+    ])
+    expect(evidence.records.at(-1).subject_digest).toBe(seen.reviewed_digest)
+  })
+
+  it('has one winner among 100 clients over two processes; the same key gets the same bytes', async () => {
+    const { path, seen, operation_id } = await waitingGate()
+    // Nobody both approves and rejects: who approved could take it back.
+    const clients = Array.from({ length: 100 }, (_, n) => ({
+      key: randomUUID(),
+      instance: n % 2,
+      who: (['eva', 'both', 'ada'] as const)[n % 3] ?? 'eva',
+      verdict: n % 3 === 2 ? ('reject' as const) : ('approve' as const),
+    }))
+    const decide = async ({ key, instance, who, verdict }: (typeof clients)[number]) => {
+      const body = verdict === 'approve' ? seen : { round: seen.round, comment: 'no' }
+      for (;;) {
+        const reply = await p.as(who).post(`${path}/${verdict}`, body, { key, instance })
+        // Overload and a twin that still runs are said so; the same key may be sent again.
+        if (reply.status !== 503 && reply.body?.code !== 'in_progress') return reply
+      }
+    }
+    const replies = await Promise.all(clients.map(decide))
+    const winners = replies.filter(({ status }) => status === 200 || status === 202)
+    expect(winners).toHaveLength(1)
+    const losers = replies.filter(({ status }) => status !== 200 && status !== 202)
+    expect(new Set(losers.map(({ status, body }) => `${status} ${body.category}/${body.code}`))).toEqual(
+      new Set(['409 gate_not_waiting/already_decided']),
+    )
+    expect(await commandsOf(operation_id)).toHaveLength(1)
+
+    const won = clients[replies.findIndex(({ status }) => status === 200 || status === 202)]
+    const again = await Promise.all(
+      [0, 1].map((instance) => decide({ ...(won as (typeof clients)[number]), instance })),
+    )
+    for (const reply of again) {
+      expect(reply.text).toBe(winners[0]?.text)
+      expect(reply.headers.get('idempotency-replayed')).toBe('true')
+    }
+    const events = await p.query(
+      `select 1 from operations.operation_timeline_view where operation_id = $1 and type in ('gate.approved', 'gate.rejected')`,
+      [operation_id],
+    )
+    expect(events).toHaveLength(1)
+  }, 60_000)
+
+  it('lets the expiry win that came a moment earlier', async () => {
+    const { path, seen, operation_id } = await waitingGate()
+    const { pool } = p.deps
+    const engine = await pool.connect()
+    await engine.query('begin')
+    await engine.query(
+      `update operations.gates set status = 'expired' where operation_id = $1 and gate_id = 'go' and status = 'waiting' and round = 1`,
+      [operation_id],
+    )
+    const approving = p.as('eva').post(`${path}/approve`, seen)
+    // The approval has read the gate as waiting, and now waits for the row that the expiry holds.
+    await until(async () => {
+      const rows = await p.query(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'update "operations"."gates"%'`,
+      )
+      return rows.length > 0
+    })
+    await engine.query('commit')
+    engine.release()
+    expect(await approving).toMatchObject({ status: 409, body: { category: 'gate_not_waiting', code: 'expired' } })
+    expect(await commandsOf(operation_id)).toEqual([])
+  })
+
+  it('refuses a digest that moved, a round that is over, and a second decision', async () => {
+    const { path, seen } = await waitingGate()
+    const stale = { ...seen, reviewed_digest: `sha256:${'0'.repeat(64)}` }
+    expect(await p.as('eva').post(`${path}/approve`, stale)).toMatchObject({
+      status: 412,
+      body: { category: 'version_conflict', code: 'digest_moved', digest: seen.reviewed_digest },
+    })
+    expect(await p.as('eva').post(`${path}/approve`, { ...seen, round: 7 })).toMatchObject({
+      status: 409,
+      body: { category: 'gate_not_waiting', code: 'round_superseded', round: 1 },
+    })
+    expect((await p.as('eva').post(`${path}/approve`, seen)).status).toBe(200)
+    expect(await p.as('ada').post(`${path}/approve`, seen)).toMatchObject({
+      status: 409,
+      body: { category: 'gate_not_waiting', code: 'already_decided' },
+    })
+  })
+
+  it('is not decided before it is reached', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const seen = await p.seen(operation_id, 'go')
+    expect(await p.as('eva').post(`/v1/operations/${operation_id}/gates/go/approve`, seen)).toMatchObject({
+      status: 409,
+      body: { category: 'gate_not_waiting', code: 'not_reached' },
+    })
+  })
+
+  it('asks for somebody else than who requested or started it', async () => {
+    const { operation_id } = await p.startOperation(gated(), { by: 'both' })
+    await p.openGate(operation_id, 'go')
+    const seen = await p.seen(operation_id, 'go')
+    const path = `/v1/operations/${operation_id}/gates/go`
+    expect(await p.as('both').post(`${path}/approve`, seen)).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', code: 'self_approval', policy_ids: ['self_approval'] },
+    })
+    const { body } = await p.as('both').get(path)
+    expect(body).toMatchObject({ eligible_me: false, why_not_me: expect.stringContaining('somebody else') })
+    // Stopping is easy: the same person may reject.
+    expect(await p.as('both').post(`${path}/reject`, { round: 1, comment: 'stop' })).toMatchObject({
+      status: 200,
+      body: { status: 'rejected' },
+    })
+    const [denied] = await p.query<{ actor: string; outcome: string }>(
+      `select actor, outcome from operations.audit where outcome = 'denied' and object = $1`,
+      [`operation:${operation_id}`],
+    )
+    expect(denied).toEqual({ actor: `user:${p.people.both.id}`, outcome: 'denied' })
+  })
+
+  it('counts votes of its groups only, and asks for a fresh password', async () => {
+    const { path, seen } = await waitingGate()
+    expect(await p.as('ivo').post(`${path}/approve`, seen)).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', code: 'not_eligible' },
+    })
+    expect(await p.as({ ...p.people.eva, auth_age_s: 1000 }).post(`${path}/approve`, seen)).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', code: 'reauth_required', hint: expect.stringContaining('/v1/token/reauth') },
+    })
+    expect(await p.as('olga').post(`${path}/approve`, seen)).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', code: 'permission_missing' },
+    })
+    expect(await p.as('far').post(`${path}/approve`, seen)).toMatchObject({
+      status: 404,
+      body: { category: 'not_found' },
+    })
+  })
+
+  it('waits for its quorum; one person is one vote, and the newest counts', async () => {
+    const { path, seen, operation_id } = await waitingGate({
+      approvals: { quorum: 2, groups: [{ group: 'netops', min: 2 }] },
+    })
+    const one = await p.as('eva').post(`${path}/approve`, seen)
+    expect(one).toMatchObject({ status: 200, body: { status: 'waiting', command: { status: 'applied' } } })
+    expect(one.body.missing).toEqual([{ group: 'netops', count: 1 }])
+    expect(await p.as('eva').post(`${path}/approve`, seen)).toMatchObject({ status: 200, body: { status: 'waiting' } })
+    expect((await p.query('select 1 from operations.votes where operation_id = $1', [operation_id])).length).toBe(1)
+    expect(await p.as('ada').post(`${path}/approve`, seen)).toMatchObject({ status: 200, body: { status: 'approved' } })
+  })
+
+  it('can be taken back by who approved it until something behind it has started', async () => {
+    const { path, seen, operation_id } = await waitingGate()
+    await p.as('eva').post(`${path}/approve`, seen)
+    expect(await p.as('ada').post(`${path}/reject`, { round: 1, comment: 'no' })).toMatchObject({
+      status: 409,
+      body: { code: 'already_decided' },
+    })
+    expect(await p.as('eva').post(`${path}/reject`, { round: 1, comment: 'I was wrong' })).toMatchObject({
+      status: 200,
+      body: { status: 'rejected', round: 2 },
+    })
+
+    const other = await waitingGate()
+    await p.as('eva').post(`${other.path}/approve`, other.seen)
+    await p.query(`update operations.gates set consumed_at = clock_timestamp() where operation_id = $1`, [
+      other.operation_id,
+    ])
+    expect(await p.as('eva').post(`${other.path}/reject`, { round: 1, comment: 'late' })).toMatchObject({
+      status: 409,
+      body: { code: 'already_consumed' },
+    })
+    expect(operation_id).not.toBe(other.operation_id)
+  })
+
+  it('opens by a broken glass only for who holds both permissions, freshly', async () => {
+    const { path, seen, operation_id } = await waitingGate()
+    const broken = { ...seen, break_glass: { reason: 'the site is down' } }
+    expect(await p.as('eva').post(`${path}/approve`, broken)).toMatchObject({
+      status: 403,
+      body: { code: 'break_glass_not_allowed' },
+    })
+    expect(await p.as({ ...p.people.both, auth_age_s: 400 }).post(`${path}/approve`, broken)).toMatchObject({
+      status: 403,
+      body: { code: 'reauth_required' },
+    })
+    expect(await p.as('both').post(`${path}/approve`, broken)).toMatchObject({
+      status: 200,
+      body: { status: 'bypassed' },
+    })
+    const { body } = await p.as('vic').get(`/v1/operations/${operation_id}`)
+    expect(body.exceptions).toMatchObject([{ kind: 'gate_bypassed', gate_id: 'go' }])
+  })
+
+  it('asks for a comment where its policy does', async () => {
+    const { path, seen } = await waitingGate({
+      approvals: { groups: [{ group: 'netops', min: 1 }], comment_on_approve: true },
+    })
+    expect(await p.as('eva').post(`${path}/approve`, seen)).toMatchObject({
+      status: 400,
+      body: { category: 'validation_error', violations: [{ pointer: '/comment' }] },
+    })
+  })
+
+  it('can be tried without effect', async () => {
+    const { path, seen, operation_id } = await waitingGate()
+    const dry = await p.as('eva').post(`${path}/approve`, { ...seen, dry_run: true })
+    expect(dry).toMatchObject({ status: 200, body: { dry_run: true, effect: { status: 'approved' } } })
+    expect(await p.seen(operation_id, 'go')).toEqual(seen)
+    expect(await commandsOf(operation_id)).toEqual([])
+    expect((await p.query('select 1 from operations.votes where operation_id = $1', [operation_id])).length).toBe(0)
+    expect(await p.as('ivo').post(`${path}/approve`, { ...seen, dry_run: true })).toMatchObject({
+      status: 403,
+      body: { code: 'not_eligible' },
+    })
+  })
+})
+
+describe('the inbox', () => {
+  it('has the gates that wait, those first that end first, and for=me those the caller may decide', async () => {
+    const { operation_id } = await waitingGate()
+    const mine = await p.as('eva').get('/v1/gates?for=me&page_size=500')
+    const found = mine.body.items.find((item: { operation_id: string }) => item.operation_id === operation_id)
+    expect(found).toMatchObject({
+      gate_id: 'go',
+      risk: expect.any(String),
+      change_counts: { added: 0, changed: 0, removed: 0 },
+    })
+    expect(found.subject).toBeUndefined()
+    const deadlines = mine.body.items.map((item: { deadline_at: string }) => item.deadline_at)
+    expect(deadlines).toEqual([...deadlines].sort())
+    const ofIvo = await p.as('ivo').get('/v1/gates?for=me&page_size=500')
+    expect(ofIvo.body.items.filter((item: { operation_id: string }) => item.operation_id === operation_id)).toEqual([])
+    const all = await p.as('ivo').get('/v1/gates?for=all&page_size=500')
+    expect(all.body.items.some((item: { operation_id: string }) => item.operation_id === operation_id)).toBe(true)
+  })
+
+  it('goes on page by page without a gap', async () => {
+    for (let n = 0; n < 3; n++) await waitingGate()
+    const ids: string[] = []
+    let next: string | null = ''
+    while (next !== null) {
+      const { body } = await p.as('eva').get(`/v1/gates?page_size=2${next ? `&page_token=${next}` : ''}`)
+      ids.push(...body.items.map((item: { operation_id: string }) => item.operation_id))
+      next = body.next_page_token
+    }
+    const { body } = await p.as('eva').get('/v1/gates?page_size=500')
+    expect(ids).toEqual(body.items.map((item: { operation_id: string }) => item.operation_id))
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+})
