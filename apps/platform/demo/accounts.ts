@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Account, ApiError, type Person, signIn } from './client.ts'
 
@@ -74,7 +75,19 @@ const ensureAdmin = async (gateway_url: string, dir: string, account: Account): 
   const token = /#(\S+)\s*$/.exec(stdout)?.[1] // the link of the last line ends in the token
   if (status !== 0 || !token) throw new Error(`the first administrator could not be made: ${(stderr || stdout).trim()}`)
   await enrol(gateway_url, token, account.password)
-  return signIn(gateway_url, account)
+  return signInSoon(gateway_url, account)
+}
+
+const SOON_MS = 20_000
+
+/** Setting a password ends all sessions a moment later; one that was made in between goes with them. */
+const signInSoon = async (gateway_url: string, account: Account): Promise<Person> => {
+  const end = performance.now() + SOON_MS
+  for (;;) {
+    const person = await canSignIn(gateway_url, account)
+    if (person || performance.now() > end) return person ?? signIn(gateway_url, account)
+    await delay(300)
+  }
 }
 
 const enrol = async (gateway_url: string, enrolment_token: string, new_password: string): Promise<void> => {
@@ -100,6 +113,7 @@ const ensurePerson = async (gateway_url: string, ada: Person, account: Account, 
   const { token } = enrolled.body.enrolment
   await ada.put(`/v1/admin/groups/${group_key}/members/${user.id}`, undefined)
   await enrol(gateway_url, token, account.password)
+  await signInSoon(gateway_url, account)
 }
 
 const findUser = async (ada: Person, username: string): Promise<User> => {
