@@ -7,6 +7,8 @@ const TOKEN = /^d1\.([A-Za-z0-9_-]{1,300})\.([A-Za-z0-9_-]{43})$/
 
 type Payload = { id: string; user: string; name: string; iat: number }
 
+const macOf = (key: Buffer, body: string) => hmacSha256(key, `d1.${body}`).toString('base64url')
+
 /**
  * Device tokens `d1.<payload>.<HMAC>`: proof that somebody signed in from here before, so that failures elsewhere do
  * not lock this device out. Bound to the user and, because the name is all that is known before the user is looked
@@ -21,8 +23,8 @@ export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Cl
   const read = (token: string | undefined): { payload: Payload; key: Buffer } | undefined => {
     const [, body, mac] = TOKEN.exec(token ?? '') ?? []
     if (body === undefined || mac === undefined) return undefined
-    const given = Buffer.from(mac, 'base64url')
-    const key = keys.find((candidate) => timingSafeEqual(hmacSha256(candidate, `d1.${body}`), given))
+    const given = Buffer.from(mac)
+    const key = keys.find((candidate) => timingSafeEqual(Buffer.from(macOf(candidate, body)), given))
     if (!key) return undefined
     const payload = JSON.parse(Buffer.from(body, 'base64url').toString('utf8')) as Payload
     return now() - payload.iat > DEVICE_DAYS * 86_400 ? undefined : { payload, key }
@@ -46,7 +48,7 @@ export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Cl
         iat: now(),
       }
       const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
-      return `d1.${body}.${hmacSha256(key, `d1.${body}`).toString('base64url')}`
+      return `d1.${body}.${macOf(key, body)}`
     },
   }
 }
