@@ -22,7 +22,8 @@ export const createDb = (url: string, { app, max = 16, statement_timeout_ms = 20
     connectionTimeoutMillis: 2000,
     idleTimeoutMillis: 60_000,
     statement_timeout: statement_timeout_ms,
-    lock_timeout: 2000,
+    // Earlier than the statement's own time-out: who waits for a lock hears 409 in_progress, not an outage.
+    lock_timeout: Math.min(2000, statement_timeout_ms - 200),
     idle_in_transaction_session_timeout: 10_000,
     options: '-c timezone=UTC',
   })

@@ -1,0 +1,553 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { gated, type Platform, type Reply, startPlatform } from './platform.ts'
+
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform({ instances: 2, env: { OPERATIONS__CANCEL__COOLOFF_S: '0' } })
+})
+afterAll(() => p.stop())
+
+const running = async (states: Record<string, string> = {}, graph: unknown = gated()) => {
+  const { operation_id, plan_id } = await p.startOperation(graph)
+  await p.query(`update operations.operations set engine_status = 'running' where operation_id = $1`, [operation_id])
+  for (const [node_id, state] of Object.entries(states))
+    await p.query(`update operations.nodes set state = $3, attempt = 1 where operation_id = $1 and node_id = $2`, [
+      operation_id,
+      node_id,
+      state,
+    ])
+  return { operation_id, plan_id, path: `/v1/operations/${operation_id}` }
+}
+const reason = 'a test'
+const refusal = (category: string, code: string, status: number) => ({ status, body: { category, code, status } })
+const control = async (operation_id: string) =>
+  (await p.query('select * from operations.operation_control where operation_id = $1', [operation_id]))[0]
+
+describe('pause, resume, cancel', () => {
+  it('holds every claim from the moment a pause is answered, and says what still runs', async () => {
+    const { path, operation_id } = await running({ before: 'running' })
+    const { status, body } = await p.as('olga').post(`${path}/pause`, { reason })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      status: 'pausing',
+      control: 'pause',
+      pause_reason: 'operator',
+      command: { kind: 'pause' },
+    })
+    expect(body.allowed_actions.find(({ action }: { action: string }) => action === 'resume').allowed).toBe(true)
+    expect(await control(operation_id)).toMatchObject({ control: 'pause' })
+    expect(await p.as('olga').post(`${path}/pause`, { reason })).toMatchObject(
+      refusal('invalid_state_transition', 'already_paused', 409),
+    )
+  })
+
+  it('resumes what is paused and nothing else', async () => {
+    const { path } = await running()
+    expect(await p.as('olga').post(`${path}/resume`, { reason })).toMatchObject(
+      refusal('invalid_state_transition', 'not_paused', 409),
+    )
+    await p.as('olga').post(`${path}/pause`, { reason })
+    const resumed = await p.as('olga').post(`${path}/resume`, { reason })
+    // No worker confirms here: the command is accepted, and its place is given.
+    expect(resumed).toMatchObject({
+      status: 202,
+      body: { control: 'run', command: { kind: 'resume', status: 'accepted' } },
+    })
+    expect(resumed.headers.get('location')).toBe(`${path}/commands/${resumed.body.command.command_id}`)
+    expect(resumed.body.command.not_after).toMatch(/^\d{4}-.*Z$/)
+    expect(await p.as('vic').get(String(resumed.headers.get('location')))).toMatchObject({
+      status: 200,
+      body: { command: { status: 'accepted' }, outcome: null },
+    })
+  })
+
+  it('does not resume over an unknown outcome, a drift or a lost engine', async () => {
+    const { path, operation_id } = await running({ before: 'outcome_unknown' })
+    await p.as('olga').post(`${path}/pause`, { reason })
+    expect(await p.as('olga').post(`${path}/resume`, { reason })).toMatchObject(
+      refusal('invalid_state_transition', 'outcome_unknown_open', 409),
+    )
+    await p.query(`update operations.nodes set state = 'succeeded' where operation_id = $1 and node_id = 'before'`, [
+      operation_id,
+    ])
+    const paused = (pause_reason: string) =>
+      p.query('update operations.operation_control set pause_reason = $2 where operation_id = $1', [
+        operation_id,
+        pause_reason,
+      ])
+    await paused('catalog_drift')
+    expect(await p.as('olga').post(`${path}/resume`, { reason })).toMatchObject(
+      refusal('stale_catalog_projection', 'drift_unacknowledged', 409),
+    )
+    await paused('engine_lost')
+    expect(await p.as('olga').post(`${path}/resume`, { reason })).toMatchObject(
+      refusal('invalid_state_transition', 'engine_lost', 409),
+    )
+    await paused('catalog_drift')
+    expect((await p.as('olga').post(`${path}/resume`, { reason, acknowledge_drift: true })).status).toBe(202)
+  })
+
+  it('cancels once per mode, never softer, and closes what waits', async () => {
+    const { path, operation_id } = await running()
+    await p.openGate(operation_id, 'go')
+    expect(await p.as('both').post(`${path}/cancel`, { reason, mode: 'force' })).toMatchObject(
+      refusal('invalid_state_transition', 'force_needs_cancel_first', 409),
+    )
+    const cancelled = await p.as('olga').post(`${path}/cancel`, { reason })
+    expect(cancelled).toMatchObject({
+      status: 200,
+      body: { status: 'cancelling', cancel_mode: 'graceful', open_gates: [] },
+    })
+    expect(await p.as('olga').post(`${path}/cancel`, { reason })).toMatchObject(
+      refusal('invalid_state_transition', 'already_cancelling', 409),
+    )
+    expect((await p.as('olga').post(`${path}/cancel`, { reason, mode: 'compensate' })).status).toBe(200)
+    expect(await p.as('olga').post(`${path}/cancel`, { reason, mode: 'graceful' })).toMatchObject(
+      refusal('invalid_state_transition', 'mode_not_allowed', 409),
+    )
+    expect(await p.as('olga').post(`${path}/cancel`, { reason, mode: 'force' })).toMatchObject(
+      refusal('policy_denied', 'force_not_allowed', 403),
+    )
+    expect(
+      await p.as({ ...p.people.both, auth_age_s: 1000 }).post(`${path}/cancel`, { reason, mode: 'force' }),
+    ).toMatchObject(refusal('policy_denied', 'reauth_required', 403))
+    expect((await p.as('both').post(`${path}/cancel`, { reason, mode: 'force' })).status).toBe(200)
+    expect(await p.as('eva').post(`${path}/gates/go/approve`, await p.seen(operation_id, 'go'))).toMatchObject(
+      refusal('gate_not_waiting', 'cancelled', 409),
+    )
+    expect(await p.as('olga').post(`${path}/pause`, { reason })).toMatchObject(
+      refusal('invalid_state_transition', 'already_cancelling', 409),
+    )
+  })
+
+  it('says when force becomes possible', async () => {
+    const other = await startPlatform({ env: { OPERATIONS__CANCEL__COOLOFF_S: '3600' } })
+    try {
+      const { operation_id } = await other.startOperation(gated())
+      const path = `/v1/operations/${operation_id}`
+      await other.as('both').post(`${path}/cancel`, { reason })
+      const early = await other.as('both').post(`${path}/cancel`, { reason, mode: 'force' })
+      expect(early).toMatchObject(refusal('invalid_state_transition', 'cooloff_not_elapsed', 409))
+      expect(Date.parse(early.body.available_at)).toBeGreaterThan(Date.now() + 3_000_000)
+      const force = early.body.allowed_actions.find(({ action }: { action: string }) => action === 'cancel_force')
+      expect(force).toMatchObject({
+        allowed: false,
+        reason_code: 'cooloff_not_elapsed',
+        available_at: early.body.available_at,
+      })
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('does nothing more to an operation that has ended', async () => {
+    const { path, operation_id } = await running({ before: 'failed' })
+    await p.query(
+      `update operations.operations set engine_status = 'failed', ended_at = clock_timestamp() where operation_id = $1`,
+      [operation_id],
+    )
+    await p.query(`update operations.operation_control set ended = true where operation_id = $1`, [operation_id])
+    const body = { reason }
+    for (const act of ['pause', 'resume', 'cancel', 'nodes/before/retry'])
+      expect(await p.as('olga').post(`${path}/${act}`, body)).toMatchObject(
+        refusal('invalid_state_transition', 'operation_terminal', 409),
+      )
+  })
+})
+
+describe('retry and interventions', () => {
+  const chain = {
+    nodes: [
+      { node_id: 'a', executor: 'noop', with: {} },
+      { node_id: 'b', executor: 'noop', with: {}, depends_on: ['a'] },
+      { node_id: 'c', executor: 'noop', with: {}, depends_on: ['b'], skippable: false },
+      { node_id: 'd', executor: 'noop', with: {}, depends_on: ['a'] },
+    ],
+    gates: [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['b'] }],
+  }
+
+  it('resets exactly the cone that the dry run named, and arms its gates again', async () => {
+    const { path, operation_id } = await running({ a: 'succeeded', b: 'failed', c: 'skipped', d: 'running' }, chain)
+    await p.query(`update operations.gates set status = 'rejected' where operation_id = $1`, [operation_id])
+    const dry = await p.as('olga').post(`${path}/nodes/b/retry`, { reason, dry_run: true })
+    expect(dry).toMatchObject({ status: 200, body: { effect: { reset_cone: ['b', 'c'], rearmed_gates: ['go'] } } })
+    const done = await p.as('olga').post(`${path}/nodes/b/retry`, { reason, expected_generation: 1 })
+    expect(done).toMatchObject({
+      status: 202,
+      body: { node_id: 'b', generation: 2, state: 'pending', reset_cone: ['b', 'c'], rearmed_gates: ['go'] },
+    })
+    const rows = await p.query(
+      'select node_id, state, generation from operations.nodes where operation_id = $1 order by node_id',
+      [operation_id],
+    )
+    expect(rows.map((row) => Object.values(row).join())).toEqual([
+      'a,succeeded,1',
+      'b,pending,2',
+      'c,pending,2',
+      'd,running,1',
+    ])
+    const [gate] = await p.query('select status, round from operations.gates where operation_id = $1', [operation_id])
+    expect(gate).toEqual({ status: 'armed', round: 2 })
+    const [command] = await p.query(
+      `select payload from operations.operation_commands where operation_id = $1 and kind = 'retry_node'`,
+      [operation_id],
+    )
+    expect(command?.payload).toEqual({
+      node_id: 'b',
+      scope: 'downstream',
+      generations: { b: 2, c: 2 },
+      gates: { go: { status: 'armed', round: 2 } },
+    })
+  })
+
+  it('refuses what is not over, what runs in the cone, a moved generation and an unexplained unknown outcome', async () => {
+    const { path } = await running({ a: 'succeeded', b: 'running', c: 'outcome_unknown' }, chain)
+    expect(await p.as('olga').post(`${path}/nodes/d/retry`, { reason })).toMatchObject(
+      refusal('invalid_state_transition', 'node_not_retryable', 409),
+    )
+    const busy = await p.as('olga').post(`${path}/nodes/a/retry`, { reason })
+    expect(busy).toMatchObject(refusal('invalid_state_transition', 'cone_in_flight', 409))
+    expect(busy.body.in_flight).toEqual(['b'])
+    expect(
+      await p.as('olga').post(`${path}/nodes/a/retry`, { reason, scope: 'node', expected_generation: 4 }),
+    ).toMatchObject(refusal('version_conflict', 'generation_moved', 412))
+    expect(await p.as('olga').post(`${path}/nodes/c/retry`, { reason })).toMatchObject(
+      refusal('validation_error', 'reconciliation_required', 422),
+    )
+    const reconciliation = { finding: 'effect_absent', note: 'looked at the host' }
+    expect((await p.as('olga').post(`${path}/nodes/c/retry`, { reason, reconciliation })).status).toBe(202)
+    expect(await p.as('olga').post(`${path}/nodes/nowhere/retry`, { reason })).toMatchObject(
+      refusal('not_found', 'node', 404),
+    )
+  })
+
+  it('records an intervention as an exception, with what it needs to say', async () => {
+    const { path, operation_id } = await running({ a: 'failed', c: 'failed' }, chain)
+    const intervene = (body: Record<string, unknown>) => p.as('olga').post(`${path}/interventions`, { reason, ...body })
+    expect(await intervene({ type: 'skip', node_id: 'c', payload: {} })).toMatchObject(
+      refusal('invalid_state_transition', 'intervention_not_applicable', 409),
+    )
+    expect(await intervene({ type: 'mark_succeeded', node_id: 'a', payload: {} })).toMatchObject({
+      status: 400,
+      body: { violations: [{ pointer: '/payload/outputs' }, { pointer: '/payload/note' }] },
+    })
+    expect(await intervene({ type: 'mark_compensated', node_id: 'a', payload: { note: 'x' } })).toMatchObject(
+      refusal('invalid_state_transition', 'intervention_not_applicable', 409),
+    )
+    const done = await intervene({
+      type: 'mark_succeeded',
+      node_id: 'a',
+      payload: { outputs: { n: 1 }, note: 'by hand' },
+    })
+    expect(done).toMatchObject({ status: 202, body: { intervention: { type: 'mark_succeeded', status: 'accepted' } } })
+    const [node] = await p.query(
+      `select outputs, exception, generation from operations.nodes where operation_id = $1 and node_id = 'a'`,
+      [operation_id],
+    )
+    expect(node).toEqual({ outputs: { n: 1 }, exception: 'mark_succeeded', generation: 2 })
+    expect(
+      await p
+        .as({ ...p.people.olga, auth_age_s: 1000 })
+        .post(`${path}/interventions`, { reason, type: 'skip', node_id: 'b', payload: {} }),
+    ).toMatchObject(refusal('policy_denied', 'reauth_required', 403))
+    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])
+    expect(await intervene({ type: 'skip', node_id: 'b', payload: {} })).toMatchObject(
+      refusal('policy_denied', 'second_person', 403),
+    )
+  })
+})
+
+describe('keys and versions', () => {
+  it('answers a repeated key with the stored bytes, over both processes, however far the state has moved', async () => {
+    const { path } = await running()
+    const key = randomUUID()
+    const first = await p.as('olga').post(`${path}/pause`, { reason }, { key })
+    await p.as('olga').post(`${path}/cancel`, { reason })
+    for (const instance of [0, 1]) {
+      const again = await p.as('olga').post(`${path}/pause`, { reason }, { key, instance })
+      expect(again.status).toBe(first.status)
+      expect(again.text).toBe(first.text)
+      expect(again.headers.get('idempotency-replayed')).toBe('true')
+    }
+    expect(await p.as('olga').post(`${path}/pause`, { reason: 'another' }, { key })).toMatchObject(
+      refusal('validation_error', 'idempotency_key_reused', 422),
+    )
+    // The caller is part of the key: nobody reads another's answer.
+    expect(await p.as('both').post(`${path}/pause`, { reason }, { key })).toMatchObject(
+      refusal('invalid_state_transition', 'already_cancelling', 409),
+    )
+  })
+
+  it('carries one command out however many ask with one key at once', async () => {
+    const { path, operation_id } = await running()
+    const key = randomUUID()
+    const asks = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => p.as('olga').post(`${path}/pause`, { reason }, { key, instance: n % 2 })),
+    )
+    expect(new Set(asks.map(({ status, text }: Reply) => `${status} ${text}`)).size).toBe(1)
+    expect(
+      await p.query(`select 1 from operations.operation_commands where operation_id = $1 and kind = 'pause'`, [
+        operation_id,
+      ]),
+    ).toHaveLength(1)
+  })
+
+  it('does not keep a refusal: a corrected request may use the key again', async () => {
+    const { path } = await running()
+    const key = randomUUID()
+    expect((await p.as('olga').post(`${path}/resume`, { reason }, { key })).status).toBe(409)
+    await p.as('olga').post(`${path}/pause`, { reason })
+    expect((await p.as('olga').post(`${path}/resume`, { reason }, { key })).status).toBe(202)
+  })
+
+  it('compares If-Match with the count of decided changes only', async () => {
+    const { path, operation_id } = await running()
+    const etag = String((await p.as('olga').get(path)).headers.get('etag'))
+    await p.query('update operations.operations set change_seq = change_seq + 5 where operation_id = $1', [
+      operation_id,
+    ])
+    expect((await p.as('olga').post(`${path}/pause`, { reason }, { headers: { 'if-match': etag } })).status).toBe(200)
+    const moved = await p.as('olga').post(`${path}/cancel`, { reason }, { headers: { 'if-match': etag } })
+    expect(moved).toMatchObject(refusal('version_conflict', 'revision_moved', 412))
+    expect(moved.body.current_version).toBeGreaterThan(1)
+  })
+
+  it('answers 409 in_progress when another command on the operation takes too long', async () => {
+    const { path, operation_id } = await running()
+    const blocker = await p.deps.pool.connect()
+    try {
+      await blocker.query('begin')
+      await blocker.query('select 1 from operations.operation_control where operation_id = $1 for update', [
+        operation_id,
+      ])
+      const late = await p.as('olga').post(`${path}/pause`, { reason })
+      expect(late).toMatchObject(refusal('version_conflict', 'in_progress', 409))
+      expect(late.headers.get('retry-after')).toBe('1')
+    } finally {
+      await blocker.query('rollback')
+      blocker.release()
+    }
+    expect((await p.as('olga').post(`${path}/pause`, { reason })).status).toBe(200)
+  })
+})
+
+describe('what is allowed', () => {
+  it('agrees with what then happens, for every act, state and person', async () => {
+    const acts = {
+      pause: {},
+      resume: { acknowledge_drift: true },
+      cancel: {},
+      cancel_compensate: { mode: 'compensate' },
+      cancel_force: { mode: 'force' },
+    }
+    const states: { engine: string; control: string; cancel_mode?: string; ended?: boolean }[] = [
+      { engine: 'queued', control: 'run' },
+      { engine: 'blocked', control: 'run' },
+      { engine: 'running', control: 'pause' },
+      { engine: 'paused', control: 'pause' },
+      { engine: 'running', control: 'cancel', cancel_mode: 'graceful' },
+      { engine: 'running', control: 'cancel', cancel_mode: 'force' },
+      { engine: 'succeeded', control: 'run', ended: true },
+    ]
+    const { path, operation_id } = await running()
+    for (const { engine, control: wanted, cancel_mode = null, ended = false } of states) {
+      await p.query('update operations.operations set engine_status = $2 where operation_id = $1', [
+        operation_id,
+        engine,
+      ])
+      await p.query(
+        `update operations.operation_control set control = $2, cancel_mode = $3, ended = $4, pause_reason = null,
+           cancelled_at = case when $2 = 'cancel' then clock_timestamp() - interval '1 h' end where operation_id = $1`,
+        [operation_id, wanted, cancel_mode, ended],
+      )
+      for (const who of ['olga', 'both', 'eva'] as const) {
+        const { body } = await p.as(who).get(path)
+        for (const [act, more] of Object.entries(acts)) {
+          const said = body.allowed_actions.find(({ action }: { action: string }) => action === act)
+          const tried = await p.as(who).post(`${path}/${act.replace(/_.*/, '')}`, { reason, ...more, dry_run: true })
+          const seen = tried.status === 200 ? [true, null, null] : [false, tried.body.category, tried.body.code]
+          expect([act, who, engine, wanted, said.allowed, said.reason_category, said.reason_code]).toEqual([
+            act,
+            who,
+            engine,
+            wanted,
+            ...seen,
+          ])
+        }
+      }
+    }
+  })
+})
+
+describe('bad input', () => {
+  it('is refused in its own words, never as a failure of ours, and changes nothing', async () => {
+    const { path, operation_id } = await running({ before: 'failed' })
+    await p.openGate(operation_id, 'go')
+    const before = await p.query('select * from operations.operation_control where operation_id = $1', [operation_id])
+    const olga = p.as('olga')
+    const eva = p.as('eva')
+    const big = JSON.stringify({ reason: 'x', padding: 'y'.repeat(5_000_000) })
+    const unknown = `/v1/operations/${randomUUID()}`
+    const cases: [string, Promise<Reply>, number, string, string?][] = [
+      ['unknown field', olga.post(`${path}/pause`, { reason, more: 1 }), 400, 'validation_error', 'schema_violation'],
+      ['wrong type', olga.post(`${path}/pause`, { reason: 7 }), 400, 'validation_error', 'schema_violation'],
+      [
+        'too long',
+        olga.post(`${path}/pause`, { reason: 'x'.repeat(2001) }),
+        400,
+        'validation_error',
+        'schema_violation',
+      ],
+      ['missing reason', olga.post(`${path}/cancel`, {}), 400, 'validation_error', 'schema_violation'],
+      [
+        'unknown mode',
+        olga.post(`${path}/cancel`, { reason, mode: 'gently' }),
+        400,
+        'validation_error',
+        'schema_violation',
+      ],
+      ['no body', olga.post(`${path}/pause`), 400, 'validation_error', 'schema_violation'],
+      ['not JSON', olga.post(`${path}/pause`, undefined, { raw: '{' }), 400, 'validation_error', 'schema_violation'],
+      ['a list', olga.post(`${path}/pause`, []), 400, 'validation_error', 'schema_violation'],
+      [
+        'a member twice',
+        olga.post(`${path}/pause`, undefined, { raw: '{"reason":"a","reason":"b"}' }),
+        400,
+        'validation_error',
+        'schema_violation',
+      ],
+      [
+        'a poisoned prototype',
+        olga.post(`${path}/pause`, undefined, { raw: '{"reason":"a","__proto__":{"x":1}}' }),
+        400,
+        'validation_error',
+        'schema_violation',
+      ],
+      [
+        'another content type',
+        olga.post(`${path}/pause`, undefined, { raw: 'reason=x', content_type: 'application/x-www-form-urlencoded' }),
+        415,
+        'validation_error',
+        'schema_violation',
+      ],
+      [
+        'text',
+        olga.post(`${path}/pause`, undefined, { raw: 'x', content_type: 'text/plain' }),
+        415,
+        'validation_error',
+        'schema_violation',
+      ],
+      [
+        'an oversized body',
+        olga.post(`${path}/pause`, undefined, { raw: big }),
+        413,
+        'validation_error',
+        'schema_violation',
+      ],
+      [
+        'no key',
+        olga.post(`${path}/pause`, { reason }, { key: null }),
+        400,
+        'validation_error',
+        'idempotency_key_required',
+      ],
+      [
+        'a key too long',
+        olga.post(`${path}/pause`, { reason }, { key: 'k'.repeat(256) }),
+        400,
+        'validation_error',
+        'schema_violation',
+      ],
+      [
+        'a broken If-Match',
+        olga.post(`${path}/pause`, { reason }, { headers: { 'if-match': 'x' } }),
+        400,
+        'validation_error',
+        'schema_violation',
+      ],
+      ['an unknown operation', olga.post(`${unknown}/pause`, { reason }), 404, 'not_found', 'operation'],
+      [
+        'an unknown gate',
+        eva.post(`${path}/gates/none/approve`, { round: 1, reviewed_digest: `sha256:${'0'.repeat(64)}` }),
+        404,
+        'not_found',
+        'gate',
+      ],
+      ['no digest', eva.post(`${path}/gates/go/approve`, { round: 1 }), 400, 'validation_error', 'schema_violation'],
+      [
+        'a digest that is none',
+        eva.post(`${path}/gates/go/approve`, { round: 1, reviewed_digest: 'x' }),
+        400,
+        'validation_error',
+        'schema_violation',
+      ],
+      [
+        'a reject without comment',
+        eva.post(`${path}/gates/go/reject`, { round: 1 }),
+        400,
+        'validation_error',
+        'schema_violation',
+      ],
+      [
+        'an unknown intervention',
+        olga.post(`${path}/interventions`, { type: 'wish', node_id: 'before', payload: {}, reason }),
+        400,
+        'validation_error',
+        'schema_violation',
+      ],
+      ['an id that is none', olga.get('/v1/operations/42'), 400, 'validation_error', 'schema_violation'],
+      ['an unknown route', olga.get('/v1/operation'), 404, 'not_found', 'route'],
+      ['an unknown query', olga.get('/v1/operations?colour=red'), 400, 'validation_error', 'schema_violation'],
+      [
+        'a page that is too large',
+        olga.get('/v1/operations?page_size=501'),
+        400,
+        'validation_error',
+        'schema_violation',
+      ],
+      [
+        'a page token of nobody',
+        olga.get('/v1/operations?page_token=abc.def'),
+        400,
+        'validation_error',
+        'page_token_invalid',
+      ],
+      ['a viewer', p.as('vic').post(`${path}/pause`, { reason }), 403, 'policy_denied', 'permission_missing'],
+      ['nobody', p.as('nobody').get(path), 403, 'policy_denied', 'permission_missing'],
+      ['no token', olga.get(path, { headers: { authorization: '' } }), 401, 'policy_denied', 'invalid_token'],
+      [
+        'a foreign token',
+        olga.get(path, { headers: { authorization: 'Bearer a.b.c' } }),
+        401,
+        'policy_denied',
+        'invalid_token',
+      ],
+      [
+        "another's x-user-id",
+        olga.get(path, { headers: { 'x-user-id': randomUUID() } }),
+        401,
+        'policy_denied',
+        'invalid_token',
+      ],
+    ]
+    for (const [name, call, status, category, code] of cases) {
+      const reply = await call
+      expect([name, reply.status, reply.body?.category, reply.body?.code], reply.text).toEqual([
+        name,
+        status,
+        category,
+        code,
+      ])
+      expect(reply.headers.get('content-type'), name).toContain('application/problem+json')
+      expect(reply.body.hint, name).toBeTruthy()
+      expect(reply.body.request_id, name).toBe(reply.headers.get('x-request-id'))
+    }
+    expect(await p.query('select * from operations.operation_control where operation_id = $1', [operation_id])).toEqual(
+      before,
+    )
+    expect(
+      await p.query(`select kind from operations.operation_commands where operation_id = $1`, [operation_id]),
+    ).toEqual([{ kind: 'start' }])
+  })
+})
