@@ -20,9 +20,11 @@ export const buildApp = (deps: IdentityDeps) => {
   const { telemetry, verifier, principals, registry, pool } = deps
   const app = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 16_384, openapi })
   const denied = telemetry.counter('policy_denied_total', 'Requests refused by policy.', ['policy_id'])
+  const rejected = telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause'])
   app.register(userAuth, {
     verifier,
     principals,
+    onRejected: (cause) => rejected.inc({ cause }),
     onDenied: async (req: FastifyRequest, error: AppError) => {
       denied.inc({ policy_id: error.code })
       await recordDenial(deps, req, error)

@@ -74,6 +74,8 @@ export const userAuth = shared<UserAuthOptions>(function userAuth(app, options, 
   app.addHook('onRoute', (route) => recordAuthorization(route, routes))
   app.addHook('onRequest', async (req) => {
     const asked = req.routeOptions.config?.authorization
+    // A route that was added before this plugin ran is not in the table: nobody passes.
+    if (!asked && !req.is404) throw new Error(`${req.method} ${req.routeOptions.url} states no permission`)
     if (!asked || asked.permissions.includes('none')) return
     try {
       req.claims = await verifier(bearerOf(req))
@@ -105,7 +107,8 @@ const recordAuthorization = (route: RouteOptions, routes: AuthorizedRoute[]): vo
   if (!authorization)
     throw new Error(`${methods.join(',')} ${route.url} states no permission: give it preHandler: allow(...)`)
   route.config = { ...route.config, authorization }
-  route.schema = Object.assign(route.schema ?? {}, {
+  // A new object: routes may share one schema and still differ in kind.
+  route.schema = Object.assign({}, route.schema, {
     'x-action-kind': authorization.kind,
     'x-permissions': authorization.permissions,
   })

@@ -210,6 +210,28 @@ describe('an app', () => {
     open.register(async (routes) => void routes.get('/open', async () => 'x'))
     await expect(open.ready()).rejects.toThrow('GET /open')
   })
+  it('lets nobody through a route that was added before its guard', async () => {
+    const early = newApp()
+    early.get('/early', async () => 'x')
+    guard(early)
+    expect((await early.inject('/early')).statusCode).toBe(500)
+    expect((await early.inject('/nowhere')).statusCode).toBe(404)
+  })
+  it('keeps the kinds of two routes apart that share a schema', async () => {
+    const twin = newApp()
+    guard(twin)
+    twin.register(async (routes) => {
+      const schema = { description: 'Decides.' }
+      routes.post('/approve', { schema, preHandler: allow('gate:decide', { kind: 'A' }) }, async () => 'x')
+      routes.post('/reject', { schema, preHandler: allow('gate:decide', { kind: 'S' }) }, async () => 'x')
+      expect(schema).toEqual({ description: 'Decides.' })
+    })
+    await twin.ready()
+    expect(authorizedRoutes(twin).map(({ url, kind }) => [url, kind])).toEqual([
+      ['/approve', 'A'],
+      ['/reject', 'S'],
+    ])
+  })
   it('lists every route with its permission and kind', () => {
     assertRoutesAuthorized(app)
     expect(authorizedRoutes(app)).toContainEqual({
