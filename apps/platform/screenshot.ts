@@ -1,0 +1,53 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { chromium, type Page } from 'playwright-core'
+import type { Account } from './demo/client.ts'
+import { ROOT, signalboxDir } from './paths.ts'
+import { createScreen } from './screen.ts'
+import { locateChromium } from './servers/chromium.ts'
+
+/** `npm run screenshot`: the pictures of the README, taken from the running platform by a real browser. */
+const FOLDER = join(ROOT, '.github/images')
+const SIZE = { width: 1360, height: 900 }
+
+const readState = <T>(file: string): T => {
+  try {
+    return JSON.parse(readFileSync(join(signalboxDir(), file), 'utf8')) as T
+  } catch {
+    console.error('The platform does not run with its demo: npm start')
+    process.exit(1)
+  }
+}
+
+const signIn = async (page: Page, gateway: string, { username, password }: Account) => {
+  await page.goto(`${gateway}/login`)
+  await page.getByLabel('Username').fill(username)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { level: 1, name: /Inbox/ }).waitFor()
+}
+
+const { gateway } = readState<{ gateway: string }>('run.json')
+const eva = readState<{ users: Account[] }>('demo.json').users.find(({ username }) => username === 'eva') as Account
+const executablePath = await locateChromium(createScreen())
+const browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+try {
+  mkdirSync(FOLDER, { recursive: true })
+  const page = await browser.newPage({ viewport: SIZE, reducedMotion: 'reduce' })
+  const take = async (name: string) => {
+    await page.waitForLoadState('networkidle').catch(() => {})
+    await page.screenshot({ path: join(FOLDER, `${name}.png`) })
+    console.log(join('.github/images', `${name}.png`))
+  }
+  await signIn(page, gateway, eva)
+  await take('inbox')
+  await page.locator('main a[href*="/gates/"]').first().click()
+  await page.getByRole('heading', { name: 'What you decide on' }).waitFor()
+  await take('gate')
+  await page.goto(`${gateway}${new URL(page.url()).pathname.replace(/\/gates\/.*/, '/graph')}`)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.waitForTimeout(1500) // the drawing is laid out in a worker
+  await take('operation')
+} finally {
+  await browser.close()
+}
