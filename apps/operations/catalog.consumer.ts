@@ -75,19 +75,20 @@ export type CatalogConsumer = ReturnType<typeof startCatalogConsumer>
 export type Freshness = { min_watermark?: string; max_lag_ms: number; wait_ms?: number }
 
 /**
- * Waits until the projection is known to be at the end of the catalog's log (no longer ago than `max_lag_ms`), and holds
+ * Waits until the projection was at the end of the catalog's log at most `max_lag_ms` before now (0: since now), and holds
  * `min_watermark`. Refuses with 503 `projection_lag` when that does not come in time.
  */
 export const requireFresh = async (
   projection: CatalogProjection,
   { min_watermark, max_lag_ms, wait_ms = WATERMARK_WAIT_MS }: Freshness,
 ): Promise<string> => {
+  const since = Date.now() - max_lag_ms
   const end = Date.now() + wait_ms
   for (;;) {
     const mark = await projection.watermark()
-    const age = mark?.at ? Date.now() - Date.parse(mark.at) : Number.POSITIVE_INFINITY
+    const looked_at = mark?.at ? Date.parse(mark.at) : Number.NEGATIVE_INFINITY
     const reached = mark !== undefined && (min_watermark === undefined || BigInt(mark.pub_seq) >= BigInt(min_watermark))
-    if (reached && age <= max_lag_ms) return mark.pub_seq
+    if (reached && looked_at >= since) return mark.pub_seq
     const left = end - Date.now()
     if (left <= 0) throw projectionLag(mark?.pub_seq ?? '0', min_watermark ?? null)
     await Promise.race([projection.catchUp().catch(() => {}), delay(left, undefined, { ref: false })])

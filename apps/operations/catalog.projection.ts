@@ -34,7 +34,7 @@ export type ProjectionDeps = {
 
 /** Event types that change nothing here; all others that are not known are poison. */
 const IGNORED = new Set(['capability.changed'])
-const KNOWN = new Set([
+export const KNOWN_EVENTS: ReadonlySet<string> = new Set([
   'resource.created',
   'resource.updated',
   'resource.retired',
@@ -52,7 +52,7 @@ const FILLS = 3
  */
 export const createCatalogProjection = ({ db, catalog, log, createIntent }: ProjectionDeps) => {
   const applyKnown = async (event: CatalogEvent): Promise<Applied> => {
-    if (!KNOWN.has(event.type)) throw new Error(`unknown event type ${event.type}`)
+    if (!KNOWN_EVENTS.has(event.type)) throw new Error(`unknown event type ${event.type}`)
     const fold = await prepare(event)
     const applied = await db.transaction(async (tx) => {
       const outcome = await applyOnce(tx, event, fold)
@@ -125,7 +125,9 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
     do {
       const page = await catalog.snapshot(after)
       watermark ??= page.watermark
-      for (const item of page.items) await db.transaction((tx) => foldSnapshot(tx, item))
+      await db.transaction(async (tx) => {
+        for (const item of page.items) await foldSnapshot(tx, item)
+      })
       after = page.next
     } while (after !== null)
     await startWatermark(db, watermark ?? '0')

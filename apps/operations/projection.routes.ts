@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { requireScope } from '../shared/auth/http.ts'
 import { ProjectionEvents, ProjectionReply } from '../shared/contracts/operations/projection.ts'
+import { AppError } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http.ts'
-import type { CatalogProjection } from './catalog.projection.ts'
+import { type CatalogProjection, KNOWN_EVENTS } from './catalog.projection.ts'
 
 /** The HTTP door of the projection of the catalog: the same handler and inbox as the consumer of its stream. */
 export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: CatalogProjection } }> = async (
@@ -23,6 +24,7 @@ export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: C
       preHandler: requireScope('projections:write'),
     },
     async (req) => {
+      refuseUnknown(req.body.events)
       const reply = { accepted: 0, duplicate: 0, gaps: [] as { resource_id: string; have: number; need: number }[] }
       for (const event of req.body.events) {
         const result = await deps.projection.apply(event)
@@ -33,4 +35,18 @@ export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: C
       return { ...reply, applied_watermark: (await deps.projection.watermark())?.pub_seq ?? '0' }
     },
   )
+}
+
+const refuseUnknown = (events: { type: string }[]): void => {
+  const violations = events.flatMap(({ type }, i) =>
+    KNOWN_EVENTS.has(type)
+      ? []
+      : [{ pointer: `/events/${i}/type`, code: 'enum', message: `"${type}" is no event of the catalog` }],
+  )
+  const [first] = violations
+  if (first)
+    throw new AppError('validation_error', 'schema_violation', `${first.pointer}: ${first.message}.`, {
+      status: 400,
+      violations: violations.slice(0, 100),
+    })
 }

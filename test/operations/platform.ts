@@ -208,9 +208,7 @@ export const startPlatform = async ({
   const first = running[0]
   if (!first) throw new Error('at least one instance')
   const pool = new pg.Pool({ connectionString: database.url, max: 5 })
-  await pool.query(
-    `insert into operations.projection (name, state, pub_seq, at) values ('operations-catalog', 'live', 0, clock_timestamp()) on conflict (name) do update set at = excluded.at`,
-  )
+  await first.deps.projection.catchUp()
   const carrier = relay
     ? startCarrier(database.url, prefix, () => first.deps.nats.wake('operations_outcome'))
     : undefined
