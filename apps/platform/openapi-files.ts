@@ -8,7 +8,7 @@ import { ROOT } from './paths.ts'
 const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
 
 type Described = { ready: () => PromiseLike<unknown>; swagger?: () => object; close: () => PromiseLike<unknown> }
-type Buildable = { buildApp: (deps: unknown) => { app: Described } }
+type Buildable = { buildApp: (deps: unknown) => { app: Described } | Promise<{ app: Described }> }
 
 /**
  * Stands for every dependency while only the routes' schemas are read: any member, call or construction of it is
@@ -28,7 +28,7 @@ const describe = async (name: string): Promise<string | undefined> => {
   const { buildApp } = (await import(join(ROOT, 'apps', name, 'app.ts'))) as Buildable
   const telemetry = createTelemetry(name, { level: 'silent' })
   const deps = new Proxy({ telemetry }, { get: (known, key) => Reflect.get(known, key) ?? nothing })
-  const { app } = buildApp(deps)
+  const { app } = await buildApp(deps)
   await app.ready()
   const document = app.swagger?.()
   return document && `${JSON.stringify(document, null, 2)}\n`
