@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/digest.ts'
+import { waitFor } from '../shared/lifecycle.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import type { CatalogConfig } from './config.ts'
@@ -41,6 +42,7 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
     pool,
     close: closeDb,
   } = createDb(config.CATALOG__DATABASE__URL, { app: 'catalog', max: 20, statement_timeout_ms: 5000 })
+  await waitFor('Postgres', () => pool.query('select 1'))
   const model = loadPacks([SHIPPED_PACKS, ...config.CATALOG__PACKS__DIRS])
   const loaded = await storePacks(db, model, { clock, allow_change: config.CATALOG__PACKS__ALLOW_CHANGE })
   if (loaded.length > 0) telemetry.log.info({ packs: loaded }, 'type packs loaded')

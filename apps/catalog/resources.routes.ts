@@ -16,7 +16,7 @@ import {
 } from '../shared/contracts/catalog/resources.ts'
 import { AppError } from '../shared/errors.ts'
 import { errorReplies, sendStored } from '../shared/http.ts'
-import { auditDenied } from './audit.ts'
+import { auditDenied, recordDenied } from './audit.ts'
 import { createResource } from './create.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { listPage } from './lists.service.ts'
@@ -126,7 +126,7 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
         body: ResourceCreate,
         response: { 200: Validated, 201: ResourceView, 202: Accepted, ...errorReplies },
       },
-      onRequest: [exactType('application/json'), needRecordPermission],
+      onRequest: [exactType('application/json'), needRecordPermission(deps)],
       preHandler: guard,
     },
     async (req, reply) => {
@@ -150,7 +150,7 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
         consumes: [MERGE_PATCH, JSON_PATCH],
         response: { 200: Type.Union([ResourceView, Validated]), 202: Accepted, ...errorReplies },
       },
-      onRequest: [exactType(MERGE_PATCH, JSON_PATCH), needRecordPermission],
+      onRequest: [exactType(MERGE_PATCH, JSON_PATCH), needRecordPermission(deps)],
       preHandler: guard,
     },
     async (req, reply) => {
@@ -182,11 +182,15 @@ const exactType =
   }
 
 /** mode=record_only is refused before the body is looked at. */
-const needRecordPermission = async (req: FastifyRequest): Promise<void> => {
-  const { mode } = req.query as { mode?: unknown }
-  if (mode === 'record_only' && !req.caller.permissions.has('catalog:record'))
-    throw permissionMissing(['catalog:record'])
-}
+const needRecordPermission =
+  (deps: CatalogDeps) =>
+  async (req: FastifyRequest): Promise<void> => {
+    const { mode } = req.query as { mode?: unknown }
+    if (mode !== 'record_only' || req.caller.permissions.has('catalog:record')) return
+    const error = permissionMissing(['catalog:record'])
+    await recordDenied(deps, req, error)
+    throw error
+  }
 
 const refuseOtherShape = (req: FastifyRequest, body: unknown): void => {
   const wants_list = req.headers['content-type']?.toLowerCase().startsWith(JSON_PATCH) ?? false

@@ -1,0 +1,390 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
+
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 3)
+})
+afterAll(() => c.stop())
+
+const read = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}`)).body
+const fresh = async (): Promise<string> => {
+  const id = `h-${randomUUID()}`
+  await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+  return id
+}
+const release = (version: string) => ({ observed_state_patch: { release: version } })
+/** Everything a command could leave behind, counted. */
+const traces = async () =>
+  (
+    await c.rows<Record<string, string>>(`select
+      (select count(*) from catalog.command_log) as commands, (select count(*) from catalog.revision) as revisions,
+      (select count(*) from catalog.outbox) as events, (select count(*) from catalog.audit) as audits,
+      (select count(*) from catalog.resource_operation) as operations, (select count(*) from catalog.evidence_ref) as evidence,
+      (select count(*) from catalog.relationship) as edges, (select sum(version) from catalog.resource_state) as versions`)
+  )[0]
+
+describe('apply-operation-result', () => {
+  it('writes the result, one version, the reference to the operation, evidence, an audit row and one event', async () => {
+    const id = await fresh()
+    const operation_id = randomUUID()
+    const command_id = randomUUID()
+    const evidence_refs = [{ uri: 'https://evidence.example/1', kind: 'log', label: 'deploy' }]
+    const reply = await c.result(id, {
+      command_id,
+      operation_id,
+      expected_version: 1,
+      changes: { desired_state_patch: { release: '1.1.0' }, ...release('1.1.0') },
+      evidence_refs,
+    })
+    expect(reply).toMatchObject({
+      status: 200,
+      body: { resource_id: id, version: 2, previous_version: 1, applied: true, ignored: [] },
+    })
+    expect(reply.headers.get('etag')).toBe('"2-0"')
+    expect(await read(id)).toMatchObject({
+      version: 2,
+      generation: 2,
+      observed_generation: 2,
+      desired_state: { release: '1.1.0' },
+      drift: { status: 'in_sync' },
+      last_operation: { operation_id, command_id },
+      updated_by: 'svc:demo-control-plane',
+    })
+    const [event] = await c.rows<{ payload: Record<string, unknown>; type: string }>(
+      `select type, payload from catalog.outbox where agg_type = 'resource' and agg_id = $1 and agg_version = 2`,
+      [id],
+    )
+    expect(event).toMatchObject({
+      type: 'resource.updated',
+      payload: {
+        previous_version: 1,
+        changed_paths: ['/desired_state/release', '/observed_state/release'],
+        evidence_refs,
+        document: { version: 2, observed_state: { release: '1.1.0' } },
+      },
+    })
+    expect(
+      await c.rows(`select version_from, version_to from catalog.resource_operation where operation_id = $1`, [
+        operation_id,
+      ]),
+    ).toEqual([{ version_from: 1, version_to: 2 }])
+    const [audited] = await c.rows(
+      `select action, outcome, length(mac) as mac from catalog.audit where command_id = $1`,
+      [command_id],
+    )
+    expect(audited).toEqual({
+      action: 'POST /internal/v1/resources/:resource_id/apply-operation-result',
+      outcome: 'applied',
+      mac: 64,
+    })
+  })
+
+  it('applies exactly one of 50 parallel commands with one expected_version, and versions stay dense', async () => {
+    const id = await fresh()
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => c.result(id, { expected_version: 1, changes: release(`2.0.${i}`) })),
+    )
+    const applied = replies.filter(({ status }) => status === 200)
+    expect(applied).toHaveLength(1)
+    for (const { status, body } of replies) {
+      if (status !== 200)
+        expect(body).toMatchObject({
+          status: 409,
+          category: 'version_conflict',
+          current_version: 2,
+          expected_version: 1,
+        })
+    }
+    const versions = await c.rows<{ version: number }>(
+      `select v.version from catalog.revision v join catalog.resource r using (rid) where r.resource_id = $1 order by 1`,
+      [id],
+    )
+    expect(versions.map(({ version }) => version)).toEqual([1, 2])
+  })
+
+  it('answers 50 parallel deliveries of one command with the same bytes and applies it once', async () => {
+    const id = await fresh()
+    const ids = { command_id: randomUUID(), idempotency_key: randomUUID(), operation_id: randomUUID() }
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, () => c.result(id, { ...ids, expected_version: 1, changes: release('3.0.0') })),
+    )
+    expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
+    expect(replies.filter(({ headers }) => headers.get('idempotency-replayed') === null)).toHaveLength(1)
+    expect((await read(id)).version).toBe(2)
+  })
+
+  it('replays the first answer byte for byte, however far the resource has moved on', async () => {
+    const id = await fresh()
+    const command = {
+      command_id: randomUUID(),
+      idempotency_key: 'once',
+      operation_id: randomUUID(),
+      expected_version: 1,
+      changes: release('4.0.0'),
+    }
+    const first = await c.result(id, command)
+    expect((await c.result(id, { expected_version: 2, changes: release('4.0.1') })).status).toBe(200)
+    const again = await c.result(id, { ...command, changes: { observed_state_patch: { release: '4.0.0' } } })
+    expect(again.text).toBe(first.text)
+    expect(again.status).toBe(200)
+    expect(again.headers.get('etag')).toBe(first.headers.get('etag'))
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(again.headers.get('catalog-current-version')).toBe('3')
+    expect((await read(id)).observed_state.release).toBe('4.0.1')
+  })
+
+  it('refuses a used command_id or key with other content, and changes nothing', async () => {
+    const id = await fresh()
+    const command = {
+      command_id: randomUUID(),
+      idempotency_key: randomUUID(),
+      expected_version: 1,
+      changes: release('5.0.0'),
+    }
+    await c.result(id, command)
+    const before = await traces()
+    const other_content = await c.result(id, { ...command, changes: release('5.0.1') })
+    expect(other_content).toMatchObject({
+      status: 422,
+      body: { category: 'validation_error', code: 'command_id_reused' },
+    })
+    const other_key = await c.result(id, { ...command, idempotency_key: randomUUID() })
+    expect(other_key).toMatchObject({ status: 422, body: { code: 'command_id_reused' } })
+    const other_id = await c.result(id, { ...command, command_id: randomUUID(), changes: release('5.0.2') })
+    expect(other_id).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
+    expect(await traces()).toEqual(before)
+  })
+
+  it('keeps keys of two callers apart', async () => {
+    const [one, two] = [await fresh(), await fresh()]
+    const key = randomUUID()
+    expect((await c.result(one, { idempotency_key: key, expected_version: 1, changes: release('6.0.0') })).status).toBe(
+      200,
+    )
+    const other = await c.result(
+      two,
+      { idempotency_key: key, expected_version: 1, changes: release('6.1.0') },
+      { service: 'worker' },
+    )
+    expect(other).toMatchObject({ status: 200, body: { resource_id: two, applied: true } })
+  })
+
+  it('does not store refusals: a corrected command may use its ids again', async () => {
+    const id = await fresh()
+    const ids = { command_id: randomUUID(), idempotency_key: randomUUID(), operation_id: randomUUID() }
+    expect((await c.result(id, { ...ids, expected_version: 7, changes: release('7.0.0') })).status).toBe(409)
+    expect(await c.result(id, { ...ids, expected_version: 1, changes: release('7.0.0') })).toMatchObject({
+      status: 200,
+      body: { version: 2 },
+    })
+  })
+
+  it('answers applied false for what is true already, and still keeps the reference and the evidence', async () => {
+    const id = await fresh()
+    const operation_id = randomUUID()
+    const before = await read(id)
+    const evidence_refs = [{ uri: 'urn:evidence:1', kind: 'check' }]
+    const reply = await c.result(id, { operation_id, expected_version: 1, changes: release('1.0.0'), evidence_refs })
+    expect(reply.body).toMatchObject({ applied: false, code: 'no_change', version: 1, previous_version: 1 })
+    expect(await read(id)).toEqual(before)
+    expect(await c.rows(`select 1 from catalog.evidence_ref where operation_id = $1`, [operation_id])).toHaveLength(1)
+    expect(
+      await c.rows(`select version_from, version_to from catalog.resource_operation where operation_id = $1`, [
+        operation_id,
+      ]),
+    ).toEqual([{ version_from: 1, version_to: 1 }])
+  })
+
+  it('moves the lifecycle along the type only, and names the ways that are open', async () => {
+    const id = await fresh()
+    const wrong = await c.result(id, { expected_version: 1, changes: { lifecycle_status: 'retired' } })
+    expect(wrong).toMatchObject({
+      status: 422,
+      body: { code: 'lifecycle_transition', allowed: ['updating', 'maintenance', 'deprovisioning'] },
+    })
+    const reply = await c.result(id, { expected_version: 1, changes: { lifecycle_status: 'maintenance' } })
+    expect(reply.body).toMatchObject({ version: 2, applied: true, health_revision: 1 })
+    expect(await read(id)).toMatchObject({ lifecycle_status: 'maintenance', health_status: 'maintenance' })
+  })
+
+  it('changes relationships in order and reports what was true already', async () => {
+    const [one, two] = [await fresh(), await fresh()]
+    const changes = {
+      relationship_changes: [
+        { op: 'add', type_key: 'depends_on', target_id: two, properties: { reason: 'calls' } },
+        { op: 'add', type_key: 'depends_on', target_id: two, properties: { reason: 'calls' } },
+        { op: 'remove', type_key: 'connects_to', target_id: two },
+      ],
+    }
+    const reply = await c.result(one, { expected_version: 1, changes })
+    expect(reply.body).toMatchObject({
+      version: 2,
+      ignored: [
+        { pointer: '/changes/relationship_changes/1', code: 'already_there' },
+        { pointer: '/changes/relationship_changes/2', code: 'not_there' },
+      ],
+    })
+    expect((await read(two)).version).toBe(1)
+    const [event] = await c.rows<{ payload: { relationship_changes: unknown[] } }>(
+      `select payload from catalog.outbox where agg_type = 'resource' and agg_id = $1 and agg_version = 2`,
+      [one],
+    )
+    expect(event?.payload.relationship_changes).toMatchObject([
+      { op: 'added', rev: 1, type_key: 'depends_on', from_id: one, to_id: two },
+    ])
+  })
+
+  it('treats health_status as an observation: it moves health, never the version', async () => {
+    const id = await fresh()
+    const reply = await c.result(id, { expected_version: 1, changes: { health_status: 'degraded' } })
+    expect(reply.body).toMatchObject({ applied: true, version: 1, health_revision: 1 })
+    expect(await read(id)).toMatchObject({ version: 1, health_status: 'degraded' })
+  })
+
+  it('takes provided capabilities that the type may provide, with attributes of their schema', async () => {
+    const id = await fresh()
+    const add = {
+      op: 'add',
+      capability_key: 'compute.slots',
+      version: '1.0.0',
+      attributes: { cpu_cores: 8 },
+      capacity: { total: 4, used: 1 },
+    }
+    expect(
+      (await c.result(id, { expected_version: 1, changes: { provided_capability_changes: [add] } })).body,
+    ).toMatchObject({ version: 2, applied: true })
+    expect(
+      (await c.result(id, { expected_version: 2, changes: { provided_capability_changes: [add] } })).body,
+    ).toMatchObject({ applied: false })
+    const wrong = await c.result(id, {
+      expected_version: 2,
+      changes: { provided_capability_changes: [{ ...add, capability_key: 'storage.sql' }] },
+    })
+    expect(wrong).toMatchObject({ status: 422, body: { category: 'invalid_capability', code: 'not_allowed_for_type' } })
+    expect((await c.as('vic').get(`/v1/resources?filter=provides=compute.slots&ids=${id}`)).body.items).toHaveLength(1)
+  })
+})
+
+describe('the order of checks', () => {
+  const steps: {
+    name: string
+    ask: (id: string) => Promise<{ status: number; body: { code: string } }>
+    status: number
+    code: string
+  }[] = []
+  const bad = {
+    shape: { unknown_field: true },
+    version: { expected_version: 99 },
+    fields: { changes: { lifecycle_status: 'nowhere' } },
+  }
+  const used = { command_id: randomUUID(), idempotency_key: randomUUID() }
+  steps.push(
+    {
+      name: 'token before all',
+      status: 401,
+      code: 'invalid_token',
+      ask: (id) => c.result(id, { ...bad.shape, ...bad.version }, { headers: { authorization: 'Bearer x.y.z' } }),
+    },
+    {
+      name: 'scope before the shape',
+      status: 403,
+      code: 'permission_missing',
+      ask: (id) => c.result(id, { ...bad.shape, ...bad.version }, { service: 'fleet' }),
+    },
+    {
+      name: 'media type before the shape',
+      status: 415,
+      code: 'media_type',
+      ask: (id) => c.result(id, { ...bad.shape }, { type: 'text/plain' }),
+    },
+    {
+      name: 'shape before the version',
+      status: 400,
+      code: 'unknown_field',
+      ask: (id) => c.result(id, { ...bad.shape, ...bad.version }),
+    },
+    {
+      name: 'path id before the claim',
+      status: 400,
+      code: 'id_mismatch',
+      ask: (id) => c.result(id, { ...used, ...bad.version, ...bad.fields }, { path_id: 'eu1-web-02' }),
+    },
+    {
+      name: 'claim before existence',
+      status: 422,
+      code: 'command_id_reused',
+      ask: () => c.result('not-there', { ...used, ...bad.version, ...bad.fields }),
+    },
+    {
+      name: 'existence before the version',
+      status: 404,
+      code: 'resource',
+      ask: () => c.result('not-there', { ...bad.version, ...bad.fields }),
+    },
+    {
+      name: 'version before the fields',
+      status: 409,
+      code: 'version_mismatch',
+      ask: (id) => c.result(id, { ...bad.version, ...bad.fields }),
+    },
+    {
+      name: 'lifecycle before desired state',
+      status: 422,
+      code: 'lifecycle_transition',
+      ask: (id) =>
+        c.result(id, { expected_version: 1, changes: { ...bad.fields.changes, desired_state_patch: { release: 7 } } }),
+    },
+    {
+      name: 'desired before observed',
+      status: 422,
+      code: 'schema_violation',
+      ask: (id) =>
+        c.result(id, {
+          expected_version: 1,
+          changes: { desired_state_patch: { release: 7 }, observed_state_patch: { release: null, traffic: 'up' } },
+        }),
+    },
+    {
+      name: 'states before relationships',
+      status: 422,
+      code: 'schema_violation',
+      ask: (id) =>
+        c.result(id, {
+          expected_version: 1,
+          changes: {
+            desired_state_patch: { release: 7 },
+            relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id: 'not-there' }],
+          },
+        }),
+    },
+    {
+      name: 'relationships before capabilities',
+      status: 422,
+      code: 'target_not_found',
+      ask: (id) =>
+        c.result(id, {
+          expected_version: 1,
+          changes: {
+            relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id: 'not-there' }],
+            provided_capability_changes: [{ op: 'add', capability_key: 'x.y', version: '1.0.0' }],
+          },
+        }),
+    },
+  )
+
+  it.each(steps)('$name: the earlier step answers and nothing is left behind', async ({ ask, status, code }) => {
+    const id = await fresh()
+    if ((await c.rows(`select 1 from catalog.command_log where command_id = $1`, [used.command_id])).length === 0) {
+      expect((await c.result(await fresh(), { ...used, expected_version: 1, changes: release('9.9.9') })).status).toBe(
+        200,
+      )
+    }
+    const before = await traces()
+    const reply = await ask(id)
+    expect({ status: reply.status, code: reply.body.code }).toEqual({ status, code })
+    expect(await traces()).toEqual(before)
+  })
+})

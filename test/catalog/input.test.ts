@@ -1,0 +1,319 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Ask, type Catalog, seedRegion, startCatalog } from './platform.ts'
+
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 1)
+})
+afterAll(() => c.stop())
+
+const everything = () =>
+  c.rows(`select (select count(*) from catalog.resource) r, (select sum(version) from catalog.resource_state) v,
+    (select count(*) from catalog.relationship) e, (select count(*) from catalog.outbox) o, (select count(*) from catalog.command_log) c,
+    (select count(*) from catalog.observation_latest) h, (select count(*) from catalog.provider) p`)
+
+const service = { type_key: 'infra.service', name: 'good', desired_state: { tier: 1 } }
+const host = '/v1/resources/eu1-web-01'
+const merge = 'application/merge-patch+json'
+const deep = (n: number): unknown => (n === 0 ? 1 : { a: deep(n - 1) })
+const result = {
+  command_id: randomUUID(),
+  idempotency_key: 'k',
+  operation_id: randomUUID(),
+  resource_id: 'eu1-web-01',
+  expected_version: 1,
+  changes: { observed_state_patch: { release: '2' } },
+}
+const observation = {
+  command_id: randomUUID(),
+  idempotency_key: 'k',
+  resource_id: 'eu1-web-01',
+  source: 's',
+  check_key: 'c',
+  status: 'healthy',
+  observed_at: '2026-01-01T00:00:00Z',
+}
+
+type Case = [
+  name: string,
+  status: number,
+  code: string,
+  method: 'POST' | 'PATCH' | 'GET',
+  path: string,
+  body?: unknown,
+  ask?: Ask,
+]
+
+const publicly: Case[] = [
+  ['an unknown field', 400, 'unknown_field', 'POST', '/v1/resources', { ...service, color: 'red' }],
+  ['a wrong type', 400, 'schema_violation', 'POST', '/v1/resources', { ...service, name: 7 }],
+  ['a missing field', 400, 'schema_violation', 'POST', '/v1/resources', { name: 'x' }],
+  ['no body', 400, 'schema_violation', 'POST', '/v1/resources', undefined, { raw: '' }],
+  ['broken JSON', 400, 'malformed', 'POST', '/v1/resources', undefined, { raw: '{"a":' }],
+  ['a doubled member', 400, 'schema_violation', 'POST', '/v1/resources', undefined, { raw: '{"name":"a","name":"b"}' }],
+  ['a prototype', 400, 'malformed', 'POST', '/v1/resources', undefined, { raw: '{"__proto__":{"x":1},"name":"a"}' }],
+  ['another content type', 415, 'media_type', 'POST', '/v1/resources', service, { type: 'text/plain' }],
+  ['a patch type on POST', 415, 'media_type', 'POST', '/v1/resources', service, { type: merge }],
+  [
+    'no content type',
+    415,
+    'media_type',
+    'POST',
+    '/v1/resources',
+    undefined,
+    { raw: '{}', type: null, headers: { 'content-type': '' } },
+  ],
+  [
+    'plain JSON on PATCH',
+    415,
+    'media_type',
+    'PATCH',
+    host,
+    { labels: {} },
+    { type: 'application/json', headers: { 'if-match': '"1"' } },
+  ],
+  [
+    'an oversized body',
+    413,
+    'too_large',
+    'POST',
+    '/v1/resources',
+    undefined,
+    { raw: JSON.stringify({ ...service, x: 'y'.repeat(1_100_000) }) },
+  ],
+  ['a deep body', 400, 'schema_violation', 'POST', '/v1/resources', { ...service, desired_state: deep(40) }],
+  [
+    'a deep state',
+    422,
+    'too_deep',
+    'POST',
+    '/v1/resources',
+    { type_key: 'infra.generic', name: 'g', desired_state: { provider: 'p', kind: 'k', attributes: deep(25) } },
+  ],
+  ['null in a state', 422, 'null_in_state', 'POST', '/v1/resources', { ...service, desired_state: { tier: null } }],
+  [
+    'an unsafe integer',
+    422,
+    'unsafe_integer',
+    'POST',
+    '/v1/resources',
+    undefined,
+    { raw: '{"type_key":"infra.service","name":"u","desired_state":{"port":9007199254740993}}' },
+  ],
+  [
+    'U+0000 in a state',
+    422,
+    'invalid_text',
+    'POST',
+    '/v1/resources',
+    { ...service, desired_state: { url: 'https://a\u0000' } },
+  ],
+  [
+    'U+0000 in an annotation',
+    422,
+    'invalid_text',
+    'POST',
+    '/v1/resources',
+    { ...service, annotations: { a: 'x\u0000y' } },
+  ],
+  [
+    'half a surrogate pair',
+    422,
+    'invalid_text',
+    'POST',
+    '/v1/resources',
+    undefined,
+    { raw: '{"type_key":"infra.service","name":"s","annotations":{"a":"\\ud800"}}' },
+  ],
+  ['a control character in a name', 400, 'schema_violation', 'POST', '/v1/resources', { ...service, name: 'a\nb' }],
+  ['a wrong label', 400, 'schema_violation', 'POST', '/v1/resources', { ...service, labels: { 'a b': 'c' } }],
+  [
+    'a state of another shape',
+    422,
+    'schema_violation',
+    'POST',
+    '/v1/resources',
+    { ...service, desired_state: { tier: 9 } },
+  ],
+  ['an unknown type', 422, 'unknown', 'POST', '/v1/resources', { ...service, type_key: 'infra.teapot' }],
+  ['an abstract type', 422, 'abstract', 'POST', '/v1/resources', { ...service, type_key: 'infra.managed' }],
+  ['no key', 400, 'idempotency_key_required', 'POST', '/v1/resources', service, { key: null }],
+  ['a key that is too long', 400, 'schema_violation', 'POST', '/v1/resources', service, { key: 'k'.repeat(256) }],
+  ['facts without record_only', 422, 'read_only_field', 'POST', '/v1/resources', { ...service, observed_state: {} }],
+  ['an unknown mode', 400, 'schema_violation', 'POST', '/v1/resources?mode=magic', service],
+  ['an unknown id', 404, 'resource', 'GET', '/v1/resources/not-there'],
+  [
+    'an unknown id to patch',
+    404,
+    'resource',
+    'PATCH',
+    '/v1/resources/not-there?expected_version=1',
+    { labels: {} },
+    { type: merge },
+  ],
+  ['an unknown id’s relationships', 404, 'resource', 'GET', '/v1/resources/not-there/relationships'],
+  ['an unknown id’s health', 404, 'resource', 'GET', '/v1/resources/not-there/health'],
+  ['an unknown id’s operations', 404, 'resource', 'GET', '/v1/resources/not-there/operations-summary'],
+  ['an unknown type to read', 404, 'type', 'GET', '/v1/resource-types/infra.teapot'],
+  ['an unknown route', 404, 'route', 'GET', '/v1/teapots'],
+  ['an unknown parameter', 400, 'unknown_field', 'GET', '/v1/resources?colour=red'],
+  ['a negative page size', 400, 'schema_violation', 'GET', '/v1/resources?page_size=-1'],
+  ['a page size that is no number', 400, 'schema_violation', 'GET', '/v1/resources?page_size=many'],
+  ['a forged page token', 400, 'page_token_invalid', 'GET', '/v1/resources?page_token=abc.def'],
+  ['a broken filter', 400, 'filter_invalid', 'GET', `/v1/resources?filter=${encodeURIComponent('name:web drift=x')}`],
+  ['a filter on nothing', 400, 'filter_invalid', 'GET', '/v1/resources?filter=teapot=1'],
+  ['an unknown sort key', 400, 'schema_violation', 'GET', '/v1/resources?sort=color'],
+  ['a graph without root', 400, 'root_required', 'GET', '/v1/graphs/resources'],
+  ['a graph from an unknown root', 404, 'resource', 'GET', '/v1/graphs/resources?root_id=not-there'],
+  ['a graph that is too deep', 422, 'query_too_expensive', 'GET', '/v1/graphs/resources?root_id=eu1&depth=4'],
+  [
+    'a wrong If-Match',
+    400,
+    'malformed',
+    'PATCH',
+    host,
+    { labels: {} },
+    { type: merge, headers: { 'if-match': 'W/"x"' } },
+  ],
+  [
+    'a list as merge patch',
+    400,
+    'schema_violation',
+    'PATCH',
+    `${host}?expected_version=1`,
+    [{ op: 'remove', path: '/owner' }],
+    { type: merge },
+  ],
+  [
+    'an unknown patch operation',
+    400,
+    'schema_violation',
+    'PATCH',
+    `${host}?expected_version=1`,
+    [{ op: 'burn', path: '/owner' }],
+    { type: 'application/json-patch+json' },
+  ],
+  [
+    'a patch into nothing',
+    422,
+    'schema_violation',
+    'PATCH',
+    `${host}?expected_version=1`,
+    [{ op: 'replace', path: '/labels/nothing/here', value: 'x' }],
+    { type: 'application/json-patch+json' },
+  ],
+]
+
+const inside: Case[] = [
+  ['an unknown field', 400, 'unknown_field', 'POST', 'apply-operation-result', { ...result, history: [] }],
+  ['an unknown change', 400, 'unknown_field', 'POST', 'apply-operation-result', { ...result, changes: { log: 'x' } }],
+  ['a wrong type', 400, 'schema_violation', 'POST', 'apply-operation-result', { ...result, expected_version: '1' }],
+  [
+    'a command_id that is no UUID',
+    400,
+    'schema_violation',
+    'POST',
+    'apply-operation-result',
+    { ...result, command_id: 'x' },
+  ],
+  ['an empty command', 400, 'schema_violation', 'POST', 'apply-operation-result', { ...result, changes: {} }],
+  ['another content type', 415, 'media_type', 'POST', 'apply-operation-result', result, { type: 'application/xml' }],
+  [
+    'an oversized body',
+    413,
+    'too_large',
+    'POST',
+    'apply-operation-result',
+    undefined,
+    { raw: JSON.stringify({ x: 'y'.repeat(1_100_000) }) },
+  ],
+  [
+    'a future observation',
+    400,
+    'observed_in_future',
+    'POST',
+    'health-observations',
+    { ...observation, observed_at: '2999-01-01T00:00:00Z' },
+  ],
+  [
+    'a time that is none',
+    400,
+    'schema_violation',
+    'POST',
+    'health-observations',
+    { ...observation, observed_at: 'soon' },
+  ],
+  ['a status that is none', 400, 'schema_violation', 'POST', 'health-observations', { ...observation, status: 'fine' }],
+  ['U+0000 in a summary', 422, 'invalid_text', 'POST', 'health-observations', { ...observation, summary: 'a\u0000' }],
+  [
+    'an unknown capability',
+    422,
+    'unknown',
+    'POST',
+    'provided-capabilities',
+    {
+      command_id: randomUUID(),
+      idempotency_key: 'k',
+      resource_id: 'eu1-web-01',
+      expected_version: 1,
+      provided_capability_changes: [{ op: 'add', capability_key: 'x.y', version: '1.0.0' }],
+    },
+  ],
+]
+
+describe('bad input gets the right refusal as problem+json, and changes nothing', () => {
+  const check = async (
+    reply: { status: number; body: Record<string, unknown>; headers: Headers; text: string },
+    status: number,
+    code: string,
+  ) => {
+    expect({ status: reply.status, code: reply.body?.code }).toEqual({ status, code })
+    expect(reply.headers.get('content-type')).toContain('application/problem+json')
+    expect(reply.body).toMatchObject({
+      status,
+      type: expect.any(String),
+      title: expect.any(String),
+      detail: expect.any(String),
+      hint: expect.any(String),
+      request_id: expect.any(String),
+      retryable: expect.any(Boolean),
+    })
+    expect(reply.text).not.toMatch(/select |at Object\.|node_modules/)
+  }
+
+  it.each(publicly)('%s: %d %s', async (_name, status, code, method, path, body, ask) => {
+    const before = await everything()
+    const olga = c.as('olga')
+    const reply =
+      method === 'GET'
+        ? await olga.get(path, ask)
+        : method === 'POST'
+          ? await olga.post(path, body, ask)
+          : await olga.patch(path, body, ask)
+    await check(reply, status, code)
+    expect(await everything()).toEqual(before)
+  })
+
+  it.each(inside)('inside, %s: %d %s', async (_name, status, code, method, route, body, ask) => {
+    const before = await everything()
+    await check(await c.internally(method, `/resources/eu1-web-01/${route}`, body, ask), status, code)
+    expect(await everything()).toEqual(before)
+  })
+
+  it('refuses a missing, broken and foreign token on every route', async () => {
+    for (const path of [
+      '/v1/resources',
+      '/v1/resource-types',
+      '/v1/topology/regions',
+      '/v1/graphs/resources?root_id=eu1',
+      host,
+    ]) {
+      for (const authorization of ['', 'Bearer x', `Basic ${c.tokenOf(c.people.vic)}`]) {
+        const reply = await c.as('vic').get(path, { headers: { authorization } })
+        expect(reply).toMatchObject({ status: 401, body: { category: 'policy_denied', code: 'invalid_token' } })
+      }
+    }
+  })
+})

@@ -1,0 +1,232 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
+
+let c: Catalog
+const total = 60
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 0)
+  await seedRegion(c, 'us1', 0)
+  for (let i = 0; i < total; i++) {
+    const region = i % 2 === 0 ? 'eu1' : 'us1'
+    const host = hostOf(`host-${String(i).padStart(2, '0')}`, `${region}-a-web`)
+    await c.as('ada').record({
+      ...host,
+      labels: { n: String(i % 5), tier: i % 3 === 0 ? 'gold' : 'tin', ...(i % 4 === 0 && { 'team/a.b': 'x' }) },
+      lifecycle_status: i % 7 === 0 ? 'maintenance' : 'active',
+      desired_state: { ...host.desired_state, cpu_cores: (i % 8) + 1, release: `1.${i % 4}.0` },
+    })
+  }
+})
+afterAll(() => c.stop())
+
+type Item = { resource_id: string; name: string; version: number }
+const walk = async (query: string, between: () => Promise<unknown> = async () => {}): Promise<Item[]> => {
+  const items: Item[] = []
+  let token = ''
+  for (;;) {
+    const reply = await c.as('vic').get(`/v1/resources?${query}${token && `&page_token=${token}`}`)
+    expect(reply.status).toBe(200)
+    items.push(...reply.body.items)
+    if (reply.body.next_page_token === null) return items
+    token = reply.body.next_page_token
+    await between()
+  }
+}
+const idsOf = (items: Item[]) => items.map(({ resource_id }) => resource_id)
+
+describe('lists', () => {
+  it.each([
+    'name',
+    'resource_id',
+    '-created_at',
+    'type_key,-name',
+    '-health_status,name',
+    'lifecycle_status,created_at',
+  ])('shows each row once in the order %s', async (sort) => {
+    const items = await walk(`type_key=infra.host&page_size=7&sort=${sort}`)
+    expect(items).toHaveLength(total)
+    expect(new Set(idsOf(items)).size).toBe(total)
+  })
+
+  it.each(['name', '-resource_id', 'created_at'])(
+    'shows each row that lasts exactly once under writes, sorted by %s',
+    async (sort) => {
+      let n = 0
+      const write = async () => {
+        const id = `extra-${sort.replace('-', '')}-${n++}`
+        await c.as('ada').record({ ...hostOf(id, 'eu1-a-web'), labels: { extra: 'yes' } })
+        const some = `host-${String(Math.floor(Math.random() * total)).padStart(2, '0')}`
+        const { version } = (await c.as('vic').get(`/v1/resources/${some}`)).body
+        await c
+          .as('olga')
+          .patch(`/v1/resources/${some}`, { annotations: { at: String(Math.random()) }, expected_version: version })
+      }
+      const lasting = idsOf(await walk(`type_key=fleet.host&page_size=9&sort=${sort}`, write)).filter((id) =>
+        id.startsWith('host-'),
+      )
+      expect(lasting).toHaveLength(total)
+      expect(new Set(lasting).size).toBe(total)
+    },
+  )
+
+  it('does not lose rows whose keys differ in microseconds only', async () => {
+    await c.rows(
+      `update catalog.resource set created_at = timestamptz '2026-01-01 00:00:00.000001' + rid * interval '1 microsecond' where resource_id like 'host-%'`,
+    )
+    expect(await walk('type_key=fleet.host&ids=&page_size=3&sort=created_at&label=tier')).toHaveLength(total)
+  })
+
+  it('binds a page token to the list and to the caller', async () => {
+    const page = await c.as('vic').get('/v1/resources?page_size=2')
+    const token = page.body.next_page_token
+    expect((await c.as('vic').get(`/v1/resources?page_size=4&page_token=${token}`)).status).toBe(200)
+    expect((await c.as('vic').get(`/v1/resources?sort=-name&page_token=${token}`)).body.code).toBe(
+      'page_token_mismatch',
+    )
+    expect((await c.as('vic').get(`/v1/resources?type_key=infra.host&page_token=${token}`)).body.code).toBe(
+      'page_token_mismatch',
+    )
+    expect((await c.as('olga').get(`/v1/resources?page_token=${token}`)).body.code).toBe('page_token_invalid')
+    const forged = `${Buffer.from('{"list":"x","user":"y","keys":[]}').toString('base64url')}.${token.split('.')[1]}`
+    expect((await c.as('vic').get(`/v1/resources?page_token=${forged}`)).body.code).toBe('page_token_invalid')
+  })
+
+  it('narrows by the structural parameters', async () => {
+    const count = async (query: string) => (await walk(`page_size=500&label=tier&${query}`)).length
+    expect(await count('region_id=eu1')).toBe(30)
+    expect(await count('datacenter_id=us1-a')).toBe(30)
+    expect(await count('layer_id=eu1-a-edge&layer_kind=edge')).toBe(30)
+    expect(await count('segment_id=eu1-a-web')).toBe(30)
+    expect(await count('segment_id=eu1')).toBe(0)
+    expect(await count('parent_id=us1-a-web')).toBe(30)
+    expect(await count('type_key=infra.managed')).toBe(60)
+    expect(await count('type_key=topology.region,infra.host')).toBe(60)
+    expect(await count('lifecycle_status=maintenance')).toBe(9)
+    expect(await count('lifecycle_status=maintenance&lifecycle_status=active')).toBe(60)
+    expect(await count('label=tier=gold&label=n=0')).toBe(4)
+    expect(await count('label=team/a.b')).toBe(15)
+    expect(await count('ids=host-01,host-02&ids=host-03')).toBe(3)
+    expect(await count('drift=drifted')).toBe(45)
+    expect(await count('health_status=unknown')).toBe(60)
+    const capped = await c.as('vic').get('/v1/resources?page_size=1&count=capped&label=tier')
+    expect(capped.body.count).toEqual({ value: 60, relation: 'eq' })
+  })
+
+  it('gives states only when they are asked for', async () => {
+    const [plain] = (await c.as('vic').get('/v1/resources?ids=host-01')).body.items
+    expect(Object.keys(plain)).not.toEqual(expect.arrayContaining(['desired_state']))
+    const [full] = (await c.as('vic').get('/v1/resources?ids=host-01&include=state')).body.items
+    expect(full).toMatchObject({
+      desired_state: { hostname: 'host-01' },
+      conditions: [{ type: 'active' }, { type: 'in_sync' }, { type: 'healthy' }],
+    })
+  })
+})
+
+describe('filters', () => {
+  const found = async (filter: string) =>
+    (await walk(`page_size=500&label=tier&filter=${encodeURIComponent(filter)}`)).length
+
+  it.each([
+    ['name:OST-0', 10],
+    ['name="host-00"', 1],
+    ['labels.tier=gold AND labels.n=0', 4],
+    ['labels.n=0 OR labels.n=1 AND labels.tier=gold', 8],
+    ['(labels.n=0 AND labels.tier=gold) OR name:host-59', 5],
+    ['NOT labels.tier=gold', 40],
+    ['-labels.tier=gold', 40],
+    ['labels.none!=x', 60],
+    ['labels."team/a.b":*', 15],
+    ['type_key:infra.host', 60],
+    ['type_key=infra.host', 0],
+    ['scope.region_id=eu1', 30],
+    ['layer_kind=edge', 60],
+    ['lifecycle_status!=active', 9],
+    ['desired_state.cpu_cores>6', 14],
+    ['desired_state.cpu_cores=1', 8],
+    ['desired_state.release=1.0.0', 15],
+    ['desired_state.release:"1.3"', 15],
+    ['desired_state.nothing:*', 0],
+    ['observed_state.release="1.0.0"', 60],
+    ['drift=in_sync', 15],
+    ['version>=1 AND created_at<2099-01-01T00:00:00Z', 60],
+    ['owner:*', 0],
+  ])('%s', async (filter, expected) => {
+    expect(await found(filter)).toBe(expected)
+  })
+
+  it.each([
+    '',
+    'name',
+    'name=',
+    '=x',
+    'name=a name=b',
+    'name=a AND',
+    '(name=a',
+    'name=a)',
+    'name="a',
+    'version>x',
+    'scope.planet=1',
+    'name=a;drop',
+    `${'('.repeat(12)}name=a${')'.repeat(12)}`,
+  ])('refuses %j with the place of the fault', async (filter) => {
+    const reply = await c.as('vic').get(`/v1/resources?filter=${encodeURIComponent(filter)}`)
+    expect(reply).toMatchObject({
+      status: 400,
+      body: { code: 'filter_invalid', violations: [{ pointer: '/filter', offset: expect.any(Number) }] },
+    })
+  })
+
+  it('equals an evaluation in memory on random expressions', async () => {
+    const items = (await walk('page_size=500&label=tier&include=state')) as (Item & {
+      labels: Record<string, string>
+      lifecycle_status: string
+      desired_state: { cpu_cores: number }
+    })[]
+    type Tree = { text: string; holds: (item: (typeof items)[0]) => boolean }
+    const leaf: fc.Arbitrary<Tree> = fc.oneof(
+      fc
+        .integer({ min: 0, max: 6 })
+        .map((n) => ({ text: `labels.n=${n}`, holds: (item) => item.labels.n === String(n) })),
+      fc
+        .integer({ min: 0, max: 9 })
+        .map((n) => ({ text: `desired_state.cpu_cores<=${n}`, holds: (item) => item.desired_state.cpu_cores <= n })),
+      fc
+        .constantFrom('gold', 'tin')
+        .map((tier) => ({ text: `labels.tier!=${tier}`, holds: (item) => item.labels.tier !== tier })),
+      fc
+        .integer({ min: 0, max: 9 })
+        .map((n) => ({ text: `name:"t-${n}"`, holds: (item) => item.name.includes(`t-${n}`) })),
+      fc.constant({ text: 'lifecycle_status=maintenance', holds: (item) => item.lifecycle_status === 'maintenance' }),
+    )
+    const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
+      tree: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        leaf,
+        fc.tuple(tie('tree'), tie('tree'), fc.constantFrom('AND', 'OR')).map(([a, b, op]) => ({
+          text: `(${a.text}) ${op} (${b.text})`,
+          holds: (item: (typeof items)[0]) =>
+            op === 'AND' ? a.holds(item) && b.holds(item) : a.holds(item) || b.holds(item),
+        })),
+        tie('tree').map((inner) => ({
+          text: `NOT (${inner.text})`,
+          holds: (item: (typeof items)[0]) => !inner.holds(item),
+        })),
+      ),
+    }))
+    await fc.assert(
+      fc.asyncProperty(
+        tree.filter(
+          ({ text }) => text.length < 500 && (text.match(/=|:/g)?.length ?? 0) < 15 && !text.includes('(((((('),
+        ),
+        async ({ text, holds }) => {
+          const ids = idsOf(await walk(`page_size=500&label=tier&sort=resource_id&filter=${encodeURIComponent(text)}`))
+          expect(ids).toEqual(idsOf(items.filter(holds)).sort())
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+})

@@ -1,0 +1,244 @@
+import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { create } from '@bufbuild/protobuf'
+import { buildApp } from '../../apps/catalog/app.ts'
+import { loadCatalogConfig } from '../../apps/catalog/config.ts'
+import { createDeps, type Trust } from '../../apps/catalog/deps.ts'
+import { sequenceOnce } from '../../apps/relay/sequencer.ts'
+import { createPrincipals } from '../../apps/shared/auth/principals.ts'
+import { loadRegistry } from '../../apps/shared/auth/service.ts'
+import { audienceOf } from '../../apps/shared/auth/service-scopes.ts'
+import { newJti, signToken } from '../../apps/shared/auth/sign.ts'
+import { createAccessVerifier } from '../../apps/shared/auth/user-tokens.ts'
+import { systemClock } from '../../apps/shared/clock.ts'
+import { PrincipalSchema, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { listen } from '../../apps/shared/http.ts'
+import { serverUrl, testDatabase } from '../support/database.ts'
+import { testServices } from '../support/services.ts'
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const ISSUER = 'http://localhost'
+const AUDIENCE = 'signalbox-api'
+
+type Scope = { regionId?: string; typeKey?: string }
+export type Person = { id: string; name: string; roles: string[]; scope: Scope }
+const person = (name: string, roles: string[], scope: Scope = {}): Person => ({ id: randomUUID(), name, roles, scope })
+
+export type Reply = {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into any answer
+  body: any
+  text: string
+  headers: Headers
+}
+export type Ask = { key?: string | null; headers?: Record<string, string>; type?: string | null; raw?: string }
+
+const send = async (method: string, url: string, body: unknown, headers: Record<string, string>): Promise<Reply> => {
+  const response = await fetch(url, {
+    method,
+    headers,
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  let parsed: unknown
+  try {
+    parsed = text === '' ? undefined : JSON.parse(text)
+  } catch {
+    parsed = undefined
+  }
+  return { status: response.status, body: parsed, text, headers: response.headers }
+}
+
+/** The catalog as it runs: real Postgres and NATS, both listeners on ports of their own; time can be moved on. */
+export const startCatalog = async ({ env = {} }: { env?: Record<string, string> } = {}) => {
+  const database = await testDatabase('catalog')
+  const services = testServices()
+  const people = {
+    ada: person('ada', ['admin']),
+    olga: person('olga', ['operator']),
+    vic: person('vic', ['viewer']),
+    far: person('far', ['operator', 'viewer'], { regionId: 'us1' }),
+    hosts: person('hosts', ['operator', 'viewer'], { typeKey: 'infra.host' }),
+    nobody: person('nobody', []),
+  }
+  const config = loadCatalogConfig({
+    CATALOG__DATABASE__URL: database.url,
+    CATALOG__NATS__URL: serverUrl('NATS_URL'),
+    CATALOG__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
+    AUTH__TOKENS__ISSUER: ISSUER,
+    SIGNALBOX__NATS__PREFIX: `t${randomBytes(4).toString('hex')}`,
+    ...env,
+  })
+  const identity = {
+    getPrincipal: async ({ userId }: { userId: string }) => {
+      const found = Object.values(people).find(({ id }) => id === userId)
+      if (!found) return {}
+      const { id, name, roles, scope } = found
+      const user = { id, username: name, status: UserStatus.ACTIVE }
+      const grants = roles.map((role) => ({ id: randomUUID(), role, scope }))
+      return { principal: create(PrincipalSchema, { user, grants, groupKeys: [], version: 1n }) }
+    },
+  }
+  const trust: Trust = {
+    verifier: createAccessVerifier({
+      jwks: { get: () => publicKey, find: async () => 'unknown' } as never,
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      skew_s: 5,
+      clock: systemClock,
+    }),
+    principals: createPrincipals({ identityClient: identity, ttl_ms: 0, outage: 'internal_error' }),
+    services: loadRegistry(services.registry_file),
+    signer: services.signer('catalog'),
+    close: () => {},
+  }
+  let ahead_ms = 0
+  const clock = { now: () => new Date(Date.now() + ahead_ms) }
+  const deps = await createDeps(config, trust, { clock })
+  const { app, internal } = await buildApp(deps)
+  const url = await listen(app, '127.0.0.1', 0)
+  const internal_url = await listen(internal, '127.0.0.1', 0)
+  const { rows } = await deps.pool.query('select 1 from catalog.relay_state')
+  if (rows.length === 0)
+    await deps.pool.query(`insert into catalog.relay_state (name, epoch, next) values ('relay', 1, 1)`)
+
+  const tokenOf = ({ id, name }: Person): string => {
+    const iat = Math.floor(Date.now() / 1000)
+    const common = { iss: ISSUER, aud: AUDIENCE, sub: id, iat, exp: iat + 900, jti: newJti(), type: 'access' as const }
+    const claims = {
+      ...common,
+      username: name,
+      session_id: randomUUID(),
+      auth_time: iat,
+      amr: ['pwd'],
+      cm: 'json' as const,
+    }
+    return signToken('access', claims, { kid: 'test', private_key: privateKey })
+  }
+
+  const as = (name: keyof typeof people) => {
+    const call = (method: string, path: string, body?: unknown, { key, headers = {}, type, raw }: Ask = {}) =>
+      send(method, `${url}${path}`, raw ?? body, {
+        authorization: `Bearer ${tokenOf(people[name])}`,
+        ...((body !== undefined || raw !== undefined) &&
+          type !== null && { 'content-type': type ?? 'application/json' }),
+        ...(method !== 'GET' && key !== null && { 'idempotency-key': key ?? randomUUID() }),
+        ...headers,
+      })
+    return {
+      get: (path: string, ask?: Ask) => call('GET', path, undefined, ask),
+      post: (path: string, body: unknown, ask?: Ask) => call('POST', path, body, ask),
+      patch: (path: string, body: unknown, ask: Ask = {}) =>
+        call('PATCH', path, body, { type: 'application/merge-patch+json', ...ask }),
+      /** Registers something that exists; throws when the catalog refuses it. */
+      record: async (body: Record<string, unknown>) => {
+        const reply = await call('POST', '/v1/resources?mode=record_only', body)
+        if (reply.status !== 201) throw new Error(`${reply.status} ${reply.text}`)
+        return reply.body
+      },
+    }
+  }
+
+  /** A call of a control plane to the internal listener. */
+  const internally = (method: string, path: string, body?: unknown, ask: Ask & { service?: string } = {}) => {
+    const { service = 'demo-control-plane', headers = {}, type, raw } = ask
+    return send(method, `${internal_url}/internal/v1${path}`, raw ?? body, {
+      authorization: `Bearer ${services.signer(service)(audienceOf('catalog'))}`,
+      ...((body !== undefined || raw !== undefined) && type !== null && { 'content-type': type ?? 'application/json' }),
+      ...headers,
+    })
+  }
+
+  return {
+    deps,
+    config,
+    people,
+    url,
+    internal_url,
+    tokenOf,
+    as,
+    internally,
+    /** A ResourceUpdateCommand with ids of its own; `over` replaces what the test is about. */
+    result: (
+      resource_id: string,
+      over: Record<string, unknown>,
+      ask: Ask & { service?: string; path_id?: string } = {},
+    ) => {
+      const command = {
+        command_id: randomUUID(),
+        idempotency_key: randomUUID(),
+        operation_id: randomUUID(),
+        resource_id,
+        changes: {},
+        ...over,
+      }
+      return internally('POST', `/resources/${ask.path_id ?? resource_id}/apply-operation-result`, command, ask)
+    },
+    observe: (resource_id: string, over: Record<string, unknown> = {}) =>
+      internally('POST', `/resources/${resource_id}/health-observations`, {
+        command_id: randomUUID(),
+        idempotency_key: randomUUID(),
+        resource_id,
+        source: 'test',
+        check_key: 'http',
+        status: 'healthy',
+        observed_at: clock.now().toISOString(),
+        ttl_s: 60,
+        ...over,
+      }),
+    /** Numbers committed events, as the relay does. */
+    sequence: () => sequenceOnce(deps.pool, 'catalog', 1),
+    wait: (ms: number) => {
+      ahead_ms += ms
+    },
+    rows: async <T>(text: string, values: unknown[] = []): Promise<T[]> =>
+      (await deps.pool.query(text, values)).rows as T[],
+    stop: async () => {
+      await app.close()
+      await internal.close()
+      await deps.close()
+      trust.services.close()
+      services.remove()
+      await database.drop()
+    },
+  }
+}
+export type Catalog = Awaited<ReturnType<typeof startCatalog>>
+
+/** A region with a data center, a layer, a segment and hosts in it; ids start with the region's. */
+export const seedRegion = async (c: Catalog, region: string, hosts = 2): Promise<string[]> => {
+  const { record } = c.as('ada')
+  await record({ resource_id: region, type_key: 'topology.region', name: region, desired_state: { code: region } })
+  await record({ resource_id: `${region}-a`, type_key: 'topology.datacenter', name: `${region}-a`, parent_id: region })
+  await record({
+    resource_id: `${region}-a-edge`,
+    type_key: 'topology.layer',
+    name: 'edge',
+    parent_id: `${region}-a`,
+    desired_state: { layer_kind: 'edge' },
+  })
+  await record({
+    resource_id: `${region}-a-web`,
+    type_key: 'topology.segment',
+    name: 'web',
+    parent_id: `${region}-a-edge`,
+  })
+  const ids = Array.from({ length: hosts }, (_, i) => `${region}-web-${String(i + 1).padStart(2, '0')}`)
+  for (const id of ids) await record(hostOf(id, `${region}-a-web`))
+  return ids
+}
+
+export const hostOf = (resource_id: string, parent_id: string) => ({
+  resource_id,
+  type_key: 'fleet.host',
+  name: resource_id,
+  parent_id,
+  labels: { environment: 'test' },
+  lifecycle_status: 'active',
+  desired_state: { hostname: resource_id, release: '1.0.0', traffic: 'in' },
+  observed_state: {
+    hostname: resource_id,
+    base_url: `http://127.0.0.1:1/${resource_id}`,
+    release: '1.0.0',
+    traffic: 'in',
+  },
+})

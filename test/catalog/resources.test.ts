@@ -1,0 +1,394 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
+
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 2)
+  await seedRegion(c, 'us1', 1)
+})
+afterAll(() => c.stop())
+
+const name = () => `n-${randomUUID()}`
+const service = (over: Record<string, unknown> = {}) => ({
+  type_key: 'infra.service',
+  name: name(),
+  desired_state: { tier: 1 },
+  ...over,
+})
+const get = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}`)).body
+const eventsOf = (agg_type: string, agg_id: string) =>
+  c.rows<{ type: string; agg_version: string; payload: Record<string, unknown> }>(
+    `select type, agg_version, payload from catalog.outbox where agg_type = $1 and agg_id = $2 order by agg_version`,
+    [agg_type, agg_id],
+  )
+
+describe('creating', () => {
+  it('writes a record type at once, with Location, ETag and one event', async () => {
+    const reply = await c.as('olga').post('/v1/resources', service({ labels: { 'team/a': 'x' }, owner: 'web' }))
+    expect(reply.status).toBe(201)
+    const { resource_id } = reply.body
+    expect(resource_id).toMatch(/^res_[a-z2-7]{26}$/)
+    expect(reply.headers.get('location')).toBe(`/v1/resources/${resource_id}`)
+    expect(reply.headers.get('etag')).toBe('"1-0"')
+    expect(reply.body).toMatchObject({
+      version: 1,
+      lifecycle_status: 'active',
+      generation: 1,
+      observed_generation: 0,
+      health_status: 'unknown',
+    })
+    expect(await get(resource_id)).toEqual(reply.body)
+    expect(await eventsOf('resource', resource_id)).toMatchObject([
+      { type: 'resource.created', payload: { version: 1, previous_version: null } },
+    ])
+  })
+
+  it('makes an operation type a planned resource and one intent, however often it is sent', async () => {
+    const body = { type_key: 'infra.host', name: name(), parent_id: 'eu1-a-web', desired_state: { hostname: 'h' } }
+    const key = randomUUID()
+    const replies = await Promise.all(
+      [1, 2, 3].map(() => c.as('olga').post('/v1/resources?reason=more%20room', body, { key })),
+    )
+    expect(new Set(replies.map(({ text }) => text)).size).toBe(1)
+    const { status, body: accepted, headers } = replies[0] as (typeof replies)[0]
+    expect(status).toBe(202)
+    expect(accepted.resource).toMatchObject({ lifecycle_status: 'planned', version: 1 })
+    expect(headers.get('link')).toBe(`</v1/intents/${accepted.operation_ref.intent_id}>; rel="monitor"`)
+    expect(await eventsOf('intent', accepted.operation_ref.intent_id)).toMatchObject([
+      {
+        type: 'intent.requested',
+        agg_version: '1',
+        payload: {
+          op: 'create',
+          resource_id: accepted.resource.resource_id,
+          base_version: 1,
+          desired_state_patch: {},
+          requester: { kind: 'user', name: 'olga' },
+          reason: 'more room',
+        },
+      },
+    ])
+  })
+
+  it('states facts with record_only, which takes its own permission', async () => {
+    const host = hostOf(name(), 'eu1-a-web')
+    const denied = await c.as('olga').post('/v1/resources?mode=record_only', host)
+    expect(denied).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', code: 'permission_missing', permission: 'catalog:record' },
+    })
+    const reply = await c.as('ada').post('/v1/resources?mode=record_only', host)
+    expect(reply).toMatchObject({
+      status: 201,
+      body: { lifecycle_status: 'active', observed_generation: 1, drift: { status: 'in_sync' } },
+    })
+    const [audited] = await c.rows(
+      `select outcome, reason from catalog.audit where outcome = 'denied' order by id desc limit 1`,
+    )
+    expect(audited).toEqual({ outcome: 'denied', reason: 'permission_missing' })
+  })
+
+  it('lets an administrator record types that are written at once, and only those, without record_only', async () => {
+    expect((await c.as('ada').post('/v1/resources', service())).status).toBe(201)
+    expect((await c.as('ada').post('/v1/resources', hostOf(name(), 'eu1-a-web'))).status).toBe(403)
+  })
+
+  it('names what is there already: the id, the name below one parent', async () => {
+    const first = (await c.as('olga').post('/v1/resources', service({ resource_id: name() }))).body
+    const same_id = await c.as('olga').post('/v1/resources', service({ resource_id: first.resource_id }))
+    expect(same_id).toMatchObject({
+      status: 409,
+      body: { category: 'version_conflict', code: 'already_exists', existing_resource_id: first.resource_id },
+    })
+    const same_name = await c.as('olga').post('/v1/resources', service({ name: first.name }))
+    expect(same_name.body).toMatchObject({
+      code: 'already_exists',
+      clash: 'name',
+      existing_resource_id: first.resource_id,
+    })
+    expect(
+      (await c.as('olga').post('/v1/resources', service({ name: first.name, parent_id: 'eu1-a-web' }))).status,
+    ).toBe(201)
+  })
+
+  it('lets one of 20 parallel creations of one name through', async () => {
+    const body = service()
+    const replies = await Promise.all(Array.from({ length: 20 }, () => c.as('olga').post('/v1/resources', body)))
+    expect(replies.filter(({ status }) => status === 201)).toHaveLength(1)
+    expect(replies.filter(({ status, body: problem }) => status === 409 && problem.existing_resource_id)).toHaveLength(
+      19,
+    )
+  })
+
+  it('ties a new resource to others, and refuses what the types do not allow', async () => {
+    const target = (await c.as('olga').post('/v1/resources', service())).body.resource_id
+    const made = await c
+      .as('olga')
+      .post('/v1/resources', service({ relationships: [{ type_key: 'depends_on', target_id: target }] }))
+    expect(made.status).toBe(201)
+    const edges = await c.as('vic').get(`/v1/resources/${made.body.resource_id}/relationships`)
+    expect(edges.body.items).toMatchObject([
+      { direction: 'out', relationship: { type_key: 'depends_on' }, peer: { resource_id: target } },
+    ])
+    const refused = [
+      [{ parent_id: 'not-there' }, 'target_not_found', '/parent_id'],
+      [{ parent_id: 'eu1' }, 'target_type_not_allowed', '/parent_id'],
+      [{ relationships: [{ type_key: 'likes', target_id: target }] }, 'schema_violation', '/relationships/0/type_key'],
+      [
+        { relationships: [{ type_key: 'depends_on', target_id: target, properties: { reason: 7 } }] },
+        'schema_violation',
+        '/relationships/0/properties/reason',
+      ],
+    ] as const
+    for (const [over, code, pointer] of refused) {
+      const reply = await c.as('olga').post('/v1/resources', service(over))
+      expect(reply).toMatchObject({
+        status: 422,
+        body: { category: 'validation_error', code, violations: [{ pointer }] },
+      })
+    }
+    const homeless = await c
+      .as('ada')
+      .post('/v1/resources?mode=record_only', { ...hostOf(name(), 'x'), parent_id: undefined })
+    expect(homeless).toMatchObject({ status: 422, body: { code: 'cardinality' } })
+  })
+
+  it('says for validate_only what would be, and stores nothing', async () => {
+    const count = () =>
+      c.rows(
+        `select (select count(*) from catalog.resource) r, (select count(*) from catalog.outbox) o, (select count(*) from catalog.audit) a`,
+      )
+    const before = await count()
+    const body = { type_key: 'infra.host', name: name(), parent_id: 'eu1-a-web', desired_state: { hostname: 'h' } }
+    const reply = await c.as('olga').post('/v1/resources?validate_only=true', body, { key: null })
+    expect(reply).toMatchObject({
+      status: 200,
+      body: { would_create_intent: true, resource: { name: body.name, lifecycle_status: 'planned' } },
+    })
+    const wrong = await c
+      .as('olga')
+      .post('/v1/resources?validate_only=true', { ...body, desired_state: {} }, { key: null })
+    expect(wrong).toMatchObject({ status: 422, body: { violations: [{ pointer: '/desired_state/hostname' }] } })
+    expect(await count()).toEqual(before)
+  })
+})
+
+describe('patching', () => {
+  const make = async (over: Record<string, unknown> = {}) =>
+    (await c.as('olga').post('/v1/resources', service({ labels: { a: '1', b: '2' }, ...over }))).body
+
+  it('merges a merge patch and moves version, generation and tag by what really changed', async () => {
+    const { resource_id: id } = await make()
+    const reply = await c
+      .as('olga')
+      .patch(
+        `/v1/resources/${id}`,
+        { labels: { b: null, c: '3' }, desired_state: { port: 80 } },
+        { headers: { 'if-match': '"1-0"' } },
+      )
+    expect(reply).toMatchObject({
+      status: 200,
+      body: { version: 2, generation: 2, labels: { a: '1', c: '3' }, desired_state: { tier: 1, port: 80 } },
+    })
+    const labels_only = await c.as('olga').patch(`/v1/resources/${id}`, { labels: { c: '4' }, expected_version: 2 })
+    expect(labels_only.body).toMatchObject({ version: 3, generation: 2 })
+    const [, , event] = await eventsOf('resource', id)
+    expect(event?.payload.changed_paths).toEqual(['/labels/c'])
+  })
+
+  it('applies a JSON patch whole or not at all', async () => {
+    const { resource_id: id } = await make()
+    const type = 'application/json-patch+json'
+    const failing = [
+      { op: 'replace', path: '/labels/a', value: '9' },
+      { op: 'test', path: '/labels/b', value: 'no' },
+    ]
+    const headers = { 'if-match': '"1-0"' }
+    expect(await c.as('olga').patch(`/v1/resources/${id}`, failing, { type, headers })).toMatchObject({
+      status: 409,
+      body: { code: 'test_failed' },
+    })
+    const reply = await c
+      .as('olga')
+      .patch(`/v1/resources/${id}`, [{ op: 'add', path: '/desired_state/url', value: 'https://x.example' }], {
+        type,
+        headers,
+      })
+    expect(reply).toMatchObject({
+      status: 200,
+      body: { version: 2, labels: { a: '1' }, desired_state: { tier: 1, url: 'https://x.example' } },
+    })
+  })
+
+  it('asks for the version it was decided on: 428 without, 412 or 409 when it moved, 400 when two differ', async () => {
+    const { resource_id: id } = await make()
+    const patch = { labels: { a: '2' } }
+    const path = `/v1/resources/${id}`
+    expect(await c.as('olga').patch(path, patch)).toMatchObject({
+      status: 428,
+      body: { category: 'version_conflict', code: 'precondition_required' },
+    })
+    expect(await c.as('olga').patch(path, patch, { headers: { 'if-match': '*' } })).toMatchObject({ status: 428 })
+    expect(await c.as('olga').patch(path, patch, { headers: { 'if-match': '"7-0"' } })).toMatchObject({
+      status: 412,
+      body: { code: 'version_mismatch', current_version: 1, expected_version: 7 },
+    })
+    expect(await c.as('olga').patch(`${path}?expected_version=7`, patch)).toMatchObject({
+      status: 409,
+      body: { code: 'version_mismatch' },
+    })
+    expect(
+      await c.as('olga').patch(`${path}?expected_version=7`, patch, { headers: { 'if-match': '"1-0"' } }),
+    ).toMatchObject({ status: 400, body: { code: 'malformed' } })
+    await c.observe(id)
+    expect((await get(id)).health_revision).toBe(1)
+    expect((await c.as('olga').patch(path, patch, { headers: { 'if-match': '"1-0"' } })).status).toBe(200)
+  })
+
+  it('applies exactly one of 50 parallel patches of one version', async () => {
+    const { resource_id: id } = await make()
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        c.as('olga').patch(`/v1/resources/${id}`, { labels: { n: `${i}` }, expected_version: 1 }),
+      ),
+    )
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect(replies.filter(({ status, body }) => status === 409 && body.code === 'version_mismatch')).toHaveLength(49)
+  })
+
+  it('turns desired_state of an operation type into an intent, and writes its notes at once', async () => {
+    const patch = { labels: { x: 'y' }, desired_state: { release: '2.0.0', os: 'linux' }, expected_version: 1 }
+    const reply = await c.as('olga').patch('/v1/resources/eu1-web-01', patch)
+    expect(reply).toMatchObject({
+      status: 202,
+      body: { resource: { version: 2, labels: { environment: 'test', x: 'y' }, desired_state: { release: '1.0.0' } } },
+    })
+    const { intent_id } = reply.body.operation_ref
+    expect(await eventsOf('intent', intent_id)).toMatchObject([
+      { payload: { op: 'update', base_version: 2, desired_state_patch: { release: '2.0.0', os: 'linux' } } },
+    ])
+    const fact = await c.as('ada').patch('/v1/resources/eu1-web-01?mode=record_only', {
+      desired_state: { release: '2.0.0' },
+      observed_state: { release: '2.0.0' },
+      expected_version: 2,
+    })
+    expect(fact).toMatchObject({
+      status: 200,
+      body: { version: 3, observed_generation: 2, drift: { status: 'in_sync' } },
+    })
+  })
+
+  it('is silent when nothing changes', async () => {
+    const { resource_id: id } = await make()
+    const reply = await c.as('olga').patch(`/v1/resources/${id}`, { labels: { a: '1' }, expected_version: 1 })
+    expect(reply).toMatchObject({ status: 200, body: { version: 1 } })
+    expect(await eventsOf('resource', id)).toHaveLength(1)
+  })
+
+  it('refuses members that are fixed, immutable or unknown', async () => {
+    const { resource_id: id } = await make()
+    const patch = (body: unknown) => c.as('olga').patch(`/v1/resources/${id}?expected_version=1`, body)
+    expect(await patch({ name: 'other' })).toMatchObject({ status: 422, body: { code: 'read_only_field' } })
+    expect(await patch({ observed_state: {} })).toMatchObject({ status: 422, body: { code: 'read_only_field' } })
+    expect(await patch({ nonsense: 1 })).toMatchObject({ status: 400, body: { code: 'unknown_field' } })
+    expect(await patch({ labels: { a: 7 } })).toMatchObject({ status: 422, body: { code: 'schema_violation' } })
+    const db = {
+      type_key: 'infra.database',
+      name: name(),
+      parent_id: 'eu1-a-web',
+      lifecycle_status: 'active',
+      desired_state: { engine: 'pg' },
+    }
+    const database = await c.as('ada').record(db)
+    const engine = await c
+      .as('ada')
+      .patch(`/v1/resources/${database.resource_id}?mode=record_only&expected_version=1`, {
+        desired_state: { engine: 'my' },
+      })
+    expect(engine).toMatchObject({
+      status: 422,
+      body: { code: 'immutable_field', violations: [{ pointer: '/desired_state/engine' }] },
+    })
+  })
+
+  it('takes only secret references in sensitive fields and never repeats what was sent', async () => {
+    const db = {
+      type_key: 'infra.database',
+      name: name(),
+      parent_id: 'eu1-a-web',
+      desired_state: { engine: 'pg', admin_password: 'hunter2-plain' },
+    }
+    const reply = await c.as('olga').post('/v1/resources', db)
+    expect(reply).toMatchObject({ status: 422, body: { code: 'secret_reference_required' } })
+    expect(reply.text).not.toContain('hunter2')
+    const reference = { ...db, desired_state: { engine: 'pg', admin_password: 'secret://vault/db/admin#3' } }
+    expect((await c.as('olga').post('/v1/resources', reference)).status).toBe(202)
+  })
+
+  it('keeps every version as it was', async () => {
+    const { resource_id: id } = await make()
+    const views = [await get(id)]
+    for (let version = 1; version < 45; version++) {
+      const patch = {
+        labels: { n: `${version}` },
+        desired_state: version % 3 === 0 ? { port: null } : { port: version },
+        expected_version: version,
+      }
+      views.push((await c.as('olga').patch(`/v1/resources/${id}`, patch)).body)
+    }
+    for (const version of [1, 2, 20, 21, 22, 41, 45]) {
+      const then = (await c.as('vic').get(`/v1/resources/${id}?at_version=${version}`)).body
+      const { health_status, health_revision, conditions, ...facts } = views[version - 1]
+      expect(then).toMatchObject({ ...facts, historical: true })
+    }
+    expect((await c.as('vic').get(`/v1/resources/${id}?at_version=46`)).status).toBe(404)
+    const versions = await c.as('vic').get(`/v1/resources/${id}/versions?page_size=40`)
+    expect(versions.body.items).toHaveLength(40)
+    const rest = await c
+      .as('vic')
+      .get(`/v1/resources/${id}/versions?page_size=40&page_token=${versions.body.next_page_token}`)
+    expect(rest.body.items.map(({ version }: { version: number }) => version)).toEqual([5, 4, 3, 2, 1])
+  })
+})
+
+describe('who may', () => {
+  it('hides what is out of the reader’s scope as if it were not there', async () => {
+    expect((await c.as('far').get('/v1/resources/eu1-web-01')).status).toBe(404)
+    expect((await c.as('far').get('/v1/resources/us1-web-01')).status).toBe(200)
+    expect((await c.as('hosts').get('/v1/resources/eu1-web-01')).status).toBe(200)
+    expect((await c.as('hosts').get('/v1/resources/eu1')).status).toBe(404)
+    expect((await c.as('nobody').get('/v1/resources/eu1')).status).toBe(403)
+    const ids = (await c.as('far').get('/v1/resources?page_size=500')).body.items.map(
+      ({ resource_id }: { resource_id: string }) => resource_id,
+    )
+    expect(ids).toContain('us1-a')
+    expect(ids.filter((id: string) => id.startsWith('eu1'))).toEqual([])
+  })
+
+  it('refuses a write on what is visible but out of the writer’s scope', async () => {
+    const loose = (await c.as('olga').post('/v1/resources', service())).body
+    expect((await c.as('far').get(`/v1/resources/${loose.resource_id}`)).status).toBe(200)
+    const reply = await c
+      .as('far')
+      .patch(`/v1/resources/${loose.resource_id}`, { labels: { a: 'b' }, expected_version: 1 })
+    expect(reply).toMatchObject({ status: 403, body: { category: 'policy_denied', code: 'out_of_scope' } })
+    expect((await c.as('far').post('/v1/resources', service())).status).toBe(403)
+    expect((await c.as('far').post('/v1/resources', service({ parent_id: 'us1-a-web' }))).status).toBe(201)
+    expect((await c.as('vic').post('/v1/resources', service())).status).toBe(403)
+  })
+
+  it('takes no user token inside and no service token outside', async () => {
+    const bearer = c.tokenOf(c.people.olga)
+    expect(
+      (await c.internally('GET', '/resources/eu1', undefined, { headers: { authorization: `Bearer ${bearer}` } }))
+        .status,
+    ).toBe(401)
+    const service_token = await c.internally('GET', '/resources/eu1', undefined, {
+      headers: { 'x-user-id': c.people.olga.id },
+    })
+    expect(service_token.status).toBeGreaterThanOrEqual(400)
+    expect((await c.internally('GET', '/resources/eu1')).status).toBe(200)
+  })
+})
