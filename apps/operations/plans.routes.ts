@@ -78,7 +78,7 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
           ...errorReplies,
         },
       },
-      preHandler: allow('plan:start', { kind: 'W' }),
+      preHandler: allow('plan:start', { kind: 'A' }),
     },
     async (req, reply) => {
       const { plan_id } = req.params
