@@ -68,6 +68,7 @@ const take = (s: State, event: Event) => {
       } else {
         s.stage = 'open'
         s.close_seq = event.result.seq
+        s.end = null
       }
       return
     case 'cancel_requested':

@@ -35,7 +35,7 @@ export const dispatch = (s: State, i: number, role: Role, at: number) => {
     node.attempt += step
     node.tries += step
     move(s, i, 'running', 'attempt')
-    noteNode(s, i, 'dispatched', at, { attempt: node.attempt })
+    noteNode(s, i, 'dispatched', at)
   } else {
     node.undo_attempt += step
     node.undo_tries += step
@@ -86,16 +86,15 @@ export const endAttempt = (s: State, i: number, result: AttemptResult, at: numbe
     return setDue(s, i, at + 1000 * result.poll_after_s)
   }
   if (node.state === 'compensating') return endUndo(s, i, result, at)
-  const extra = { attempt: node.attempt }
   switch (result.status) {
     case 'succeeded':
-      return finish(s, i, result.ended_at, extra)
+      return finish(s, i, result.ended_at)
     case 'failed':
-      return failAttempt(s, i, result.error, at, result.retry_after_s, extra)
+      return failAttempt(s, i, result.error, at, result.retry_after_s)
     case 'unknown':
-      return loseSight(s, i, result.error, at, extra)
+      return loseSight(s, i, result.error, at)
     case 'dropped':
-      return loseSight(s, i, TAKEN_OVER, at, extra)
+      return loseSight(s, i, TAKEN_OVER, at)
     case 'refused':
       return refused(s, i, result.refusal, at)
   }
@@ -120,6 +119,7 @@ const endUndo = (s: State, i: number, result: Exclude<AttemptResult, { status: '
     case 'refused': {
       const node = item(s.nodes, i)
       giveBack(s, i, 'undo', result.refusal)
+      node.generation = Math.max(node.generation, result.refusal.generation)
       if (s.mode === 'force') return failUndo(s, i, TAKEN_OVER, at)
       move(s, i, node.state, 'delay')
       return setDue(s, i, at + CLAIM_AGAIN_MS)
@@ -146,20 +146,19 @@ export const catalogEnded = (s: State, event: Extract<Event, { type: 'catalog_en
 }
 
 const endCatalog = (s: State, i: number, result: CatalogResult, at: number) => {
-  const extra = { attempt: item(s.nodes, i).attempt }
   const id = item(s.graph.ids, i)
   switch (result.status) {
     case 'applied':
       note(s, { t: 'catalog', id, at, status: 'applied', version: result.version }, false)
-      return succeed(s, i, at, extra)
+      return succeed(s, i, at)
     case 'conflict':
       note(s, { t: 'catalog', id, at, status: 'conflict' })
-      return loseSight(s, i, { class: 'catalog_conflict', message: result.message, retryable: false }, at, extra)
+      return loseSight(s, i, { class: 'catalog_conflict', message: result.message, retryable: false }, at)
     case 'refused':
-      return fail(s, i, { class: 'refused', message: result.message, retryable: false }, at, extra)
+      return fail(s, i, { class: 'refused', message: result.message, retryable: false }, at)
     case 'away':
       if (s.mode === 'force')
-        return loseSight(s, i, { class: 'unreachable', message: result.message, retryable: false }, at, extra)
+        return loseSight(s, i, { class: 'unreachable', message: result.message, retryable: false }, at)
       move(s, i, 'running', 'catalog_wait')
       return setDue(s, i, at + CATALOG_AGAIN_MS)
   }

@@ -104,16 +104,21 @@ const retry = (
   { node_id, generations, gates }: CommandBodies['retry_node'],
   at: number,
 ): Refused | undefined => {
-  if (s.control === 'cancel') return refuse('already_cancelling', 'The operation is being cancelled.')
   const cone = Object.keys(generations).map((id) => s.graph.index.get(id))
   const root = s.graph.index.get(node_id)
   if (root === undefined || cone.some((i) => i === undefined))
     return refuse('node', `There is no node "${node_id}".`, 'not_found')
   const nodes = cone as number[]
+  // Generations only grow, also those of a retry that comes to nothing: claims compare them with the rows.
+  for (const i of nodes) {
+    const node = item(s.nodes, i)
+    node.generation = Math.max(node.generation, generations[item(s.graph.ids, i)] ?? 0)
+  }
+  if (s.control === 'cancel') return refuse('already_cancelling', 'The operation is being cancelled.')
   const busy = nodes.find((i) => isFlying(item(s.nodes, i)))
   if (busy !== undefined)
     return refuse('cone_in_flight', `Node "${item(s.graph.ids, busy)}" is under way; wait until it has ended.`)
-  for (const i of nodes) reset(s, i, generations[item(s.graph.ids, i)] ?? 0, at)
+  for (const i of nodes) reset(s, i)
   for (const [gate_id, { status, round }] of Object.entries(gates)) {
     const g = s.graph.gate_index.get(gate_id)
     if (g !== undefined) setGate(s, g, status, round, at)
@@ -125,17 +130,15 @@ const retry = (
   return undefined
 }
 
-const reset = (s: State, i: number, generation: number, at: number) => {
+const reset = (s: State, i: number) => {
   const node = item(s.nodes, i)
   move(s, i, 'pending', 'idle')
-  node.generation = Math.max(generation, node.generation)
   node.tries = 0
   node.slice = 0
   node.reopen = false
   node.error = null
   node.exception = false
   settle(s, i, OPEN)
-  note(s, { t: 'reset', id: item(s.graph.ids, i), generation: node.generation, at })
   if (s.wanted?.node === i && !s.wanted.asked) s.wanted = null
 }
 
@@ -150,10 +153,10 @@ const intervene = (s: State, body: CommandBodies['intervene'], at: number): Refu
   const i = body.node_id === null ? undefined : s.graph.index.get(body.node_id)
   if (i === undefined) return refuse('node', `There is no node "${body.node_id}".`, 'not_found')
   const node = item(s.nodes, i)
+  node.generation = Math.max(body.generation ?? 0, node.generation)
   if (isFlying(node) || !APPLICABLE[body.type].has(node.state)) return NOT_APPLICABLE(node.state)
   if (s.control === 'cancel' && body.type === 'skip')
     return refuse('already_cancelling', 'The operation is being cancelled.')
-  node.generation = Math.max(body.generation ?? 0, node.generation)
   intervened[body.type](s, i, at, body.payload?.message)
   return undefined
 }

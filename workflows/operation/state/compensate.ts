@@ -49,7 +49,7 @@ export const forceDue = (s: State, at: number) => {
   for (const [i, node] of s.nodes.entries()) {
     if (!isFlying(node)) continue
     if (node.state === 'compensating') loseUndo(s, i, at)
-    else loseSight(s, i, error, at, { attempt: node.attempt })
+    else loseSight(s, i, error, at)
   }
 }
 
@@ -121,5 +121,5 @@ export const failUndoAttempt = (s: State, i: number, error: NodeError, at: numbe
 export const failUndo = (s: State, i: number, error: NodeError, at: number) => {
   item(s.nodes, i).error = error
   move(s, i, 'compensation_failed', 'idle')
-  noteNode(s, i, 'compensation_failed', at, { error, role: 'undo', attempt: item(s.nodes, i).undo_attempt })
+  noteNode(s, i, 'compensation_failed', at, { error, role: 'undo' })
 }

@@ -36,12 +36,16 @@ export const note = (s: State, change: Change, urgent = true) => {
   if (urgent) s.urgent = true
 }
 
-export type Extra = { attempt?: number; role?: Role; error?: NodeError; due?: number; exception?: string }
+export type Extra = { role?: Role; error?: NodeError; due?: number; exception?: string }
 
 const ROUTINE: ReadonlySet<NodeState> = new Set<NodeState>(['dispatched', 'succeeded', 'compensated'])
 
-export const noteNode = (s: State, i: number, state: NodeState, at: number, extra: Extra = {}) =>
-  note(s, { t: 'node', id: item(s.graph.ids, i), state, at, ...extra }, !ROUTINE.has(state))
+export const noteNode = (s: State, i: number, state: NodeState, at: number, extra: Extra = {}) => {
+  const { generation, attempt, undo_attempt } = item(s.nodes, i)
+  const number = extra.role === 'undo' ? undo_attempt : attempt
+  const change: Change = { t: 'node', id: item(s.graph.ids, i), state, at, generation, attempt: number, ...extra }
+  note(s, change, !ROUTINE.has(state))
+}
 
 /** Moves a node and notes it. */
 export const enter = (s: State, i: number, state: NodeState, at: number, extra: Extra = {}) => {
@@ -199,5 +203,5 @@ export const stopHere = (s: State, i: number, at: number) => {
   if (!node.reopen) return enter(s, i, 'cancelled', at)
   node.reopen = false
   const message = 'The worker was lost while it ran, and the operation was cancelled before it could be repeated.'
-  loseSight(s, i, { class: 'cancelled', message, retryable: false }, at, { attempt: node.attempt })
+  loseSight(s, i, { class: 'cancelled', message, retryable: false }, at)
 }

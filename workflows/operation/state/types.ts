@@ -136,13 +136,13 @@ export type Change =
       id: string
       state: NodeState
       at: number
-      attempt?: number
+      generation: number
+      attempt: number
       role?: Role
       error?: NodeError
       due?: number
       exception?: string
     }
-  | { t: 'reset'; id: string; generation: number; at: number }
   | { t: 'catalog'; id: string; at: number; status: string; version?: number }
   | { t: 'when'; id: string }
   | { t: 'gate_open'; gate_id: string; round: number }
@@ -157,7 +157,6 @@ export type Change =
       detail?: string
     }
   | { t: 'deadline'; deadline_at: number }
-  | { t: 'limits'; max_parallel: number }
 
 export type Report = {
   engine_status: EngineStatus

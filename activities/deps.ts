@@ -1,0 +1,24 @@
+import type pg from 'pg'
+import type { Logger } from '../apps/shared/telemetry.ts'
+import type { Db } from '../db/client.ts'
+import type { CatalogWriter } from './catalog.client.ts'
+import type { ExecutorPolicy } from './executors/policy.ts'
+import type { Executor } from './executors/types.ts'
+
+/** What activities work with; the worker opens it, tests bring their own. */
+export type ActivityDeps = {
+  db: Db
+  /** For statements that are prepared once: claims and results. */
+  pool: pg.Pool
+  log: Logger
+  executors: ReadonlyMap<string, Executor>
+  policy: ExecutorPolicy
+  secrets_dir: string
+  env: NodeJS.ProcessEnv
+  catalog: CatalogWriter
+  limits: { max_parallel: number; slice_s: number; force_grace_s: number }
+  /** Tells whoever listens that there is something to look at; best effort. */
+  wake: (what: 'operations' | 'operations_outcome') => void
+  /** Counts attempts by executor and result, and refused claims by reason. */
+  observe: { attempt: (executor: string, result: string, seconds: number) => void; refused: (reason: string) => void }
+}

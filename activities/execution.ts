@@ -1,0 +1,257 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ApplicationFailure, Context } from '@temporalio/activity'
+import { CelError } from '../apps/shared/cel.ts'
+import type { NodeError } from '../apps/shared/contracts/operations/graph.ts'
+import { crashPoint } from '../apps/shared/crash.ts'
+import { uuidv7 } from '../apps/shared/ids.ts'
+import { ValueError } from '../apps/shared/values.ts'
+import {
+  type Artifact,
+  type AttemptEnd,
+  type AttemptRef,
+  endAttempt,
+  noteAttempt,
+  outputsOf,
+} from '../db/operations/attempts.ts'
+import { type Claim, claimAttempt } from '../db/operations/claims.ts'
+import type { AttemptResult } from '../workflows/operation/state/types.ts'
+import type { ActivityDeps } from './deps.ts'
+import { type ExecutorContext, type ExecutorResult, RETRYABLE } from './executors/types.ts'
+import { inputsOf, isWanted, namesOfWork, takeOutputs, type Work, workOf } from './inputs.ts'
+import { createLog } from './logs.ts'
+import { maskerOf, resolveSecrets, SecretError } from './secrets.ts'
+
+export type AttemptInput = {
+  operation_id: string
+  node_id: string
+  role: 'run' | 'undo'
+  generation: number
+  attempt: number
+  slice: number
+}
+
+/** Tries of one activity: the workflow sets the same number (operations.md 8). */
+export const ACTIVITY_TRIES = 5
+const BEAT_MS = 3000
+const RESULT_PATIENCE_MS = 20_000
+
+/** One attempt of a node: claim, resolve, executor, result. Two commits, and nothing in between that could be lost. */
+export const createExecutionActivities = (deps: ActivityDeps) => ({
+  run_attempt: async (input: AttemptInput): Promise<AttemptResult> => {
+    const claim = await claimAttempt(deps.pool, input)
+    if (claim.verdict === 'refused') {
+      deps.observe.refused(claim.reason)
+      const { verdict: _, ...refusal } = claim
+      return { status: 'refused', refusal }
+    }
+    if (claim.verdict === 'ended') return endedBefore(claim)
+    crashPoint('activity.after_claim')
+    return carryOut(deps, input, claim)
+  },
+})
+
+type Granted = Extract<Claim, { verdict: 'granted' }>
+
+/** An attempt whose end is known tells it again: the answer of an earlier try got lost. */
+const endedBefore = ({ phase, error, started_at, ended_at }: Extract<Claim, { verdict: 'ended' }>): AttemptResult => {
+  const said = error ?? { class: 'cancelled', message: 'The attempt was closed.', retryable: false }
+  if (phase === 'succeeded') return { status: 'succeeded', started_at, ended_at }
+  if (phase === 'failed') return { status: 'failed', started_at, ended_at, error: said }
+  return { status: 'unknown', error: said }
+}
+
+type Prepared = {
+  work: Work
+  inputs: Record<string, unknown>
+  with: Record<string, unknown>
+  mask: (text: string) => string
+  wanted: boolean
+}
+
+const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted): Promise<AttemptResult> => {
+  const { fence, spec } = claim
+  const ref: AttemptRef = { ...refOf(input), fence }
+  const work = workOf(spec, input.role, claim.input_overrides)
+  const prepared = await prepare(deps, input, work).catch(asFailure)
+  if ('status' in prepared) return finish(deps, ref, failureEnd(prepared, {}), prepared)
+  if (!prepared.wanted) return finish(deps, ref, endOf('succeeded', prepared.inputs, null, null))
+  const started = performance.now()
+  const attempt = startAttempt(deps, ref, input, claim, prepared)
+  const result = await attempt.run()
+  crashPoint('activity.after_effect')
+  deps.observe.attempt(work.executor, result.status, (performance.now() - started) / 1000)
+  const taken = result.status === 'succeeded' && input.role === 'run' ? takeOutputs(spec, result.raw) : null
+  const verdict = taken?.error ? failedBy(taken.error) : result
+  const lines = attempt.log.take()
+  if (verdict.status === 'pending') {
+    const ours = await patiently(() =>
+      noteAttempt(deps.pool, ref, { lines, resume: verdict.resume, inputs: prepared.inputs }),
+    )
+    return ours
+      ? { status: 'pending', started_at: claim.started_at, poll_after_s: verdict.poll_after_s }
+      : { status: 'dropped' }
+  }
+  if (verdict.status === 'unknown' && mayRepeat(claim, input)) {
+    await patiently(() => noteAttempt(deps.pool, ref, { lines }))
+    throw ApplicationFailure.retryable(prepared.mask(verdict.message), 'attempt_unknown')
+  }
+  const artifacts = attempt.artifacts
+  const outputs = taken && !taken.error ? masked(taken.outputs, prepared.mask) : null
+  const end =
+    verdict.status === 'succeeded'
+      ? endOf('succeeded', prepared.inputs, outputs, null, lines, artifacts)
+      : failureEnd(verdict, prepared.inputs, lines, prepared.mask)
+  return finish(deps, ref, end, verdict.status === 'failed' ? verdict : undefined)
+}
+
+const refOf = ({ operation_id, node_id, role, attempt }: AttemptInput) => ({ operation_id, node_id, role, attempt })
+
+/** An end that nobody knows is tried again under a new fence and the same key, where the node can take that. */
+const mayRepeat = ({ spec }: Granted, { role }: AttemptInput): boolean => {
+  const idempotent = role === 'run' ? spec.idempotent : (spec.compensate?.idempotent ?? false)
+  const { info, cancellationSignal } = Context.current()
+  return idempotent && info.attempt < ACTIVITY_TRIES && !cancellationSignal.aborted
+}
+
+const prepare = async (deps: ActivityDeps, input: AttemptInput, work: Work): Promise<Prepared> => {
+  const nodes = await outputsOf(deps.pool, input.operation_id, namesOfWork(work))
+  const wanted = isWanted(work, nodes)
+  const secrets = wanted ? await resolveSecrets(work.secrets, work.pool, deps) : {}
+  return {
+    work,
+    wanted,
+    inputs: inputsOf(work, nodes),
+    with: wanted ? inputsOf(work, nodes, secrets) : {},
+    mask: maskerOf(secrets),
+  }
+}
+
+type Failed = Extract<ExecutorResult, { status: 'failed' }>
+const failedBy = ({ class: kind, message, retryable }: NodeError): Failed => ({
+  status: 'failed',
+  class: kind,
+  message,
+  retryable,
+})
+
+/** What cannot be resolved is a definite failure: nothing was sent. */
+const asFailure = (error: unknown): Failed => {
+  if (error instanceof SecretError) return { status: 'failed', class: error.kind, message: error.message }
+  if (error instanceof ValueError || error instanceof CelError)
+    return { status: 'failed', class: 'expression_error', message: error.message }
+  throw error
+}
+
+/** The running attempt: its context, its heartbeat, its log. It stops when it is told to or when its fence is old. */
+const startAttempt = (
+  deps: ActivityDeps,
+  ref: AttemptRef,
+  input: AttemptInput,
+  claim: Granted,
+  { work, with: values, mask }: Prepared,
+) => {
+  const context = Context.current()
+  const stop = new AbortController()
+  const log = createLog({ lines: claim.log_lines, bytes: claim.log_bytes }, mask, () => new Date())
+  const artifacts: Artifact[] = []
+  const began = Date.now() - (claim.now - claim.started_at)
+  const executorContext: ExecutorContext = {
+    ...refOf(input),
+    generation: input.generation,
+    fence: ref.fence,
+    key: `${ref.operation_id}:${ref.node_id}:${ref.role === 'undo' ? 'c' : ''}${ref.attempt}`,
+    pool: work.pool,
+    with: values,
+    resume: claim.resume,
+    deadline: began + claim.spec.timeouts.run_s * 1000,
+    slice_end: Date.now() + deps.limits.slice_s * 1000,
+    signal: AbortSignal.any([context.cancellationSignal, stop.signal]),
+    log: log.add,
+    checkpoint: (resume) => patiently(() => noteAttempt(deps.pool, ref, { resume, lines: log.take() })),
+    artifact: (artifact) => void artifacts.push(artifactOf(artifact)),
+  }
+  const beat = async () => {
+    context.heartbeat()
+    if (!(await noteAttempt(deps.pool, ref, { lines: log.take() }))) stop.abort()
+  }
+  const run = async (): Promise<ExecutorResult> => {
+    const executor = deps.executors.get(work.executor)
+    if (!executor)
+      return { status: 'failed', class: 'refused', message: `This worker has no executor "${work.executor}".` }
+    // A beat that fails is made up for by the next one; lines it held are lost, the log says no more than that.
+    const timer = setInterval(() => void beat().catch((error) => deps.log.warn({ err: error }, 'heartbeat')), BEAT_MS)
+    try {
+      return await executor.run(executorContext)
+    } finally {
+      clearInterval(timer)
+    }
+  }
+  return { run, log, artifacts }
+}
+
+const artifactOf = ({ text, ...about }: Parameters<ExecutorContext['artifact']>[0]): Artifact => {
+  const bytes = Buffer.from(text)
+  return {
+    ...about,
+    artifact_id: uuidv7(),
+    size: bytes.length,
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+    content: bytes.toString('base64'),
+  }
+}
+
+const masked = <T>(value: T, mask: (text: string) => string): T => JSON.parse(mask(JSON.stringify(value))) as T
+
+const endOf = (
+  phase: AttemptEnd['phase'],
+  inputs: unknown,
+  outputs: AttemptEnd['outputs'],
+  error: NodeError | null,
+  lines: AttemptEnd['lines'] = [],
+  artifacts: Artifact[] = [],
+): AttemptEnd => ({ phase, inputs, outputs, error, lines, artifacts })
+
+const MAX_MESSAGE = 1000
+
+const failureEnd = (
+  result: Exclude<ExecutorResult, { status: 'pending' | 'succeeded' }>,
+  inputs: unknown,
+  lines: AttemptEnd['lines'] = [],
+  mask: (text: string) => string = (text) => text,
+): AttemptEnd => {
+  const retryable = result.status === 'failed' && (result.retryable ?? RETRYABLE.has(result.class))
+  const hint = result.status === 'failed' ? result.hint : undefined
+  const message = mask(result.message).slice(0, MAX_MESSAGE)
+  const error = { class: result.class, message, retryable, ...(hint !== undefined && { hint }) }
+  return endOf(result.status === 'unknown' ? 'outcome_unknown' : 'failed', inputs, null, error, lines)
+}
+
+/** Writes the end, patiently: the effect has happened, and a repeat would only find it out the hard way. */
+const finish = async (
+  deps: ActivityDeps,
+  ref: AttemptRef,
+  end: AttemptEnd,
+  failure?: Failed,
+): Promise<AttemptResult> => {
+  const times = await patiently(() => endAttempt(deps.pool, ref, end))
+  if (!times) return { status: 'dropped' }
+  if (end.phase === 'succeeded') return { status: 'succeeded', ...times }
+  const error = end.error ?? { class: 'cancelled', message: 'It ended without a reason.', retryable: false }
+  if (end.phase === 'outcome_unknown') return { status: 'unknown', error }
+  const retry_after_s = failure?.retry_after_s
+  return { status: 'failed', ...times, error, ...(retry_after_s !== undefined && { retry_after_s }) }
+}
+
+/** Tries a write again while Postgres is away for a moment. */
+const patiently = async <T>(write: () => Promise<T>): Promise<T> => {
+  const end = Date.now() + RESULT_PATIENCE_MS
+  for (let wait = 100; ; wait = Math.min(wait * 2, 2000)) {
+    try {
+      return await write()
+    } catch (error) {
+      if (Date.now() + wait > end) throw error
+      await delay(wait)
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import type { LogLine } from '../../db/operations/attempts.ts'
+
+/** Classes of definite failures; those of `RETRYABLE` are tried again unless the node says otherwise (operations.md 7.1). */
+export const RETRYABLE: ReadonlySet<string> = new Set([
+  'unreachable',
+  'remote_error',
+  'timeout',
+  'not_picked_up',
+  'condition_timeout',
+  'unexpected_response',
+])
+
+/** What an executor is given: everything that is its own to know, resolved. */
+export type ExecutorContext = {
+  operation_id: string
+  node_id: string
+  generation: number
+  attempt: number
+  fence: number
+  /** Idempotency key: the same for every repeat of one attempt. */
+  key: string
+  pool: string
+  with: Record<string, unknown>
+  /** Where an earlier slice or try of this attempt stopped. */
+  resume: Record<string, unknown> | null
+  /** Milliseconds since 1970: the attempt's end, and the end of this slice. */
+  deadline: number
+  slice_end: number
+  signal: AbortSignal
+  log: (text: string, options?: Partial<Pick<LogLine, 'level' | 'stream'>>) => void
+  /** Writes down that the effect is behind it: a repeat goes on from here. False: somebody else has taken over. */
+  checkpoint: (resume: Record<string, unknown>) => Promise<boolean>
+  artifact: (artifact: { name: string; kind: string; media_type: string; text: string }) => void
+}
+
+export type ExecutorResult =
+  | { status: 'succeeded'; raw: unknown }
+  | { status: 'failed'; class: string; message: string; retryable?: boolean; retry_after_s?: number; hint?: string }
+  /** Nobody knows whether it took effect. */
+  | { status: 'unknown'; class: string; message: string }
+  /** Not over: called again after a while with `resume`. */
+  | { status: 'pending'; poll_after_s: number; resume: Record<string, unknown> }
+
+export type Executor = {
+  name: string
+  run: (ctx: ExecutorContext) => Promise<ExecutorResult>
+}

@@ -1,0 +1,76 @@
+import { compileCel } from '../apps/shared/cel.ts'
+import type { NodeError, PlanNode, Value } from '../apps/shared/contracts/operations/graph.ts'
+import { compileSchema } from '../apps/shared/json-schema.ts'
+import { isObject, mergePatch, readPointer } from '../apps/shared/pointer.ts'
+import { formsOf, resolveValue } from '../apps/shared/values.ts'
+import { namesIn } from '../db/operations/record.nodes.ts'
+
+/** Ids of the nodes whose outputs a value refers to. */
+export const nodesNamedIn = (value: unknown): string[] => [
+  ...new Set(
+    formsOf(value)
+      .references.filter(({ root }) => root === 'nodes')
+      .map(({ pointer }) => pointer.split('/')[1] ?? ''),
+  ),
+]
+
+export type Work = {
+  executor: string
+  pool: string
+  with: Value
+  when: string | undefined
+  secrets: Record<string, Value>
+}
+
+/** What an attempt is to do: the node's own work with a person's overrides, or its compensation. */
+export const workOf = (spec: PlanNode, role: 'run' | 'undo', overrides: Record<string, unknown> | null): Work => {
+  const { pool = 'default', secrets = {}, compensate } = spec
+  if (role === 'run')
+    return {
+      executor: spec.executor,
+      pool,
+      secrets,
+      // The condition of a node is decided before its gates, by record_changes.
+      when: undefined,
+      with: overrides === null ? spec.with : mergePatch(spec.with, overrides),
+    }
+  if (!compensate) throw new Error(`node ${spec.node_id} has no compensation`)
+  return { executor: compensate.executor, pool, secrets, when: compensate.when, with: compensate.with }
+}
+
+export const namesOfWork = (work: Work): string[] => [
+  ...new Set([...nodesNamedIn(work.with), ...(work.when === undefined ? [] : namesIn(work.when))]),
+]
+
+type Outputs = Record<string, { outputs: Record<string, unknown> }>
+
+export const isWanted = ({ when }: Work, nodes: Outputs): boolean =>
+  when === undefined || compileCel(when, ['nodes']).test({ nodes })
+
+/** Values with outputs filled in; with secrets for the executor, without them for the record. */
+export const inputsOf = (work: Work, nodes: Outputs, secrets?: Record<string, string>): Record<string, unknown> => {
+  const value = resolveValue(work.with, { nodes, ...(secrets && { secrets }) })
+  return isObject(value) ? value : {}
+}
+
+/** The named parts of the raw result, and what is wrong with them. */
+export const takeOutputs = (
+  spec: PlanNode,
+  raw: unknown,
+): { outputs: Record<string, unknown> | null; error: NodeError | null } => {
+  const outputs = spec.outputs ? pick(spec.outputs, raw) : spec.executor === 'noop' && isObject(raw) ? raw : null
+  if (!spec.outputs_schema) return { outputs, error: null }
+  const [fault] = compileSchema(spec.outputs_schema)(outputs ?? {})
+  if (!fault) return { outputs, error: null }
+  const message = `The outputs do not fit what the node promises: ${fault.pointer || '/'} ${fault.message}`
+  return { outputs, error: { class: 'outputs_invalid', message, retryable: false } }
+}
+
+const pick = (named: Record<string, string>, raw: unknown): Record<string, unknown> => {
+  const outputs: Record<string, unknown> = {}
+  for (const [name, pointer] of Object.entries(named)) {
+    const value = readPointer(raw, pointer)
+    if (value !== undefined) outputs[name] = value
+  }
+  return outputs
+}

@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ExecutorPolicy } from './executors/policy.ts'
+
+/** A reference that cannot be resolved, or that the pool may not resolve. */
+export class SecretError extends Error {
+  readonly kind: 'secret_missing' | 'refused'
+  constructor(kind: SecretError['kind'], message: string) {
+    super(message)
+    this.kind = kind
+  }
+}
+
+type Source = { secrets_dir: string; env: NodeJS.ProcessEnv; policy: ExecutorPolicy }
+const REFERENCE = /^secret:\/\/(file|env)\/([A-Za-z0-9][A-Za-z0-9._-]*)#([A-Za-z0-9][A-Za-z0-9._-]*)$/
+
+/**
+ * Values of the secrets that a node names, read at the last moment: `secret://file/name#version` is the file
+ * `<secrets_dir>/name.version`, `secret://env/NAME#version` the variable NAME. Only what the pool's policy lists.
+ */
+export const resolveSecrets = async (
+  references: Record<string, unknown>,
+  pool: string,
+  source: Source,
+): Promise<Record<string, string>> => {
+  const resolved: Record<string, string> = {}
+  for (const [name, reference] of Object.entries(references))
+    resolved[name] = await resolve(String(reference), pool, source)
+  return resolved
+}
+
+const resolve = async (reference: string, pool: string, { secrets_dir, env, policy }: Source): Promise<string> => {
+  const [, provider, name = '', version = ''] = REFERENCE.exec(reference) ?? []
+  if (!provider) throw new SecretError('secret_missing', `"${reference}" is no reference to a secret`)
+  if (!policy.mayResolve(pool, reference)) throw new SecretError('refused', `Pool ${pool} may not resolve ${reference}`)
+  const value = provider === 'env' ? env[name] : await readSecret(join(secrets_dir, `${name}.${version}`))
+  if (value === undefined) throw new SecretError('secret_missing', `There is no secret ${reference}`)
+  return value
+}
+
+const readSecret = async (file: string): Promise<string | undefined> => {
+  try {
+    return (await readFile(file, 'utf8')).replace(/\r?\n$/, '')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+export const MASK = '•••'
+
+/** Replaces known secret values, and the credential behind a scheme such as "Bearer", wherever they turn up. */
+export const maskerOf = (secrets: Record<string, string>): ((text: string) => string) => {
+  const values = Object.values(secrets)
+    .flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
+    .flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
+    .filter((value) => value.length > 0)
+    .sort((a, b) => b.length - a.length)
+  return (text) => values.reduce((masked, value) => masked.replaceAll(value, MASK), text)
+}

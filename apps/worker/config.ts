@@ -1,0 +1,37 @@
+import { fileURLToPath } from 'node:url'
+import Type from 'typebox'
+import { loadConfig, settings } from '../shared/config.ts'
+
+const POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', import.meta.url))
+
+const schema = Type.Object({
+  WORKER__DATABASE__URL: settings.postgres(),
+  WORKER__NATS__URL: settings.nats(),
+  WORKER__LISTEN__HOST: settings.host(),
+  WORKER__INTERNAL__PORT: settings.port(7161),
+  WORKER__SERVICE__KEY_FILE: Type.String({ default: '.signalbox/keys/worker.json' }),
+  SIGNALBOX__NATS__PREFIX: settings.prefix(),
+  WORKER__TEMPORAL__ADDRESS: Type.String({
+    default: '127.0.0.1:7233',
+    description: 'host:port of the Temporal frontend.',
+  }),
+  WORKER__TEMPORAL__NAMESPACE: Type.String({ default: 'default' }),
+  WORKER__TEMPORAL__QUEUE_PREFIX: settings.prefix(),
+  WORKER__ROLES: Type.String({
+    default: 'workflow,execution',
+    pattern: '^(workflow|execution|workflow,execution)$',
+    description: 'workflow, execution, or both: split them in production.',
+  }),
+  WORKER__OPERATION__MAX_PARALLEL: settings.integer(50, 1, 500),
+  WORKER__ACTIVITY__SLICE_S: settings.integer(120, 5, 600),
+  WORKER__ACTIVITY__CONCURRENCY: settings.integer(50, 1, 1000),
+  WORKER__WORKFLOW__CACHED: settings.integer(300, 0, 5000),
+  WORKER__WORKFLOW__CONCURRENCY: settings.integer(30, 2, 500),
+  WORKER__EXECUTORS__POLICY_FILE: Type.String({ default: POLICY }),
+  WORKER__EXECUTORS__SECRETS_DIR: Type.String({ default: '.signalbox/secrets' }),
+  OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
+  OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(30, 1, 3600),
+})
+
+export const loadWorkerConfig = (env?: NodeJS.ProcessEnv) => loadConfig(schema, env)
+export type WorkerConfig = Type.Static<typeof schema>

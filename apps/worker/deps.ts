@@ -1,0 +1,61 @@
+import { createCatalogWriter } from '../../activities/catalog.client.ts'
+import type { ActivityDeps } from '../../activities/deps.ts'
+import { createExecutors } from '../../activities/executors/index.ts'
+import { loadPolicy } from '../../activities/executors/policy.ts'
+import { createDb } from '../../db/client.ts'
+import { createServiceSigner, type ServiceSigner } from '../shared/auth/service.ts'
+import type { Telemetry } from '../shared/telemetry.ts'
+import type { WorkerConfig } from './config.ts'
+import { createWaker } from './waker.ts'
+
+/** What the worker's activities work with. Nothing here waits for NATS, the catalog or Temporal. */
+export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: ServiceSigner) => {
+  const { db, pool, close } = createDb(config.WORKER__DATABASE__URL, {
+    app: 'worker',
+    max: Math.min(config.WORKER__ACTIVITY__CONCURRENCY + 4, 40),
+    statement_timeout_ms: 10_000,
+  })
+  const waker = createWaker(config.WORKER__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
+  const policy = loadPolicy(config.WORKER__EXECUTORS__POLICY_FILE)
+  const sign = signer ?? createServiceSigner({ name: 'worker', key_file: config.WORKER__SERVICE__KEY_FILE })
+  const attempts = telemetry.counter('node_attempts_total', 'Attempts of nodes by executor and result.', [
+    'executor',
+    'result',
+  ])
+  const seconds = telemetry.histogram('executor_seconds', 'Time an executor took.', ['executor'])
+  const refused = telemetry.counter('claims_refused_total', 'Claims refused by reason.', ['reason'])
+  const activities: ActivityDeps = {
+    db,
+    pool,
+    log: telemetry.log,
+    policy,
+    executors: createExecutors(policy),
+    secrets_dir: config.WORKER__EXECUTORS__SECRETS_DIR,
+    env: process.env,
+    catalog: createCatalogWriter(config.OPERATIONS__CATALOG__URL, sign),
+    limits: {
+      max_parallel: config.WORKER__OPERATION__MAX_PARALLEL,
+      slice_s: config.WORKER__ACTIVITY__SLICE_S,
+      force_grace_s: config.OPERATIONS__CANCEL__FORCE_GRACE_S,
+    },
+    wake: waker.wake,
+    observe: {
+      attempt: (executor, result, took) => {
+        attempts.inc({ executor, result })
+        seconds.observe({ executor }, took)
+      },
+      refused: (reason) => refused.inc({ reason }),
+    },
+  }
+  return {
+    config,
+    telemetry,
+    pool,
+    activities,
+    close: async () => {
+      await waker.close()
+      await close()
+    },
+  }
+}
+export type WorkerDeps = ReturnType<typeof createDeps>

@@ -1,0 +1,35 @@
+import { serveHealth } from '../shared/health.ts'
+import { createHttpApp, listen, OPERATIONS_CODES } from '../shared/http.ts'
+import { runApp, waitFor } from '../shared/lifecycle.ts'
+import { createTelemetry } from '../shared/telemetry.ts'
+import { loadWorkerConfig } from './config.ts'
+import { createDeps } from './deps.ts'
+import { startWorkers } from './workers.ts'
+
+await runApp('worker', async () => {
+  const config = loadWorkerConfig()
+  const telemetry = createTelemetry('worker')
+  const deps = createDeps(config, telemetry)
+  await waitFor('Postgres', () => deps.pool.query('select 1 from operations.operations limit 1'))
+  const workers = startWorkers(deps)
+  const app = await createHttpApp({ telemetry, codes: OPERATIONS_CODES })
+  const health = serveHealth(app, telemetry, {
+    postgres: { critical: true, run: () => deps.pool.query('select 1') },
+    temporal: {
+      critical: true,
+      run: async () => {
+        if (!workers.isPolling()) throw new Error('not polling')
+      },
+    },
+  })
+  await listen(app, config.WORKER__LISTEN__HOST, config.WORKER__INTERNAL__PORT)
+  return {
+    log: telemetry.log,
+    stop: async () => {
+      health.drain()
+      await workers.stop()
+      await app.close()
+      await deps.close()
+    },
+  }
+})

@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import { createBookkeeping, createExecution } from '../../activities/index.ts'
+import { executionQueue, operationQueue } from '../../workflows/operation/messages.ts'
+import type { WorkerDeps } from './deps.ts'
+
+const WORKFLOWS = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url))
+const RETRY_MS = 1000
+const POLLERS = { type: 'autoscaling', minimum: 2, initial: 5, maximum: 20 } as const
+
+type Bundle = Awaited<ReturnType<typeof bundleWorkflowCode>>
+
+/** The SDK's own log goes into ours; its core says nothing below warnings. */
+const installRuntime = ({ telemetry: { log } }: WorkerDeps) => {
+  const write = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const
+  Runtime.install({
+    logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[write[level]]({ ...meta }, message)),
+    telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
+    shutdownSignals: [],
+  })
+}
+
+/**
+ * Runs the Temporal workers of this process: `workflow` for decisions and bookkeeping, `execution` for node work. While
+ * Temporal is away it keeps trying to connect; what it carries out survives in Temporal and Postgres.
+ */
+export const startWorkers = (deps: WorkerDeps) => {
+  installRuntime(deps)
+  const roles = deps.config.WORKER__ROLES.split(',')
+  let running: { workers: Worker[]; runs: Promise<void>[]; connection: NativeConnection } | undefined
+  let stopping = false
+
+  const keepRunning = async () => {
+    const bundle = roles.includes('workflow')
+      ? await bundleWorkflowCode({ workflowsPath: WORKFLOWS, logger: quiet })
+      : undefined
+    while (!stopping) {
+      try {
+        running = await connect(deps, roles, bundle)
+        deps.telemetry.log.info({ roles }, 'polling')
+        if (stopping) break
+        await Promise.all(running.runs)
+      } catch (error) {
+        deps.telemetry.log.warn({ err: error }, 'temporal is away; trying again')
+      }
+      if (!stopping) await delay(RETRY_MS)
+    }
+  }
+  const done = keepRunning()
+  done.catch((error) => {
+    deps.telemetry.log.fatal({ err: error }, 'the workflow code does not build')
+    process.exit(1)
+  })
+
+  return {
+    isPolling: () => running?.workers.every((worker) => worker.getState() === 'RUNNING') ?? false,
+    /** Lets what runs end (20 s), then cancels it (30 s): operations.md 8 makes either safe. */
+    stop: async () => {
+      stopping = true
+      for (const worker of running?.workers ?? []) if (worker.getState() === 'RUNNING') worker.shutdown()
+      await Promise.allSettled(running?.runs ?? [])
+      await running?.connection.close().catch(() => {})
+    },
+  }
+}
+
+const quiet = new DefaultLogger('WARN')
+
+const connect = async (deps: WorkerDeps, roles: string[], workflowBundle: Bundle | undefined) => {
+  const { config } = deps
+  const connection = await NativeConnection.connect({
+    address: config.WORKER__TEMPORAL__ADDRESS,
+    grpcCompression: { codec: 'none' },
+  })
+  const prefix = config.WORKER__TEMPORAL__QUEUE_PREFIX
+  const common = {
+    connection,
+    namespace: config.WORKER__TEMPORAL__NAMESPACE,
+    shutdownGraceTime: '20s',
+    shutdownForceTime: '30s',
+  } as const
+  const workers: Worker[] = []
+  if (workflowBundle)
+    workers.push(
+      await Worker.create({
+        ...common,
+        taskQueue: operationQueue(prefix),
+        workflowBundle,
+        activities: createBookkeeping(deps.activities),
+        maxCachedWorkflows: config.WORKER__WORKFLOW__CACHED,
+        maxConcurrentWorkflowTaskExecutions: config.WORKER__WORKFLOW__CONCURRENCY,
+        maxConcurrentActivityTaskExecutions: config.WORKER__ACTIVITY__CONCURRENCY,
+        workflowThreadPoolSize: 1,
+        workflowTaskPollerBehavior: POLLERS,
+        activityTaskPollerBehavior: POLLERS,
+      }),
+    )
+  if (roles.includes('execution'))
+    workers.push(
+      await Worker.create({
+        ...common,
+        taskQueue: executionQueue(prefix),
+        activities: createExecution(deps.activities),
+        maxConcurrentActivityTaskExecutions: config.WORKER__ACTIVITY__CONCURRENCY,
+        activityTaskPollerBehavior: POLLERS,
+      }),
+    )
+  return { connection, workers, runs: workers.map((worker) => worker.run()) }
+}

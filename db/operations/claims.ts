@@ -1,0 +1,212 @@
+import type pg from 'pg'
+import type { GateStatus, NodeError, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
+
+/**
+ * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
+ * row with other claims and excludes commands, so nothing begins after an acknowledged pause or cancel, whatever is
+ * still on its way. One statement is one commit.
+ */
+export type ClaimInput = {
+  operation_id: string
+  node_id: string
+  role: 'run' | 'undo'
+  generation: number
+  attempt: number
+}
+export type RefusedBy = 'stopped' | 'superseded' | 'held' | 'gate_open'
+
+export type Claim =
+  | {
+      verdict: 'granted'
+      fence: number
+      spec: PlanNode
+      input_overrides: Record<string, unknown> | null
+      /** Where the attempt goes on when it said "pending" or made a checkpoint. */
+      resume: Record<string, unknown> | null
+      /** Milliseconds since 1970 by the clock of Postgres. */
+      started_at: number
+      now: number
+      log_lines: number
+      log_bytes: number
+      repeated: boolean
+    }
+  | {
+      verdict: 'refused'
+      reason: RefusedBy
+      repeated: boolean
+      /** The last command of the operation that will be or was sent. */
+      seq: number
+      generation: number
+      gates: { gate_id: string; status: GateStatus; round: number }[]
+    }
+  | {
+      /** The attempt has ended already: its stored result is told again. */
+      verdict: 'ended'
+      phase: string
+      error: NodeError | null
+      started_at: number
+      ended_at: number
+    }
+
+/**
+ * $1 operation, $2 node, $3 role, $4 attempt, $5 generation, $6 whether the control row is locked by a statement
+ * before this one. Gates are read, not locked: a command that opens one again holds the control row. So a node with
+ * gates needs the lock first, else this statement's snapshot may be older than the lock.
+ */
+const CLAIM = `
+with control as materialized (
+  select control, cancel_mode from operations.operation_control where operation_id = $1 for share),
+node as materialized (
+  select n.* from control, operations.nodes n where n.operation_id = $1 and n.node_id = $2 for no key update of n),
+gate as materialized (
+  select g.gate_id, g.status, g.round, g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest) as passed
+  from node n join operations.gates g on g.operation_id = $1 and g.gate_id = any(n.gate_ids)),
+known as materialized (
+  select a.* from node, operations.node_attempts a
+  where a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4 for no key update of a),
+verdict as materialized (
+  select n.spec, n.input_overrides, n.generation, k.phase, k.error, k.resume, k.started_at, k.ended_at, k.log_lines, k.log_bytes,
+    k.phase in ('dispatched', 'running', 'cancelled') as repeated,
+    case
+      when k.phase is not null and k.phase not in ('dispatched', 'running', 'cancelled') then 'ended'
+      when k.phase in ('dispatched', 'running') and k.resume is not null then 'granted'
+      when n.gate_ids <> '{}' and not $6 then 'recheck'
+      when k.phase in ('dispatched', 'running') and not case $3 when 'run' then (n.spec ->> 'idempotent')::boolean
+        else coalesce((n.spec -> 'compensate' ->> 'idempotent')::boolean, false) end then 'unknown'
+      when case $3 when 'run' then c.control <> 'run' else c.control <> 'cancel' or c.cancel_mode <> 'compensate' end then 'stopped'
+      when n.removed or n.generation <> $5 or k.generation <> $5
+        or (k.phase is null and exists (select from operations.node_attempts o
+            where o.operation_id = $1 and o.node_id = $2 and o.role = $3 and o.attempt > $4)) then 'superseded'
+      when n.hold_patch_id is not null then 'held'
+      when $3 = 'run' and exists (select from gate where not passed) then 'gate_open'
+      else 'granted' end as verdict
+  from control c, node n left join known k on true),
+granted as (
+  insert into operations.node_attempts as a (operation_id, node_id, role, attempt, generation, fence, fences, phase, executor, pool, key, deadline_at)
+  select $1, $2, $3, $4, $5, f.fence, array[f.fence::text], 'running',
+    case $3 when 'run' then spec ->> 'executor' else spec -> 'compensate' ->> 'executor' end, spec ->> 'pool',
+    $1 || ':' || $2 || case $3 when 'run' then ':' else ':c' end || $4,
+    clock_timestamp() + make_interval(secs => (spec -> 'timeouts' ->> 'run_s')::double precision)
+  from verdict, lateral (select nextval('operations.fence_seq') as fence) f where verdict = 'granted'
+  on conflict (operation_id, node_id, role, attempt) do update
+    set fence = excluded.fence, fences = a.fences || excluded.fences, phase = 'running', error = null, ended_at = null, heartbeat_at = clock_timestamp()
+  returning a.fence, a.started_at),
+begun as (
+  update operations.nodes n set state = 'running', attempt = greatest(n.attempt, $4), started_at = coalesce(v.started_at, clock_timestamp()),
+    ended_at = null, error = null, due_at = null, updated_at = clock_timestamp()
+  from verdict v where v.verdict = 'granted' and $3 = 'run' and v.resume is null and n.operation_id = $1 and n.node_id = $2),
+consumed as (
+  update operations.gates g set consumed_at = clock_timestamp(), updated_at = clock_timestamp()
+  from verdict v where v.verdict = 'granted' and $3 = 'run' and g.operation_id = $1 and g.gate_id in (select gate_id from gate) and g.consumed_at is null),
+closed as (
+  update operations.node_attempts a set ended_at = clock_timestamp(),
+    phase = case v.verdict when 'unknown' then 'outcome_unknown' else 'cancelled' end,
+    error = jsonb_build_object('class', 'cancelled', 'retryable', false, 'message',
+      case v.verdict when 'unknown' then 'The worker was lost while it ran; whether it took effect is not known.'
+                     else 'The worker was lost while it ran; it goes on when the operation does.' end)
+  from verdict v where v.repeated and v.verdict not in ('granted', 'recheck', 'ended')
+    and a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4)
+select v.verdict, v.repeated, v.generation, v.phase, v.error, v.resume, coalesce(v.log_lines, 0) as log_lines, coalesce(v.log_bytes, 0) as log_bytes,
+  extract(epoch from coalesce(g.started_at, v.started_at)) * 1000 as started_at, extract(epoch from v.ended_at) * 1000 as ended_at,
+  extract(epoch from clock_timestamp()) * 1000 as now, g.fence,
+  case when v.verdict = 'granted' then v.spec end as spec, case when v.verdict = 'granted' then v.input_overrides end as input_overrides,
+  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open') then (select coalesce(max(seq), 0) from operations.operation_commands
+    where operation_id = $1 and status not in ('withdrawn', 'superseded')) end as seq,
+  case when v.verdict = 'gate_open' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'status', status, 'round', round)) from gate) end as gates
+from verdict v left join granted g on true`
+
+type Row = {
+  verdict: 'granted' | 'ended' | 'unknown' | 'recheck' | RefusedBy
+  repeated: boolean | null
+  generation: number
+  phase: string
+  error: NodeError | null
+  resume: Record<string, unknown> | null
+  log_lines: number
+  log_bytes: number
+  started_at: string
+  ended_at: string
+  now: string
+  fence: string
+  spec: PlanNode
+  input_overrides: Record<string, unknown> | null
+  seq: string
+  gates: { gate_id: string; status: GateStatus; round: number }[] | null
+}
+
+/**
+ * Claims an attempt. A repeat of an open one is granted again under a new fence where the node is idempotent or its
+ * effect is behind it; else the attempt is closed as unknown here. An unknown operation or node is superseded.
+ */
+export const claimAttempt = async (pool: pg.Pool, input: ClaimInput): Promise<Claim> => {
+  const row = await claim(pool, input, false)
+  return claimOf(row?.verdict === 'recheck' ? await claimBehindGates(pool, input) : row)
+}
+
+const claim = async (db: pg.Pool | pg.PoolClient, input: ClaimInput, locked: boolean): Promise<Row | undefined> => {
+  const { operation_id, node_id, role, attempt, generation } = input
+  const values = [operation_id, node_id, role, attempt, generation, locked]
+  const { rows } = await db.query<Row>({ name: 'claim', text: CLAIM, values })
+  return rows[0]
+}
+
+const claimBehindGates = async (pool: pg.Pool, input: ClaimInput): Promise<Row | undefined> => {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    await client.query({
+      name: 'claim_lock',
+      text: 'select from operations.operation_control where operation_id = $1 for share',
+      values: [input.operation_id],
+    })
+    const row = await claim(client, input, true)
+    await client.query('commit')
+    return row
+  } catch (error) {
+    await client.query('rollback').catch(() => {})
+    throw error
+  } finally {
+    client.release()
+  }
+}
+
+const claimOf = (row: Row | undefined): Claim => {
+  if (!row) return { verdict: 'refused', reason: 'superseded', repeated: false, seq: 0, generation: 0, gates: [] }
+  const times = { started_at: Number(row.started_at), ended_at: Number(row.ended_at) }
+  switch (row.verdict) {
+    case 'granted':
+      return {
+        verdict: 'granted',
+        fence: Number(row.fence),
+        spec: row.spec,
+        input_overrides: row.input_overrides,
+        resume: row.resume,
+        started_at: times.started_at,
+        now: Number(row.now),
+        log_lines: row.log_lines,
+        log_bytes: row.log_bytes,
+        repeated: row.repeated ?? false,
+      }
+    case 'unknown':
+      return { verdict: 'ended', phase: 'outcome_unknown', error: LOST, ...times }
+    case 'ended':
+      return { verdict: 'ended', phase: row.phase, error: row.error, ...times }
+    case 'recheck':
+      throw new Error('a claim with the control row locked asked for the lock')
+    default:
+      return {
+        verdict: 'refused',
+        reason: row.verdict,
+        repeated: row.repeated ?? false,
+        seq: Number(row.seq),
+        generation: row.generation,
+        gates: row.gates ?? [],
+      }
+  }
+}
+
+const LOST: NodeError = {
+  class: 'cancelled',
+  message: 'The worker was lost while it ran; whether it took effect is not known.',
+  retryable: false,
+}

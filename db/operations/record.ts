@@ -1,0 +1,226 @@
+import { and, eq, inArray, ne, sql } from 'drizzle-orm'
+import type { Actor } from '../../apps/shared/contracts/operations/graph.ts'
+import { digest } from '../../apps/shared/digest.ts'
+import type { Change, RecordBatch, RecordResult, Report } from '../../workflows/operation/state/types.ts'
+import type { Db, Tx } from '../client.ts'
+import { stateFacts } from './changes.ts'
+import { lockUnsentStarts } from './commands.ts'
+import { cancelGates } from './gates.ts'
+import { planConfirmed } from './plans.ts'
+import { moveGates } from './record.gates.ts'
+import { closeAttempts, evaluateWhens, nodeEvents, saveNodes } from './record.nodes.ts'
+import { operation_commands, operation_control, operations, resource_operation_index } from './tables.ts'
+import { ENGINE, type TimelineEvent } from './timeline.ts'
+import { supersede, undoCommand } from './undo.ts'
+
+export type EngineRef = { namespace: string; workflow_id: string; run_id: string }
+
+/**
+ * Records one batch of the reducer in one transaction: node states, gates, swaps of the control row, outcomes of
+ * commands, timeline, evidence, status. A batch that was recorded already gives its stored answer and changes nothing.
+ */
+export const recordChanges = (
+  db: Db,
+  operation_id: string,
+  batch: RecordBatch,
+  engine_ref: EngineRef,
+): Promise<RecordResult> =>
+  db.transaction(async (tx) => {
+    if (batch.changes.some(needsControl)) await lockControl(tx, operation_id)
+    const row = await lockRow(tx, operation_id)
+    if (!row) throw new Error(`no operation ${operation_id}`)
+    if (row.record_seq >= batch.record_seq) return row.record_result as RecordResult
+    const result: RecordResult = { record_seq: batch.record_seq, gates: [], whens: {}, control: null }
+    const { events, set } = await apply(tx, operation_id, batch, result)
+    const ended = result.withdrawn === true
+    const report = ended ? {} : reportColumns(batch.report, row)
+    const status = ended ? [] : await statusEvents(tx, operation_id, batch.report, row.engine_status)
+    await stateFacts(tx, operation_id, {
+      events: [...events, ...status],
+      set: { ...set, ...report, record_seq: batch.record_seq, record_result: result, engine_ref },
+    })
+    return result
+  })
+
+const needsControl = (change: Change): boolean =>
+  change.t === 'control' || (change.t === 'command' && change.status !== 'applied')
+
+const lockControl = (tx: Tx, operation_id: string) =>
+  tx
+    .select({ operation_id: operation_control.operation_id })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+    .for('update')
+
+const lockRow = async (tx: Tx, operation_id: string) => {
+  const [row] = await tx
+    .select({
+      record_seq: operations.record_seq,
+      record_result: operations.record_result,
+      engine_status: operations.engine_status,
+      started_at: operations.started_at,
+    })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+    .for('update')
+  return row
+}
+
+/** Rows of the batch by kind, each kind at once; events in the order in which things came to be. */
+const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, result: RecordResult) => {
+  const of = <T extends Change['t']>(...kinds: T[]) =>
+    changes.filter((change): change is Extract<Change, { t: T }> => (kinds as string[]).includes(change.t))
+  const commands = await settleCommands(tx, operation_id, of('command'), result)
+  // A start that is undone: nothing of the batch is true any more.
+  if (result.withdrawn) return { events: commands, set: {} }
+  const nodeChanges = of('node')
+  await saveNodes(tx, operation_id, nodeChanges)
+  await closeAttempts(tx, operation_id, nodeChanges)
+  const toEvent = await nodeEvents(tx, operation_id, nodeChanges)
+  const swaps: TimelineEvent[] = []
+  for (const swap of of('control')) swaps.push(...(await swapControl(tx, operation_id, swap, result)))
+  const moved = await moveGates(tx, operation_id, of('gate_open', 'gate_expire'))
+  result.gates.push(...moved.gates)
+  result.whens = await evaluateWhens(
+    tx,
+    operation_id,
+    of('when').map(({ id }) => id),
+  )
+  const facts = changes.flatMap((change) =>
+    change.t === 'node' ? [toEvent(change)] : change.t === 'catalog' ? [catalogEvent(change)] : [],
+  )
+  const [deadline] = of('deadline').slice(-1)
+  const passed_over = nodeChanges.filter(({ exception }) => exception === 'tolerate' || exception === 'skip_dependents')
+  const exceptions = passed_over.map(({ id, exception, at }) => ({
+    kind: exception,
+    node_id: id,
+    actor: ENGINE,
+    at: new Date(at).toISOString(),
+  }))
+  const set = {
+    ...(deadline && { deadline_at: new Date(deadline.deadline_at).toISOString() }),
+    ...(exceptions.length > 0 && {
+      exceptions: sql`${operations.exceptions} || ${JSON.stringify(exceptions)}::jsonb`,
+    }),
+  }
+  return { events: [...commands, ...facts, ...moved.events, ...swaps], set }
+}
+
+const catalogEvent = ({ id, at, status, version }: Extract<Change, { t: 'catalog' }>): TimelineEvent => ({
+  type: `catalog.${status}`,
+  actor: ENGINE,
+  at: new Date(at).toISOString(),
+  node_id: id,
+  data: { ...(version !== undefined && { version }) },
+  evidence: {
+    kind: 'catalog_result',
+    statement: `The catalog write of node ${id}: ${status}`,
+    subject: { type: 'node', id },
+    subject_digest: digest({ node_id: id, status, version: version ?? null }),
+  },
+})
+
+type CommandChange = Extract<Change, { t: 'command' }>
+
+/** Outcomes of commands; what expired or was refused is taken back here and now. */
+const settleCommands = async (
+  tx: Tx,
+  operation_id: string,
+  changes: readonly CommandChange[],
+  result: RecordResult,
+): Promise<TimelineEvent[]> => {
+  if (changes.length === 0) return []
+  const ids = changes.map(({ command_id }) => command_id)
+  const rows = await tx.select().from(operation_commands).where(inArray(operation_commands.command_id, ids))
+  const events: TimelineEvent[] = []
+  for (const { command_id, status, category, code, detail } of changes) {
+    const row = rows.find((candidate) => candidate.command_id === command_id)
+    if (!row) continue
+    const outcome = status === 'refused' ? { category, code, detail } : null
+    await tx
+      .update(operation_commands)
+      .set({ status, outcome, outcome_at: sql`clock_timestamp()` } as never)
+      .where(and(eq(operation_commands.command_id, command_id), ne(operation_commands.status, status)))
+    if (status === 'applied') {
+      if (row.kind === 'start') await planConfirmed(tx, operation_id)
+      events.push({ type: 'command.applied', actor: ENGINE, command_id, data: { kind: row.kind, seq: row.seq } })
+      continue
+    }
+    events.push(...(await undoCommand(tx, row, status)))
+    if (row.kind === 'start') result.withdrawn = true
+    if (row.kind === 'gate_decided') result.gates.push(...(await gateNow(tx, operation_id, row.payload)))
+  }
+  return events
+}
+
+const gateNow = async (tx: Tx, operation_id: string, payload: Record<string, unknown>) => {
+  const { rows } = await tx.execute<RecordResult['gates'][number]>(sql`
+    select gate_id, status, round, operations.iso(deadline_at) as deadline_at from operations.gates
+    where operation_id = ${operation_id} and gate_id = ${String(payload.gate_id)}`)
+  return rows
+}
+
+type ControlChange = Extract<Change, { t: 'control' }>
+
+/** Engine-made pause or cancel: only from `run`, so what a person decided first stands (operations.md 1.6). */
+const swapControl = async (
+  tx: Tx,
+  operation_id: string,
+  { to, mode, reason, by }: ControlChange,
+  result: RecordResult,
+): Promise<TimelineEvent[]> => {
+  const from = by === undefined ? ['run'] : ['run', 'pause']
+  const [swapped] = await tx
+    .update(operation_control)
+    .set({
+      control: to,
+      revision: sql`${operation_control.revision} + 1`,
+      ...(to === 'pause'
+        ? { pause_reason: reason }
+        : { cancel_mode: mode ?? 'graceful', cancelled_at: sql`clock_timestamp()`, pause_reason: null }),
+    } as never)
+    .where(and(eq(operation_control.operation_id, operation_id), inArray(operation_control.control, from as 'run'[])))
+    .returning({ seq: operation_control.command_seq })
+  result.control = { swapped: swapped ? to : (result.control?.swapped ?? null), seq: await lastSeq(tx, operation_id) }
+  if (!swapped) return []
+  const actor: Actor = by === undefined ? ENGINE : { kind: 'engine', id: by, name: by }
+  const data = { reason, ...(mode && { mode }) }
+  if (to === 'pause') return [{ type: 'operation.pausing', actor, reason, data }]
+  const undone: TimelineEvent[] = []
+  for (const row of await lockUnsentStarts(tx, operation_id)) undone.push(...(await supersede(tx, row, actor)))
+  const gates = await cancelGates(tx, operation_id)
+  return [
+    { type: 'operation.cancelling', actor, reason, data },
+    ...undone,
+    ...gates.map(({ gate_id, round }) => ({ type: 'gate.cancelled', actor, gate_id, data: { round } })),
+  ]
+}
+
+const lastSeq = async (tx: Tx, operation_id: string): Promise<number> => {
+  const { rows } = await tx.execute<{ seq: string }>(sql`
+    select coalesce(max(seq), 0) as seq from operations.operation_commands
+    where operation_id = ${operation_id} and status not in ('withdrawn', 'superseded')`)
+  return Number(rows[0]?.seq ?? 0)
+}
+
+const reportColumns = (report: Report, row: { started_at: string | null }) => ({
+  ...report,
+  ...(row.started_at === null && report.engine_status !== 'queued' && { started_at: sql`clock_timestamp()` }),
+})
+
+/** Entering a status is a fact of its own; the cancelling one was stated by who cancelled. */
+const statusEvents = async (
+  tx: Tx,
+  operation_id: string,
+  { engine_status, blocked_on }: Report,
+  before: string,
+): Promise<TimelineEvent[]> => {
+  if (engine_status === before || engine_status === 'cancelling') return []
+  if (before === 'queued')
+    await tx
+      .update(resource_operation_index)
+      .set({ status: 'running' })
+      .where(eq(resource_operation_index.operation_id, operation_id))
+  const data = { status: engine_status, ...(blocked_on.length > 0 && { blocked_on }) }
+  return [{ type: `operation.${before === 'queued' ? 'started' : engine_status}`, actor: ENGINE, data }]
+}

@@ -1,0 +1,204 @@
+import type { CancelMode, GateStatus, NodeState } from '../../apps/shared/contracts/operations/graph.ts'
+import type { CommandBodies, CommandKind, CommandMessage } from '../../workflows/operation/messages.ts'
+import type {
+  AttemptResult,
+  Effect,
+  Event,
+  GraphPage,
+  RecordBatch,
+  RecordResult,
+  Refusal,
+  RunEffect,
+} from '../../workflows/operation/state/types.ts'
+
+type Gate = { status: GateStatus; round: number; deadline: number; guards: number[] }
+type Attempt = { node: number; role: 'run' | 'undo'; attempt: number; generation: number; open: boolean }
+export type Task =
+  | { kind: 'run'; effect: RunEffect; claimed: boolean }
+  | { kind: 'catalog'; effect: Extract<Effect, { type: 'apply_catalog' }> }
+  | { kind: 'record'; batch: RecordBatch }
+  | { kind: 'close'; effect: Extract<Effect, { type: 'close' }> }
+
+const SYSTEM = { kind: 'system', id: 'test', name: 'Test' } as const
+
+/**
+ * The rows, the target and the relay around a reducer, small enough to reason about: claims decide like the real ones,
+ * commands change rows first and arrive later, each effect on the target is written down.
+ */
+export class World {
+  pages: GraphPage[]
+  control: 'run' | 'pause' | 'cancel' = 'run'
+  mode: CancelMode | null = null
+  seq = 0
+  now = 1_000_000
+  ended = false
+  gates: Gate[]
+  generations: number[]
+  attempts: Attempt[] = []
+  signals: CommandMessage[] = []
+  delivered: CommandMessage[] = []
+  tasks: Task[] = []
+  wake = Number.POSITIVE_INFINITY
+  outcomes = new Map<string, string[]>()
+  states: NodeState[]
+  status = 'queued'
+  blocked_on: unknown[] = []
+  problems: string[] = []
+
+  constructor(pages: GraphPage[]) {
+    this.pages = pages
+    const head = pages[0]?.head
+    this.gates = (head?.gates ?? []).map(() => ({ status: 'armed', round: 1, deadline: 0, guards: [] }))
+    for (const [i, [, , , , gates]] of this.nodes().entries()) for (const g of gates) this.gates[g]?.guards.push(i)
+    this.generations = this.nodes().map(() => 1)
+    this.states = this.nodes().map(() => 'pending')
+  }
+
+  nodes() {
+    return this.pages.flatMap((page) => page.nodes)
+  }
+  profile(i: number) {
+    const node = this.nodes()[i]
+    const profile = node && this.pages[0]?.profiles[node[2]]
+    if (!profile) throw new Error('no profile')
+    return profile
+  }
+  id(i: number): string {
+    return this.nodes()[i]?.[0] ?? ''
+  }
+
+  /** A decided command: its rows are changed by the caller; the signal is on its way. */
+  command<K extends CommandKind>(kind: K, body: CommandBodies[K], late = false): CommandMessage<K> {
+    this.seq += 1
+    const message = {
+      v: 1,
+      command_id: `c${this.seq}`,
+      seq: this.seq,
+      kind,
+      at: new Date(this.now).toISOString(),
+      not_after: late ? new Date(this.now - 1).toISOString() : null,
+      actor: SYSTEM,
+      request_id: null,
+      trace: null,
+      reason: null,
+      body,
+    } as CommandMessage<K>
+    this.outcomes.set(message.command_id, [])
+    return message
+  }
+  send<K extends CommandKind>(kind: K, body: CommandBodies[K]) {
+    this.signals.push(this.command(kind, body) as CommandMessage)
+  }
+
+  accept(effects: Effect[]) {
+    this.wake = Number.POSITIVE_INFINITY
+    for (const effect of effects) {
+      if (effect.type === 'wake_at') this.wake = effect.at
+      else if (effect.type === 'run') this.tasks.push({ kind: 'run', effect, claimed: false })
+      else if (effect.type === 'apply_catalog') this.tasks.push({ kind: 'catalog', effect })
+      else if (effect.type === 'record') this.tasks.push({ kind: 'record', batch: effect.batch })
+      else if (effect.type === 'close') this.tasks.push({ kind: 'close', effect })
+    }
+  }
+
+  openAttempts() {
+    return this.attempts.filter((attempt) => attempt.open)
+  }
+
+  /** The claim: nothing when it is granted. */
+  claim({ node, role, generation, attempt, slice }: RunEffect): Refusal | undefined {
+    const known = this.attempts.find((a) => a.node === node && a.role === role && a.attempt === attempt)
+    if (slice > 0) {
+      if (!known?.open) this.problems.push(`a slice of ${this.id(node)} without an open attempt`)
+      return undefined
+    }
+    const refuse = (reason: Refusal['reason']): Refusal => ({
+      reason,
+      seq: this.seq,
+      generation: this.generations[node] ?? 0,
+      gates: (this.nodes()[node]?.[4] ?? []).map((g) => ({
+        gate_id: `g${g}`,
+        status: this.gates[g]?.status ?? 'armed',
+        round: this.gates[g]?.round ?? 0,
+      })),
+      repeated: false,
+    })
+    if (role === 'run' ? this.control !== 'run' : !(this.control === 'cancel' && this.mode === 'compensate'))
+      return refuse('stopped')
+    if (generation !== this.generations[node]) return refuse('superseded')
+    const gates = this.nodes()[node]?.[4] ?? []
+    if (role === 'run' && gates.some((g) => this.gates[g]?.status !== 'approved')) return refuse('gate_open')
+    const mine = this.attempts.filter((a) => a.node === node && a.role === role)
+    if (this.attempts.some((a) => a.node === node && a.open)) this.problems.push(`${this.id(node)} began twice`)
+    if (mine.some((a) => a.attempt >= attempt)) this.problems.push(`attempt ${attempt} of ${this.id(node)} is not new`)
+    this.attempts.push({ node, role, attempt, generation, open: true })
+    return undefined
+  }
+
+  /** Writes the result; `dropped` when the attempt was closed by somebody else. */
+  result({ node, role, attempt }: RunEffect, result: AttemptResult): AttemptResult {
+    const mine = this.attempts.find((a) => a.node === node && a.role === role && a.attempt === attempt)
+    if (!mine?.open) return { status: 'dropped' }
+    if (result.status !== 'pending') mine.open = false
+    return result
+  }
+
+  record({ record_seq, changes, report }: RecordBatch): RecordResult {
+    const result: RecordResult = { record_seq, gates: [], whens: {}, control: null }
+    this.status = report.engine_status
+    this.blocked_on = report.blocked_on
+    for (const change of changes) {
+      if (change.t === 'node') {
+        const i = this.nodes().findIndex(([id]) => id === change.id)
+        this.states[i] = change.state
+        if (change.state === 'outcome_unknown' || change.state === 'compensation_failed')
+          for (const attempt of this.attempts) if (attempt.node === i) attempt.open = false
+      } else if (change.t === 'when') result.whens[change.id] = change.id.length % 3 !== 0
+      else if (change.t === 'command') {
+        this.outcomes.get(change.command_id)?.push(change.status)
+        if (change.status === 'expired' && change.command_id === 'c1') result.withdrawn = true
+      } else if (change.t === 'control') {
+        const forced = change.by !== undefined && this.control !== 'cancel'
+        const made = this.control === 'run' || forced ? change.to : null
+        if (made) this.control = made
+        if (made === 'cancel') this.cancelRows(change.mode ?? 'graceful')
+        result.control = { swapped: made ?? result.control?.swapped ?? null, seq: this.seq }
+      } else if (change.t === 'gate_open' || change.t === 'gate_expire') this.moveGate(change, result)
+    }
+    if (this.status === 'paused' && this.openAttempts().length > 0 && this.control === 'pause')
+      this.problems.push('reported paused with an attempt in flight')
+    return result
+  }
+
+  moveGate(change: { t: 'gate_open' | 'gate_expire'; gate_id: string; round: number }, result: RecordResult) {
+    const gate = this.gates[Number(change.gate_id.slice(1))]
+    if (!gate) return
+    if (change.t === 'gate_open' && gate.status === 'armed' && gate.round === change.round) {
+      gate.status = 'waiting'
+      gate.deadline = this.now + 60_000
+    }
+    if (
+      change.t === 'gate_expire' &&
+      gate.status === 'waiting' &&
+      gate.round === change.round &&
+      gate.deadline <= this.now
+    )
+      gate.status = 'expired'
+    const deadline_at = gate.status === 'waiting' ? new Date(gate.deadline).toISOString() : null
+    result.gates.push({ gate_id: change.gate_id, status: gate.status, round: gate.round, deadline_at })
+  }
+
+  cancelRows(mode: CancelMode) {
+    this.control = 'cancel'
+    this.mode = mode
+    for (const gate of this.gates) if (gate.status === 'armed' || gate.status === 'waiting') gate.status = 'cancelled'
+  }
+
+  close({ status, last_seq }: Extract<Effect, { type: 'close' }>): Event {
+    if (last_seq < this.seq) return { type: 'closed', at: this.now, result: { status: 'not_yet', seq: this.seq } }
+    this.ended = true
+    this.status = status
+    if (this.openAttempts().length > 0) this.problems.push('closed with an attempt in flight')
+    return { type: 'closed', at: this.now, result: { status: 'ended', evidence_head: { seq: 1, hash: 'x' } } }
+  }
+}

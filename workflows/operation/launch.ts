@@ -1,0 +1,130 @@
+import { ActivityFailure } from '@temporalio/common'
+import { CancellationScope, proxyActivities, sleep } from '@temporalio/workflow'
+import type { Bookkeeping, Execution } from '../../activities/index.ts'
+import type { OperationInput } from './messages.ts'
+import type { AttemptResult, CatalogResult, Effect, Event, GraphPage, RunEffect } from './state/types.ts'
+
+/** Time over its slice that an activity may take for claim and result. */
+const MARGIN_S = 30
+
+const patient = { initialInterval: 200, maximumInterval: '10s', backoffCoefficient: 2 } as const
+const { load_graph, record_changes, close_operation } = proxyActivities<Bookkeeping>({
+  startToCloseTimeout: '10s',
+  retry: patient,
+})
+const { apply_catalog_result } = proxyActivities<Bookkeeping>({
+  startToCloseTimeout: '15s',
+  retry: { ...patient, maximumAttempts: 5 },
+})
+
+/** The graph of the operation, page by page. */
+export const loadPages = async (operation_id: string): Promise<GraphPage[]> => {
+  const pages: GraphPage[] = []
+  for (let from: number | null = 0; from !== null; from = pages.at(-1)?.next ?? null)
+    pages.push(await load_graph({ operation_id, from }))
+  return pages
+}
+
+/**
+ * Starts the effects of the reducer; each pushes its result back as an event. A result is a value: an activity that
+ * fails for good means that nobody knows, which the reducer is told as such.
+ */
+export const createLauncher = (input: OperationInput, push: (event: Event) => void) => {
+  const { operation_id } = input
+  const { run_attempt } = proxyActivities<Execution>({
+    taskQueue: input.execution_queue,
+    startToCloseTimeout: '1m',
+    heartbeatTimeout: '10s',
+    retry: { ...patient, initialInterval: '1s', maximumAttempts: 5 },
+  })
+  const running = new Map<number, CancellationScope>()
+  const timer = createTimer(push)
+
+  const run = async (effect: RunEffect) => {
+    const { type: _, node, name, slice_s, ...attempt } = effect
+    const scope = new CancellationScope({ cancellable: true })
+    running.set(node, scope)
+    const options = {
+      activityId: `${effect.role === 'undo' ? 'u' : 'n'}:${effect.node_id}:${effect.attempt}:${effect.slice}`,
+      summary: summaryOf(effect),
+      startToCloseTimeout: (slice_s + MARGIN_S) * 1000,
+    }
+    const result = await scope
+      .run(() => run_attempt.executeWithOptions(options, [{ operation_id, ...attempt }]))
+      .catch((error: unknown): AttemptResult => ({ status: 'unknown', error: lost(error) }))
+    if (running.get(node) === scope) running.delete(node)
+    const { role, generation, slice } = effect
+    push({ type: 'attempt_ended', at: Date.now(), node, role, generation, attempt: effect.attempt, slice, result })
+  }
+
+  return (effect: Effect): void => {
+    switch (effect.type) {
+      case 'run':
+        void run(effect)
+        return
+      case 'cancel_attempt':
+        running.get(effect.node)?.cancel()
+        return
+      case 'apply_catalog': {
+        const { node, node_id, generation, attempt } = effect
+        void apply_catalog_result
+          .executeWithOptions({ summary: `write ${node_id} to the catalog` }, [
+            { operation_id, node_id, generation, attempt },
+          ])
+          .catch((error: unknown): CatalogResult => ({ status: 'away', message: messageOf(error) }))
+          .then((result) => push({ type: 'catalog_ended', at: Date.now(), node, generation, attempt, result }))
+        return
+      }
+      case 'record':
+        void record_changes
+          .executeWithOptions({ summary: `record ${effect.batch.record_seq}` }, [{ operation_id, batch: effect.batch }])
+          .then((result) => push({ type: 'recorded', at: Date.now(), result }))
+        return
+      case 'close': {
+        const { status, end_reason, last_seq } = effect
+        void close_operation
+          .executeWithOptions({ summary: `end as ${status}` }, [{ operation_id, status, end_reason, last_seq }])
+          .then((result) => push({ type: 'closed', at: Date.now(), result }))
+        return
+      }
+      case 'wake_at':
+        timer(effect.at)
+    }
+  }
+}
+
+const MAX_SUMMARY = 100
+const summaryOf = ({ name, role, attempt, slice }: RunEffect): string =>
+  `${role === 'undo' ? 'undo ' : ''}${name.slice(0, MAX_SUMMARY)}, attempt ${attempt}${slice > 0 ? `, part ${slice + 1}` : ''}`
+
+/** One timer for the nearest due time, replaced only by an earlier one: firing early is harmless. */
+const createTimer = (push: (event: Event) => void) => {
+  let set: { at: number; scope: CancellationScope } | undefined
+  return (at: number): void => {
+    if (set && set.at <= at) return
+    set?.scope.cancel()
+    const scope = new CancellationScope({ cancellable: true })
+    const mine = { at, scope }
+    set = mine
+    scope
+      .run(() => sleep(Math.max(at - Date.now(), 1)))
+      .then(
+        () => {
+          if (set === mine) set = undefined
+          push({ type: 'due', at: Date.now() })
+        },
+        () => {},
+      )
+  }
+}
+
+const messageOf = (error: unknown): string => {
+  const cause = error instanceof ActivityFailure ? (error.cause ?? error) : error
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
+const lost = (error: unknown) => ({
+  class: 'timeout',
+  message: `No answer came back from the worker: ${messageOf(error)}`.slice(0, 300),
+  retryable: false,
+})

@@ -1,0 +1,113 @@
+import { defineSearchAttributeKey } from '@temporalio/common'
+import { upsertSearchAttributes } from '@temporalio/workflow'
+import type { OperationInput, SEARCH_ATTRIBUTES } from './messages.ts'
+import { statusOf } from './state/rules.ts'
+import type { Change, Effect, Report, State } from './state/types.ts'
+
+/** Answer of the query `state`, for the Temporal UI. */
+export const stateView = (s: State) => ({
+  status: statusOf(s.control, s.reported?.engine_status ?? 'queued'),
+  control: s.control,
+  cancel_mode: s.mode,
+  stage: s.stage,
+  counts: Object.fromEntries(Object.entries(s.counts).filter(([, count]) => count > 0)),
+  in_flight: s.nodes.flatMap((node, i) =>
+    node.doing === 'idle'
+      ? []
+      : [{ node_id: s.graph.ids[i], state: node.state, doing: node.doing, attempt: node.attempt }],
+  ),
+  gates: s.gates.map(({ gate_id, status, round }) => ({ gate_id, status, round })),
+  blocked_on: s.reported?.blocked_on ?? [],
+  last_seq: s.last_seq,
+  record_seq: s.record_seq,
+  plan_revision: s.plan_revision,
+})
+
+/** Answer of the query `node`. */
+export const nodeView = (s: State, node_id: string) => {
+  const i = s.graph.index.get(node_id)
+  if (i === undefined) return { not_found: node_id }
+  const names = (positions: readonly number[] | undefined) => (positions ?? []).map((position) => s.graph.ids[position])
+  return {
+    node_id,
+    name: s.graph.names[i],
+    ...s.nodes[i],
+    depends_on: names(s.graph.deps[i]),
+    gates: (s.graph.gates_of[i] ?? []).map((g) => s.gates[g]?.gate_id),
+    profile: s.graph.profiles[i],
+  }
+}
+
+const LAST_EVENTS = 10
+const key = <K extends keyof typeof SEARCH_ATTRIBUTES>(name: K) => name
+const OP_STATUS = defineSearchAttributeKey(key('OpStatus'), 'KEYWORD')
+const WAITING_GATES = defineSearchAttributeKey(key('WaitingGates'), 'KEYWORD_LIST')
+const FAILED_NODES = defineSearchAttributeKey(key('FailedNodes'), 'INT')
+
+/**
+ * What engineers see of the workflow: search attributes, written only when the operation as a whole has changed, and
+ * the current details as markdown.
+ */
+export const createFace = ({ operation_id, title, plan_id, search_attributes }: OperationInput) => {
+  let shown = ''
+  const last: string[] = []
+  let details = `**${title}** is being loaded`
+  return (s: State, effects: readonly Effect[]): string => {
+    const batch = effects.find((effect) => effect.type === 'record')?.batch
+    if (!batch && s.end === null) return details
+    for (const change of batch?.changes ?? []) last.push(lineOf(change))
+    last.splice(0, last.length - LAST_EVENTS)
+    const status = s.end?.status ?? statusOf(s.control, s.reported?.engine_status ?? 'queued')
+    const waiting = s.gates.filter((gate) => gate.status === 'waiting').map(({ gate_id }) => gate_id)
+    const failed = s.reported?.failed ?? 0
+    const now = JSON.stringify([status, waiting, failed])
+    if (search_attributes && now !== shown)
+      upsertSearchAttributes([
+        { key: OP_STATUS, value: status },
+        { key: WAITING_GATES, value: waiting },
+        { key: FAILED_NODES, value: failed },
+      ])
+    shown = now
+    details = markdown({ operation_id, title, plan_id, status, report: s.reported, waiting, last })
+    return details
+  }
+}
+
+type Details = {
+  operation_id: string
+  title: string
+  plan_id: string
+  status: string
+  report: Report | null
+  waiting: readonly string[]
+  last: readonly string[]
+}
+
+const markdown = ({ operation_id, title, plan_id, status, report, waiting, last }: Details): string =>
+  [
+    `**${title}** is **${status}**${report ? `: ${report.done} of ${report.total} nodes done, ${report.running} running, ${report.failed} failed` : ''}`,
+    `operation \`${operation_id}\`, plan \`${plan_id}\``,
+    ...(waiting.length > 0 ? [`Waiting gates: ${waiting.map((gate) => `\`${gate}\``).join(', ')}`] : []),
+    ...(report?.blocked_on ?? []).slice(0, LAST_EVENTS).map(({ kind, message }) => `- ${kind}: ${message}`),
+    ...(last.length > 0 ? ['', 'Last:', ...last.map((line) => `- ${line}`)] : []),
+  ].join('\n')
+
+const lineOf = (change: Change): string => {
+  switch (change.t) {
+    case 'node':
+      return `${new Date(change.at).toISOString()} node \`${change.id}\` ${change.state}${change.error ? `: ${change.error.message.slice(0, 100)}` : ''}`
+    case 'catalog':
+      return `node \`${change.id}\`: catalog ${change.status}`
+    case 'when':
+      return `node \`${change.id}\`: condition`
+    case 'gate_open':
+    case 'gate_expire':
+      return `gate \`${change.gate_id}\` round ${change.round}: ${change.t === 'gate_open' ? 'opens' : 'its time is over'}`
+    case 'control':
+      return `${change.to} (${change.reason})`
+    case 'command':
+      return `command \`${change.command_id}\` ${change.status}${change.code ? ` (${change.code})` : ''}`
+    case 'deadline':
+      return `deadline ${new Date(change.deadline_at).toISOString()}`
+  }
+}

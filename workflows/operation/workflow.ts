@@ -1,0 +1,75 @@
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow'
+import { createLauncher, loadPages } from './launch.ts'
+import {
+  COMMAND_SIGNAL,
+  type CommandMessage,
+  NODE_QUERY,
+  type OperationInput,
+  type OperationOutcome,
+  STATE_QUERY,
+} from './messages.ts'
+import type { State } from './state/types.ts'
+import { canLeave, type Event, isDone, outcome, restore, type Snapshot, snapshot, start, step } from './state.ts'
+import { createFace, nodeView, stateView } from './view.ts'
+
+const command = defineSignal<[CommandMessage]>(COMMAND_SIGNAL)
+const stateQuery = defineQuery<unknown>(STATE_QUERY)
+const nodeQuery = defineQuery<unknown, [string]>(NODE_QUERY)
+const DESCRIBED = {
+  command: { description: 'A decided command. Postgres has accepted it; the relay sends it in the order of seq.' },
+  state: { description: 'Status, counts, what it waits for, what is in flight, the last command taken.' },
+  node: { description: 'One node by id: state, attempt, generation, what it waits for.' },
+}
+
+/** Carries one locked plan to its end. One operation is one workflow; its id is the operation id. */
+export async function operation(input: OperationInput): Promise<OperationOutcome> {
+  const inbox: Event[] = []
+  let state: State | undefined
+  // Handlers only enqueue or look: nothing can be cut in half by continue-as-new.
+  setHandler(
+    command,
+    (message) => void inbox.push({ type: 'command', at: Date.now(), command: message }),
+    DESCRIBED.command,
+  )
+  setHandler(stateQuery, () => (state ? stateView(state) : 'loading'), DESCRIBED.state)
+  setHandler(nodeQuery, (node_id) => (state ? nodeView(state, node_id) : 'loading'), DESCRIBED.node)
+  // A cancel in the engine itself is a command like any other; it must not tear down what carries it out.
+  CancellationScope.current().cancelRequested.catch(
+    () => void inbox.push({ type: 'cancel_requested', at: Date.now(), by: 'temporal' }),
+  )
+
+  return CancellationScope.nonCancellable(async () => {
+    const pages = await loadPages(input.operation_id)
+    const carried = input.carried as Snapshot | undefined
+    state = carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now())
+    const launch = createLauncher(input, (event) => void inbox.push(event))
+    const face = createFace(input)
+    inbox.push({ type: 'due', at: Date.now() })
+
+    while (!isDone(state)) {
+      await condition(() => inbox.length > 0)
+      if (shouldRoll(input, state)) inbox.push({ type: 'roll', at: Date.now() })
+      const { effects } = step(state, ...inbox.splice(0))
+      for (const effect of effects) launch(effect)
+      setCurrentDetails(face(state, effects))
+      if (state.rolling && inbox.length === 0 && canLeave(state))
+        return continueAsNew<typeof operation>({ ...input, carried: snapshot(state) })
+    }
+    return outcome(state)
+  })
+}
+
+/** The history has grown long: leave it behind at the next quiet moment. */
+const shouldRoll = ({ test_roll_events }: OperationInput, { rolling }: State): boolean => {
+  const { continueAsNewSuggested, historyLength } = workflowInfo()
+  return !rolling && (continueAsNewSuggested || historyLength > (test_roll_events ?? Number.POSITIVE_INFINITY))
+}
