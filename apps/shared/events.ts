@@ -34,10 +34,16 @@ export type Envelope = {
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-/** Connects with endless reconnects; while NATS is away, calls fail fast instead of queueing. */
-export const connectNats = (url: string, name: string): Promise<NatsConnection> =>
-  connect({
-    servers: url,
+/**
+ * Connects with endless reconnects; while NATS is away, calls fail fast instead of queueing. The client does not read
+ * credentials out of a URL, so they are handed over beside it.
+ */
+export const connectNats = (url: string, name: string): Promise<NatsConnection> => {
+  const { protocol, host, username, password } = new URL(url)
+  return connect({
+    servers: host,
+    ...(username && { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
+    ...(protocol === 'tls:' && { tls: {} }),
     name,
     maxReconnectAttempts: -1,
     reconnectTimeWait: 500,
@@ -45,6 +51,7 @@ export const connectNats = (url: string, name: string): Promise<NatsConnection> 
     waitOnFirstConnect: false,
     timeout: 2_000,
   })
+}
 
 /** Names of streams and subjects with the prefix that keeps test runs apart (empty in production). */
 export const streamName = (prefix: string, stream: StreamName): string => `${prefix}${stream}`
