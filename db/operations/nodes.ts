@@ -44,7 +44,7 @@ export type NodeFilter = {
 
 /** Nodes in rank order, or failures first; the key of a row is [rank, ordinal]. */
 export const listNodes = (db: Queryable, operation_id: string, filter: NodeFilter) => {
-  const rank = filter.failed_first ? FAILURE_RANK : sql<number>`0`
+  const rank = filter.failed_first ? FAILURE_RANK : sql<number>`0::int`
   return db
     .select({ node: columns, key: sql<string[]>`array[(${rank})::text, ${run.ordinal}::text]` })
     .from(run)
