@@ -5,6 +5,7 @@ import { buildApp } from './app.ts'
 import { startBackground } from './background.ts'
 import { loadOperationsConfig } from './config.ts'
 import { createDeps, createTrust } from './deps.ts'
+import { recordLibrary } from './packs.ts'
 
 await runApp('operations', async () => {
   const config = loadOperationsConfig()
@@ -12,6 +13,7 @@ await runApp('operations', async () => {
   const trust = createTrust(config, telemetry)
   const deps = createDeps(config, trust, { telemetry })
   await waitFor('Postgres', () => deps.pool.query('select 1 from operations.operations limit 1'))
+  await recordLibrary(deps.db, deps.library)
   const { app, internal, health } = await buildApp(deps)
   const background = startBackground(deps)
   await listen(internal, config.OPERATIONS__LISTEN__HOST, config.OPERATIONS__INTERNAL__PORT)

@@ -193,7 +193,8 @@ const writeOperation = async (
     resources: resourcesOf(plan, report, pins),
   })
   const origin = { actor, request_id: command.request_id, data: { operation_id } }
-  await movePlan(tx, plan.plan_id, ['ready'], { status: 'locked', operation_id }, origin)
+  if (!(await movePlan(tx, plan.plan_id, ['ready'], { status: 'locked', operation_id }, origin)))
+    throw new AppError('plan_locked', 'already_started', 'Somebody else started this plan a moment ago.')
   await moveIntent(tx, intent.intent_id, ['previewed'], { status: 'executing', operation_id }, origin)
   const start = { operation_id, plan_id: plan.plan_id, plan_hash: plan.plan_hash, constraints, starter: actor.id }
   return {
