@@ -60,7 +60,7 @@ export const ensureKeys = (dir: string): Keys => {
   const services_file = join(keys, 'services.json')
   writeRegistry(services_file, serviceKeyFile)
   const stored = storedSecrets(join(keys, 'secrets.json'))
-  const fleet_token_file = join(secrets_dir, 'fleet-token')
+  const fleet_token_file = join(secrets_dir, 'fleet-token.1')
   keep(fleet_token_file, () => `Bearer ${randomBytes(24).toString('base64url')}\n`)
   return {
     serviceKeyFile,
