@@ -1,0 +1,237 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sweep } from '../../apps/operations/sweeper.ts'
+import { gated, must, type Platform, startPlatform } from './platform.ts'
+
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform()
+})
+afterAll(() => p.stop())
+
+const signals = (operation_id: string) => `/internal/v1/workflow-signals/${operation_id}`
+
+describe('signals of control planes', () => {
+  it('are commands like any other, once per signal_id', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const plane = p.service('demo-control-plane')
+    const signal = { signal_id: randomUUID(), type: 'pause', reason: 'rack maintenance' }
+    expect(await plane.post(signals(operation_id), signal)).toMatchObject({
+      status: 202,
+      body: { command_id: signal.signal_id, status: 'accepted', duplicate: false },
+    })
+    expect(await plane.post(signals(operation_id), signal)).toMatchObject({ status: 202, body: { duplicate: true } })
+    expect(await plane.post(signals(operation_id), { ...signal, reason: 'another' })).toMatchObject({
+      status: 422,
+      body: { category: 'validation_error', code: 'idempotency_key_reused' },
+    })
+    expect(await plane.post(signals(operation_id), { ...signal, signal_id: randomUUID() })).toMatchObject({
+      status: 409,
+      body: { category: 'invalid_state_transition', code: 'already_paused' },
+    })
+    const { body } = await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=operation.pausing`)
+    expect(body.events).toMatchObject([
+      { actor: { kind: 'service', id: 'svc:demo-control-plane' }, reason: 'rack maintenance' },
+    ])
+    expect((await plane.post(signals(operation_id), { signal_id: randomUUID(), type: 'resume' })).status).toBe(202)
+    expect(
+      (
+        await plane.post(signals(operation_id), {
+          signal_id: randomUUID(),
+          type: 'node_signal',
+          body: { name: 'ready' },
+        })
+      ).status,
+    ).toBe(202)
+    expect(
+      (
+        await plane.post(signals(operation_id), {
+          signal_id: randomUUID(),
+          type: 'cancel',
+          body: { mode: 'compensate' },
+        })
+      ).status,
+    ).toBe(202)
+  })
+
+  it('answer gates of outer checks, which people cannot', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.openGate(operation_id, 'go')
+    const plane = p.service('demo-control-plane')
+    const check = (body: Record<string, unknown>) =>
+      plane.post(signals(operation_id), {
+        signal_id: randomUUID(),
+        type: 'external_check_result',
+        body: { gate_id: 'go', round: 1, ...body },
+      })
+    expect(await check({ verdict: 'passed' })).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
+    await p.query(`update operations.gates set kind = 'external_check' where operation_id = $1`, [operation_id])
+    expect(
+      await p.as('eva').post(`/v1/operations/${operation_id}/gates/go/approve`, await p.seen(operation_id, 'go')),
+    ).toMatchObject({
+      status: 403,
+      body: { code: 'not_eligible' },
+    })
+    expect((await check({ verdict: 'running', summary: 'half way' })).status).toBe(202)
+    expect((await check({ verdict: 'passed' })).status).toBe(202)
+    expect(await check({ verdict: 'failed' })).toMatchObject({
+      status: 409,
+      body: { category: 'gate_not_waiting', code: 'already_decided' },
+    })
+    expect((await p.as('vic').get(`/v1/operations/${operation_id}/gates/go`)).body).toMatchObject({
+      status: 'approved',
+      decided: { by: { kind: 'service' } },
+    })
+  })
+
+  it('need a service token with the scope; user tokens and user identities are refused', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const body = { signal_id: randomUUID(), type: 'pause' }
+    expect(await p.service('catalog').post(signals(operation_id), body)).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', scope: 'signals:write' },
+    })
+    const url = `${p.running[0]?.internal_url}${signals(operation_id)}`
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${p.tokenOf(p.people.olga)}` }
+    expect((await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status).toBe(401)
+    const plane = p.services.signer('demo-control-plane')('operations-internal')
+    const disguised = { ...headers, authorization: `Bearer ${plane}`, 'x-user-id': p.people.olga.id }
+    expect(
+      (await fetch(url, { method: 'POST', headers: disguised, body: JSON.stringify(body) })).status,
+    ).toBeGreaterThanOrEqual(400)
+    expect((await p.service('demo-control-plane').post(signals(randomUUID()), body)).status).toBe(404)
+    for (const wrong of [
+      {},
+      { signal_id: 'x', type: 'pause' },
+      { signal_id: randomUUID(), type: 'wish' },
+      { ...body, more: 1 },
+    ])
+      expect(await p.service('demo-control-plane').post(signals(operation_id), wrong)).toMatchObject({
+        status: 400,
+        body: { category: 'validation_error' },
+      })
+  })
+})
+
+describe('the log of events', () => {
+  it('is read from a position, or for one aggregate from a version', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
+    const catalog = p.service('catalog')
+    const one = must(
+      await catalog.get(`/internal/v1/events?agg_type=operation&agg_id=${operation_id}&after_version=0`),
+      200,
+    ).body
+    expect(one.items.map(({ agg_version }: { agg_version: number }) => agg_version)).toEqual(
+      one.items.map((_: unknown, n: number) => n + 1),
+    )
+    expect(one.items[0]).toMatchObject({
+      type: 'operation.changed',
+      agg_id: operation_id,
+      events: [{ type: 'operation.queued', data: { kind: 'graph' } }, {}],
+    })
+    const { until } = await import('../support/until.ts')
+    await until(async () => Number((await catalog.get('/internal/v1/events?after=0&limit=1')).body.last_pub_seq) >= 3)
+    const first = must(await catalog.get('/internal/v1/events?after=0&limit=2'), 200).body
+    const rest = must(await catalog.get(`/internal/v1/events?after=${first.items.at(-1).pub_seq}&limit=500`), 200).body
+    const seqs = [...first.items, ...rest.items].map(({ pub_seq }: { pub_seq: string }) => Number(pub_seq))
+    expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, n) => n + 1))
+    expect((await catalog.get('/internal/v1/events?agg_type=operation')).status).toBe(400)
+    expect((await p.service('worker').get('/internal/v1/events')).status).toBe(403)
+  })
+})
+
+describe('the sweeper', () => {
+  it('takes back what was never sent in time, with all that it had decided', async () => {
+    const quiet = await startPlatform({ relay: false })
+    try {
+      const overdue = (operation_id: string, kind: string) =>
+        quiet.query(
+          `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s' where operation_id = $1 and kind = $2`,
+          [operation_id, kind],
+        )
+      const { operation_id } = await quiet.startOperation(gated())
+      const path = `/v1/operations/${operation_id}`
+      await quiet.openGate(operation_id, 'go')
+      const seen = await quiet.seen(operation_id, 'go')
+      const approved = await quiet.as('eva').post(`${path}/gates/go/approve`, seen)
+      expect(approved).toMatchObject({ status: 202, body: { status: 'approved' } })
+      expect(await sweep(quiet.deps.db)).toBe(0)
+      await overdue(operation_id, 'gate_decided')
+      expect(await sweep(quiet.deps.db)).toBe(1)
+      expect(await quiet.as('vic').get(`${path}/gates/go`)).toMatchObject({
+        body: { status: 'waiting', round: 2, decided: null },
+      })
+      expect(await quiet.as('vic').get(String(approved.headers.get('location')))).toMatchObject({
+        body: { command: { status: 'withdrawn', code: 'withdrawn' } },
+      })
+      expect(await quiet.as('eva').post(`${path}/gates/go/approve`, seen)).toMatchObject({
+        status: 409,
+        body: { code: 'round_superseded' },
+      })
+
+      await quiet.as('olga').post(`${path}/pause`, { reason: 'x' })
+      await quiet.as('olga').post(`${path}/resume`, { reason: 'x' })
+      await overdue(operation_id, 'resume')
+      await sweep(quiet.deps.db)
+      expect((await quiet.as('vic').get(path)).body).toMatchObject({
+        control: 'pause',
+        status: 'pausing',
+        pause_reason: 'operator',
+      })
+
+      await overdue(operation_id, 'start')
+      await sweep(quiet.deps.db)
+      expect((await quiet.as('vic').get(path)).body).toMatchObject({
+        status: 'cancelled',
+        end_reason: 'start_withdrawn',
+      })
+      const { body } = await quiet.as('vic').get(`${path}/timeline`)
+      expect(body.events.map(({ type }: { type: string }) => type)).toEqual(
+        expect.arrayContaining(['command.withdrawn', 'gate.reopened', 'operation.cancelled']),
+      )
+      // A stop never expires.
+      expect(
+        await quiet.query(
+          `select status from operations.operation_commands where operation_id = $1 and kind = 'pause'`,
+          [operation_id],
+        ),
+      ).toEqual([{ status: 'pending' }])
+    } finally {
+      await quiet.stop()
+    }
+  })
+
+  it('ends at once what is cancelled before its start was sent, and gives the plan back', async () => {
+    const quiet = await startPlatform({ relay: false })
+    try {
+      const { operation_id, plan_id } = await quiet.startOperation(gated())
+      const cancelled = await quiet.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason: 'x' })
+      expect(cancelled).toMatchObject({
+        status: 200,
+        body: { status: 'cancelled', end_reason: 'start_withdrawn', command: { status: 'applied' } },
+      })
+      expect((await quiet.as('vic').get(`/v1/plans/${plan_id}`)).body.status).toBe('ready')
+    } finally {
+      await quiet.stop()
+    }
+  })
+
+  it('pauses what the engine has lost, and calls the end of what ran unknown', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.query(`update operations.nodes set state = 'running' where operation_id = $1 and node_id = 'before'`, [
+      operation_id,
+    ])
+    await p.query(`insert into operations.engine_findings (operation_id, found) values ($1, 'gone')`, [operation_id])
+    await sweep(p.deps.db)
+    const { body } = await p.as('olga').get(`/v1/operations/${operation_id}`)
+    expect(body).toMatchObject({ status: 'paused', pause_reason: 'engine_lost' })
+    expect(
+      (await p.as('olga').get(`/v1/operations/${operation_id}/nodes?state=outcome_unknown`)).body.items,
+    ).toMatchObject([{ node_id: 'before' }])
+    expect(await p.as('olga').post(`/v1/operations/${operation_id}/resume`, { reason: 'x' })).toMatchObject({
+      status: 409,
+      body: { code: 'engine_lost' },
+    })
+  })
+})
