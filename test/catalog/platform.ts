@@ -151,6 +151,7 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
   return {
     deps,
     config,
+    services,
     people,
     url,
     internal_url,

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
+import { startCatalog } from '../catalog/platform.ts'
+import { must, type Platform, startPlatform } from './platform.ts'
+
+/** The two apps as they speak with each other: the catalog's own listener feeds the projection, and plans are made of it. */
+let catalog: Awaited<ReturnType<typeof startCatalog>>
+let p: Platform
+beforeAll(async () => {
+  catalog = await startCatalog()
+  const ada = catalog.as('ada')
+  await ada.record({ resource_id: 'eu1', type_key: 'topology.region', name: 'eu1', desired_state: { code: 'eu1' } })
+  await ada.record({
+    resource_id: 'eu1-a',
+    type_key: 'topology.datacenter',
+    name: 'eu1-a',
+    parent_id: 'eu1',
+    desired_state: { code: 'eu1-a' },
+  })
+  for (const name of ['web', 'cart'])
+    await ada.record({
+      resource_id: name,
+      type_key: 'fleet.host',
+      name,
+      parent_id: 'eu1-a',
+      lifecycle_status: 'active',
+      labels: { environment: 'demo' },
+      desired_state: { hostname: name, release: '1.0.0' },
+      observed_state: { base_url: `http://127.0.0.1:7181/${name}`, release: '1.0.0' },
+      ...(name === 'cart' && { relationships: [{ type_key: 'depends_on', target_id: 'web' }] }),
+    })
+  await catalog.sequence()
+  p = await startPlatform({
+    relay: false,
+    catalog: createCatalogClient(catalog.internal_url, catalog.services.signer('operations')),
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '0', OPERATIONS__PROJECTION__MAX_LAG_MS: '0' },
+  })
+})
+afterAll(async () => {
+  await p.stop()
+  await catalog.stop()
+})
+
+const release = (value: string) => ({
+  kind: 'change',
+  title: `release ${value}`,
+  reason: 'a new release',
+  targets: [{ selector: { type_key: 'infra.host', when: "target.scope.region_id == 'eu1'" } }],
+  change: { op: 'update', desired_state_patch: { release: value } },
+})
+
+it('a snapshot and the types of the real catalog make a plan in the order of its dependencies', async () => {
+  const intent = must(await p.as('olga').post('/v1/intents', release('2.0.0')), 201).body
+  expect(intent.targets_resolved.map(({ resource_id }: { resource_id: string }) => resource_id)).toEqual([
+    'cart',
+    'web',
+  ])
+  const plan = must(await p.as('olga').post(`/v1/intents/${intent.intent_id}/plan-preview`, {}), 201).body
+  expect(plan.counts).toMatchObject({ update: 2, nodes: 10, gates: 1 })
+  expect(plan.impact).toMatchObject({ dependents_count: 0 })
+  const graph = must(await p.as('vic').get(`/v1/plans/${plan.plan_id}/graph`), 200).body
+  const drains = graph.nodes
+    .map(({ node_id }: { node_id: string }) => node_id)
+    .filter((id: string) => id.startsWith('drain'))
+  expect(drains).toEqual(['drain.web', 'drain.cart'])
+  expect(plan.leases.map(({ resource_id, mode }: Record<string, string>) => `${resource_id} ${mode}`)).toEqual([
+    'cart exclusive',
+    'eu1 shared',
+    'eu1-a shared',
+    'web exclusive',
+  ])
+})
+
+it('a change that is asked for in the catalog becomes an intent, once its event is known here', async () => {
+  const { body } = await catalog
+    .as('olga')
+    .patch('/v1/resources/web?expected_version=1', { desired_state: { release: '3.0.0' } })
+  const { intent_id } = body.operation_ref
+  expect((await p.as('olga').get(`/v1/intents/${intent_id}`)).status).toBe(404)
+  await catalog.sequence()
+  await p.deps.projection.catchUp()
+  const intent = must(await p.as('vic').get(`/v1/intents/${intent_id}`), 200).body
+  expect(intent).toMatchObject({
+    kind: 'change',
+    status: 'open',
+    requester: { name: 'olga' },
+    labels: { environment: 'demo' },
+  })
+  const plan = must(await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
+  expect(plan.diff).toMatchObject([
+    { resource_id: 'web', change: 'update', fields: [{ path: '/release', before: '1.0.0', after: '3.0.0' }] },
+  ])
+})
+
+it('what an operation wrote back moves pins and values, and the health of a resource neither', async () => {
+  const intent = must(await p.as('olga').post('/v1/intents', release('4.0.0')), 201).body
+  const plan = must(await p.as('olga').post(`/v1/intents/${intent.intent_id}/plan-preview`, {}), 201).body
+  await catalog.observe('web', { status: 'healthy' })
+  await catalog.sequence()
+  await p.deps.projection.catchUp()
+  expect(must(await p.as('vic').get(`/v1/plans/${plan.plan_id}`), 200).body.pins_moved).toEqual([])
+  const { version } = (await catalog.as('vic').get('/v1/resources/web')).body
+  must(
+    await catalog.result('web', { expected_version: version, changes: { desired_state_patch: { release: '1.5.0' } } }),
+    200,
+  )
+  await catalog.sequence()
+  await p.deps.projection.catchUp()
+  expect(must(await p.as('vic').get(`/v1/plans/${plan.plan_id}`), 200).body.pins_moved).toEqual([
+    { resource_id: 'web', planned: version, current: version + 1 },
+  ])
+  const [row] = await p.query(
+    `select health_status, desired_state ->> 'release' as release from operations.catalog_resources where resource_id = 'web'`,
+  )
+  expect(row).toEqual({ health_status: 'healthy', release: '1.5.0' })
+})
