@@ -1,6 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { verbs } from '../../apps/identity/admin.ts'
 import { bootstrapAdmin, recoverAdmin } from '../../apps/identity/bootstrap.service.ts'
 import { user_events } from '../../db/identity/tables.ts'
 import { startIdentity, type TestIdentity } from './harness.ts'
@@ -16,23 +15,24 @@ beforeEach(async () => {
   )
 })
 
-const ADMIN = new URL('../../apps/identity/admin.ts', import.meta.url).href
-
-/** Runs the verb as `npm run admin` does, in a process of its own. */
+/** Runs the verb as `npm run admin` does, in this process. */
 const run = async (...args: string[]) => {
-  const script = `import(${JSON.stringify(ADMIN)}).then(({ verbs }) => verbs['bootstrap-admin'](${JSON.stringify(args)})).then((code) => process.exit(code))`
-  const child = spawn(process.execPath, ['-e', script], {
-    env: { PATH: process.env.PATH, SIGNALBOX_LOG_LEVEL: 'silent', ...p.env },
-  })
+  for (const [name, value] of Object.entries(p.env)) vi.stubEnv(name, value)
   const out = { stdout: '', stderr: '' }
-  child.stdout.on('data', (data) => {
-    out.stdout += data
+  const log = vi.spyOn(console, 'log').mockImplementation((line) => {
+    out.stdout += `${line}\n`
   })
-  child.stderr.on('data', (data) => {
-    out.stderr += data
+  const error = vi.spyOn(console, 'error').mockImplementation((line) => {
+    out.stderr += `${line}\n`
   })
-  const [code] = await once(child, 'close')
-  return { code, ...out }
+  try {
+    const code = await verbs['bootstrap-admin']?.(args)
+    return { code, ...out }
+  } finally {
+    log.mockRestore()
+    error.mockRestore()
+    vi.unstubAllEnvs()
+  }
 }
 
 describe('bootstrap-admin', () => {

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import { createSlots } from '../../apps/credential/slots.ts'
+
+const settings = { concurrency: 2, queue_max: 3, wait_ms: 10_000, per_key: 100 }
+
+/** Tasks that end when the test says so. */
+const manual = () => {
+  const started: number[] = []
+  const ends: (() => void)[] = []
+  const task = (n: number) => () => {
+    started.push(n)
+    return new Promise<number>((resolve) => {
+      ends[n] = () => resolve(n)
+    })
+  }
+  return { started, task, end: (n: number) => ends[n]?.() }
+}
+const outcomeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: { code?: string }) => error.code,
+  )
+
+describe('the bound on hashes', () => {
+  it('runs so many at once, lets so many wait in their order, and refuses the rest at once', async () => {
+    const slots = createSlots(settings)
+    const { started, task, end } = manual()
+    const runs = Array.from({ length: 8 }, (_, n) => outcomeOf(slots.run(`k${n}`, task(n))))
+    expect(await Promise.all(runs.slice(5))).toEqual(['login_busy', 'login_busy', 'login_busy'])
+    expect([started, slots.running(), slots.waiting()]).toEqual([[0, 1], 2, 3])
+    end(1)
+    await runs[1]
+    await Promise.resolve()
+    expect([started, slots.running(), slots.waiting()]).toEqual([[0, 1, 2], 2, 2])
+    for (const n of [0, 2]) end(n)
+    await Promise.all([runs[0], runs[2]])
+    for (const n of [3, 4]) end(n)
+    expect(await Promise.all(runs.slice(0, 5))).toEqual(Array(5).fill('done'))
+    expect([slots.running(), slots.waiting()]).toEqual([0, 0])
+  })
+  it('gives one key so many of them, running and waiting together, and leaves the others to others', async () => {
+    const slots = createSlots({ ...settings, queue_max: 100, per_key: 3 })
+    const { started, task, end } = manual()
+    const flood = Array.from({ length: 10 }, (_, n) => outcomeOf(slots.run('flood', task(n))))
+    const other = outcomeOf(slots.run('other', task(10)))
+    expect((await Promise.all(flood.slice(3))).every((outcome) => outcome === 'login_busy')).toBe(true)
+    for (const n of [0, 1]) end(n)
+    await Promise.all([flood[0], flood[1]])
+    for (const n of [2, 10]) end(n)
+    expect(await other).toBe('done')
+    expect(started).toEqual([0, 1, 2, 10])
+    expect(await outcomeOf(slots.run('flood', async () => 1))).toBe('done')
+  })
+  it('lets nobody wait longer than the limit, and nobody who has gone', async () => {
+    const slots = createSlots({ ...settings, concurrency: 1, wait_ms: 20 })
+    const { task, end } = manual()
+    const running = outcomeOf(slots.run('a', task(0)))
+    expect(await outcomeOf(slots.run('b', task(1)))).toBe('login_busy')
+    const caller = new AbortController()
+    const gone = outcomeOf(slots.run('c', task(2), caller.signal))
+    caller.abort()
+    expect(await gone).toBe('login_busy')
+    expect(await outcomeOf(slots.run('d', task(3), AbortSignal.abort()))).toBe('login_busy')
+    expect(slots.waiting()).toBe(0)
+    end(0)
+    expect(await running).toBe('done')
+  })
+  it('frees the slot of a task that fails', async () => {
+    const slots = createSlots({ ...settings, concurrency: 1 })
+    await expect(slots.run('a', () => Promise.reject(new Error('x')))).rejects.toThrow('x')
+    expect(await outcomeOf(slots.run('a', async () => 1))).toBe('done')
+  })
+})
