@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm'
-import { userAuth } from '../shared/auth/http.ts'
+import { assertRoutesAuthorized, userAuth } from '../shared/auth/http.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
 import { serveHealth } from '../shared/health.ts'
 import { AUTH_CODES, createHttpApp } from '../shared/http.ts'
 import { registerRpc } from '../shared/rpc.ts'
 import { adminRoutes } from './admin.routes.ts'
+import { authEventsRoutes } from './auth-events.routes.ts'
 import type { SessionDeps } from './deps.ts'
 import { BODY_LIMIT } from './grants.ts'
 import { sessionRpc } from './session.rpc.ts'
@@ -31,6 +32,8 @@ export const buildApp = (deps: SessionDeps) => {
   app.register(sessionsRoutes, { deps })
   app.register(usersRoutes, { deps })
   app.register(adminRoutes, { deps })
+  app.register(authEventsRoutes, { deps })
+  app.addHook('onReady', async () => assertRoutesAuthorized(app))
 
   const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536 })
   const health = serveHealth(internal, telemetry, {

@@ -8,6 +8,8 @@ import { audienceOf } from '../shared/auth/service-scopes.ts'
 import { createAccessVerifier, createRefreshVerifier } from '../shared/auth/user-tokens.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { Credential, Identity, Token } from '../shared/contracts/gen/auth_pb.ts'
+import { deriveKey } from '../shared/digest.ts'
+import { createPages } from '../shared/pages.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import { createCsrf } from '../shared/web/csrf.ts'
@@ -79,6 +81,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
       config.TOKEN__CORS__ENABLED ? config.TOKEN__CORS__ALLOW_ORIGINS : [],
     ),
     nameOf: createKeyNames(config.auth_secrets),
+    pages: createPages([deriveKey(config.secrets[0], 'page')]),
     counts: createCounts(telemetry),
     close: async () => {
       jwks.close()

@@ -8,7 +8,7 @@ const login = (username: string, password = PASSWORD, more: object = {}, headers
   send(`${auth.session.url}/auth/login`, { body: { username, password, ...more }, headers })
 
 beforeAll(async () => {
-  auth = await startAuth({ SESSION__LOCKOUT__FREE: '3' })
+  auth = await startAuth({ SESSION__LOCKOUT__FREE: '3', SESSION__LOCKOUT__CLOSE_AT: '4' })
   for (const name of ['eva', 'Jörg', 'gone', 'locked', 'device', 'many', 'race']) await auth.addUser(name)
   await auth.identity_deps.db.update(users).set({ status: 'DISABLED' }).where(eq(users.username, 'gone'))
 })
@@ -78,13 +78,35 @@ describe('login', () => {
     expect([long.status, long.body.code]).toEqual([413, 'body_too_large'])
   })
 
-  it('locks a name after its free failures, whether or not it exists, also for the right password', async () => {
+  it('closes a name after too many failures, whether or not it exists, also for the right password', async () => {
     for (const name of ['locked', 'a-ghost']) {
       for (let i = 0; i < 4; i++) expect((await login(name, 'Wrong-Horse-7-Battery')).status).toBe(401)
       const answer = await login(name)
       expect([answer.status, answer.body.code]).toEqual([429, 'login_locked'])
       expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1)
     }
+  })
+
+  it('locks a name for twice as long with each failure above the free ones, at most for 900 s', async () => {
+    const { store } = auth.session.deps
+    const name = 'a-name-by-hash'
+    const locks: number[] = []
+    for (let n = 1; n <= 17; n++) {
+      const begun = await store.beginLogin({ name }, { free: 5, max_s: 900, close_at: 100 })
+      if (!('charge' in begun)) throw new Error(`attempt ${n} met a lock`)
+      const left = await store.beginLogin({ name }, { free: 5, max_s: 900, close_at: 100 })
+      if ('charge' in left) await store.refundLogin(left.charge, { free: 5, max_s: 900, close_at: 100 })
+      locks.push('locked_ms' in left ? Math.ceil(left.locked_ms / 1000) : 0)
+      await auth.redis.hset(`${auth.prefix}lock:name:${name}`, 'locked_until', '0')
+    }
+    // A failure that comes free of charge is refunded above, so each step is one failure more.
+    expect(locks.slice(0, 5)).toEqual([0, 0, 0, 0, 0])
+    locks.slice(5).forEach((seconds, i) => {
+      const expected = Math.min(2 ** (i + 1), 900)
+      expect(seconds).toBeLessThanOrEqual(expected)
+      expect(seconds).toBeGreaterThan(expected - 2)
+    })
+    expect(await auth.redis.ttl(`${auth.prefix}lock:name:${name}`)).toBeGreaterThan(86_000)
   })
 
   it('counts parallel guesses before it checks them', async () => {

@@ -5,7 +5,7 @@ import { checkRedisSettings } from '../../apps/session/revocations.ts'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { ResponseMode, Session } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc.ts'
-import { revocations } from '../../db/session/tables.ts'
+import { auth_events, revocations } from '../../db/session/tables.ts'
 import { type Answer, type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from './auth.support.ts'
 
 let auth: Auth
@@ -184,6 +184,29 @@ describe('administration', () => {
     expect((await call('DELETE', `/v1/admin/users/${eva.id}/sessions`, admin.access_token)).status).toBe(204)
     expect(await auth.redis.get(`${auth.prefix}ub:{${eva.id}}`)).not.toBeNull()
     expect((await call('GET', `/v1/admin/users/${eva.id}/sessions`, admin.access_token)).body.items).toEqual([])
+  })
+
+  it('shows auditors what the relay stored, page by page', async () => {
+    const { db } = auth.session.deps
+    for (let i = 0; i < 3; i++) {
+      await db.insert(auth_events).values({
+        event_id: randomUUID(),
+        at: new Date().toISOString(),
+        actor: 'system',
+        action: 'login',
+        object: `user:${eva.id}`,
+        outcome: 'denied',
+        reason: `cause-${i}`,
+        body: '{}',
+      })
+    }
+    const path = `/v1/admin/auth-events?page_size=2&user_id=${eva.id}&type=login`
+    const first = await call('GET', path, admin.access_token)
+    expect((first.body.items as { reason: string }[]).map(({ reason }) => reason)).toEqual(['cause-2', 'cause-1'])
+    const next = await call('GET', `${path}&page_token=${first.body.next_page_token}`, admin.access_token)
+    expect((next.body.items as { reason: string }[]).map(({ reason }) => reason)).toEqual(['cause-0'])
+    expect(next.body.next_page_token).toBeNull()
+    expect((await call('GET', path, me.access_token)).status).toBe(403)
   })
 
   it('every route states its permission and kind', () => {

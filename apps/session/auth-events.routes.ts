@@ -1,0 +1,78 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { and, desc, eq, gte, lt } from 'drizzle-orm'
+import Type from 'typebox'
+import { auth_events } from '../../db/session/tables.ts'
+import { allow } from '../shared/auth/http.ts'
+import { errorReplies } from '../shared/http.ts'
+import type { SessionDeps } from './deps.ts'
+
+const Nullable = Type.Union([Type.String(), Type.Null()])
+const EventsQuery = Type.Object(
+  {
+    page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
+    page_token: Type.Optional(Type.String({ maxLength: 1024 })),
+    user_id: Type.Optional(Type.String({ format: 'uuid', description: 'The user whom it is about.' })),
+    type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as login or revoke_session.' })),
+    from: Type.Optional(Type.String({ format: 'date-time' })),
+    to: Type.Optional(Type.String({ format: 'date-time' })),
+  },
+  { additionalProperties: false },
+)
+const EventView = Type.Object({
+  at: Type.String(),
+  actor: Type.String(),
+  action: Type.String(),
+  object: Type.String(),
+  outcome: Type.String(),
+  reason: Nullable,
+  request_id: Nullable,
+})
+const EventList = Type.Object({ items: Type.Array(EventView), next_page_token: Nullable, as_of: Type.String() })
+
+/** Logins with their true cause, locks, replays, revocations: the audit log that the relay fills from the stream. */
+export const authEventsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  app.get(
+    '/v1/admin/auth-events',
+    {
+      preHandler: allow('audit:read', { kind: 'R' }),
+      schema: {
+        description: 'Who signed in, was locked out, was refused or lost a session; newest first.',
+        querystring: EventsQuery,
+        response: { 200: EventList, ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      const { page_size, page_token, ...filter } = req.query
+      const { user_id, type, from, to } = filter
+      const list = { route: 'auth-events', ...filter }
+      const [before] = deps.pages.after(page_token, list) ?? []
+      const rows = await deps.db
+        .select()
+        .from(auth_events)
+        .where(
+          and(
+            user_id ? eq(auth_events.object, `user:${user_id}`) : undefined,
+            type ? eq(auth_events.action, type) : undefined,
+            from ? gte(auth_events.at, from) : undefined,
+            to ? lt(auth_events.at, to) : undefined,
+            before ? lt(auth_events.id, BigInt(before)) : undefined,
+          ),
+        )
+        .orderBy(desc(auth_events.id))
+        .limit(page_size + 1)
+      const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
+      reply.header('cache-control', 'no-store')
+      return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
+    },
+  )
+}
+
+const viewOf = ({ at, actor, action, object, outcome, reason, request_id }: typeof auth_events.$inferSelect) => ({
+  at: new Date(at).toISOString(),
+  actor,
+  action,
+  object,
+  outcome,
+  reason,
+  request_id,
+})
