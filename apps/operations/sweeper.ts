@@ -1,6 +1,7 @@
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
+import { closeOperation } from '../../db/operations/close.ts'
 import { lockOperation, lockOverdueStart } from '../../db/operations/commands.ts'
 import { expireDue } from '../../db/operations/plans.ts'
 import {
@@ -68,7 +69,10 @@ export const sweep = async (db: Db): Promise<number> => {
   // Each in a transaction of its own: one that cannot be done holds nothing else back.
   for (const { command_id, operation_id } of overdue.commands)
     await db.transaction((tx) => withdrawOverdue(tx, operation_id, command_id))
-  for (const finding of overdue.findings) await db.transaction((tx) => actOnFinding(tx, finding))
+  for (const finding of overdue.findings) {
+    const lost = await db.transaction((tx) => actOnFinding(tx, finding))
+    if (lost === 'cancelled') await closeOperation(db, finding.operation_id, CANCELLED_ON_ROWS)
+  }
   return overdue.commands.length + overdue.findings.length
 }
 
@@ -118,69 +122,102 @@ const listFindings = (tx: Tx): Promise<Finding[]> =>
     .orderBy(engine_findings.id)
     .limit(BATCH)
 
+/** Nobody else will end it: the rows are all that is left of it. */
+const CANCELLED_ON_ROWS = {
+  status: 'cancelled',
+  end_reason: 'engine_lost',
+  last_seq: Number.MAX_SAFE_INTEGER,
+} as const
+
 /**
  * The engine no longer has an operation: one that has ended refuses what still waits; a live one is paused as
- * engine_lost, and the end of what was in flight is unknown.
+ * engine_lost, and the end of what was in flight is unknown; one that is being cancelled ends on its rows.
  */
-const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<void> => {
+const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'cancelled' | undefined> => {
   await tx
     .update(engine_findings)
     .set({ handled_at: sql`clock_timestamp()` as never })
     .where(eq(engine_findings.id, id))
   const operation = await lockOperation(tx, operation_id)
-  if (!operation) return
+  if (!operation) return undefined
   const [control] = await tx
     .select({ ended: operation_control.ended })
     .from(operation_control)
     .where(eq(operation_control.operation_id, operation_id))
   const ended = control?.ended ?? false
-  if (!ended && operation.pause_reason === 'engine_lost') return
-  const events = ended ? await refuseWaiting(tx, operation_id) : await markLost(tx, operation_id)
-  if (events.length === 0) return
-  await bump(tx, operation_id)
-  await stateFacts(tx, operation_id, { events, ...(!ended && { set: { engine_status: 'paused' } }) })
+  const cancelled = !ended && operation.control === 'cancel'
+  if (!ended && !cancelled && operation.pause_reason === 'engine_lost') return undefined
+  const events = [
+    ...(ended ? [] : await markLost(tx, operation_id, cancelled)),
+    ...(ended || cancelled ? await settleWaiting(tx, operation_id) : []),
+  ]
+  if (events.length > 0) {
+    await bump(tx, operation_id)
+    await stateFacts(tx, operation_id, { events, ...(!ended && !cancelled && { set: { engine_status: 'paused' } }) })
+  }
+  return cancelled ? 'cancelled' : undefined
 }
 
-const refuseWaiting = async (tx: Tx, operation_id: string): Promise<TimelineEvent[]> => {
+/** What still waits for an engine that will not come: a cancel is carried out by the rows, all else is refused. */
+const settleWaiting = async (tx: Tx, operation_id: string): Promise<TimelineEvent[]> => {
   const outcome = {
     category: 'invalid_state_transition',
     code: 'operation_terminal',
     detail: 'The operation ended before this reached it.',
   }
+  const refused = sql`${operation_commands.kind} <> 'cancel'`
   const rows = await tx
     .update(operation_commands)
-    .set({ status: 'refused', outcome, outcome_at: sql`clock_timestamp()` as never })
+    .set({
+      status: sql`case when ${refused} then 'refused' else 'applied' end` as never,
+      outcome: sql`case when ${refused} then ${JSON.stringify(outcome)}::jsonb end` as never,
+      outcome_at: sql`clock_timestamp()` as never,
+    })
     .where(
       and(
         eq(operation_commands.operation_id, operation_id),
         sql`${operation_commands.status} in ('pending', 'sending', 'delivered')`,
       ),
     )
-    .returning({ command_id: operation_commands.command_id, kind: operation_commands.kind })
-  return rows.map(({ command_id, kind }) => ({
-    type: 'command.refused',
+    .returning({
+      command_id: operation_commands.command_id,
+      kind: operation_commands.kind,
+      status: operation_commands.status,
+    })
+  return rows.map(({ command_id, kind, status }) => ({
+    type: `command.${status}`,
     actor: SYSTEM,
     command_id,
-    data: { kind, ...outcome },
+    data: status === 'refused' ? { kind, ...outcome } : { kind },
   }))
 }
 
-const markLost = async (tx: Tx, operation_id: string): Promise<TimelineEvent[]> => {
-  await tx
-    .update(operation_control)
-    .set({ control: 'pause', pause_reason: 'engine_lost' })
-    .where(and(eq(operation_control.operation_id, operation_id), sql`${operation_control.control} <> 'cancel'`))
-  const unknown = await tx
-    .update(nodes)
-    .set({ state: 'outcome_unknown', updated_at: sql`clock_timestamp()` as never })
-    .where(and(eq(nodes.operation_id, operation_id), sql`${nodes.state} in ('dispatched', 'running', 'compensating')`))
-    .returning({ node_id: nodes.node_id })
+const IN_FLIGHT = sql`${nodes.state} in ('dispatched', 'running', 'compensating')`
+const NOT_BEGUN = sql`${nodes.state} in ('pending', 'gated', 'ready', 'backoff')`
+
+const markLost = async (tx: Tx, operation_id: string, cancelled: boolean): Promise<TimelineEvent[]> => {
   const reason = 'The workflow engine does not know this operation any more.'
+  const said = { actor: SYSTEM, reason }
+  if (!cancelled)
+    await tx
+      .update(operation_control)
+      .set({ control: 'pause', pause_reason: 'engine_lost' })
+      .where(eq(operation_control.operation_id, operation_id))
+  const unknown = await moveNodes(tx, operation_id, IN_FLIGHT, 'outcome_unknown')
+  const dropped = cancelled ? await moveNodes(tx, operation_id, NOT_BEGUN, 'cancelled') : []
   return [
-    { type: 'operation.paused', actor: SYSTEM, reason, data: { pause_reason: 'engine_lost' } },
-    ...unknown.map(({ node_id }) => ({ type: 'node.outcome_unknown', actor: SYSTEM, reason, node_id })),
+    ...(cancelled ? [] : [{ ...said, type: 'operation.paused', data: { pause_reason: 'engine_lost' } }]),
+    ...unknown.map(({ node_id }) => ({ ...said, type: 'node.outcome_unknown', node_id })),
+    ...dropped.map(({ node_id }) => ({ ...said, type: 'node.cancelled', node_id })),
   ]
 }
+
+const moveNodes = (tx: Tx, operation_id: string, from: SQL, state: string) =>
+  tx
+    .update(nodes)
+    .set({ state, updated_at: sql`clock_timestamp()` as never })
+    .where(and(eq(nodes.operation_id, operation_id), from))
+    .returning({ node_id: nodes.node_id })
 
 /** Idempotency keys are kept for a week. */
 const pruneKeys = (db: Db) =>

@@ -234,4 +234,24 @@ describe('the sweeper', () => {
       body: { code: 'engine_lost' },
     })
   })
+
+  it('ends on its rows what is cancelled after the engine lost it', async () => {
+    const { operation_id, intent_id } = await p.startOperation(gated())
+    await p.query(`update operations.nodes set state = 'running' where operation_id = $1 and node_id = 'before'`, [
+      operation_id,
+    ])
+    const cancel = (await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason: 'x' })).body
+    await p.query(`insert into operations.engine_findings (operation_id, found) values ($1, 'gone')`, [operation_id])
+    await sweep(p.deps.db)
+    const { body } = await p.as('olga').get(`/v1/operations/${operation_id}`)
+    expect(body).toMatchObject({ status: 'cancelled', end_reason: 'engine_lost', pending_commands: [] })
+    const path = `/v1/operations/${operation_id}/commands/${cancel.command.command_id}`
+    expect((await p.as('olga').get(path)).body.command.status).toBe('applied')
+    const states = await p.query(
+      'select node_id, state from operations.nodes where operation_id = $1 order by node_id',
+      [operation_id],
+    )
+    expect(states.map(({ state }) => state)).toEqual(['outcome_unknown', 'cancelled'])
+    expect((await p.as('vic').get(`/v1/intents/${intent_id}`)).body.status).toBe('unfulfilled')
+  })
 })
