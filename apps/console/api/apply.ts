@@ -1,6 +1,7 @@
 import { type InfiniteData, notifyManager, type Query, type QueryClient } from '@tanstack/react-query'
 import { type Frame, placeOf } from '../../shared/contracts/client/frames.ts'
 import { connectionNow, onConnection, onFrame, onServed } from './live.ts'
+import { sessionPhase } from './token.ts'
 import type { Graph, Me, NodeRow, Operation, OperationRow, Page } from './types.ts'
 
 /** What is known of a cached reply: the change its last full read contained, and the newest one laid over it. */
@@ -39,7 +40,7 @@ export const applyLive = (client: QueryClient): void => {
   let poll: ReturnType<typeof setTimeout> | undefined
   const tick = () => {
     if (connectionNow().mode !== 'polling') return
-    void client.invalidateQueries()
+    if (sessionPhase().name === 'signed_in') void client.invalidateQueries()
     poll = setTimeout(tick, document.visibilityState === 'hidden' ? POLL_HIDDEN_MS : POLL_MS)
   }
   onConnection(() => {

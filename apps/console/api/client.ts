@@ -1,7 +1,7 @@
 import createClient from 'openapi-fetch'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import type { paths } from './paths.ts'
-import { accessToken, csrfToken, renew } from './token.ts'
+import { accessToken, csrfToken, renew, sessionPhase } from './token.ts'
 
 /** A refusal or an outage, with what the server said about it. Status 0: no answer came. */
 export class ProblemError extends Error {
@@ -15,6 +15,12 @@ export class ProblemError extends Error {
 }
 
 const ANSWER_LIMIT_MS = 12_000
+const SESSION_OVER = problemFrom(401, {
+  title: 'The session is over',
+  detail: 'Sign in again; what is on the page stays.',
+  category: 'invalid_token',
+  code: 'invalid_token',
+})
 const UNSAFE = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
@@ -22,6 +28,7 @@ const UNSAFE = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
  * session dialog opens when there is none to take.
  */
 export const withSession = async (request: Request, limit_ms = ANSWER_LIMIT_MS): Promise<Response> => {
+  if (sessionPhase().name === 'ended') throw new ProblemError(SESSION_OVER)
   const again = request.clone()
   const used = accessToken()
   const answer = await send(request, used, limit_ms)

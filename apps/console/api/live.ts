@@ -50,7 +50,10 @@ export const startLive = (): void => {
   channel.addEventListener('message', (event: MessageEvent<Shared>) => hear(event.data))
   window.addEventListener('pagehide', () => say({ kind: 'gone', tab }))
   window.addEventListener('online', retryNow)
-  window.addEventListener('offline', () => setConnection('offline'))
+  window.addEventListener('offline', () => {
+    setConnection('offline')
+    current.abort()
+  })
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible' && connection.mode !== 'live') retryNow()
   })
@@ -137,8 +140,9 @@ async function afterEnd(end: StreamEnd, failures: number): Promise<number> {
     return 0
   }
   if (end.cause === 'unauthorised' || (end.cause === 'bye' && end.reason === 'token')) {
-    await renew(end.cause === 'unauthorised' ? accessToken() : null)
-    return end.cause === 'unauthorised' ? failures + 1 : failures
+    const outcome = await renew(end.cause === 'unauthorised' ? accessToken() : null)
+    if (outcome !== 'ok') await pause(nextDelay(failures + 1))
+    return failures + 1
   }
   const failed = failures + 1
   served = []

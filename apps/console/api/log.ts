@@ -3,7 +3,7 @@ import { type Frame, followLog, type LogLine } from '../../shared/contracts/clie
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { api, problemOf, read } from './client.ts'
 import { useTopic } from './hooks.ts'
-import { onFrame } from './live.ts'
+import { onFrame, onServed } from './live.ts'
 
 export type LogState = {
   lines: LogLine[]
@@ -21,6 +21,8 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
   const [state, setState] = useState<LogState>(EMPTY)
   const lines = useRef<LogLine[]>([])
   const reading = useRef(false)
+  /** News arrived while a read was on its way: read once more behind it. */
+  const again = useRef(false)
   useTopic(attempt > 0 ? `log:${operation_id}/${node_id}/${attempt}` : '')
 
   const page = useCallback(
@@ -35,7 +37,11 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
 
   const extend = useCallback(
     async (where: 'tail' | 'older' | 'newer'): Promise<void> => {
-      if (reading.current || attempt < 1) return
+      if (attempt < 1) return
+      if (reading.current) {
+        if (where === 'newer') again.current = true
+        return
+      }
       reading.current = true
       try {
         const first = lines.current[0]?.seq ?? 1
@@ -62,6 +68,10 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
         setState((before) => ({ ...before, loading: false, problem: problemOf(thrown) }))
       } finally {
         reading.current = false
+        if (again.current) {
+          again.current = false
+          void extend('newer')
+        }
       }
     },
     [attempt, page],
@@ -86,6 +96,12 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
         }
         if (readAfter !== null) void extend('newer')
       }),
+    [operation_id, node_id, attempt, extend],
+  )
+
+  // Lines that were written between the first read and the moment when the topic became live.
+  useEffect(
+    () => onServed((topics) => topics.includes(`log:${operation_id}/${node_id}/${attempt}`) && void extend('newer')),
     [operation_id, node_id, attempt, extend],
   )
 

@@ -86,7 +86,12 @@ const Facts = ({ operation }: { operation: Operation }) => {
           {t.operations.duration} <DurationText from={operation.started_at} to={operation.ended_at} />
         </span>
       ) : null}
-      <Link to="/plans/$plan_id" params={{ plan_id: operation.plan_id }} search={{ tab: 'changes' }}>
+      <Link
+        to="/plans/$plan_id"
+        params={{ plan_id: operation.plan_id }}
+        search={{ tab: 'changes' }}
+        className="inline-flex min-h-6 items-center"
+      >
         {t.operation.plan}
       </Link>
       <span className="flex items-center gap-1">
@@ -105,7 +110,7 @@ const EngineLink = ({ operation }: { operation: Operation }) => {
   const parts = ['namespaces', ref.namespace, 'workflows', ref.workflow_id, ref.run_id, 'history']
   const href = `${ref.ui_url.replace(/\/+$/, '')}/${parts.map(encodeURIComponent).join('/')}`
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer" className="inline-flex items-center gap-1">
+    <a href={href} target="_blank" rel="noopener noreferrer" className="inline-flex min-h-6 items-center gap-1">
       {t.operation.engine}
       <ExternalLink size={14} aria-hidden="true" />
     </a>

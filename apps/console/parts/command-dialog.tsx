@@ -54,6 +54,8 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
   const [asked, setAsked] = useState(false)
   // The key belongs to one body: it is made for a body and kept while that body is asked for again.
   const sent = useRef<{ key: string; command: Command } | null>(null)
+  /** The session ended under the last try, so nobody has judged it: the same body goes on with the same key. */
+  const unanswered = useRef(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const offline = useConnection().mode === 'offline'
   const preview = useDryRun<Effect>(
@@ -70,10 +72,13 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
     setChecked(true)
     if (phase !== 'unknown' && wordsMissing) return field.current?.focus()
     if (typedMissing || blocked) return
-    if (phase !== 'unknown' || sent.current === null) {
+    if (phase !== 'unknown') {
       const body = { ...command.body, ...(words.trim() === '' ? {} : { [text.name]: words.trim() }) }
-      sent.current = { key: crypto.randomUUID(), command: { path: command.path, body } }
+      const next = { path: command.path, body }
+      const same = JSON.stringify(sent.current?.command) === JSON.stringify(next)
+      if (!(same && unanswered.current)) sent.current = { key: crypto.randomUUID(), command: next }
     }
+    if (sent.current === null) return
     setPhase('sending')
     setProblem(null)
     answered(await sendCommand<Reply>(sent.current.command, sent.current.key))
@@ -88,8 +93,10 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
       setAccepted(outcome.at)
       return setPhase('accepted')
     }
-    setProblem(outcome.problem)
+    unanswered.current = outcome.kind === 'refused' && outcome.problem.status === 401
+    setProblem(unanswered.current ? null : outcome.problem)
     setPhase(outcome.kind === 'unknown' ? 'unknown' : 'open')
+    if (unanswered.current) return
     if (outcome.kind === 'refused') props.refused?.(outcome.problem)
   }
 

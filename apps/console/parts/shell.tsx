@@ -46,7 +46,11 @@ export const Shell = () => {
 
 const TopBar = () => (
   <header className="topbar">
-    <Link to="/inbox" search={{ for: 'me' }} className="flex items-center gap-2 font-semibold text-text no-underline">
+    <Link
+      to="/inbox"
+      search={{ for: 'me' }}
+      className="flex min-h-8 items-center gap-2 font-semibold text-text no-underline"
+    >
       <Mark />
       <span className="max-sm:sr-only">{t.product}</span>
     </Link>
