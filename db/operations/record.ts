@@ -31,12 +31,14 @@ export const recordChanges = (
     if (!row) throw new Error(`no operation ${operation_id}`)
     if (row.record_seq >= batch.record_seq) return row.record_result as RecordResult
     const result: RecordResult = { record_seq: batch.record_seq, gates: [], whens: {}, control: null }
-    const { events, set } = await apply(tx, operation_id, batch, result)
+    const { commands, facts, set } = await apply(tx, operation_id, batch, result)
     const ended = result.withdrawn === true
     const report = ended ? {} : reportColumns(batch.report, row)
     const status = ended ? [] : await statusEvents(tx, operation_id, batch.report, row.engine_status)
+    // It runs before its nodes do, and is blocked or paused after they came to rest.
+    const begins = batch.report.engine_status === 'running'
     await stateFacts(tx, operation_id, {
-      events: [...events, ...status],
+      events: begins ? [...commands, ...status, ...facts] : [...commands, ...facts, ...status],
       set: { ...set, ...report, record_seq: batch.record_seq, record_result: result, engine_ref },
     })
     return result
@@ -72,7 +74,7 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
     changes.filter((change): change is Extract<Change, { t: T }> => (kinds as string[]).includes(change.t))
   const commands = await settleCommands(tx, operation_id, of('command'), result)
   // A start that is undone: nothing of the batch is true any more.
-  if (result.withdrawn) return { events: commands, set: {} }
+  if (result.withdrawn) return { commands, facts: [], set: {} }
   const nodeChanges = of('node')
   await saveNodes(tx, operation_id, nodeChanges)
   await closeAttempts(tx, operation_id, nodeChanges)
@@ -103,7 +105,7 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
       exceptions: sql`${operations.exceptions} || ${JSON.stringify(exceptions)}::jsonb`,
     }),
   }
-  return { events: [...commands, ...facts, ...moved.events, ...swaps], set }
+  return { commands, facts: [...facts, ...moved.events, ...swaps], set }
 }
 
 const catalogEvent = ({ id, at, status, version }: Extract<Change, { t: 'catalog' }>): TimelineEvent => ({

@@ -1,0 +1,441 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
+import { brokenLink } from '../../db/operations/evidence.ts'
+import { gates, nodes } from '../../db/operations/tables.ts'
+import { until } from '../support/until.ts'
+import { createEngine, type Engine, gate, node } from './engine.ts'
+import { startTarget, type Target } from './target.ts'
+
+let engine: Engine
+let target: Target
+beforeAll(async () => {
+  engine = await createEngine()
+})
+afterAll(() => engine.close())
+beforeEach(async () => {
+  target = await startTarget()
+})
+afterEach(() => target.close())
+
+const call = (node_id: string, more: Partial<PlanNode> = {}, path = `/${node_id}`): PlanNode =>
+  node(node_id, {
+    executor: 'http',
+    with: { request: { method: 'POST', url: `${target.url}${path}`, body: {} } },
+    ...more,
+  })
+const undo = (node_id: string) => ({
+  executor: 'http',
+  idempotent: true,
+  with: { request: { method: 'POST', url: `${target.url}/undo-${node_id}` } },
+})
+const stateIs = (operation_id: string, node_id: string, state: string) =>
+  until(async () => (await engine.read.states(operation_id))[node_id] === state, { what: `${node_id} is ${state}` })
+const approve = (operation_id: string, gate_id: string, more: Parameters<Engine['command']>[4] = {}) =>
+  engine.command(
+    operation_id,
+    'gate_decided',
+    { gate_id, round: 1, status: 'approved', digest: '' },
+    (tx) =>
+      tx
+        .update(gates)
+        .set({ status: 'approved', approved_digest: sql`digest` })
+        .where(sql`operation_id = ${operation_id} and gate_id = ${gate_id} and status = 'waiting'`),
+    more,
+  )
+const pause = (operation_id: string, more: Parameters<Engine['command']>[4] = {}) =>
+  engine.command(
+    operation_id,
+    'pause',
+    {},
+    (tx) =>
+      tx.execute(
+        sql`update operations.operation_control set control = 'pause', pause_reason = 'operator' where operation_id = ${operation_id}`,
+      ),
+    more,
+  )
+const resume = (operation_id: string) =>
+  engine.command(operation_id, 'resume', { acknowledged: [] }, (tx) =>
+    tx.execute(
+      sql`update operations.operation_control set control = 'run', pause_reason = null where operation_id = ${operation_id}`,
+    ),
+  )
+const cancel = (operation_id: string, mode: 'graceful' | 'compensate' | 'force') =>
+  engine.command(operation_id, 'cancel', { mode }, (tx) =>
+    tx.execute(
+      sql`update operations.operation_control set control = 'cancel', cancel_mode = ${mode} where operation_id = ${operation_id}`,
+    ),
+  )
+const inFlight = async (operation_id: string) =>
+  (await engine.client.workflow.getHandle(operation_id).query<{ in_flight: { doing: string }[] }>('state')).in_flight
+const outcomeOf = async (command_id: string) =>
+  until(async () => {
+    const row = await engine.read.command(command_id)
+    return ['pending', 'sending', 'delivered'].includes(row.status) ? undefined : row
+  })
+
+describe('nodes', () => {
+  it('run in dependency order, each effect once, with outputs passed on and an unbroken history', async () => {
+    target.answer('/a', () => ({ status: 200, body: { previous: 'v1', secret: 'Bearer s3cret-token' } }))
+    const operation_id = await engine.start({
+      nodes: [
+        call('a', {
+          outputs: { previous: '/body/previous', leak: '/body/secret' },
+          secrets: { token: 'secret://env/TEST_TOKEN#1' },
+          with: {
+            headers: { authorization: { $secret: 'token' } },
+            request: { method: 'POST', url: `${target.url}/a` },
+          },
+        }),
+        call('b', {
+          depends_on: ['a'],
+          with: {
+            request: { method: 'POST', url: `${target.url}/b`, body: { was: { $from: 'nodes/a/outputs/previous' } } },
+          },
+        }),
+        call('never', { depends_on: ['a'], when: 'nodes["a"].outputs.previous == "v9"' }),
+        call('c', { depends_on: ['a'], when: 'nodes["a"].outputs.previous == "v1"' }),
+        node('all', { kind: 'barrier', executor: '', depends_on: ['b', 'c', 'never'] }),
+      ],
+    })
+    const end = await engine.ends(operation_id)
+    expect(end.status).toBe('succeeded')
+    expect(await engine.read.states(operation_id)).toEqual({
+      a: 'succeeded',
+      b: 'succeeded',
+      never: 'skipped',
+      c: 'succeeded',
+      all: 'succeeded',
+    })
+    expect(target.paths()[0]).toBe('/a')
+    expect(target.paths().slice(1).sort()).toEqual(['/b', '/c'])
+    expect(target.effects[0]).toMatchObject({ key: `${operation_id}:a:1`, authorization: 'Bearer s3cret-token' })
+    expect(target.effects.find(({ path }) => path === '/b')?.body).toEqual({ was: 'v1' })
+    expect((await engine.read.node(operation_id, 'a')).outputs).toEqual({ previous: 'v1', leak: '•••' })
+    expect(
+      JSON.stringify([await engine.read.timeline(operation_id), await engine.read.attempts(operation_id)]),
+    ).not.toContain('s3cret')
+
+    const timeline = await engine.read.timeline(operation_id)
+    expect(timeline.map(({ seq }) => Number(seq))).toEqual(timeline.map((_, i) => i + 1))
+    const records = (
+      await engine.pool.query(
+        'select * from operations.operation_evidence_index where operation_id = $1 order by seq',
+        [operation_id],
+      )
+    ).rows
+    const row = (await engine.pool.query('select * from operations.operations where operation_id = $1', [operation_id]))
+      .rows[0]
+    const chain = records.map((record) => ({ ...record, seq: Number(record.seq) }))
+    expect(brokenLink(row.plan_hash, chain, { seq: Number(row.evidence_seq), hash: row.evidence_hash })).toBeUndefined()
+    expect(end).toMatchObject({ evidence_head: { seq: Number(row.evidence_seq), hash: row.evidence_hash } })
+    expect(
+      brokenLink(row.plan_hash, chain.toSpliced(1, 1), { seq: chain.length, hash: row.evidence_hash }),
+    ).toMatchObject({ seq: 2 })
+  })
+
+  it('try again after a back-off, then hold; a retry of the node runs its cone again', async () => {
+    target.answer('/a', (count) => ({ status: count <= 3 ? 503 : 200 }))
+    const retry = { max_attempts: 3, initial_s: 0.1, factor: 1, max_s: 1 }
+    const operation_id = await engine.start({
+      nodes: [call('a', { retry }), call('b', { depends_on: ['a'] }), call('other')],
+    })
+    await engine.statusIs(operation_id, 'blocked')
+    expect(await engine.read.states(operation_id)).toEqual({ a: 'failed', b: 'pending', other: 'succeeded' })
+    expect(await engine.read.operation(operation_id)).toMatchObject({
+      blocked_on: [{ kind: 'failed_node', id: 'a' }],
+      progress: { failed: 1 },
+    })
+    expect(
+      (await engine.read.attempts(operation_id))
+        .filter(({ node_id }) => node_id === 'a')
+        .map(({ attempt, phase, key }) => [attempt, phase, key]),
+    ).toEqual([1, 2, 3].map((attempt) => [attempt, 'failed', `${operation_id}:a:${attempt}`]))
+    const { command_id } = await engine.command(
+      operation_id,
+      'retry_node',
+      { node_id: 'a', scope: 'downstream', generations: { a: 2 }, gates: {} },
+      (tx) =>
+        tx
+          .update(nodes)
+          .set({ generation: 2, state: 'pending', error: null })
+          .where(sql`operation_id = ${operation_id} and node_id = 'a'`),
+    )
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    expect((await engine.read.command(command_id)).status).toBe('applied')
+    expect(await engine.read.node(operation_id, 'a')).toMatchObject({
+      attempt: 4,
+      generation: 2,
+      state: 'succeeded',
+      error: null,
+    })
+    expect(target.effects.filter(({ path }) => path === '/a')).toMatchObject([{ key: `${operation_id}:a:4` }])
+  })
+
+  it('that may have taken effect and cannot be repeated wait for a person', async () => {
+    target.answer('/a', () => ({ status: 200, hang: true }))
+    const slow = { request: { method: 'POST', url: `${target.url}/a`, timeout_s: 1 } }
+    const operation_id = await engine.start({ nodes: [call('a', { idempotent: false, with: slow })] })
+    await engine.statusIs(operation_id, 'blocked')
+    expect(await engine.read.node(operation_id, 'a')).toMatchObject({ state: 'outcome_unknown', attempt: 1 })
+    expect(target.calls).toHaveLength(1)
+    await engine.command(operation_id, 'intervene', { type: 'mark_succeeded', node_id: 'a', generation: 2 }, (tx) =>
+      tx
+        .update(nodes)
+        .set({ generation: 2, exception: 'mark_succeeded' })
+        .where(sql`operation_id = ${operation_id} and node_id = 'a'`),
+    )
+    expect((await engine.ends(operation_id)).status).toBe('succeeded_with_exceptions')
+  })
+
+  it('that can be repeated are, under the same key and a larger fence', async () => {
+    target.answer('/a', (count) => ({ status: 200, hang: count === 1 }))
+    const operation_id = await engine.start({
+      nodes: [call('a', { with: { request: { method: 'POST', url: `${target.url}/a`, timeout_s: 1 } } })],
+    })
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    const [first, second] = target.calls
+    expect(second?.key).toBe(first?.key)
+    expect(second?.fence).toBeGreaterThan(first?.fence ?? 0)
+    expect(
+      (await engine.read.attempts(operation_id)).map(({ attempt, phase, fences }) => [attempt, phase, fences.length]),
+    ).toEqual([[1, 'succeeded', 2]])
+  })
+
+  it('poll until a condition holds without calling twice', async () => {
+    target.answer('/status', (count) => ({ status: 200, body: { connections: Math.max(0, 2 - count) } }))
+    const poll = {
+      request: { method: 'GET', url: `${target.url}/status` },
+      until: 'response.body.connections == 0',
+      interval_s: 1,
+      timeout_s: 20,
+    }
+    const operation_id = await engine.start({
+      nodes: [call('drain', { with: { request: { method: 'POST', url: `${target.url}/drain` }, poll } })],
+    })
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    expect(target.calls.map(({ path }) => path)).toEqual(['/drain', '/status', '/status'])
+    const { rows } = await engine.pool.query(
+      'select lines from operations.log_chunks where operation_id = $1 order by chunk',
+      [operation_id],
+    )
+    expect(
+      rows
+        .flatMap(({ lines }) => lines)
+        .map(({ seq, text }) => [seq, text.replace(/ \(.*/, '').replace(target.url, '')]),
+    ).toEqual([
+      [1, 'POST /drain answers 200'],
+      [2, 'GET /status answers 200'],
+      [3, 'GET /status answers 200'],
+    ])
+  })
+
+  it('carry on by their failure policy', async () => {
+    for (const path of ['/tolerated', '/skipping']) target.answer(path, () => ({ status: 404 }))
+    const operation_id = await engine.start({
+      nodes: [
+        call('tolerated', { on_failure: 'tolerate' }),
+        call('after', { depends_on: ['tolerated'] }),
+        call('skipping', { on_failure: 'skip_dependents' }),
+        call('skipped', { depends_on: ['skipping'] }),
+        call('skipped-too', { depends_on: ['skipped'] }),
+        node('batch', {
+          kind: 'barrier',
+          executor: '',
+          depends_on: ['skipped-too', 'after'],
+          join: 'settled',
+          max_failures: 1,
+        }),
+      ],
+    })
+    expect((await engine.ends(operation_id)).status).toBe('succeeded_with_exceptions')
+    expect(await engine.read.states(operation_id)).toEqual({
+      tolerated: 'failed',
+      after: 'succeeded',
+      skipping: 'failed',
+      skipped: 'skipped',
+      'skipped-too': 'skipped',
+      batch: 'succeeded',
+    })
+    expect((await engine.read.operation(operation_id)).progress).toMatchObject({ failed: 2, done: 4 })
+  })
+
+  it('that fail with on_failure compensate have everything undone in reverse order', async () => {
+    target.answer('/c', () => ({ status: 409 }))
+    const operation_id = await engine.start({
+      nodes: [
+        call('a', { compensate: undo('a') }),
+        call('b', { depends_on: ['a'], compensate: undo('b') }),
+        call('c', { depends_on: ['b'], compensate: undo('c'), on_failure: 'compensate' }),
+      ],
+    })
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'failed', end_reason: 'node_failed' })
+    expect(target.paths()).toEqual(['/a', '/b', '/undo-b', '/undo-a'])
+    expect(target.effects[3]?.key).toBe(`${operation_id}:a:c1`)
+    expect(await engine.read.states(operation_id)).toEqual({ a: 'compensated', b: 'compensated', c: 'failed' })
+  })
+})
+
+describe('gates', () => {
+  it('open when their frontier is reached and let the node go on when approved', async () => {
+    const operation_id = await engine.start({
+      nodes: [call('a'), call('b', { depends_on: ['a'] })],
+      gates: [gate('go', ['b'])],
+    })
+    await engine.statusIs(operation_id, 'blocked')
+    expect(await engine.read.gate(operation_id, 'go')).toMatchObject({ status: 'waiting', round: 1, consumed_at: null })
+    expect(await engine.read.states(operation_id)).toEqual({ a: 'succeeded', b: 'gated' })
+    expect(target.paths()).toEqual(['/a'])
+    await approve(operation_id, 'go')
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    expect((await engine.read.gate(operation_id, 'go')).consumed_at).not.toBeNull()
+  })
+
+  it('expire by the clock of the rows, and their nodes fail as rejected', async () => {
+    const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'], { deadline_s: 1 })] })
+    await stateIs(operation_id, 'a', 'failed')
+    expect(await engine.read.gate(operation_id, 'go')).toMatchObject({ status: 'expired', round: 1 })
+    expect((await engine.read.node(operation_id, 'a')).error).toMatchObject({ class: 'rejected' })
+    expect(target.calls).toEqual([])
+    await cancel(operation_id, 'graceful')
+    expect((await engine.ends(operation_id)).status).toBe('cancelled')
+  })
+
+  it('an approval that comes after its time is undone visibly', async () => {
+    const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])] })
+    await engine.statusIs(operation_id, 'blocked')
+    const late = await approve(operation_id, 'go', { not_after: new Date(Date.now() - 1000).toISOString() })
+    expect((await outcomeOf(late.command_id)).status).toBe('expired')
+    expect(await engine.read.gate(operation_id, 'go')).toMatchObject({
+      status: 'waiting',
+      round: 2,
+      approved_digest: null,
+    })
+    expect(target.calls).toEqual([])
+    await cancel(operation_id, 'graceful')
+    await engine.ends(operation_id)
+  })
+})
+
+describe('control', () => {
+  it('a pause holds from the moment it is accepted, before the engine has heard of it', async () => {
+    const operation_id = await engine.start({
+      nodes: [call('a'), call('b', { depends_on: ['a'] })],
+      gates: [gate('go', ['b'])],
+    })
+    await engine.statusIs(operation_id, 'blocked')
+    const approved = await approve(operation_id, 'go', { send: false })
+    const paused = await pause(operation_id, { send: false })
+    await approved.send()
+    // The approval has arrived, the pause has not: the claim refuses what the reducer dispatches.
+    await until(async () => (await inFlight(operation_id)).some(({ doing }) => doing === 'parked'), {
+      what: 'the node is parked',
+    })
+    expect(target.paths()).toEqual(['/a'])
+    await paused.send()
+    await engine.statusIs(operation_id, 'paused')
+    await resume(operation_id)
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    expect(await engine.read.attempts(operation_id)).toMatchObject([
+      { node_id: 'a' },
+      { node_id: 'b', attempt: 1, phase: 'succeeded' },
+    ])
+  })
+
+  it('paused means that nothing is in flight and nothing starts until the resume', async () => {
+    const operation_id = await engine.start({
+      nodes: [node('slow', { with: { delay_ms: 800 } }), call('b', { depends_on: ['slow'] })],
+    })
+    await stateIs(operation_id, 'slow', 'running')
+    await pause(operation_id)
+    expect((await engine.read.operation(operation_id)).status).toBe('pausing')
+    await engine.statusIs(operation_id, 'paused')
+    expect(await engine.read.states(operation_id)).toMatchObject({ slow: 'succeeded', b: 'ready' })
+    expect(target.calls).toEqual([])
+    await resume(operation_id)
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    expect(target.paths()).toEqual(['/b'])
+  })
+
+  it('a graceful cancel lets what runs end and starts nothing more', async () => {
+    const operation_id = await engine.start({
+      nodes: [node('slow', { with: { delay_ms: 800 } }), call('b', { depends_on: ['slow'] })],
+    })
+    await stateIs(operation_id, 'slow', 'running')
+    await cancel(operation_id, 'graceful')
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'cancelled' })
+    expect(await engine.read.states(operation_id)).toEqual({ slow: 'succeeded', b: 'cancelled' })
+    expect(target.calls).toEqual([])
+  })
+
+  it('a forced cancel tells attempts to stop and closes them', async () => {
+    const operation_id = await engine.start({ nodes: [node('slow', { with: { delay_ms: 50_000 } })] })
+    await stateIs(operation_id, 'slow', 'running')
+    await cancel(operation_id, 'graceful')
+    await cancel(operation_id, 'force')
+    expect((await engine.ends(operation_id)).status).toBe('cancelled')
+    expect(['failed', 'outcome_unknown']).toContain((await engine.read.states(operation_id)).slow)
+  })
+
+  it('a cancel made in the engine is a command like any other', async () => {
+    const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])] })
+    await engine.statusIs(operation_id, 'blocked')
+    await engine.client.workflow.getHandle(operation_id).cancel()
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'cancelled', end_reason: 'cancelled_in_engine' })
+    expect((await engine.read.gate(operation_id, 'go')).status).toBe('cancelled')
+  })
+
+  it('the deadline of the operation cancels it', async () => {
+    const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])], deadline_s: 2 })
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'timed_out', end_reason: 'deadline' })
+  })
+
+  it('a start that comes after its time never happens', async () => {
+    const input = await engine.prepare({ nodes: [call('a')] })
+    input.start.not_after = new Date(Date.now() - 1000).toISOString()
+    await engine.launch(input)
+    expect(await engine.ends(input.operation_id)).toMatchObject({ status: 'cancelled', end_reason: 'start_withdrawn' })
+    expect(await engine.read.operation(input.operation_id)).toMatchObject({
+      status: 'cancelled',
+      end_reason: 'start_withdrawn',
+    })
+    expect(
+      (await engine.pool.query('select status, operation_id from operations.plans where plan_id = $1', [input.plan_id]))
+        .rows[0],
+    ).toEqual({ status: 'ready', operation_id: null })
+    expect(target.calls).toEqual([])
+  })
+
+  it('a command sent twice is carried out once, and no operation ends over one that is still to come', async () => {
+    const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])] })
+    await engine.statusIs(operation_id, 'blocked')
+    const unsent = await engine.command(operation_id, 'node_signal', { name: 'late' }, async () => {}, { send: false })
+    const approved = await approve(operation_id, 'go', { send: false })
+    // Out of order the later one counts and the earlier one is old; the relay never does this to a command it promised.
+    await unsent.send()
+    await approved.send()
+    await approved.send()
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    expect(target.effects).toHaveLength(1)
+    const applied = (await engine.read.timeline(operation_id)).filter(({ type }) => type === 'command.applied')
+    expect(new Set(applied.map(({ command_id }) => command_id)).size).toBe(applied.length)
+  })
+
+  it('the operation waits for an accepted command before it ends', async () => {
+    const operation_id = await engine.start({ nodes: [node('slow', { with: { delay_ms: 500 } })] })
+    await stateIs(operation_id, 'slow', 'running')
+    const paused = await pause(operation_id, { send: false })
+    await until(
+      async () =>
+        (
+          await engine.client.workflow
+            .getHandle(operation_id)
+            .query<{ stage: string; counts: Record<string, number> }>('state')
+        ).counts.succeeded === 1,
+    )
+    await paused.send()
+    await engine.statusIs(operation_id, 'paused')
+    await resume(operation_id)
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+  })
+})
