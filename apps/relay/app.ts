@@ -21,7 +21,8 @@ const STREAM_OF: Record<Schema, StreamName | undefined> = {
   operations: 'OPERATIONS',
 }
 
-const IDLE_MS = 50
+/** A commit wakes the loops at once; this is for when the wake is lost. */
+const IDLE_MS = 200
 const MINUTE = 60_000
 
 /** Starts all loops: per schema sequence, publish and broker check; commands to Temporal; revocations from Redis. */

@@ -16,13 +16,14 @@ export const checkBroker = async (
   log: Logger,
 ): Promise<void> => {
   const jsm = await ensureStreams(nc, prefix, [stream])
-  const info = await jsm.streams.info(streamName(prefix, stream))
-  const created = String(info.created)
-  const last = info.state.last_seq
+  // In this order: what is marked as published by now must be in the stream a moment later.
   const { rows } = await pool.query<{ stream_created: string | null; js_last_seq: string | null }>(
     `select stream_created, (select js_seq from ${schema}.outbox where js_seq is not null order by pub_seq desc limit 1) as js_last_seq
      from ${schema}.relay_state where name = 'relay'`,
   )
+  const info = await jsm.streams.info(streamName(prefix, stream))
+  const created = String(info.created)
+  const last = info.state.last_seq
   const known = rows[0]
   if (known?.stream_created && known.stream_created !== created) {
     log.error({ schema, stream }, 'the stream was made anew; publishing the outbox again')
