@@ -28,6 +28,7 @@ export const applyCapabilities = async (
   }: { mode: 'merge' | 'replace'; at: string; command_id: string; pointer?: string },
 ): Promise<Outcome> => {
   const outcome: Outcome = { events: [], ignored: [] }
+  if (changes.length === 0 && mode === 'merge') return outcome
   const open = new Map(
     (await openProviders(tx, row.rid)).map((provider) => [`${provider.capability_id}@${provider.version}`, provider]),
   )

@@ -71,8 +71,10 @@ export const getResource = async (db: Queryable, resource_id: string): Promise<R
     ),
   )
 
-export const getResourcesByRid = (db: Queryable, rids: readonly string[]): Promise<ResourceRow[]> =>
-  rowsOf(db, sql`select ${resourceColumns} from ${resourceTables} where r.rid = any(${array(rids, 'bigint')})`)
+export const getResourcesByRid = async (db: Queryable, rids: readonly string[]): Promise<ResourceRow[]> =>
+  rids.length === 0
+    ? []
+    : rowsOf(db, sql`select ${resourceColumns} from ${resourceTables} where r.rid = any(${array(rids, 'bigint')})`)
 
 /** Row numbers of ids; ids that are not there are missing in the answer. */
 export const getRids = async (db: Queryable, resource_ids: readonly string[]): Promise<Map<string, string>> => {

@@ -186,20 +186,26 @@ describe('filters', () => {
       desired_state: { cpu_cores: number }
     })[]
     type Tree = { text: string; holds: (item: (typeof items)[0]) => boolean }
+    type Holds = Tree['holds']
     const leaf: fc.Arbitrary<Tree> = fc.oneof(
       fc
         .integer({ min: 0, max: 6 })
-        .map((n) => ({ text: `labels.n=${n}`, holds: (item) => item.labels.n === String(n) })),
+        .map((n) => ({ text: `labels.n=${n}`, holds: ((item) => item.labels.n === String(n)) satisfies Holds })),
+      fc.integer({ min: 0, max: 9 }).map((n) => ({
+        text: `desired_state.cpu_cores<=${n}`,
+        holds: ((item) => item.desired_state.cpu_cores <= n) satisfies Holds,
+      })),
+      fc.constantFrom('gold', 'tin').map((tier) => ({
+        text: `labels.tier!=${tier}`,
+        holds: ((item) => item.labels.tier !== tier) satisfies Holds,
+      })),
       fc
         .integer({ min: 0, max: 9 })
-        .map((n) => ({ text: `desired_state.cpu_cores<=${n}`, holds: (item) => item.desired_state.cpu_cores <= n })),
-      fc
-        .constantFrom('gold', 'tin')
-        .map((tier) => ({ text: `labels.tier!=${tier}`, holds: (item) => item.labels.tier !== tier })),
-      fc
-        .integer({ min: 0, max: 9 })
-        .map((n) => ({ text: `name:"t-${n}"`, holds: (item) => item.name.includes(`t-${n}`) })),
-      fc.constant({ text: 'lifecycle_status=maintenance', holds: (item) => item.lifecycle_status === 'maintenance' }),
+        .map((n) => ({ text: `name:"t-${n}"`, holds: ((item) => item.name.includes(`t-${n}`)) satisfies Holds })),
+      fc.constant({
+        text: 'lifecycle_status=maintenance',
+        holds: ((item) => item.lifecycle_status === 'maintenance') satisfies Holds,
+      }),
     )
     const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
       tree: fc.oneof(

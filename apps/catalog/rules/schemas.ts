@@ -18,14 +18,17 @@ const re2 = Object.assign(
 const ajv = new Ajv2020({ strict: true, allErrors: true, addUsedSchema: false, code: { regExp: re2 } })
 ;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
 
-const compiled = new WeakMap<object, ValidateFunction>()
+const byObject = new WeakMap<object, ValidateFunction>()
+const byText = new Map<string, ValidateFunction>()
 
-/** The validator of a pack's schema (JSON Schema 2020-12, strict), compiled once. Throws what Ajv says when it is wrong. */
+/** The validator of a pack's schema (JSON Schema 2020-12, strict), compiled once per text. Throws what Ajv says when it is wrong. */
 export const validatorOf = (schema: object): ValidateFunction => {
-  const known = compiled.get(schema)
+  const known = byObject.get(schema)
   if (known) return known
-  const validate = ajv.compile(schema as SchemaObject)
-  compiled.set(schema, validate)
+  const text = JSON.stringify(schema)
+  const validate = byText.get(text) ?? ajv.compile(schema as SchemaObject)
+  byText.set(text, validate)
+  byObject.set(schema, validate)
   return validate
 }
 

@@ -1,0 +1,329 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkPacks, SHIPPED_PACKS } from '../../apps/catalog/packs.ts'
+import { createRegistry } from '../../apps/catalog/types.registry.ts'
+import { storePacks } from '../../apps/catalog/types.store.ts'
+import { systemClock } from '../../apps/shared/clock.ts'
+import { createDb } from '../../db/client.ts'
+import { testDatabase } from '../support/database.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'signalbox-packs-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const HEAD = [
+  'format: signalbox.types/v1',
+  'pack: site',
+  'version: 1.0.0',
+  'title: Site',
+  'requires: { core: ^1.0.0, infra: ^1.0.0 }',
+]
+const TYPE = ['types:', '  - type_key: site.box', '    version: 1', '    title: Box', '    derived_from: infra.managed']
+let files = 0
+/** A folder with one pack in it. */
+const packOf = (...lines: string[]): string => {
+  const dir = join(folder, String(files++))
+  mkdirSync(dir)
+  writeFileSync(join(dir, 'site.yaml'), `${lines.join('\n')}\n`)
+  return dir
+}
+const check = (...lines: string[]) => checkPacks([SHIPPED_PACKS, packOf(...lines)])
+
+describe('the shipped packs', () => {
+  it('hold together, and derived types have all of their bases', () => {
+    const { model, faults } = checkPacks([SHIPPED_PACKS])
+    expect(faults).toEqual([])
+    const host = model.types.find(({ type_key }) => type_key === 'fleet.host')
+    expect(host).toMatchObject({
+      ancestors: ['infra.host', 'infra.managed', 'core.resource'],
+      writes: 'operation',
+      drift_paths: ['/release', '/traffic'],
+      desired_state_schema: { required: ['hostname'], additionalProperties: false },
+      field_classes: { immutable: ['/serial_number'] },
+    })
+    expect(host?.actions.map(({ action_key }) => action_key)).toEqual([
+      'drain',
+      'undrain',
+      'deploy',
+      'restart',
+      'reboot',
+      'rotate_certificate',
+      'check',
+    ])
+  })
+})
+
+type Case = [rule: string, line: number, lines: string[], text: string]
+const typed = (...more: string[]) => [...HEAD, ...TYPE, ...more.map((line) => `    ${line}`)]
+const cases: Case[] = [
+  ['yaml', 7, [...HEAD, 'types: [', ' }'], 'YAML'],
+  ['yaml', 5, [...HEAD.slice(0, 4), 'title: Twice'], 'unique'],
+  ['yaml', 7, [...HEAD, 'types:', '  - &a { type_key: site.a, version: 1, title: A }', '  - *a'], 'anchor'],
+  ['yaml', 4, [...HEAD.slice(0, 3), 'title: !!str Tagged'], 'tag'],
+  ['format', 1, ['format: signalbox.types/v2', ...HEAD.slice(1)], 'format'],
+  ['format', 6, [...HEAD, 'colour: red'], 'not a known key'],
+  ['format', 10, [...HEAD, ...TYPE.slice(0, 4), '    abstract: perhaps'], 'abstract'],
+  ['format', 7, [...HEAD, 'types:', '  - type_key: Nonsense', '    version: 1', '    title: N'], 'pattern'],
+  ['format', 7, [...HEAD, 'types:', '  - type_key: site.n', '    title: N'], 'version'],
+  ['requires', 5, [...HEAD.slice(0, 4), 'requires: { core: ^2.0.0 }', ...TYPE], 'core is 1.0.0'],
+  ['requires', 5, [...HEAD.slice(0, 4), 'requires: { nowhere: ^1.0.0 }', ...TYPE], 'nowhere is not there'],
+  ['range', 5, [...HEAD.slice(0, 4), 'requires: { core: newest }', ...TYPE], 'not a version range'],
+  ['unique', 2, ['format: signalbox.types/v1', 'pack: core', ...HEAD.slice(2)], 'core is there twice'],
+  [
+    'unique',
+    7,
+    [...HEAD, 'types:', '  - { type_key: infra.host, version: 1, title: H, derived_from: infra.managed }'],
+    'infra already',
+  ],
+  ['derived_from', 10, [...HEAD, ...TYPE.slice(0, 4), '    derived_from: site.nothing'], 'not defined'],
+  ['derived_from', 7, [...HEAD, ...TYPE.slice(0, 4)], 'derives from nothing'],
+  [
+    'derived_from',
+    8,
+    [
+      ...HEAD,
+      'types:',
+      '  - { type_key: site.a, version: 1, title: A, derived_from: site.b }',
+      '  - { type_key: site.b, version: 1, title: B, derived_from: site.a }',
+    ],
+    'cycle',
+  ],
+  [
+    'derived_from',
+    11,
+    [
+      ...HEAD,
+      ...TYPE.slice(0, 4),
+      '    derived_from: infra.host',
+      '    desired_state_schema: { properties: { release: { type: integer } } }',
+    ],
+    'different things',
+  ],
+  [
+    'schema',
+    11,
+    typed('desired_state_schema: { type: object, properties: { a: { type: strange } } }'),
+    'does not compile',
+  ],
+  ['schema', 11, typed('desired_state_schema: { type: object, propertees: {} }'), 'does not compile'],
+  [
+    'schema',
+    11,
+    typed('desired_state_schema: { type: object, properties: { a: { $ref: "https://x.example/y" } } }'),
+    'refers to',
+  ],
+  [
+    'schema',
+    11,
+    typed('desired_state_schema: { type: object, properties: { a: { type: string, pattern: "(?=x)" } } }'),
+    'does not compile',
+  ],
+  ['pointer', 11, typed('identity: [/nothing]'), '/nothing is not in the schema'],
+  ['pointer', 11, typed('indexed_paths: [/release]'), 'neither desired_state nor observed_state'],
+  ['pointer', 11, typed('drift_paths: [/nothing]'), 'not in the schema'],
+  [
+    'sensitive',
+    11,
+    typed(
+      'field_classes: { sensitive: [/n] }',
+      'desired_state_schema: { type: object, properties: { n: { type: integer } } }',
+    ),
+    'not a string',
+  ],
+  [
+    'sensitive',
+    11,
+    typed(
+      'field_classes: { sensitive: [/s] }',
+      'identity: [/s]',
+      'desired_state_schema: { type: object, properties: { s: { type: string } } }',
+    ),
+    'in identity',
+  ],
+  [
+    'lifecycle',
+    11,
+    typed('lifecycle: { states: [a, b], initial: a, terminal: [], transitions: [] }'),
+    'cannot reach "b"',
+  ],
+  [
+    'lifecycle',
+    11,
+    typed(
+      'lifecycle: { states: [a, b], initial: a, terminal: [b], transitions: [{ from: a, to: b, by: [user] }, { from: b, to: a, by: [user] }] }',
+    ),
+    'way out of terminal',
+  ],
+  [
+    'reference',
+    12,
+    typed('relationships:', '  - { type_key: likes, direction: out, peer_types: [infra.host] }'),
+    'likes is not defined',
+  ],
+  [
+    'reference',
+    12,
+    typed('relationships:', '  - { type_key: depends_on, direction: out, peer_types: [site.none] }'),
+    'site.none is not defined',
+  ],
+  [
+    'cardinality',
+    12,
+    typed('relationships:', '  - { type_key: depends_on, direction: out, peer_types: [infra.host], min: 3, max: 2 }'),
+    'above max',
+  ],
+  [
+    'reference',
+    12,
+    typed('provides:', '  - { capability_key: site.none, version_range: ^1.0.0 }'),
+    'site.none is not defined',
+  ],
+  [
+    'range',
+    12,
+    typed('requires:', '  - { requirement_key: r, capability_key: compute.slots, version_range: ^9.0.0 }'),
+    'no version',
+  ],
+  [
+    'action',
+    12,
+    typed('actions:', '  - { action_key: go, title: Go, mode: operation, allowed_in: [flying] }'),
+    'not a state',
+  ],
+  [
+    'match_rules',
+    13,
+    [
+      ...HEAD,
+      'capabilities:',
+      '  - capability_key: site.room',
+      '    version: 1.0.0',
+      '    title: Room',
+      '    category: room',
+      '    sharing: shared',
+      '    attributes_schema: { type: object, properties: { n: { type: string } } }',
+      '    match_rules: { n: gte }',
+    ].filter((_, i) => i !== 99),
+    'needs integer or number',
+  ],
+  [
+    'unit',
+    11,
+    [
+      ...HEAD,
+      'capabilities:',
+      '  - capability_key: site.room',
+      '    version: 1.0.0',
+      '    title: Room',
+      '    category: room',
+      '    sharing: counted',
+    ],
+    'needs a unit',
+  ],
+  [
+    'containment',
+    13,
+    [
+      ...HEAD,
+      'relationship_types:',
+      '  - type_key: holds',
+      '    inverse_key: held_by',
+      '    from: [core.resource]',
+      '    to: [core.resource]',
+      '    on_delete: detach',
+      '    acyclic: true',
+      '    containment: true',
+    ],
+    'only contained_in',
+  ],
+  [
+    'health',
+    12,
+    [
+      ...HEAD,
+      'relationship_types:',
+      '  - type_key: holds',
+      '    inverse_key: held_by',
+      '    from: [core.resource]',
+      '    to: [core.resource]',
+      '    on_delete: detach',
+      '    health: { flows: to_from, mode: quorum }',
+    ],
+    'needs k',
+  ],
+]
+
+describe('each rule of loading is broken by one file alone, and the fault names its line', () => {
+  it.each(cases)('%s at line %d', (rule, line, lines, text) => {
+    const { faults } = check(...lines)
+    expect(faults.length).toBeGreaterThan(0)
+    expect(
+      faults.some((fault) => fault.includes(`(${rule})`) && fault.includes(text)),
+      faults.join('\n'),
+    ).toBe(true)
+    const named = faults.find((fault) => fault.includes(`(${rule})`))
+    expect(named).toMatch(new RegExp(`site\\.yaml:${line}: `))
+  })
+
+  it('names a folder that cannot be read', () => {
+    expect(() => checkPacks([join(folder, 'nowhere')])).toThrow(/CATALOG__PACKS__DIRS names .*nowhere/)
+  })
+})
+
+describe('versions', () => {
+  let db: ReturnType<typeof createDb>
+  let drop: () => Promise<void>
+  beforeAll(async () => {
+    const database = await testDatabase('catalog')
+    drop = database.drop
+    db = createDb(database.url, { app: 'test' })
+  })
+  afterAll(async () => {
+    await db.close()
+    await drop()
+  })
+  const store = (dir: string, allow_change = false) => {
+    const { model, faults } = checkPacks([SHIPPED_PACKS, dir])
+    expect(faults).toEqual([])
+    return storePacks(db.db, model, { clock: systemClock, allow_change })
+  }
+  const box = (version: number, schema: string) =>
+    typed()
+      .map((line) => line.replace('version: 1', `version: ${version}`))
+      .map((line) => line.replace('version: 1.0.0', '1.0.0'))
+      .concat(`    desired_state_schema: ${schema}`)
+
+  it('are stored beside each other; equal versions with other content stop the start', async () => {
+    const first = packOf(...typed('desired_state_schema: { type: object, properties: { a: { type: string } } }'))
+    expect(await store(first)).toEqual(['core', 'fleet', 'infra', 'site'])
+    expect(await store(first)).toEqual([])
+    const changed = packOf(...typed('desired_state_schema: { type: object, properties: { a: { type: integer } } }'))
+    await expect(store(changed)).rejects.toThrow(/type site\.box version 1 is stored with other content/)
+    expect(await store(changed, true)).toEqual(['site'])
+    const raised = packOf(
+      ...box(2, '{ type: object, properties: { a: { type: integer }, b: { type: string } } }').map((line) =>
+        line.replace('version: 2.0.0', 'version: 1.1.0'),
+      ),
+    )
+    expect(await store(raised)).toEqual(['site'])
+    const registry = await createRegistry(db.db, () => {})
+    const { types } = registry
+    registry.close()
+    const newest = types.newest('site.box')
+    expect(newest?.version).toBe(2)
+    expect(types.version(newest?.id ?? 0, 1)?.desired_state_schema).not.toHaveProperty('properties.b')
+    const loads = await db.pool.query(
+      `select agg_version from catalog.outbox where type = 'type.pack_loaded' and agg_id = 'site' order by 1`,
+    )
+    expect(loads.rows.map(({ agg_version }) => agg_version)).toEqual(['1', '2', '3'])
+  })
+
+  it('keep a type that is gone from the files readable, closed for new resources', async () => {
+    const { model } = checkPacks([SHIPPED_PACKS])
+    await storePacks(db.db, model, { clock: systemClock, allow_change: false })
+    const registry = await createRegistry(db.db, () => {})
+    expect(registry.types.newest('site.box')).toMatchObject({ retired: true })
+    registry.close()
+  })
+})
