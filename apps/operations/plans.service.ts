@@ -1,6 +1,7 @@
 import type { Queryable, Tx } from '../../db/client.ts'
 import { appendAudit } from '../../db/operations/audit.ts'
-import { listBlockers, listRivalPlans, loadVersions } from '../../db/operations/planning.ts'
+import { listBlockers } from '../../db/operations/leases.ts'
+import { listRivalPlans, loadVersions } from '../../db/operations/planning.ts'
 import {
   getIntent,
   getPlan,

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
-import { listBlockers, takeLeases } from '../../db/operations/planning.ts'
+import { type Blocker, blockedOnLeases, listBlockers, takeLeases } from '../../db/operations/leases.ts'
 import {
   getPlan,
   type Intent,
@@ -12,6 +12,7 @@ import {
 } from '../../db/operations/plans.ts'
 import { insertOperation } from '../../db/operations/start.ts'
 import { plans } from '../../db/operations/tables.ts'
+import { SYSTEM } from '../../db/operations/timeline.ts'
 import type { Place } from '../shared/auth/scope.ts'
 import type { PlanGraph, RefusalCode } from '../shared/contracts/operations/graph.ts'
 import type { StartBody } from '../shared/contracts/operations/plans.ts'
@@ -55,9 +56,15 @@ export const startSteps = (
     const pins = await currentPins(deps, tx, subject)
     const blockers = body.dry_run
       ? await listBlockers(tx, plan.document.leases)
-      : await takeLeases(tx, command.operation_id, plan.document.leases)
-    if (blockers.length > 0 && !body.dry_run) throw leaseHeld(blockers)
-    return writeOperation(tx, command, subject, { body, pins, command_id, blockers })
+      : await takeLeases(tx, command.operation_id, plan.document.leases, { queue: body.on_conflict !== 'reject' })
+    if (blockers.length > 0 && body.on_conflict === 'reject') throw leaseHeld(blockers)
+    return writeOperation(tx, command, subject, {
+      body,
+      pins,
+      command_id,
+      blockers,
+      now: deps.clock.now().toISOString(),
+    })
   },
   render: ({ operation_id }) => readOperation(deps, command.caller, operation_id),
   allowed: async () =>
@@ -128,13 +135,13 @@ const currentPins = async (
   )
 }
 
-const leaseHeld = (blockers: Awaited<ReturnType<typeof listBlockers>>) =>
+const leaseHeld = (blockers: Blocker[]) =>
   new AppError(
     'plan_locked',
     'resource_lease_held',
     `"${blockers[0]?.title}" holds ${blockers[0]?.resource_id}${blockers.length > 1 ? ` and ${blockers.length - 1} more` : ''}.`,
     {
-      hint: 'Start again when the other operation has ended.',
+      hint: 'Start again when the other operation has ended, or with on_conflict: queue.',
       extra: {
         blockers: blockers.map(({ operation_id, resource_id, title }) => ({
           kind: 'lease',
@@ -151,14 +158,15 @@ type Decided = {
   body: StartBody
   pins: Plan['document']['catalog_pins']
   command_id: string
-  blockers: Awaited<ReturnType<typeof listBlockers>>
+  blockers: Blocker[]
+  now: string
 }
 
 const writeOperation = async (
   tx: Tx,
   command: Command,
   { plan, intent, graph }: StartSubject,
-  { body, pins, command_id, blockers }: Decided,
+  { body, pins, command_id, blockers, now }: Decided,
 ): Promise<Decision> => {
   const { operation_id, actor } = command
   const { document } = plan
@@ -245,7 +253,9 @@ const writeOperation = async (
           subject_digest: digest(start),
         },
       },
+      ...(blockers.length > 0 ? [{ type: 'lease.waiting', actor: SYSTEM, data: { blockers } }] : []),
     ],
+    ...(blockers.length > 0 && { set: { blocked_on: blockedOnLeases(blockers, now) } }),
   }
 }
 

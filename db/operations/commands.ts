@@ -2,7 +2,7 @@ import { and, asc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { CommandView } from '../../apps/shared/contracts/operations/common.ts'
 import type { Actor, CancelMode, Control } from '../../apps/shared/contracts/operations/graph.ts'
 import { first, type Queryable, type Tx } from '../client.ts'
-import { nodes, operation_commands, operation_control, operations } from './tables.ts'
+import { lease_waits, nodes, operation_commands, operation_control, operations } from './tables.ts'
 import { iso } from './views.ts'
 
 /** What a command reads of its operation; both rows stay locked until the end of the transaction. */
@@ -69,12 +69,17 @@ export const appendCommand = async (
     .where(eq(operation_control.operation_id, command.operation_id))
     .returning({ seq: operation_control.command_seq })
   const seq = numbered?.seq ?? 0
+  // The start of an operation that waits for leases is kept until they are granted (leases.ts).
+  const held = sql`(${command.kind} = 'start' and exists (select 1 from ${lease_waits} where ${lease_waits.operation_id} = ${command.operation_id}))`
   await tx.insert(operation_commands).values({
     ...command,
     seq,
     payload: payload ?? {},
     not_after:
-      command.class === 'start' && payload ? sql`clock_timestamp() + make_interval(secs => ${deadline_s})` : null,
+      command.class === 'start' && payload
+        ? sql`case when not ${held} then clock_timestamp() + make_interval(secs => ${deadline_s}) end`
+        : null,
+    next_try_at: sql`case when ${held} then 'infinity'::timestamptz end`,
     ...(payload === null && { status: 'applied', outcome_at: sql`clock_timestamp()` }),
   })
   return seq

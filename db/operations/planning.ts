@@ -1,5 +1,5 @@
 import { and, asc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
+import type { Queryable } from '../client.ts'
 import {
   catalog_relationship_types,
   catalog_relationships,
@@ -7,8 +7,6 @@ import {
   catalog_types,
   durations,
   intents,
-  leases,
-  operations,
   plans,
 } from './tables.ts'
 
@@ -29,7 +27,7 @@ const resourceColumns = {
 }
 
 /** A set of ids as one parameter, however many there are. */
-const textArray = (ids: readonly string[]): SQL =>
+export const textArray = (ids: readonly string[]): SQL =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
 
 export const loadResources = (db: Queryable, resource_ids: readonly string[]) =>
@@ -149,45 +147,6 @@ export const loadVersions = async (db: Queryable, resource_ids: readonly string[
     .from(catalog_resources)
     .where(sql`${catalog_resources.resource_id} in ${textArray(resource_ids)}`)
   return new Map(rows.map(({ resource_id, version }) => [resource_id, version]))
-}
-
-export type Lease = { resource_id: string; mode: 'exclusive' | 'shared' }
-export type Blocker = { resource_id: string; operation_id: string; title: string; mode: string }
-
-/** Who holds what these leases would exclude: two of one resource conflict unless both are shared. */
-export const listBlockers = (db: Queryable, wanted: readonly Lease[]): Promise<Blocker[]> => {
-  const ids = wanted.map(({ resource_id }) => resource_id)
-  const exclusive = wanted.flatMap(({ resource_id, mode }) => (mode === 'exclusive' ? [resource_id] : []))
-  return db
-    .select({
-      resource_id: leases.resource_id,
-      operation_id: leases.operation_id,
-      title: operations.title,
-      mode: leases.mode,
-    })
-    .from(leases)
-    .innerJoin(operations, eq(operations.operation_id, leases.operation_id))
-    .where(
-      and(
-        sql`${leases.resource_id} in ${textArray(ids)}`,
-        or(eq(leases.mode, 'exclusive'), sql`${leases.resource_id} in ${textArray(exclusive)}`),
-      ),
-    )
-    .orderBy(asc(leases.resource_id), asc(leases.operation_id))
-    .limit(100)
-}
-
-/** Takes all leases or none: one taker at a time. Returns who is in the way. */
-export const takeLeases = async (tx: Tx, operation_id: string, wanted: readonly Lease[]): Promise<Blocker[]> => {
-  if (wanted.length === 0) return []
-  await tx.execute(sql`select pg_advisory_xact_lock(727310)`)
-  const blockers = await listBlockers(tx, wanted)
-  if (blockers.length > 0) return blockers
-  await tx.execute(sql`
-    insert into ${leases} (resource_id, operation_id, mode)
-    select resource_id, ${operation_id}::uuid, mode
-    from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as wanted(resource_id text, mode text)`)
-  return []
 }
 
 /** Other plans that wait to be started on the same resources. */

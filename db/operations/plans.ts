@@ -4,7 +4,8 @@ import type { Actor } from '../../apps/shared/contracts/operations/graph.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { first, type Queryable, type Tx } from '../client.ts'
 import { NOW_TEXT } from './changes.ts'
-import { intents, leases, outbox, plans, resource_operation_index } from './tables.ts'
+import { releaseLeases } from './leases.ts'
+import { intents, outbox, plans, resource_operation_index } from './tables.ts'
 import { SYSTEM } from './timeline.ts'
 import { iso } from './views.ts'
 
@@ -258,7 +259,7 @@ export const operationClosed = async (tx: Tx, operation_id: string, status: stri
   const outcome = FULFILLED.has(status) ? 'fulfilled' : 'unfulfilled'
   if (plan)
     await moveIntent(tx, plan.intent_id, ['executing'], { status: outcome }, { actor: SYSTEM, data: { operation_id } })
-  await tx.delete(leases).where(eq(leases.operation_id, operation_id))
+  await releaseLeases(tx, operation_id)
   await tx
     .update(resource_operation_index)
     .set({ status, ended_at: sql`coalesce(${resource_operation_index.ended_at}, clock_timestamp())` })
@@ -273,7 +274,7 @@ export const startWithdrawn = async (tx: Tx, operation_id: string): Promise<void
     await movePlan(tx, plan.plan_id, ['locked'], { status: 'ready', operation_id: null }, origin)
     await moveIntent(tx, plan.intent_id, ['executing'], { status: 'previewed', operation_id: null }, origin)
   }
-  await tx.delete(leases).where(eq(leases.operation_id, operation_id))
+  await releaseLeases(tx, operation_id)
   await tx
     .update(resource_operation_index)
     .set({ status: 'cancelled', ended_at: sql`coalesce(${resource_operation_index.ended_at}, clock_timestamp())` })

@@ -1,0 +1,282 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
+import { type CatalogLog, catalogLog } from './catalog.support.ts'
+import { must, type Platform, startPlatform } from './platform.ts'
+
+let catalog: CatalogLog
+let p: Platform
+beforeAll(async () => {
+  catalog = await catalogLog()
+  catalog.put('eu1', { type_key: 'topology.region' })
+  catalog.put('us1', { type_key: 'topology.region' })
+  for (const id of ['eu1-web-01', 'eu1-web-02', 'eu1-web-03']) catalog.put(id, { parent_id: 'eu1' })
+  catalog.put('us1-web-01', { parent_id: 'us1' })
+  p = await startPlatform({ relay: false, catalog: createCatalogClient(catalog.url, () => 'token') })
+})
+afterAll(async () => {
+  await p.stop()
+  await catalog.close()
+})
+
+const change = (ids: string[], more: Record<string, unknown> = {}) => ({
+  kind: 'change',
+  title: 'web 2.4.0',
+  reason: 'a new release',
+  targets: ids.map((resource_id) => ({ resource_id })),
+  change: { op: 'update', desired_state_patch: { release: '2.4.0' } },
+  labels: { environment: 'demo' },
+  ...more,
+})
+const counted = async () => (await p.query<{ count: number }>('select count(*)::int from operations.intents'))[0]?.count
+const graph = (nodes: unknown[], gates?: unknown[]) => ({
+  kind: 'graph',
+  title: 'g',
+  reason: 'r',
+  graph: { nodes, gates },
+})
+
+describe('an intent', () => {
+  it('is stated once, with its targets as they are', async () => {
+    const { status, body, headers } = await p.as('olga').post('/v1/intents', change(['eu1-web-01']))
+    expect(status).toBe(201)
+    expect(headers.get('location')).toBe(`/v1/intents/${body.intent_id}`)
+    expect(body).toMatchObject({
+      status: 'open',
+      revision: 1,
+      kind: 'change',
+      targets_resolved: [{ resource_id: 'eu1-web-01', type_key: 'fleet.host', name: 'eu1-web-01', version: 1 }],
+      requester: { kind: 'user', name: 'olga', roles: ['operator', 'planner'] },
+      latest_plan_id: null,
+      operation_id: null,
+      allowed_actions: [{ action: 'preview', allowed: true }],
+    })
+    expect(must(await p.as('vic').get(`/v1/intents/${body.intent_id}`), 200).body).toMatchObject({
+      intent_id: body.intent_id,
+      allowed_actions: [{ action: 'preview', allowed: false, reason_code: 'permission_missing' }],
+    })
+    const [event] = await p.query(`select payload from operations.outbox where agg_id = $1`, [body.intent_id])
+    expect(event?.payload).toMatchObject({ events: [{ type: 'intent.open', actor: { name: 'olga' } }] })
+  })
+
+  it('knows what was created in the catalog a moment ago', async () => {
+    catalog.put('eu1-web-99', { parent_id: 'eu1' })
+    expect((await p.as('olga').post('/v1/intents', change(['eu1-web-99']))).status).toBe(201)
+  })
+
+  it('selects by type and condition, at most as many as it says', async () => {
+    const select = (selector: Record<string, unknown>) =>
+      p.as('olga').post('/v1/intents', change([], { targets: [{ selector: { type_key: 'fleet.host', ...selector } }] }))
+    const ids = async (selector: Record<string, unknown>) =>
+      must(await select(selector), 201).body.targets_resolved.map(({ name }: { name: string }) => name)
+    expect(await ids({ when: "target.scope.region_id == 'us1'" })).toEqual(['us1-web-01'])
+    expect(await ids({ when: "target.name.startsWith('eu1-web-0')", limit: 2 })).toEqual(['eu1-web-01', 'eu1-web-02'])
+    expect((await ids({ type_key: 'infra.host' })).length).toBeGreaterThanOrEqual(4)
+    expect((await select({ when: "target.name == 'x'" })).body).toMatchObject({
+      category: 'validation_error',
+      code: 'no_targets',
+    })
+    expect((await select({ when: 'target.name ==' })).body).toMatchObject({
+      code: 'expression_error',
+      violations: [{ pointer: '/targets/0/selector/when' }],
+    })
+    expect((await select({ when: 'target.colour == 1' })).body.code).toBe('expression_error')
+  })
+
+  it('is answered once per key: the same bytes again, and no second intent', async () => {
+    const key = randomUUID()
+    const before = await counted()
+    const first = await p.as('olga').post('/v1/intents', change(['eu1-web-01']), { key })
+    const again = await Promise.all(
+      Array.from({ length: 5 }, () => p.as('olga').post('/v1/intents', change(['eu1-web-01']), { key })),
+    )
+    for (const reply of again) {
+      expect([reply.status, reply.text]).toEqual([201, first.text])
+      expect(reply.headers.get('idempotency-replayed')).toBe('true')
+    }
+    expect(await counted()).toBe((before ?? 0) + 1)
+    expect(await p.as('olga').post('/v1/intents', change(['eu1-web-02']), { key })).toMatchObject({
+      status: 422,
+      body: { code: 'idempotency_key_reused' },
+    })
+    expect((await p.as('both').post('/v1/intents', change(['eu1-web-02']), { key })).status).toBe(201)
+  })
+
+  it('is not stored by a dry run', async () => {
+    const before = await counted()
+    const { status, body } = await p.as('olga').post('/v1/intents', change(['eu1-web-01'], { dry_run: true }))
+    expect([status, body.effect.targets_resolved.length]).toEqual([200, 1])
+    expect(await counted()).toBe(before)
+  })
+
+  it('is only for targets that the roles cover, and others see what is about their part or their own', async () => {
+    const away = await p.as('far').post('/v1/intents', change(['eu1-web-01']))
+    expect(away).toMatchObject({ status: 403, body: { category: 'policy_denied', code: 'out_of_scope' } })
+    const both = must(await p.as('olga').post('/v1/intents', change(['eu1-web-01', 'us1-web-01'])), 201).body
+    const eu = must(await p.as('olga').post('/v1/intents', change(['eu1-web-01'])), 201).body
+    const own = must(await p.as('far').post('/v1/intents', change(['us1-web-01'])), 201).body
+    expect((await p.as('far').get(`/v1/intents/${both.intent_id}`)).status).toBe(200)
+    expect(await p.as('far').get(`/v1/intents/${eu.intent_id}`)).toMatchObject({
+      status: 404,
+      body: { code: 'intent' },
+    })
+    const { items } = must(await p.as('far').get('/v1/intents?page_size=500'), 200).body
+    const listed = items.map(({ intent_id }: { intent_id: string }) => intent_id)
+    expect(listed).toContain(both.intent_id)
+    expect(listed).toContain(own.intent_id)
+    expect(listed).not.toContain(eu.intent_id)
+    const [denied] = await p.query(`select actor, outcome from operations.audit where reason = 'out_of_scope'`)
+    expect(denied).toEqual({ actor: `user:${p.people.far.id}`, outcome: 'denied' })
+  })
+
+  it('takes a graph of 2,000 nodes in one request', async () => {
+    const nodes = Array.from({ length: 2000 }, (_, i) => ({
+      node_id: `n${i}`,
+      executor: 'noop',
+      with: { delay_ms: 0 },
+      depends_on: i === 0 ? [] : [`n${i - 1}`],
+    }))
+    expect((await p.as('olga').post('/v1/intents', graph(nodes))).status).toBe(201)
+  })
+})
+
+describe('the list of intents', () => {
+  it('is walked page by page, each once, the newest first', async () => {
+    for (let i = 0; i < 5; i++) must(await p.as('both').post('/v1/intents', change(['eu1-web-01'])), 201)
+    const seen: { intent_id: string; created_at: string }[] = []
+    let page = ''
+    do {
+      const { body } = must(await p.as('both').get(`/v1/intents?requester=me&page_size=2${page}`), 200)
+      seen.push(...body.items)
+      page = body.next_page_token === null ? '' : `&page_token=${encodeURIComponent(body.next_page_token)}`
+    } while (page)
+    expect(new Set(seen.map(({ intent_id }) => intent_id)).size).toBe(seen.length)
+    expect(seen.map(({ created_at }) => created_at)).toEqual(
+      seen
+        .map(({ created_at }) => created_at)
+        .toSorted()
+        .toReversed(),
+    )
+    expect(seen.length).toBeGreaterThanOrEqual(5)
+  })
+
+  it('filters, and refuses a token of another list', async () => {
+    const list = (query: string) => p.as('olga').get(`/v1/intents?${query}`)
+    const kinds = must(await list('kind=graph&page_size=500'), 200).body.items.map(({ kind }: { kind: string }) => kind)
+    expect(new Set(kinds)).toEqual(new Set(['graph']))
+    expect(must(await list('status=fulfilled&status=expired'), 200).body.items).toEqual([])
+    const { next_page_token } = must(await list('kind=change&page_size=1'), 200).body
+    expect((await list(`kind=graph&page_size=1&page_token=${encodeURIComponent(next_page_token)}`)).body.code).toBe(
+      'page_token_mismatch',
+    )
+    expect((await list('page_token=made.up')).body.code).toBe('page_token_invalid')
+  })
+})
+
+describe('bad input changes nothing', () => {
+  const body = change(['eu1-web-01'])
+  const cases: [string, unknown, number, string, string?][] = [
+    ['unknown field', { ...body, colour: 1 }, 400, 'schema_violation', '/colour'],
+    ['wrong type', { ...body, title: 7 }, 400, 'schema_violation', '/title'],
+    ['unknown kind', { ...body, kind: 'dance' }, 400, 'schema_violation', '/kind'],
+    ['a kind without its part', { ...body, kind: 'action', change: undefined }, 400, 'schema_violation', '/action'],
+    ['a part of another kind', { ...body, action: { action_key: 'restart' } }, 400, 'schema_violation', '/action'],
+    [
+      'an update without patch',
+      { ...body, change: { op: 'update' } },
+      400,
+      'schema_violation',
+      '/change/desired_state_patch',
+    ],
+    [
+      'a patch that is no update',
+      { ...body, change: { op: 'delete', desired_state_patch: {} } },
+      400,
+      'schema_violation',
+      '/change/desired_state_patch',
+    ],
+    ['no title', { ...body, title: '' }, 400, 'schema_violation', '/title'],
+    ['no reason', { ...body, reason: undefined }, 400, 'schema_violation', '/reason'],
+    [
+      'too many labels',
+      { ...body, labels: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`l${i}`, 'x'])) },
+      400,
+      'schema_violation',
+      '/labels',
+    ],
+    ['an unknown constraint', { ...body, constraints: { speed: 9 } }, 400, 'schema_violation', '/constraints/speed'],
+    ['no targets', { ...body, targets: [] }, 422, 'no_targets', '/targets'],
+    [
+      'an unknown target',
+      { ...body, targets: [{ resource_id: 'nowhere' }] },
+      422,
+      'target_not_found',
+      '/targets/0/resource_id',
+    ],
+    [
+      'an unknown target of a node',
+      graph([{ node_id: 'a', executor: 'noop', target_id: 'nowhere' }]),
+      422,
+      'target_not_found',
+      '/graph/nodes/0/target_id',
+    ],
+    ['a graph without nodes', graph([]), 400, 'schema_violation', '/graph/nodes'],
+    [
+      'a node id that is none',
+      graph([{ node_id: 'A B', executor: 'noop' }]),
+      400,
+      'schema_violation',
+      '/graph/nodes/0/node_id',
+    ],
+  ]
+  it.each(cases)('%s', async (_, given, status, code, pointer) => {
+    const before = await counted()
+    const reply = await p.as('olga').post('/v1/intents', given)
+    expect(reply).toMatchObject({
+      status,
+      body: { category: 'validation_error', code, request_id: expect.any(String), hint: expect.any(String) },
+    })
+    expect(reply.headers.get('content-type')).toContain('application/problem+json')
+    if (pointer)
+      expect(reply.body.violations.map((violation: { pointer: string }) => violation.pointer)).toContain(pointer)
+    expect(await counted()).toBe(before)
+  })
+
+  it('of the request itself', async () => {
+    const post = (options: Record<string, unknown>, who: 'olga' | 'vic' | 'nobody' = 'olga') =>
+      p.as(who).post('/v1/intents', body, options)
+    const before = await counted()
+    expect(await post({ key: null })).toMatchObject({ status: 400, body: { code: 'idempotency_key_required' } })
+    expect(await post({ content_type: 'text/plain' })).toMatchObject({
+      status: 415,
+      body: { category: 'validation_error' },
+    })
+    expect(await post({ raw: '{"kind":' })).toMatchObject({ status: 400, body: { category: 'validation_error' } })
+    expect(await post({ raw: '{"kind":"change","kind":"graph"}' })).toMatchObject({ status: 400 })
+    expect(await post({ raw: JSON.stringify({ ...body, reason: 'x'.repeat(5_000_000) }) })).toMatchObject({
+      status: 413,
+      body: { category: 'validation_error' },
+    })
+    expect(await post({ headers: { authorization: '' } })).toMatchObject({
+      status: 401,
+      body: { category: 'policy_denied', code: 'invalid_token' },
+    })
+    expect(await post({ headers: { 'x-user-id': randomUUID() } })).toMatchObject({ status: 401 })
+    expect(await post({}, 'vic')).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', code: 'permission_missing' },
+    })
+    expect(await p.as('nobody').get('/v1/intents')).toMatchObject({ status: 403 })
+    expect(await p.as('olga').get(`/v1/intents/${randomUUID()}`)).toMatchObject({
+      status: 404,
+      body: { category: 'not_found', code: 'intent' },
+    })
+    expect(await p.as('olga').get('/v1/intents/seven')).toMatchObject({
+      status: 400,
+      body: { code: 'schema_violation' },
+    })
+    expect(await p.as('olga').get('/v1/intents?status=sleepy')).toMatchObject({ status: 400 })
+    expect(await p.as('olga').get('/v1/intents?colour=1')).toMatchObject({ status: 400 })
+    expect(await counted()).toBe(before)
+  })
+})

@@ -1,0 +1,622 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
+import { digest } from '../../apps/shared/digest.ts'
+import { grantLeases } from '../../db/operations/leases.ts'
+import { expireDue, operationClosed, planConfirmed, startWithdrawn } from '../../db/operations/plans.ts'
+import { type CatalogLog, catalogLog } from './catalog.support.ts'
+import { must, type Platform, type Reply, startPlatform } from './platform.ts'
+
+let catalog: CatalogLog
+let p: Platform
+beforeAll(async () => {
+  catalog = await catalogLog()
+  catalog.loadTypes()
+  catalog.put('eu1', { type_key: 'topology.region' })
+  p = await startPlatform({
+    relay: false,
+    instances: 2,
+    catalog: createCatalogClient(catalog.url, () => 'token'),
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '0', OPERATIONS__PROJECTION__MAX_LAG_MS: '0' },
+  })
+})
+afterAll(async () => {
+  await p.stop()
+  await catalog.close()
+})
+
+let number = 0
+let hosts: string[]
+/** Fresh hosts for each test, so that nobody holds a lease on them. */
+beforeEach(() => {
+  number += 1
+  hosts = ['01', '02', '03'].map((n) => `h${number}-${n}`)
+  for (const id of hosts) catalog.put(id, { parent_id: 'eu1', name: id })
+})
+
+const stated = async (more: Record<string, unknown> = {}) => {
+  const body = {
+    kind: 'change',
+    title: 'web 2.4.0',
+    reason: 'a new release',
+    targets: hosts.map((resource_id) => ({ resource_id })),
+    change: { op: 'update', desired_state_patch: { release: '2.4.0' }, parameters: { drain_s: 1 } },
+    labels: { environment: 'demo' },
+    ...more,
+  }
+  return must(await p.as('olga').post('/v1/intents', body), 201).body
+}
+const preview = (intent_id: string, body: unknown = {}) =>
+  p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, body)
+const planned = async (more: Record<string, unknown> = {}) => {
+  const intent = await stated(more)
+  return { intent, plan: must(await preview(intent.intent_id), 201).body }
+}
+type PlanBody = { plan_id: string; plan_hash: string }
+const start = (plan: PlanBody, more: Record<string, unknown> = {}, options = {}) =>
+  p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash, ...more }, options)
+const read = async (plan: PlanBody) => must(await p.as('vic').get(`/v1/plans/${plan.plan_id}`), 200).body
+const statusOf = async (intent_id: string) => must(await p.as('vic').get(`/v1/intents/${intent_id}`), 200).body.status
+const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
+const operationsOf = (plan: PlanBody) =>
+  p.query('select operation_id from operations.operations where plan_id = $1', [plan.plan_id])
+
+describe('a preview', () => {
+  it('says what changes, how risky it is, who must agree', async () => {
+    const { intent, plan } = await planned()
+    expect(plan).toMatchObject({
+      intent_id: intent.intent_id,
+      status: 'ready',
+      counts: { update: 3, nodes: 14, gates: 1 },
+      packs: [{ pack: 'fleet', version: '1.2.0' }],
+      catalog_pins: hosts.map((resource_id) => ({ resource_id, version: 1 })),
+      pins_moved: [],
+      risk: { level: 'low', score: 10 },
+      conflicts: [],
+      superseded_plan_id: null,
+      operation_id: null,
+    })
+    expect(plan.diff[0]).toEqual({
+      resource_id: hosts[0],
+      name: hosts[0],
+      change: 'update',
+      fields: [{ path: '/release', before: '2.3.9', after: '2.4.0', sensitive: false, noise: false }],
+    })
+    expect(plan.gates).toMatchObject([{ gate_id: 'cutover', who: ['netops'], can_i: false }])
+    expect(plan.allowed_actions).toMatchObject([
+      { action: 'start', allowed: true },
+      { action: 'preview', allowed: true },
+    ])
+    expect(await statusOf(intent.intent_id)).toBe('previewed')
+    const eva = must(await p.as('eva').get(`/v1/plans/${plan.plan_id}`), 200).body
+    expect(eva.gates[0].can_i).toBe(true)
+    expect(eva.allowed_actions[0]).toMatchObject({ action: 'start', allowed: false, reason_code: 'permission_missing' })
+  })
+
+  it('hashes the paper that is read', async () => {
+    const { plan } = await planned()
+    const [row] = await p.query('select document, plan_hash from operations.plans where plan_id = $1', [plan.plan_id])
+    expect(digest(row?.document)).toBe(plan.plan_hash)
+    expect(Object.keys(row?.document).sort()).toEqual(
+      [
+        'catalog_pins',
+        'constraints',
+        'gates',
+        'intent_id',
+        'kind',
+        'leases',
+        'nodes',
+        'packs',
+        'policies',
+        'windows',
+      ].sort(),
+    )
+  })
+
+  it('draws the graph in rank order, the same bytes for equal plans', async () => {
+    const { plan } = await planned()
+    const get = async (query = '') => must(await p.as('vic').get(`/v1/plans/${plan.plan_id}/graph${query}`), 200)
+    const graph = await get()
+    expect(graph.body).toMatchObject({ plan_hash: plan.plan_hash, gates: [{ gate_id: 'cutover', state: 'armed' }] })
+    expect(graph.body.nodes).toHaveLength(14)
+    expect(new Set(graph.body.nodes.map(({ state }: { state: string }) => state))).toEqual(new Set(['pending']))
+    expect((await get()).text).toBe(graph.text)
+    expect((await get('?collapse=groups')).body).toMatchObject({
+      nodes: [],
+      groups: [{ group_id: 'canary', counts: { pending: 5 } }, {}],
+    })
+  })
+
+  it('that would do the same is the same plan; another takes its place', async () => {
+    const { intent, plan } = await planned()
+    const again = must(await preview(intent.intent_id), 200).body
+    expect(again.plan_id).toBe(plan.plan_id)
+    catalog.put(hosts[0] as string, { labels: { tier: 'gold' } })
+    expect(must(await preview(intent.intent_id), 200).body).toMatchObject({
+      plan_id: plan.plan_id,
+      pins_moved: [{ resource_id: hosts[0], planned: 1, current: 2 }],
+    })
+    catalog.put(hosts[0] as string, { desired_state: { hostname: 'x', release: '2.3.7' } })
+    const other = must(await preview(intent.intent_id), 201).body
+    expect(other).toMatchObject({ superseded_plan_id: plan.plan_id })
+    expect(await read(plan)).toMatchObject({ status: 'superseded', superseded_by: other.plan_id })
+    expect(problem(await start(plan))).toBe('409 invalid_state_transition/plan_not_ready')
+  })
+
+  it('of many at one time makes one plan', async () => {
+    const intent = await stated()
+    const replies = await Promise.all(Array.from({ length: 8 }, () => preview(intent.intent_id)))
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201])
+    expect(new Set(replies.map(({ body }) => body.plan_id)).size).toBe(1)
+  })
+
+  it('leaves out targets, and what is as wanted already', async () => {
+    catalog.put(hosts[1] as string, { desired_state: { hostname: 'h', release: '2.4.0' } })
+    const intent = await stated()
+    const { body } = must(await preview(intent.intent_id, { exclude_targets: [hosts[2]] }), 201)
+    expect(body.counts).toMatchObject({ update: 1, no_change: 1, nodes: 5 })
+    expect(body.catalog_pins).toHaveLength(2)
+  })
+
+  it('of nothing can be read, not started', async () => {
+    const { plan } = await planned({ change: { op: 'update', desired_state_patch: { release: '2.3.9' } } })
+    expect(plan.warnings).toContainEqual(expect.objectContaining({ code: 'nothing_to_do' }))
+    expect(problem(await start(plan))).toBe('409 invalid_state_transition/plan_not_ready')
+  })
+
+  it('waits for a position in the catalog, and says when it does not come', async () => {
+    const intent = await stated()
+    expect((await preview(intent.intent_id, { min_watermark: String(catalog.events.length) })).status).toBe(201)
+    const late = await preview(intent.intent_id, { min_watermark: '999999' })
+    expect(problem(late)).toBe('503 stale_catalog_projection/projection_lag')
+    expect(late.body).toMatchObject({ retryable: true, watermark: { required: '999999' } })
+    expect(late.headers.get('retry-after')).toBe('1')
+    catalog.state.away = true
+    try {
+      expect(problem(await preview(intent.intent_id))).toBe('503 stale_catalog_projection/projection_lag')
+    } finally {
+      catalog.state.away = false
+    }
+  })
+
+  it('refuses what nobody can carry out, by the code of what is wrong', async () => {
+    const refusal = async (more: Record<string, unknown>) => problem(await preview((await stated(more)).intent_id))
+    expect(await refusal({ change: { op: 'update', desired_state_patch: { hostname: 'x' } } })).toBe(
+      '422 validation_error/unsupported_change',
+    )
+    expect(
+      await refusal({ change: { op: 'update', desired_state_patch: { release: '3' }, parameters: { drain_s: -1 } } }),
+    ).toBe('422 validation_error/parameters_invalid')
+    expect(await refusal({ constraints: { risk_ceiling: 'low' }, labels: { environment: 'prod' } })).toBe(
+      '403 policy_denied/risk_ceiling',
+    )
+    const graph = (nodes: unknown[]) => ({ kind: 'graph', change: undefined, targets: undefined, graph: { nodes } })
+    expect(await refusal(graph([{ node_id: 'a', executor: 'noop', depends_on: ['a'] }]))).toBe(
+      '422 validation_error/cycle',
+    )
+    expect(await refusal(graph([{ node_id: 'a', executor: 'magic' }]))).toBe('422 validation_error/unknown_executor')
+  })
+
+  it('is for whoever may create intents on all targets', async () => {
+    const intent = await stated()
+    const as = (who: 'vic' | 'far') => p.as(who).post(`/v1/intents/${intent.intent_id}/plan-preview`, {})
+    expect(problem(await as('vic'))).toBe('403 policy_denied/permission_missing')
+    expect(problem(await as('far'))).toBe('404 not_found/intent')
+    expect(problem(await preview(randomUUID()))).toBe('404 not_found/intent')
+    expect(problem(await preview(intent.intent_id, { colour: 1 }))).toBe('400 validation_error/schema_violation')
+  })
+})
+
+describe('a start', () => {
+  it('writes the operation as it was read: nodes, gates with digests, evidence, command', async () => {
+    const { intent, plan } = await planned()
+    const reply = await start(plan, { comment: 'go', max_parallel: 3, deadline_s: 3600 })
+    expect(reply.status).toBe(202)
+    const { operation_id } = reply.body
+    expect(reply.headers.get('location')).toBe(
+      `/v1/operations/${operation_id}/commands/${reply.body.command.command_id}`,
+    )
+    expect(reply.body).toMatchObject({
+      status: 'queued',
+      plan_id: plan.plan_id,
+      plan_hash: plan.plan_hash,
+      title: 'web 2.4.0',
+      environment: 'demo',
+      max_parallel: 3,
+      progress: { total: 14, done: 0 },
+      constraints: { max_parallel: 3, deadline_s: 3600 },
+      command: { kind: 'start', status: 'accepted', seq: 1 },
+    })
+    expect(reply.body.deadline_at).not.toBeNull()
+    const [document] = await p.query('select document from operations.plans where plan_id = $1', [plan.plan_id])
+    const nodes = await p.query(
+      'select node_id, spec, spec_digest, gate_ids, depends_on, state, ordinal from operations.nodes where operation_id = $1 order by ordinal',
+      [operation_id],
+    )
+    expect(nodes.map(({ spec }) => spec)).toEqual(document?.document.nodes)
+    expect(nodes.find(({ node_id }) => node_id === `drain.${hosts[1]}`)).toMatchObject({
+      gate_ids: ['cutover'],
+      depends_on: ['barrier.canary'],
+      state: 'pending',
+    })
+    const [gate] = await p.query('select * from operations.gates where operation_id = $1', [operation_id])
+    expect(gate).toMatchObject({ gate_id: 'cutover', status: 'armed', round: 1, approved_digest: null })
+    expect(gate?.digest).toBe(digest(gate?.subject))
+    expect(gate?.subject).toMatchObject({
+      operation_id,
+      changes: [{ resource_id: hosts[1] }, { resource_id: hosts[2] }],
+    })
+    const evidence = await p.query(
+      'select kind, subject_digest, prev_hash from operations.operation_evidence_index where operation_id = $1 order by seq',
+      [operation_id],
+    )
+    expect(evidence).toMatchObject([
+      { kind: 'plan', subject_digest: plan.plan_hash, prev_hash: plan.plan_hash },
+      { kind: 'start' },
+    ])
+    const [command] = await p.query(
+      'select kind, class, payload, not_after from operations.operation_commands where operation_id = $1',
+      [operation_id],
+    )
+    expect(command).toMatchObject({
+      kind: 'start',
+      class: 'start',
+      payload: { plan_hash: plan.plan_hash, requester: 'olga' },
+    })
+    expect(command?.not_after).not.toBeNull()
+    const held = await p.query(
+      'select resource_id, mode from operations.leases where operation_id = $1 order by resource_id',
+      [operation_id],
+    )
+    expect(held).toEqual([
+      { resource_id: 'eu1', mode: 'shared' },
+      ...hosts.map((resource_id) => ({ resource_id, mode: 'exclusive' })),
+    ])
+    const index = await p.query(
+      `select resource_id, relation, change, version_from from operations.resource_operation_index where operation_id = $1 and relation = 'target' order by 1`,
+      [operation_id],
+    )
+    expect(index[0]).toEqual({ resource_id: hosts[0], relation: 'target', change: 'update', version_from: '1' })
+    expect(await read(plan)).toMatchObject({ status: 'locked', operation_id })
+    expect(await statusOf(intent.intent_id)).toBe('executing')
+    const [queued] = await p.query(`select payload from operations.outbox where agg_id = $1`, [operation_id])
+    expect(queued?.payload.events[0]).toMatchObject({
+      type: 'operation.queued',
+      data: { kind: 'change', title: 'web 2.4.0', resources: hosts },
+    })
+  })
+
+  it('answers 201 once the engine confirms in time', async () => {
+    const fast = await startPlatform({ relay: false, catalog: createCatalogClient(catalog.url, () => 'token') })
+    try {
+      const graph = { nodes: [{ node_id: 'a', executor: 'noop' }] }
+      const engine = setInterval(() => {
+        void fast.query(
+          `update operations.operation_commands set status = 'applied', outcome_at = clock_timestamp() where status = 'pending'`,
+        )
+      }, 20)
+      const { started, operation_id } = await fast.startOperation(graph).finally(() => clearInterval(engine))
+      expect(started.status).toBe(201)
+      expect(started.headers.get('location')).toBe(`/v1/operations/${operation_id}`)
+      expect(started.body.command).toMatchObject({ status: 'applied' })
+    } finally {
+      await fast.stop()
+    }
+  })
+
+  it('takes only the paper that was read', async () => {
+    const { plan } = await planned()
+    const other = await start({ ...plan, plan_hash: `sha256:${'0'.repeat(64)}` })
+    expect(problem(other)).toBe('412 version_conflict/plan_hash_moved')
+    expect(other.body.plan_hash).toBe(plan.plan_hash)
+    expect(problem(await start({ ...plan, plan_hash: 'mine' }))).toBe('400 validation_error/schema_violation')
+    expect(await operationsOf(plan)).toEqual([])
+    expect(await read(plan)).toMatchObject({ status: 'ready' })
+  })
+
+  it('of many callers over two processes happens once; the others learn where it is', async () => {
+    const { plan } = await planned()
+    const replies = await Promise.all(
+      Array.from({ length: 24 }, (_, i) =>
+        p
+          .as(i % 3 === 0 ? 'both' : 'olga')
+          .post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash }, { instance: i % 2 }),
+      ),
+    )
+    const won = replies.filter(({ status }) => status === 202)
+    const lost = replies.filter(({ status }) => status !== 202)
+    expect(won).toHaveLength(1)
+    const operation_id = won[0]?.body.operation_id
+    for (const reply of lost) {
+      expect(problem(reply)).toBe('409 plan_locked/already_started')
+      expect(reply.body.operation_id).toBe(operation_id)
+    }
+    expect(await operationsOf(plan)).toEqual([{ operation_id }])
+    const commands = await p.query('select count(*)::int from operations.operation_commands where operation_id = $1', [
+      operation_id,
+    ])
+    expect(commands).toEqual([{ count: 1 }])
+  })
+
+  it('of one key many times is one operation and the same bytes', async () => {
+    const { plan } = await planned()
+    const key = randomUUID()
+    const replies = await Promise.all(Array.from({ length: 10 }, (_, i) => start(plan, {}, { key, instance: i % 2 })))
+    expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
+    expect(await operationsOf(plan)).toHaveLength(1)
+    expect(problem(await start(plan, { max_parallel: 2 }, { key }))).toBe('422 validation_error/idempotency_key_reused')
+  })
+
+  it('re-plans silently where only versions moved, and takes the new ones', async () => {
+    const { plan } = await planned()
+    catalog.put(hosts[0] as string, { labels: { tier: 'gold' } })
+    await p.deps.projection.catchUp()
+    const { body, status } = await start(plan)
+    expect(status).toBe(202)
+    expect(body.plan_hash).toBe(plan.plan_hash)
+    const [row] = await p.query('select pins from operations.operations where operation_id = $1', [body.operation_id])
+    expect(row?.pins).toEqual({ [hosts[0] as string]: 2, [hosts[1] as string]: 1, [hosts[2] as string]: 1 })
+  })
+
+  it('is refused where the values moved, and the plan is stale until it is made again', async () => {
+    const { intent, plan } = await planned()
+    const [id] = hosts as [string]
+    catalog.put(id, { desired_state: { hostname: id, release: '2.3.8' } })
+    await p.deps.projection.catchUp()
+    const refused = await start(plan)
+    expect(problem(refused)).toBe('409 stale_catalog_projection/resource_version_moved')
+    expect(refused.body.pins_moved).toEqual([{ resource_id: id, planned: 1, current: 2 }])
+    expect(await read(plan)).toMatchObject({ status: 'stale', status_reason: expect.stringContaining(id) })
+    expect(problem(await start(plan))).toBe('409 invalid_state_transition/plan_not_ready')
+    catalog.put(id, { desired_state: { hostname: id, release: '2.3.9' } })
+    expect(must(await preview(intent.intent_id), 200).body).toMatchObject({ plan_id: plan.plan_id, status: 'ready' })
+    expect((await start(plan)).status).toBe(202)
+    expect(await operationsOf(plan)).toHaveLength(1)
+  })
+
+  it('is refused while another operation holds a target, where it would not wait; two that meet: one wins', async () => {
+    const first = await planned()
+    const second = await planned({ title: 'another' })
+    expect(second.plan.conflicts).toMatchObject([{ kind: 'plan', id: first.plan.plan_id }])
+    const once = { on_conflict: 'reject' }
+    const replies = await Promise.all([start(first.plan, once), start(second.plan, once)])
+    expect(replies.map(({ status }) => status).sort()).toEqual([202, 409])
+    const lost = replies.find(({ status }) => status === 409) as Reply
+    const won = replies.find(({ status }) => status === 202) as Reply
+    expect(problem(lost)).toBe('409 plan_locked/resource_lease_held')
+    expect(lost.body.blockers[0]).toMatchObject({
+      kind: 'lease',
+      operation_id: won.body.operation_id,
+      href: `/v1/operations/${won.body.operation_id}`,
+    })
+    const loser = won.body.plan_id === first.plan.plan_id ? second : first
+    expect(await read(loser.plan)).toMatchObject({ status: 'ready', conflicts: [{ kind: 'lease' }, {}, {}] })
+    await p.deps.db.transaction((tx) => operationClosed(tx, won.body.operation_id, 'succeeded'))
+    expect((await start(loser.plan, once)).status).toBe(202)
+  })
+
+  it('waits while another operation holds a target: held back, then begun in the order of waiting', async () => {
+    const plans = await Promise.all(['a', 'b', 'c'].map((title) => planned({ title })))
+    const ids: string[] = []
+    for (const { plan } of plans) ids.push(must(await start(plan), 202).body.operation_id)
+    const [holder, second, third] = ids as [string, string, string]
+    const { body } = await p.as('vic').get(`/v1/operations/${second}`)
+    expect(body).toMatchObject({
+      status: 'queued',
+      blocked_on: [{ kind: 'lease', href: `/v1/operations/${holder}` }, {}, {}],
+    })
+    const heldBack = () =>
+      p.query<{ operation_id: string; held: boolean }>(
+        `select operation_id, next_try_at = 'infinity' and not_after is null as held from operations.operation_commands where operation_id = any($1) order by created_at`,
+        [ids],
+      )
+    const held = async () => (await heldBack()).flatMap(({ operation_id, held }) => (held ? [operation_id] : []))
+    const grant = () => grantLeases(p.deps.db, { deadline_s: 300 })
+    expect(await held()).toEqual([second, third])
+    expect(await grant()).toBe(0)
+    await p.deps.db.transaction((tx) => operationClosed(tx, holder, 'failed'))
+    expect((await Promise.all([grant(), grant(), grant()])).reduce((sum, n) => sum + n)).toBe(1)
+    expect(await held()).toEqual([third])
+    expect((await p.as('vic').get(`/v1/operations/${second}`)).body).toMatchObject({ blocked_on: [] })
+    const { events } = (await p.as('vic').get(`/v1/operations/${second}/timeline`)).body
+    expect(events.map(({ type }: { type: string }) => type)).toEqual([
+      'operation.queued',
+      'command.accepted',
+      'lease.waiting',
+      'lease.granted',
+    ])
+    // One that never began gives its place to the next.
+    await p.deps.db.transaction((tx) => startWithdrawn(tx, second))
+    expect(await grant()).toBe(1)
+    expect(await held()).toEqual([])
+  })
+
+  it('does not pass one that waits already, even where nobody holds what it wants', async () => {
+    const [a, b] = hosts as [string, string]
+    const one = (...ids: string[]) => ({ targets: ids.map((resource_id) => ({ resource_id })) })
+    must(await start((await planned(one(a))).plan), 202)
+    must(await start((await planned(one(a, b))).plan), 202)
+    const late = await planned(one(b))
+    expect(problem(await start(late.plan, { on_conflict: 'reject' }))).toBe('409 plan_locked/resource_lease_held')
+    expect(must(await start(late.plan), 202).body.blocked_on).toMatchObject([{ kind: 'lease', id: b }])
+  })
+
+  it('leaves the whole of a place free for changes of its parts, and takes it for a change of itself', async () => {
+    const part = await planned({ targets: [{ resource_id: hosts[0] }] })
+    const sibling = await planned({ targets: [{ resource_id: hosts[1] }] })
+    expect((await start(part.plan)).status).toBe(202)
+    expect((await start(sibling.plan)).status).toBe(202)
+    const whole = {
+      kind: 'graph',
+      change: undefined,
+      targets: undefined,
+      graph: { nodes: [{ node_id: 'a', executor: 'noop', target_id: 'eu1' }] },
+    }
+    expect(problem(await start((await planned(whole)).plan, { on_conflict: 'reject' }))).toBe(
+      '409 plan_locked/resource_lease_held',
+    )
+  })
+
+  it('as a dry run shows what would happen and stores nothing', async () => {
+    const { plan } = await planned()
+    const { status, body } = await start(plan, { dry_run: true })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ dry_run: true, effect: { conflicts: [], first_gate: 'cutover' } })
+    expect(body.effect.first_nodes).toHaveLength(5)
+    expect(body.allowed_actions[0]).toMatchObject({ action: 'start', allowed: true })
+    expect(await operationsOf(plan)).toEqual([])
+    expect(problem(await start({ ...plan, plan_hash: `sha256:${'0'.repeat(64)}` }, { dry_run: true }))).toBe(
+      '412 version_conflict/plan_hash_moved',
+    )
+  })
+
+  it('is refused in the order not found, policy, state, version', async () => {
+    const { plan } = await planned()
+    const wrong = { reviewed_plan_hash: `sha256:${'0'.repeat(64)}` }
+    const as = (who: 'pia' | 'far' | 'olga' | 'vic', id = plan.plan_id) =>
+      p.as(who).post(`/v1/plans/${id}/start`, wrong)
+    expect(problem(await as('olga', randomUUID()))).toBe('404 not_found/plan')
+    expect(problem(await as('far'))).toBe('404 not_found/plan')
+    expect(problem(await as('vic'))).toBe('403 policy_denied/permission_missing')
+    expect(problem(await as('pia'))).toBe('403 policy_denied/permission_missing')
+    must(await start(plan), 202)
+    expect(problem(await as('olga'))).toBe('409 plan_locked/already_started')
+    expect(problem(await p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, { ...wrong, colour: 1 }))).toBe(
+      '400 validation_error/schema_violation',
+    )
+    expect(problem(await p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, wrong, { key: null }))).toBe(
+      '400 validation_error/idempotency_key_required',
+    )
+    expect(problem(await start(plan, { window_id: 'nowhere' }))).toBe('409 plan_locked/already_started')
+  })
+
+  it('needs every target in scope, though one is enough to read', async () => {
+    catalog.put('us1', { type_key: 'topology.region' })
+    const us = `us-${number}`
+    catalog.put(us, { parent_id: 'us1', name: us })
+    const { plan } = await planned({ targets: [{ resource_id: hosts[0] }, { resource_id: us }] })
+    expect((await p.as('far').get(`/v1/plans/${plan.plan_id}`)).status).toBe(200)
+    const refused = await p.as('far').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash })
+    expect(problem(refused)).toBe('403 policy_denied/out_of_scope')
+  })
+})
+
+describe('what becomes of a started plan', () => {
+  const started = async () => {
+    const made = await planned()
+    const { operation_id } = must(await start(made.plan), 202).body
+    return { ...made, operation_id: operation_id as string }
+  }
+  const twice = async (run: (tx: Parameters<Parameters<typeof p.deps.db.transaction>[0]>[0]) => Promise<void>) => {
+    await p.deps.db.transaction(run)
+    await p.deps.db.transaction(run)
+  }
+  const eventsOf = async (agg_id: string) =>
+    (
+      await p.query<{ type: string; agg_version: string }>(
+        `select payload -> 'events' -> 0 ->> 'type' as type, agg_version from operations.outbox where agg_id = $1 order by agg_version`,
+        [agg_id],
+      )
+    ).map(({ type, agg_version }) => `${agg_version} ${type}`)
+
+  it('confirmed by the engine: started; ended: the intent is fulfilled and the leases are free', async () => {
+    const { intent, plan, operation_id } = await started()
+    await twice((tx) => planConfirmed(tx, operation_id))
+    expect(await read(plan)).toMatchObject({ status: 'started' })
+    expect(problem(await preview(intent.intent_id))).toBe('409 plan_locked/already_started')
+    await twice((tx) => operationClosed(tx, operation_id, 'succeeded_with_exceptions'))
+    expect(await statusOf(intent.intent_id)).toBe('fulfilled')
+    expect(problem(await preview(intent.intent_id))).toBe('409 invalid_state_transition/intent_closed')
+    expect(await p.query('select 1 from operations.leases where operation_id = $1', [operation_id])).toEqual([])
+    expect(await eventsOf(plan.plan_id)).toEqual(['1 plan.ready', '2 plan.locked', '3 plan.started'])
+    expect(await eventsOf(intent.intent_id)).toEqual([
+      '1 intent.open',
+      '2 intent.previewed',
+      '3 intent.executing',
+      '4 intent.fulfilled',
+    ])
+  })
+
+  it('failed: the intent is unfulfilled and can be planned again', async () => {
+    const { intent, operation_id } = await started()
+    await p.deps.db.transaction((tx) => operationClosed(tx, operation_id, 'failed'))
+    expect(await statusOf(intent.intent_id)).toBe('unfulfilled')
+    expect((await preview(intent.intent_id)).status).toBe(201)
+  })
+
+  it('withdrawn: the plan is ready, and can be started as another operation', async () => {
+    const { intent, plan, operation_id } = await started()
+    await twice((tx) => startWithdrawn(tx, operation_id))
+    expect(await read(plan)).toMatchObject({ status: 'ready', operation_id: null })
+    expect(await statusOf(intent.intent_id)).toBe('previewed')
+  })
+
+  it('time over: plan and intent expire, seen at once and stated by the sweeper', async () => {
+    const { intent, plan } = await planned()
+    await p.query(`update operations.plans set expires_at = clock_timestamp() - interval '1 s' where plan_id = $1`, [
+      plan.plan_id,
+    ])
+    expect(await read(plan)).toMatchObject({ status: 'expired' })
+    expect(problem(await start(plan))).toBe('409 invalid_state_transition/plan_not_ready')
+    await p.query(
+      `update operations.intents set expires_at = clock_timestamp() - interval '1 s' where intent_id = $1`,
+      [intent.intent_id],
+    )
+    expect(await p.deps.db.transaction(expireDue)).toBe(2)
+    expect(await p.deps.db.transaction(expireDue)).toBe(0)
+    expect(await statusOf(intent.intent_id)).toBe('expired')
+    expect(problem(await preview(intent.intent_id))).toBe('409 invalid_state_transition/intent_closed')
+  })
+})
+
+it('lists the procedures with the schemas of their parameters', async () => {
+  const { items } = must(await p.as('vic').get('/v1/procedures'), 200).body
+  expect(items.map(({ pack, key }: { pack: string; key: string }) => `${pack}/${key}`)).toEqual([
+    'fleet/release',
+    'fleet/restart',
+    'fleet/rotate_certificate',
+    'infra/realise',
+    'infra/rollout',
+  ])
+  expect(items[0].parameters.properties.drain_s).toMatchObject({ default: 30 })
+})
+
+describe('the HTTP door of the projection', () => {
+  const bring = (events: unknown, who = 'demo-control-plane') =>
+    p.service(who).post('/internal/v1/catalog-projection-events', { events })
+
+  it('applies events as the stream brings them, and says which were known', async () => {
+    const id = `door-${number}`
+    const events = [catalog.put(id), catalog.put(id), catalog.sicken(id, 'healthy')]
+    const first = await bring(events)
+    expect(first).toMatchObject({ status: 200, body: { accepted: 3, duplicate: 0, gaps: [] } })
+    expect((await bring(events)).body).toMatchObject({ accepted: 0, duplicate: 3, gaps: [] })
+    const [row] = await p.query(
+      'select version, health_status from operations.catalog_resources where resource_id = $1',
+      [id],
+    )
+    expect(row).toEqual({ version: '2', health_status: 'healthy' })
+  })
+
+  it('lists what is missing when the catalog cannot be asked', async () => {
+    const id = `gap-${number}`
+    catalog.put(id)
+    catalog.put(id)
+    const third = catalog.put(id)
+    catalog.state.away = true
+    try {
+      expect((await bring([third])).body).toMatchObject({ accepted: 0, gaps: [{ resource_id: id, have: 0, need: 3 }] })
+    } finally {
+      catalog.state.away = false
+    }
+    expect((await bring([third])).body).toMatchObject({ accepted: 1, gaps: [] })
+  })
+
+  it('is for services with the scope, and refuses what is no event', async () => {
+    expect(problem(await bring([catalog.put('x')], 'worker'))).toMatch(/^403 policy_denied\//)
+    expect(problem(await bring([]))).toBe('400 validation_error/schema_violation')
+    expect(problem(await bring([{ type: 'resource.created' }]))).toBe('400 validation_error/schema_violation')
+    const unknown = await bring([{ ...catalog.put('x'), type: 'resource.exploded' }])
+    expect(problem(unknown)).toBe('400 validation_error/schema_violation')
+  })
+})
