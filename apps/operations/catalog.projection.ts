@@ -2,7 +2,6 @@ import type { Db, Tx } from '../../db/client.ts'
 import {
   type Applied,
   applyOnce,
-  CATALOG_CONSUMER,
   foldHealth,
   foldResource,
   foldSnapshot,
@@ -20,7 +19,6 @@ import { crashPoint } from '../shared/crash.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import type { CatalogClient } from './catalog.client.ts'
 
-export { CATALOG_CONSUMER }
 export type Gap = { resource_id: string; have: number; need: number }
 export type Result = Applied | Gap
 

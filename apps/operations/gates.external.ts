@@ -6,9 +6,10 @@ import type { CheckResult } from '../shared/contracts/operations/internal.ts'
 import { digest } from '../shared/digest.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { throwIfRefused } from './authority.ts'
-import { type Command, lockVisible, type Steps, type Subject } from './commands.service.ts'
+import type { Command, Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { gateFacts } from './gates.view.ts'
+import { lockVisible, type Subject } from './subject.ts'
 
 /** The answer of an outer check to the gate that waits for it: passed or failed decides, running only shows. */
 export const checkResultSteps = (deps: OperationsDeps, command: Command, result: CheckResult): Steps<Subject> => ({

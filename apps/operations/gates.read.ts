@@ -1,6 +1,6 @@
 import type { GateRow } from '../../db/operations/gates.ts'
 import { getGate, getGateSubject } from '../../db/operations/gates.ts'
-import { getGateContext } from '../../db/operations/reads.ts'
+import { getGateContext } from '../../db/operations/history.ts'
 import type { Caller } from '../shared/auth/caller.ts'
 import type { Gate } from '../shared/contracts/operations/gates.ts'
 import type { OperationStatus } from '../shared/contracts/operations/graph.ts'

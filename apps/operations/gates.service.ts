@@ -17,11 +17,12 @@ import type { GateStatus } from '../shared/contracts/operations/graph.ts'
 import { digest } from '../shared/digest.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { refuseByPolicy, throwIfRefused } from './authority.ts'
-import { type Command, checkIfMatch, type Decision, lockVisible, runCommand, type Subject } from './commands.service.ts'
+import { type Command, type Decision, runCommand } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { readGate } from './gates.read.ts'
 import { eligibleGroups, externalOnly, gateFacts, gateObject, operationFactsOf } from './gates.view.ts'
 import type { PolicyAction } from './policy.ts'
+import { checkIfMatch, lockVisible, type Subject } from './subject.ts'
 
 type GateCommand = Command & { gate_id: string; caller: Caller }
 

@@ -13,10 +13,11 @@ import {
 } from '../shared/contracts/operations/internal.ts'
 import { AppError } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http.ts'
-import { acceptCommand, type Command, type Steps, type Subject } from './commands.service.ts'
+import { acceptCommand, type Command, type Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { checkResultSteps } from './gates.external.ts'
 import { cancelSteps, nodeSignalSteps, pauseSteps, resumeSteps } from './operations.service.ts'
+import type { Subject } from './subject.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
 export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {

@@ -6,11 +6,12 @@ import { digest } from '../shared/digest.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { compileSchema } from '../shared/json-schema.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from './authority.ts'
-import { checkIfMatch, lockVisible, type Steps, type Subject } from './commands.service.ts'
+import type { Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { readNode } from './nodes.read.ts'
 import { generationMoved, generationsOf, type NodeCommand } from './nodes.service.ts'
 import { refuseOn } from './operations.service.ts'
+import { checkIfMatch, lockVisible, type Subject } from './subject.ts'
 
 /** What each intervention must say beside its reason. */
 const REQUIRED = {

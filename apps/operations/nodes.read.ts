@@ -13,8 +13,8 @@ import type { Node } from '../shared/contracts/operations/nodes.ts'
 import { notFound } from '../shared/errors.ts'
 import { mergePatch } from '../shared/pointer.ts'
 import { allowedAction, type Governed, operationObject, refuseByPolicy } from './authority.ts'
-import { factsOf } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
+import { factsOf } from './subject.ts'
 import { isVisible, placesFor } from './visibility.ts'
 
 const ARTIFACTS_SHOWN = 200

@@ -12,10 +12,11 @@ import type { RetryBody } from '../shared/contracts/operations/nodes.ts'
 import { digest } from '../shared/digest.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from './authority.ts'
-import { type Command, checkIfMatch, lockVisible, type Steps, type Subject } from './commands.service.ts'
+import type { Command, Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { readNode } from './nodes.read.ts'
 import { refuseOn } from './operations.service.ts'
+import { checkIfMatch, lockVisible, type Subject } from './subject.ts'
 
 export type NodeCommand = Command & { node_id: string; caller: Caller }
 

@@ -1,11 +1,12 @@
 import { listPendingCommands } from '../../db/operations/commands.ts'
-import { getGraph, getOperation, getOwned, listLeases, listWaitingGates } from '../../db/operations/reads.ts'
+import { getGraph } from '../../db/operations/history.ts'
+import { getOperation, getOwned, listLeases, listWaitingGates } from '../../db/operations/reads.ts'
 import type { Caller } from '../shared/auth/caller.ts'
 import type { Operation, OperationGraph } from '../shared/contracts/operations/operations.ts'
 import { notFound } from '../shared/errors.ts'
 import { operationActions } from './authority.ts'
-import { factsOf } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
+import { factsOf } from './subject.ts'
 import { isVisible, placesFor } from './visibility.ts'
 
 /** One operation as this caller sees it; a control plane sees no actions. Throws not_found. */

@@ -11,10 +11,11 @@ import { hasEnded, refuseCancel, refusePause, refuseResume } from '../../workflo
 import type { CancelMode, RefusalCode } from '../shared/contracts/operations/graph.ts'
 import { digest } from '../shared/digest.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from './authority.ts'
-import { type Command, checkIfMatch, type Decision, lockVisible, type Steps, type Subject } from './commands.service.ts'
+import type { Command, Decision, Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { readOperation } from './operations.read.ts'
 import type { PolicyAction } from './policy.ts'
+import { checkIfMatch, lockVisible, type Subject } from './subject.ts'
 
 /** Pause: nothing more starts; what runs ends. Complete with the commit, because each claim reads the wanted control. */
 export const pauseSteps = (deps: OperationsDeps, command: Command): Steps<Subject> =>

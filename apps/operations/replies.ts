@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendStored } from '../shared/http.ts'
-import { type Answer, etagOf } from './commands.service.ts'
+import type { Answer } from './commands.service.ts'
+import { etagOf } from './subject.ts'
 
 /** Sends the stored answer of a command. */
 export const answer =

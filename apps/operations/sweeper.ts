@@ -3,6 +3,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
 import { closeOperation } from '../../db/operations/close.ts'
 import { lockOperation, lockOverdueStart } from '../../db/operations/commands.ts'
+import { grantLeases } from '../../db/operations/leases.ts'
 import { expireDue } from '../../db/operations/plans.ts'
 import {
   engine_findings,
@@ -22,7 +23,7 @@ const KEPT_DAYS = 7
 
 /**
  * What only time brings about: start-class commands that were never sent in time are taken back, findings about the
- * engine are acted on, plans and intents expire. One process at a time, by an advisory lock of the turn's transaction.
+ * engine are acted on, plans and intents expire, leases that became free are granted. One process at a time, by an advisory lock of the turn's transaction.
  */
 export const startSweeper = (deps: OperationsDeps) => {
   const { db, config, telemetry } = deps
@@ -32,7 +33,8 @@ export const startSweeper = (deps: OperationsDeps) => {
   let pruned_at = Number.NEGATIVE_INFINITY
 
   const turn = async () => {
-    const changed = await sweep(db)
+    const deadline_s = config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S
+    const changed = (await sweep(db)) + (await grantLeases(db, { deadline_s }))
     if (changed > 0) deps.nats.wake('operations')
     if (performance.now() - pruned_at > PRUNE_EVERY_MS) {
       pruned_at = performance.now()
