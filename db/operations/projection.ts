@@ -1,4 +1,4 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type {
   CatalogEvent,
   RelationshipEvent,
@@ -246,11 +246,3 @@ export const projectedVersion = async (db: Queryable, resource_id: string): Prom
     .where(eq(catalog_resources.resource_id, resource_id))
   return row?.version ?? 0
 }
-
-export const listResources = (db: Queryable, resource_ids: readonly string[]) =>
-  resource_ids.length === 0
-    ? Promise.resolve([])
-    : db
-        .select()
-        .from(catalog_resources)
-        .where(inArray(catalog_resources.resource_id, [...resource_ids]))

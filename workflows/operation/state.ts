@@ -9,7 +9,6 @@ import { blank, canLeave, restore, type Snapshot, snapshot } from './state/snaps
 import type { Effect, Event, GraphPage, RecordResult, State } from './state/types.ts'
 import { GOOD } from './state/types.ts'
 
-export { statusOf } from './state/rules.ts'
 export type { Effect, Event, State } from './state/types.ts'
 export { canLeave, restore, type Snapshot, snapshot }
 

@@ -1,7 +1,5 @@
-import { useQuery } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import { type Connection, connectionNow, holdTopic, onConnection } from './live.ts'
-import { meQuery } from './queries.ts'
 import { onPhase, type Phase, sessionPhase } from './token.ts'
 
 export const useConnection = (): Connection => useSyncExternalStore(onConnection, connectionNow)
@@ -11,7 +9,3 @@ export const usePhase = (): Phase => useSyncExternalStore(onPhase, sessionPhase)
 export const useTopic = (topic: string): void => {
   useEffect(() => (topic === '' ? undefined : holdTopic(topic)), [topic])
 }
-
-/** Whether the caller holds a permission; unknown counts as not. Shown, never decided: the servers decide. */
-export const usePermission = (permission: string): boolean =>
-  useQuery(meQuery()).data?.permissions.includes(permission) ?? false

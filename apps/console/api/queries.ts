@@ -5,13 +5,6 @@ import { api, read } from './client.ts'
 export const meQuery = () =>
   queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => read(api.GET('/v1/me', { params: { path: {} }, signal })) })
 
-export const userQuery = () =>
-  queryOptions({
-    queryKey: ['user'],
-    staleTime: 60_000,
-    queryFn: ({ signal }) => read(api.GET('/v1/users/me', { params: { path: {} }, signal })),
-  })
-
 export const inboxQuery = (whose: 'me' | 'all') =>
   queryOptions({
     queryKey: ['inbox', whose],

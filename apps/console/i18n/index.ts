@@ -2,5 +2,4 @@ import { type Catalogue, en } from './en.ts'
 
 /** The words of the chosen language. Set before the first paint; a change of language reloads the page. */
 export const t: Catalogue = en
-export const language = 'en'
 export type { Catalogue }

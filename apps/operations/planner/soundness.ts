@@ -6,7 +6,6 @@ import { EXECUTORS } from './executors.ts'
 import { ranksOf } from './graph.ts'
 
 export type SoundnessLimits = { nodes: number; edges: number }
-const _NODE_ID = /^[a-z0-9][a-z0-9._:-]{0,95}$/
 
 /**
  * What makes a graph impossible to run (operations.md 2.6): each violation is named by its code, with the place. Linear
