@@ -15,5 +15,8 @@ export const cacheDir = (): string => {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'signalbox')
 }
 
+/** Preloaded by every Node process of the platform: see there. */
+export const QUICK_IMPORTS = fileURLToPath(new URL('./quick-imports.mjs', import.meta.url))
+
 /** A program of node_modules/.bin. */
 export const bin = (name: string): string => join(ROOT, 'node_modules/.bin', name)

@@ -16,10 +16,12 @@ export type Screen = {
   step: <T>(what: string, text: string, run: () => Promise<T>) => Promise<T>
 }
 
+const COLUMN = 10
+
 export const createScreen = (): Screen => {
   const line: Screen['line'] = (what, text, style) => {
     const body = style ? paint(style, text) : text
-    process.stderr.write(`${paint('dim', what.padEnd(11))}${body}\n`)
+    process.stderr.write(`${paint('dim', what.padEnd(COLUMN))} ${body}\n`)
   }
   return {
     line,

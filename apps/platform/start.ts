@@ -98,13 +98,19 @@ const printReady = ({ gateway_url, servers }: Platform, people: { users: Account
   console.log(`${lines.join('\n')}\n`)
 }
 
+/** One Ctrl-C may arrive twice: from the terminal, and passed on by npm. */
+const ONE_SIGNAL_MS = 1000
+let stoppingSince = 0
+
 const stop = async (why: string) => {
   if (stopping) {
+    if (performance.now() - stoppingSince < ONE_SIGNAL_MS) return
     platform?.killAll()
     removeRun(dir)
     process.exit(1)
   }
   stopping = true
+  stoppingSince = performance.now()
   screen.line('platform', `${why}: stopping in order (again: at once)`)
   removeRun(dir)
   const since = performance.now()

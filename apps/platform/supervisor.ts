@@ -4,7 +4,7 @@ import { writeAppEnv } from './app-env.ts'
 import { APPS, type App, type AppContext, entryOf, envFor, gatewayUrl, readyUrl, takePorts } from './apps.ts'
 import { prepareDatabase } from './database.ts'
 import { ensureKeys } from './keys.ts'
-import { ROOT } from './paths.ts'
+import { QUICK_IMPORTS, ROOT } from './paths.ts'
 import { createPorts } from './ports.ts'
 import { healthy } from './probes.ts'
 import { createProcess, type Managed, type UnitEvents } from './process.ts'
@@ -39,7 +39,7 @@ export type Platform = {
   killAll: () => void
 }
 
-const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning']
+const NODE_ARGUMENTS = ['--disable-warning=ExperimentalWarning', '--import', QUICK_IMPORTS]
 
 /** Starts the servers, brings the database up to date, starts all apps side by side, and waits until each is ready. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
@@ -107,7 +107,7 @@ export const appProcess = (app: App, context: AppContext, events: Partial<UnitEv
     {
       name: app.name,
       command: process.execPath,
-      args: [...NODE_OPTIONS, entryOf(app.name)],
+      args: [...NODE_ARGUMENTS, entryOf(app.name)],
       cwd: ROOT,
       env: envFor(app, context),
       probe: () => healthy(readyUrl(app.name, context.ports)),

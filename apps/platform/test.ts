@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bin, ROOT } from './paths.ts'
+import { bin, QUICK_IMPORTS, ROOT } from './paths.ts'
 import { createScreen, elapsed } from './screen.ts'
 import { locateChromium } from './servers/chromium.ts'
 import { FAST_POSTGRES, type TestEnv, withTestServers } from './test-servers.ts'
@@ -64,7 +64,10 @@ const testAll = async (env: TestEnv, dir: string) => {
   const browser = await findBrowser()
   screen.line('servers', `ready after ${elapsed(performance.now() - started)}`)
   const report = join(dir, 'report.json')
-  const code = await runVitest({ ...env, NODE_ENV: 'test', ...(browser && { CHROMIUM_PATH: browser }) }, report)
+  const code = await runVitest(
+    { ...env, NODE_ENV: 'test', NODE_OPTIONS: `--import=${QUICK_IMPORTS}`, ...(browser && { CHROMIUM_PATH: browser }) },
+    report,
+  )
   return countsOf(code, report)
 }
 

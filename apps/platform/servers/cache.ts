@@ -138,7 +138,7 @@ const findPip = async (): Promise<string[] | undefined> => {
   }
 }
 
-const GO_MS = 900_000
+const GO_MS = 2_700_000
 
 /** Builds the program with Go from its module at a pinned version; the checksum database vouches for the source. */
 export const goInstall = (target: string, module: string, member: string, minutes: string): Source => ({
