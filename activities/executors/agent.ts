@@ -22,12 +22,13 @@ export const createAgent = (policy: ExecutorPolicy, pool: string): Agent => {
     connect: (options, callback) => {
       const host = options.hostname.replace(/^\[|\]$/g, '')
       const port = options.port ? `:${options.port}` : ''
-      const rules = policy.rulesFor(pool, new URL(`${options.protocol}//${options.hostname}${port}/`))
-      if (rules.length === 0) return callback(new Denied(`pool ${pool} may not call ${options.hostname}${port}`), null)
+      const authority = `${isIP(host) === 6 ? `[${host}]` : host}${port}`
+      const rules = policy.rulesFor(pool, new URL(`${options.protocol}//${authority}/`))
+      if (rules.length === 0) return callback(new Denied(`pool ${pool} may not call ${authority}`), null)
       resolve(host, (error, address) => {
         if (error) return callback(new Unreachable(error.message, { cause: error }), null)
         if (!isAllowed(rules, address))
-          return callback(new Denied(`pool ${pool} may not call ${host}${port}: it leads to ${address}`), null)
+          return callback(new Denied(`pool ${pool} may not call ${authority}: it leads to ${address}`), null)
         connect({ ...options, hostname: address, servername: isIP(host) ? '' : host }, (...made) => {
           const [failure, socket] = made
           if (failure) callback(new Unreachable(failure.message, { cause: failure }), null)

@@ -1,0 +1,303 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
+import { uuidv7 } from '../../apps/shared/ids.ts'
+import { createDb } from '../../db/client.ts'
+import { endAttempt, noteAttempt } from '../../db/operations/attempts.ts'
+import { type Claim, claimAttempt } from '../../db/operations/claims.ts'
+import {
+  gates,
+  node_attempts,
+  nodes,
+  operation_commands,
+  operation_control,
+  operations,
+} from '../../db/operations/tables.ts'
+import { SYSTEM } from '../../db/operations/timeline.ts'
+import { testDatabase } from '../support/database.ts'
+
+let database: Awaited<ReturnType<typeof testDatabase>>
+let connection: ReturnType<typeof createDb>
+beforeAll(async () => {
+  database = await testDatabase('operations')
+  connection = createDb(database.url, { app: 'test', max: 20 })
+})
+afterAll(async () => {
+  await connection.close()
+  await database.drop()
+})
+
+type Setup = {
+  control?: Partial<typeof operation_control.$inferInsert>
+  node?: Partial<typeof nodes.$inferInsert>
+  spec?: Partial<PlanNode>
+  gate?: Partial<typeof gates.$inferInsert>
+}
+
+/** One operation with the node "n", as far as a claim looks at it. */
+const setUp = async ({ control, node, spec, gate }: Setup = {}) => {
+  const operation_id = uuidv7()
+  const { db } = connection
+  await db.insert(operation_control).values({ operation_id, command_seq: 7, ...control })
+  await db.insert(operations).values({
+    operation_id,
+    intent_id: uuidv7(),
+    plan_id: uuidv7(),
+    title: 't',
+    kind: 'graph',
+    requester: SYSTEM,
+    requester_id: 'x',
+    starter_id: 'x',
+    risk_level: 'low',
+    labels: {},
+    plan_hash: 'h',
+    evidence_hash: 'h',
+    constraints: {},
+    max_parallel: 5,
+    pins: {},
+  })
+  await db.insert(nodes).values({
+    operation_id,
+    node_id: 'n',
+    ordinal: 0,
+    name: 'N',
+    kind: 'task',
+    executor: 'noop',
+    spec_digest: 'd',
+    state: 'ready',
+    gate_ids: gate ? ['g'] : [],
+    spec: {
+      executor: 'noop',
+      idempotent: false,
+      timeouts: { run_s: 60 },
+      step: 'p@1/q.s',
+      compensate: { executor: 'noop', with: {}, idempotent: true },
+      ...spec,
+    } as PlanNode,
+    ...node,
+  })
+  if (gate)
+    await db.insert(gates).values({
+      operation_id,
+      gate_id: 'g',
+      question: '?',
+      policy: {} as never,
+      guards: ['n'],
+      subject: {} as never,
+      digest: 'new',
+      ...gate,
+    })
+  await db.insert(operation_commands).values([
+    { command_id: uuidv7(), operation_id, seq: 6, kind: 'pause', class: 'stop', payload: {}, actor: SYSTEM },
+    {
+      command_id: uuidv7(),
+      operation_id,
+      seq: 7,
+      kind: 'resume',
+      class: 'start',
+      payload: {},
+      actor: SYSTEM,
+      status: 'withdrawn',
+    },
+  ])
+  return operation_id
+}
+
+const claim = (operation_id: string, more: Partial<Parameters<typeof claimAttempt>[1]> = {}): Promise<Claim> =>
+  claimAttempt(connection.pool, { operation_id, node_id: 'n', role: 'run', generation: 1, attempt: 1, ...more })
+const granted = async (operation_id: string, more: Partial<Parameters<typeof claimAttempt>[1]> = {}) => {
+  const result = await claim(operation_id, more)
+  if (result.verdict !== 'granted') throw new Error(`not granted: ${JSON.stringify(result)}`)
+  return result
+}
+const attemptsOf = (operation_id: string) =>
+  connection.db.select().from(node_attempts).where(sql`operation_id = ${operation_id}`).orderBy(node_attempts.attempt)
+const success = { phase: 'succeeded', inputs: {}, outputs: { x: 1 }, error: null, lines: [], artifacts: [] } as const
+const ref = (operation_id: string, fence: number, attempt = 1) => ({
+  operation_id,
+  node_id: 'n',
+  role: 'run' as const,
+  attempt,
+  fence,
+})
+
+it.each<[string, Setup, Partial<Claim>]>([
+  ['control is pause', { control: { control: 'pause' } }, { reason: 'stopped' }],
+  ['control is cancel', { control: { control: 'cancel', cancel_mode: 'compensate' } }, { reason: 'stopped' }],
+  ['another generation', { node: { generation: 2 } }, { reason: 'superseded', generation: 2 }],
+  ['a removed node', { node: { removed: true } }, { reason: 'superseded' }],
+  ['a node held by a patch', { node: { hold_patch_id: uuidv7() } }, { reason: 'held' }],
+  ['an armed gate', { gate: { status: 'armed' } }, { reason: 'gate_open' }],
+  [
+    'a waiting gate',
+    { gate: { status: 'waiting', round: 3 } },
+    { reason: 'gate_open', gates: [{ gate_id: 'g', status: 'waiting', round: 3 }] },
+  ],
+  ['an approval of something else', { gate: { status: 'approved', approved_digest: 'old' } }, { reason: 'gate_open' }],
+  ['a rejected gate', { gate: { status: 'rejected', approved_digest: 'new' } }, { reason: 'gate_open' }],
+  ['stopped before gate', { control: { control: 'pause' }, gate: { status: 'waiting' } }, { reason: 'stopped' }],
+])('refuses %s, names the last command that will be sent, and writes nothing', async (_what, setup, refusal) => {
+  const operation_id = await setUp(setup)
+  expect(await claim(operation_id)).toMatchObject({ verdict: 'refused', repeated: false, seq: 6, ...refusal })
+  expect(await attemptsOf(operation_id)).toEqual([])
+})
+
+it('refuses an operation or node that is not there', async () => {
+  expect(await claim(uuidv7())).toMatchObject({ verdict: 'refused', reason: 'superseded' })
+  expect(await claim(await setUp(), { node_id: 'other' })).toMatchObject({ verdict: 'refused', reason: 'superseded' })
+})
+
+it.each<[string, Setup]>([
+  ['nothing in the way', {}],
+  ['an approval of exactly this', { gate: { status: 'approved', approved_digest: 'new' } }],
+  ['a gate that was bypassed', { gate: { status: 'bypassed' } }],
+])('grants with %s', async (_what, setup) => {
+  const operation_id = await setUp(setup)
+  const { fence } = await granted(operation_id)
+  const [attempt] = await attemptsOf(operation_id)
+  expect(attempt).toMatchObject({
+    attempt: 1,
+    generation: 1,
+    fence,
+    fences: [String(fence)],
+    phase: 'running',
+    key: `${operation_id}:n:1`,
+  })
+  const [row] = await connection.db.select().from(nodes).where(sql`operation_id = ${operation_id}`)
+  expect(row).toMatchObject({ state: 'running', attempt: 1 })
+  const [gate] = await connection.db.select().from(gates).where(sql`operation_id = ${operation_id}`)
+  if (setup.gate) expect(gate?.consumed_at).not.toBeNull()
+})
+
+it('compensation is granted only while a compensating cancel is wanted', async () => {
+  const running = await setUp({ node: { state: 'compensating' } })
+  expect(await claim(running, { role: 'undo' })).toMatchObject({ reason: 'stopped' })
+  const graceful = await setUp({ control: { control: 'cancel', cancel_mode: 'graceful' } })
+  expect(await claim(graceful, { role: 'undo' })).toMatchObject({ reason: 'stopped' })
+  const compensating = await setUp({ control: { control: 'cancel', cancel_mode: 'compensate' } })
+  await granted(compensating, { role: 'undo' })
+  expect(await attemptsOf(compensating)).toMatchObject([{ role: 'undo', key: `${compensating}:n:c1` }])
+})
+
+it('of many claims of one attempt that cannot be repeated exactly one is granted', async () => {
+  const operation_id = await setUp()
+  const claims = await Promise.all(Array.from({ length: 20 }, () => claim(operation_id)))
+  expect(claims.filter(({ verdict }) => verdict === 'granted')).toHaveLength(1)
+})
+
+it('no claim is granted once a pause is committed, however they race', async () => {
+  const operation_id = await setUp({ spec: { idempotent: true } })
+  const { db } = connection
+  let paused = false
+  const pausing = db
+    .transaction(async (tx) => {
+      await tx.select().from(operation_control).where(sql`operation_id = ${operation_id}`).for('update')
+      await tx.update(operation_control).set({ control: 'pause' }).where(sql`operation_id = ${operation_id}`)
+    })
+    .then(() => {
+      paused = true
+    })
+  const late: Claim[] = []
+  await Promise.all([
+    pausing,
+    ...Array.from({ length: 20 }, async (_, i) => {
+      const begun_after = paused
+      const result = await claim(operation_id, { attempt: i + 1 })
+      if (begun_after) late.push(result)
+    }),
+  ])
+  late.push(await claim(operation_id, { attempt: 50 }))
+  expect(late.every(({ verdict }) => verdict === 'refused')).toBe(true)
+})
+
+it('an approval that is taken back while claims run is not used afterwards', async () => {
+  for (let round = 0; round < 10; round++) {
+    const operation_id = await setUp({ gate: { status: 'approved', approved_digest: 'new' } })
+    const { db } = connection
+    const [taken, result] = await Promise.all([
+      db.transaction(async (tx) => {
+        await tx.select().from(operation_control).where(sql`operation_id = ${operation_id}`).for('update')
+        const rows = await tx
+          .update(gates)
+          .set({ status: 'waiting', round: 2 })
+          .where(sql`operation_id = ${operation_id} and consumed_at is null`)
+          .returning()
+        return rows.length === 1
+      }),
+      claim(operation_id),
+    ])
+    expect(result.verdict === 'granted').toBe(!taken)
+  }
+})
+
+it('a repeat of an open attempt is unknown, or granted under a larger fence where the node is idempotent', async () => {
+  const once = await setUp()
+  await granted(once)
+  expect(await claim(once)).toMatchObject({ verdict: 'ended', phase: 'outcome_unknown' })
+  expect(await attemptsOf(once)).toMatchObject([{ phase: 'outcome_unknown' }])
+
+  const again = await setUp({ spec: { idempotent: true } })
+  const first = await granted(again)
+  const second = await granted(again)
+  expect(second).toMatchObject({ repeated: true })
+  expect(second.fence).toBeGreaterThan(first.fence)
+  expect(await attemptsOf(again)).toMatchObject([
+    { fence: second.fence, fences: [String(first.fence), String(second.fence)] },
+  ])
+})
+
+it('behind its checkpoint an attempt goes on, also while paused and where it cannot be repeated', async () => {
+  const operation_id = await setUp()
+  const { fence } = await granted(operation_id)
+  expect(await noteAttempt(connection.pool, ref(operation_id, fence), { resume: { asked: 1 } })).toBe(true)
+  await connection.db.update(operation_control).set({ control: 'pause' }).where(sql`operation_id = ${operation_id}`)
+  expect(await granted(operation_id)).toMatchObject({ resume: { asked: 1 } })
+})
+
+it('a repeat that is stopped is left open for the resume, under the same number', async () => {
+  const operation_id = await setUp({ spec: { idempotent: true } })
+  await granted(operation_id)
+  await connection.db.update(operation_control).set({ control: 'pause' }).where(sql`operation_id = ${operation_id}`)
+  expect(await claim(operation_id)).toMatchObject({ verdict: 'refused', reason: 'stopped', repeated: true })
+  expect(await attemptsOf(operation_id)).toMatchObject([{ phase: 'cancelled' }])
+  await connection.db.update(operation_control).set({ control: 'run' }).where(sql`operation_id = ${operation_id}`)
+  await granted(operation_id)
+  expect(await attemptsOf(operation_id)).toMatchObject([{ attempt: 1, phase: 'running' }])
+})
+
+it('a result counts only under the newest fence and while the attempt is open; a repeat of it is told again', async () => {
+  const { pool } = connection
+  const operation_id = await setUp({ spec: { idempotent: true } })
+  const old = await granted(operation_id)
+  const { fence } = await granted(operation_id)
+  expect(await endAttempt(pool, ref(operation_id, old.fence), success)).toBeUndefined()
+  expect(await noteAttempt(pool, ref(operation_id, old.fence), { resume: { x: 1 } })).toBe(false)
+  expect(await attemptsOf(operation_id)).toMatchObject([{ phase: 'running', outputs: null, resume: null }])
+  const lines = [{ seq: 1, time: new Date().toISOString(), stream: 'log', level: 'info', text: 'hello' }]
+  const ended = await endAttempt(pool, ref(operation_id, fence), { ...success, lines })
+  expect(ended).toMatchObject({ started_at: expect.any(Number), ended_at: expect.any(Number) })
+  expect(await endAttempt(pool, ref(operation_id, fence), { ...success, lines })).toEqual(ended)
+  const failed = { ...success, phase: 'failed', error: { class: 'refused', message: 'no', retryable: false } } as const
+  expect(await endAttempt(pool, ref(operation_id, fence), failed)).toBeUndefined()
+  expect(await claim(operation_id)).toMatchObject({ verdict: 'ended', phase: 'succeeded' })
+  expect(await attemptsOf(operation_id)).toMatchObject([
+    { phase: 'succeeded', outputs: { x: 1 }, log_lines: 1, log_bytes: 5, log_complete: true },
+  ])
+  const [row] = await connection.db.select().from(nodes).where(sql`operation_id = ${operation_id}`)
+  expect(row).toMatchObject({ state: 'succeeded', outputs: { x: 1 }, error: null })
+})
+
+it('a node that writes to the catalog has not succeeded with its attempt', async () => {
+  const operation_id = await setUp({ spec: { catalog: { observed_state_patch: {} } } })
+  const { fence } = await granted(operation_id)
+  await endAttempt(connection.pool, ref(operation_id, fence), success)
+  const [row] = await connection.db.select().from(nodes).where(sql`operation_id = ${operation_id}`)
+  expect(row).toMatchObject({ state: 'running', outputs: { x: 1 } })
+})
+
+it('attempts only grow', async () => {
+  const operation_id = await setUp()
+  const { fence } = await granted(operation_id, { attempt: 3 })
+  await endAttempt(connection.pool, ref(operation_id, fence, 3), success)
+  expect(await claim(operation_id, { attempt: 2 })).toMatchObject({ reason: 'superseded' })
+})
