@@ -82,10 +82,12 @@ export const answerJson = (deps: GatewayDeps, exchange: Exchange, status: number
 /** Every refusal is problem+json. After the answer has begun, only breaking it off tells the truth. */
 export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unknown): void => {
   const { req, res, request_id } = exchange
+  // The client went away: there is nobody to answer and nothing went wrong here.
+  if (res.destroyed) return
   const error = thrown instanceof AppError ? thrown : toAppError(thrown, AUTH_CODES)
   if (error.status >= 500)
     deps.telemetry.log.error({ err: error, cause: error.cause, request_id, route: exchange.endpoint }, error.message)
-  if (res.headersSent || res.destroyed) return void res.destroy()
+  if (res.headersSent) return void res.destroy()
   const { retry_after_ms, headers } = error.options
   const body = JSON.stringify(problemOf(error, request_id, (req.url ?? '/').split('?')[0] ?? '/'))
   res.writeHead(error.status, {

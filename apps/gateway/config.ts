@@ -24,6 +24,8 @@ const schema = Type.Object({
   GATEWAY__LIMITS__FAILED_TOKENS: rateSetting('60/60/60'),
   GATEWAY__LIMITS__JWKS: rateSetting('60/60/60'),
   GATEWAY__LIMITS__ENROL: rateSetting('10/60/10'),
+  GATEWAY__PRESSURE__IN_FLIGHT: settings.integer(2000, 1),
+  GATEWAY__PRESSURE__DELAY_MS: settings.integer(250, 10),
   GATEWAY__CONSOLE__DIR: Type.String({ default: '.signalbox/console' }),
   GATEWAY__CONSOLE__ENVIRONMENT: Type.String({ default: 'demo', maxLength: 64 }),
   GATEWAY__CONSOLE__TIER: Type.Enum(['dev', 'test', 'prod'], { default: 'dev' }),

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createRedis } from '../../db/redis.ts'
 import { createJwksClient } from '../shared/auth/jwks.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
@@ -30,8 +31,9 @@ import { createStaticFiles } from './static.ts'
 import { createStreams, type Streams } from './streams.ts'
 
 const PROBE_MS = 500
+const SETTLE_MS = 3000
 
-/** Opens what the gateway works with. Nothing here waits: what is away at first is found later. */
+/** Opens what the gateway works with. Nothing here waits (but `settled`): what is away at first is found later. */
 export const createDeps = (
   config: GatewayConfig,
   { version, clock = systemClock }: { version: string; clock?: Clock },
@@ -44,7 +46,7 @@ export const createDeps = (
     timeout_ms: config.GATEWAY__REDIS__TIMEOUT_MS,
   })
   redis.options.autoResendUnfulfilledCommands = false
-  redis.connect().catch(() => {})
+  const connected = redis.connect().catch(() => {})
 
   const streams = createStreams()
   const denylist = createDenylist({
@@ -88,7 +90,10 @@ export const createDeps = (
     operations: config.GATEWAY__UPSTREAM__OPERATIONS_URL,
   }
   const proxy = createProxy(upstreams)
-  const pressure = createPressure((kind) => counts.shed.inc({ kind, reason: 'overload' }))
+  const pressure = createPressure(
+    { in_flight: config.GATEWAY__PRESSURE__IN_FLIGHT, delay_ms: config.GATEWAY__PRESSURE__DELAY_MS },
+    (kind) => counts.shed.inc({ kind, reason: 'overload' }),
+  )
   const checks = createChecks({ jwks, redis, feed, upstreams })
   watchGauges(telemetry, { jwks, denylist, feed, streams, pressure })
   let draining = false
@@ -149,6 +154,10 @@ export const createDeps = (
       onCsrf: () => counts.csrf_errors.inc(),
       onFallback: (active) => counts.fallback.set(active ? 1 : 0),
     }),
+    /** Resolves when keys and Redis are there, or after a moment without them: an outage must not keep the edge down. */
+    settled: async () => {
+      await Promise.race([Promise.all([jwks.start(), connected]), delay(SETTLE_MS, undefined, { ref: false })])
+    },
     /** From here on the gateway says that it is not ready. */
     drain: () => {
       draining = true

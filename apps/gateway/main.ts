@@ -13,7 +13,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 await runApp('gateway', async () => {
   const config = loadGatewayConfig()
   const deps = createDeps(config, { version })
-  await deps.jwks.start()
+  await deps.settled()
   const { server, internal, health } = buildApp(deps)
   server.listen(config.GATEWAY__HTTP__PORT, config.GATEWAY__LISTEN__HOST)
   await once(server, 'listening')

@@ -4,14 +4,15 @@ import type { Kind } from './routes.ts'
 const SAMPLE_MS = 1000
 /** A delay counts once it lasted for so many samples: one slow second is no overload. */
 const SAMPLES = 5
-const IN_FLIGHT = 2000
-const DELAY_MS = 250
 
 /**
- * Sheds load before bodies are read (reliability.md 2.5): level 1 refuses what arms and writes, level 2 reads too.
+ * Sheds load before bodies are read (reliability.md 2.5), by requests under way and event loop delay: level 1, above a bound, refuses what arms and writes, level 2, above twice that, reads too.
  * Stopping is never shed; a login is kept as long as reads, since one must log in to stop.
  */
-export const createPressure = (onShed: (kind: Kind) => void) => {
+export const createPressure = (
+  { in_flight: most, delay_ms }: { in_flight: number; delay_ms: number },
+  onShed: (kind: Kind) => void,
+) => {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()
   let in_flight = 0
@@ -22,7 +23,7 @@ export const createPressure = (onShed: (kind: Kind) => void) => {
     delay.reset()
   }, SAMPLE_MS).unref()
   const lasting_ms = () => (p99s.length < SAMPLES ? 0 : Math.min(...p99s))
-  const level = () => Math.max(levelOf(in_flight, IN_FLIGHT), levelOf(lasting_ms(), DELAY_MS))
+  const level = () => Math.max(levelOf(in_flight, most), levelOf(lasting_ms(), delay_ms))
   return {
     enter: () => {
       in_flight += 1

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
 /** The policy of every HTML answer (console.md 2). */
@@ -87,12 +87,9 @@ const readFiles = async (dir: string, meta: Record<string, string>): Promise<Map
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue
     const file = join(entry.parentPath, entry.name)
-    const path = file.slice(dir.length).replaceAll('\\', '/')
+    const path = `/${relative(dir, file).replaceAll('\\', '/')}`
     const bytes = await readFile(file)
-    files.set(
-      path.startsWith('/') ? path : `/${path}`,
-      fileOf(path, path.endsWith('.html') ? withMeta(bytes, meta) : bytes),
-    )
+    files.set(path, fileOf(path, path.endsWith('.html') ? withMeta(bytes, meta) : bytes))
   }
   return files
 }
@@ -107,7 +104,7 @@ const fileOf = (path: string, bytes: Buffer): StaticFile => {
     headers: {
       'content-type': type,
       etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`,
-      'cache-control': /^\/?assets\//.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'cache-control': path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
       vary: 'Accept-Encoding, Origin',
       ...(html && { 'cross-origin-opener-policy': 'same-origin' }),
     },

@@ -26,6 +26,19 @@ export const buildApp = (deps: SessionDeps) => {
     verifier: deps.verifyAccess,
     principals: deps.principals,
     onRejected: (cause) => counts.rejected.inc({ cause }),
+    onDenied: async (req, error) => {
+      counts.denied.inc({ policy_id: error.code })
+      const actor = `user:${req.caller.user_id}`
+      const details = { route: `${req.method} ${req.routeOptions.url}` }
+      await deps.audit({
+        action: 'forbidden',
+        outcome: 'denied',
+        reason: error.code,
+        actor,
+        request_id: String(req.id),
+        details,
+      })
+    },
   })
   app.addHook('preHandler', async () => deps.revocations.assertApplied())
   app.register(tokenRoutes, { deps })

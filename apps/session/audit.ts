@@ -15,6 +15,7 @@ export type AuthEvent = {
     | 'change_password'
     | 'reauth'
     | 'unlock'
+    | 'forbidden'
     | 'data_loss'
   outcome: 'done' | 'denied' | 'noted'
   reason?: string

@@ -101,5 +101,6 @@ const createCounts = (telemetry: Telemetry) => ({
   refresh_outcomes: telemetry.counter('token_refresh_outcomes_total', 'Refresh requests by outcome.', ['outcome']),
   csrf_errors: telemetry.counter('csrf_errors_total', 'Requests refused by the CSRF rule.'),
   rejected: telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause']),
+  denied: telemetry.counter('policy_denied_total', 'Requests refused by policy.', ['policy_id']),
   rate_limited: telemetry.counter('rate_limited_total', 'Requests over a limit.', ['class']),
 })

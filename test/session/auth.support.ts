@@ -119,7 +119,7 @@ export const startAuth = async (env: Record<string, string> = {}) => {
 
   const addGateway = async (more: Record<string, string> = {}) => {
     const deps = createGatewayDeps(loadGatewayConfig({ ...vars, ...more }), { version: '1.2.3' })
-    await deps.jwks.start()
+    await deps.settled()
     const { server, internal } = buildGateway(deps)
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
