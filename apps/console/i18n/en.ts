@@ -186,6 +186,7 @@ export const en = {
     see_operations: 'See what is running',
     waiting_since: 'Waiting since',
     expires: 'Expires',
+    then: (what: string) => `then ${what}`,
     votes: 'Votes',
     who: 'Who may vote',
     changes: 'Changes',
@@ -245,6 +246,7 @@ export const en = {
     subject: 'What you decide on',
     subject_note: 'Everything in this part is covered by the digest that your decision names.',
     releases: (n: number) => count(n, 'One node will be released', '{n} nodes will be released'),
+    steps: (names: string[]) => list.format(names),
     releases_cut: (shown: number, whole: number) =>
       `The first ${shown} of ${whole} nodes are listed; the digest covers all of them.`,
     changes: (n: number) => count(n, 'One resource changes', '{n} resources change'),
@@ -642,6 +644,7 @@ export const en = {
     no_state: 'No state is recorded.',
     labels: 'Labels',
     facts: 'Facts',
+    id: 'Id',
     version: 'Version',
     owner: 'Owner',
     created: 'Created',

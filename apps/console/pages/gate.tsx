@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
+import { useMemo } from 'react'
 import { useTopic } from '../api/hooks.ts'
-import { gateQuery } from '../api/queries.ts'
+import { gateQuery, graphQuery } from '../api/queries.ts'
 import type { Gate } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { AfterDecision, DecidePanel } from '../parts/decide-panel.tsx'
@@ -19,6 +20,8 @@ export const GatePage = () => {
   const { operation_id, gate_id } = useParams({ from: '/shell/operations/$operation_id/gates/$gate_id' })
   useTopic(`operation:${operation_id}`)
   const { data: gate, error, isPending, refetch } = useQuery(gateQuery(operation_id, gate_id))
+  const graph = useQuery(graphQuery(operation_id)).data
+  const ranks = useMemo(() => new Map(graph?.nodes.map((node, rank) => [node.node_id, rank])), [graph])
   if (gate === undefined) {
     return (
       <Page>
@@ -53,7 +56,7 @@ export const GatePage = () => {
             </div>
             <div className="p-4">
               {gate.subject ? (
-                <GateSubjectView subject={gate.subject} />
+                <GateSubjectView subject={gate.subject} ranks={ranks} />
               ) : (
                 <p className="text-muted">{t.gate.no_subject}</p>
               )}

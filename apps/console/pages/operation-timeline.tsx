@@ -39,7 +39,7 @@ export const OperationTimelinePage = () => {
         {nodes.isPending ? <Loading rows={2} /> : null}
         {nodes.isError ? <Failure error={nodes.error} retry={() => void nodes.refetch()} /> : null}
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
-        <section className="max-h-96 overflow-y-auto py-2" tabIndex={0} aria-label={t.timeline.gantt}>
+        <section className="max-h-96 overflow-y-auto pb-2" tabIndex={0} aria-label={t.timeline.gantt}>
           {nodes.data ? <Gantt rows={rows} ended_at={operation?.ended_at ?? null} /> : null}
         </section>
       </section>

@@ -56,7 +56,7 @@ export const PlanPage = () => {
           {t.inbox.risk}: {t.risk[plan.risk.level] ?? plan.risk.level}
         </span>
         <span>
-          {t.plan.time}: {t.plan.range(duration(plan.estimates.p50_s * 1000), duration(plan.estimates.p90_s * 1000))}
+          {t.plan.time}: {expected(plan)}
         </span>
       </div>
       <nav className="tabs" aria-label={t.plan.tabs_label}>
@@ -88,6 +88,11 @@ export const PlanPage = () => {
       </div>
     </Page>
   )
+}
+
+const expected = ({ estimates }: Plan): string => {
+  const [low, high] = [duration(estimates.p50_s * 1000), duration(estimates.p90_s * 1000)]
+  return low === high ? low : t.plan.range(low, high)
 }
 
 const Next = ({ plan }: { plan: Plan }) => {

@@ -77,7 +77,7 @@ const Overview = ({ resource }: { resource: Resource }) => (
       <dl className="facts p-4">
         <dt>{t.resources.type}</dt>
         <dd className="mono">{resource.type_key}</dd>
-        <dt>{t.noun.resource}</dt>
+        <dt>{t.resource.id}</dt>
         <dd className="flex items-center gap-1">
           <code>{resource.resource_id}</code> <CopyButton text={resource.resource_id} />
         </dd>

@@ -5,7 +5,7 @@ import { ChangeList, valueText } from './diff-view.tsx'
 const FIRST = 12
 
 /** What a decision on a gate covers: the nodes that are released, the changes they make, the outputs they use. */
-export const GateSubjectView = ({ subject }: { subject: GateSubject }) => {
+export const GateSubjectView = ({ subject, ranks }: { subject: GateSubject; ranks: ReadonlyMap<string, number> }) => {
   const count = subject.releases_count ?? subject.releases.length
   return (
     <div className="flex flex-col gap-6">
@@ -20,7 +20,7 @@ export const GateSubjectView = ({ subject }: { subject: GateSubject }) => {
         {count > subject.releases.length ? (
           <p className="text-muted">{t.gate.releases_cut(subject.releases.length, count)}</p>
         ) : null}
-        <Releases releases={subject.releases} />
+        <Releases releases={subject.releases} ranks={ranks} />
       </section>
       {subject.bound_outputs.length > 0 ? (
         <section className="flex flex-col gap-1">
@@ -39,57 +39,88 @@ export const GateSubjectView = ({ subject }: { subject: GateSubject }) => {
   )
 }
 
-const Releases = ({ releases }: { releases: GateSubject['releases'] }) => (
-  <>
-    <ul className="releases">
-      {releases.slice(0, FIRST).map((release) => (
-        <Release key={release.node_id} release={release} />
-      ))}
-    </ul>
-    {releases.length > FIRST ? (
-      <details>
-        <summary className="py-1 text-accent">{t.show_all(releases.length)}</summary>
-        <ul className="releases">
-          {releases.slice(FIRST).map((release) => (
-            <Release key={release.node_id} release={release} />
-          ))}
-        </ul>
-      </details>
-    ) : null}
-  </>
+type Release = GateSubject['releases'][number]
+
+/** Nodes by the resource that they act on, in the order of the plan where it is known. */
+const Releases = ({ releases, ranks }: { releases: Release[]; ranks: ReadonlyMap<string, number> }) => {
+  const groups = byTarget(releases, ranks)
+  const shown = groups.length > FIRST + 2 ? groups.slice(0, FIRST) : groups
+  return (
+    <>
+      <ReleaseGroups groups={shown} />
+      {groups.length > shown.length ? (
+        <details>
+          <summary className="py-1 text-accent">{t.show_all(groups.length)}</summary>
+          <ReleaseGroups groups={groups.slice(shown.length)} />
+        </details>
+      ) : null}
+    </>
+  )
+}
+
+const ReleaseGroups = ({ groups }: { groups: Release[][] }) => (
+  <ul className="releases">
+    {groups.map((group) => {
+      const [first] = group
+      if (first === undefined) return null
+      return (
+        <li key={first.node_id}>
+          <details>
+            <summary>
+              {first.target_id === null ? (
+                <span className="font-medium">{first.name}</span>
+              ) : (
+                <>
+                  <span className="font-medium">{first.target_id}</span>
+                  <span className="text-muted">: {t.gate.steps(group.map((release) => stepOf(release)))}</span>
+                </>
+              )}
+            </summary>
+            {group.map((release) => (
+              <ReleaseFacts key={release.node_id} release={release} />
+            ))}
+          </details>
+        </li>
+      )
+    })}
+  </ul>
 )
 
-const Release = ({ release }: { release: GateSubject['releases'][number] }) => (
-  <li>
-    <details>
-      <summary>
-        <span className="font-medium">{release.name}</span>
-        {release.target_id && !release.name.includes(release.target_id) ? (
-          <span className="text-muted"> {release.target_id}</span>
-        ) : null}
-      </summary>
-      <dl className="facts py-2 pl-4">
-        <dt>{t.gate.node}</dt>
-        <dd className="mono">{release.node_id}</dd>
-        {release.target_id ? (
-          <>
-            <dt>{t.gate.target}</dt>
-            <dd className="mono">{release.target_id}</dd>
-          </>
-        ) : null}
-        {release.executor ? (
-          <>
-            <dt>{t.gate.executor}</dt>
-            <dd className="mono">{release.executor}</dd>
-          </>
-        ) : null}
-        <dt>{t.gate.on_failure}</dt>
-        <dd>{t.gate.failure[release.on_failure] ?? release.on_failure}</dd>
+const ReleaseFacts = ({ release }: { release: Release }) => (
+  <dl className="facts border-t border-line py-2 pl-4">
+    <dt>{t.gate.node}</dt>
+    <dd>
+      {release.name} <code className="text-muted">{release.node_id}</code>
+    </dd>
+    {release.executor ? (
+      <>
+        <dt>{t.gate.executor}</dt>
+        <dd className="mono">{release.executor}</dd>
+      </>
+    ) : null}
+    <dt>{t.gate.on_failure}</dt>
+    <dd>{t.gate.failure[release.on_failure] ?? release.on_failure}</dd>
+    {release.inputs === null || release.inputs === undefined ? null : (
+      <>
         <dt>{t.gate.inputs}</dt>
         <dd>
           <pre className="code">{valueText(release.inputs)}</pre>
         </dd>
-      </dl>
-    </details>
-  </li>
+      </>
+    )}
+  </dl>
 )
+
+/** The node's name without its target's, which stands before it. */
+const stepOf = ({ name, target_id }: Release): string =>
+  target_id === null ? name : name.replace(target_id, '').trim() || name
+
+function byTarget(releases: Release[], ranks: ReadonlyMap<string, number>): Release[][] {
+  const groups = new Map<string, Release[]>()
+  const ranked = [...releases].sort((a, b) => (ranks.get(a.node_id) ?? 0) - (ranks.get(b.node_id) ?? 0))
+  for (const release of ranked) {
+    const key = release.target_id ?? `node ${release.node_id}`
+    groups.set(key, [...(groups.get(key) ?? []), release])
+  }
+  return [...groups.values()]
+}
