@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -28,11 +28,14 @@ export const writeDemo = (dir: string, demo: DemoFile): void =>
   writeFileSync(demoFile(dir), `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 })
 
 /** Readable enough to type once: 4 groups of 5 letters and digits, 100 random bits. */
-const newPassword = (): string => {
-  const letters = 'abcdefghijkmnopqrstuvwxyz23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
-  const pick = () => letters[(randomBytes(2).readUInt16BE() % 7) * 8 + ((randomBytes(1)[0] ?? 0) % 8)] ?? 'x'
-  return Array.from({ length: 4 }, () => Array.from({ length: 5 }, pick).join('')).join('-')
-}
+const LOWER = 'abcdefghijkmnopqrstuvwxyz'
+const UPPER = 'ABCDEFGHJKLMNPQRSTUVWXYZ'
+const DIGITS = '23456789'
+const pick = (letters: string): string => letters.charAt(randomInt(letters.length))
+
+/** Four groups of five without letters that look alike; each group holds one of every kind that the rules ask for. */
+const newPassword = (): string =>
+  Array.from({ length: 4 }, () => [LOWER, UPPER, DIGITS, LOWER + UPPER, LOWER + UPPER].map(pick).join('')).join('-')
 
 /**
  * Makes the demo accounts: ada by the same command as in production, the others by ada through the public API. The
