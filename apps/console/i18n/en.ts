@@ -186,7 +186,7 @@ export const en = {
     see_operations: 'See what is running',
     waiting_since: 'Waiting since',
     expires: 'Expires',
-    then: (what: string) => `then ${what}`,
+    and_then: (what: string) => `then ${what}`,
     votes: 'Votes',
     who: 'Who may vote',
     changes: 'Changes',

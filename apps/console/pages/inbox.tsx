@@ -125,7 +125,7 @@ const Card = ({ row }: { row: InboxRow }) => {
           <div>
             <dt>{t.inbox.expires}</dt>
             <dd>
-              <TimeText at={row.deadline_at} />, {t.inbox.then(t.gate.timeout[row.on_timeout] ?? row.on_timeout)}
+              <TimeText at={row.deadline_at} />, {t.inbox.and_then(t.gate.timeout[row.on_timeout] ?? row.on_timeout)}
             </dd>
           </div>
         ) : null}
