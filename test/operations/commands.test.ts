@@ -380,6 +380,63 @@ describe('what is allowed', () => {
   })
 })
 
+describe('what is allowed on gates and nodes', () => {
+  type Said = { action: string; allowed: boolean; reason_category: string | null; reason_code: string | null }
+  const outcomeOf = ({ status, body }: Reply) =>
+    status === 200 ? [true, null, null] : [false, body.category, body.code]
+  const saidOf = (body: { allowed_actions: Said[] }, wanted: string) => {
+    const said = body.allowed_actions.find(({ action }) => action === wanted)
+    return [said?.allowed, said?.reason_category, said?.reason_code]
+  }
+
+  it('agrees with what then happens to a gate', async () => {
+    const { path, operation_id } = await running()
+    for (const status of ['armed', 'waiting', 'approved', 'rejected', 'expired', 'cancelled']) {
+      await p.query('update operations.gates set status = $2 where operation_id = $1', [operation_id, status])
+      for (const who of ['eva', 'ivo', 'olga', 'both'] as const) {
+        const { body } = await p.as(who).get(`${path}/gates/go`)
+        const seen = { round: body.round, reviewed_digest: body.digest }
+        const tries = {
+          approve: ['approve', seen],
+          reject: ['reject', { round: body.round, comment: 'x' }],
+          break_glass: ['approve', { ...seen, break_glass: { reason: 'x' } }],
+        } as const
+        for (const [action, [verb, command]] of Object.entries(tries)) {
+          const tried = await p.as(who).post(`${path}/gates/go/${verb}`, { ...command, dry_run: true })
+          expect([status, who, action, ...saidOf(body, action)]).toEqual([status, who, action, ...outcomeOf(tried)])
+        }
+      }
+    }
+  })
+
+  it('agrees with what then happens to a node', async () => {
+    const { path, operation_id } = await running()
+    const payloads = {
+      skip: {},
+      mark_succeeded: { outputs: {}, note: 'x' },
+      mark_failed: { message: 'x' },
+      mark_compensated: { note: 'x' },
+    }
+    const reconciliation = { finding: 'effect_absent', note: 'x' }
+    for (const state of ['pending', 'running', 'failed', 'outcome_unknown', 'succeeded', 'compensation_failed']) {
+      await p.query(`update operations.nodes set state = $2 where operation_id = $1 and node_id = 'before'`, [
+        operation_id,
+        state,
+      ])
+      for (const who of ['olga', 'eva'] as const) {
+        const { body } = await p.as(who).get(`${path}/nodes/before`)
+        const retry = await p.as(who).post(`${path}/nodes/before/retry`, { reason, reconciliation, dry_run: true })
+        expect([state, who, 'retry', ...saidOf(body, 'retry')]).toEqual([state, who, 'retry', ...outcomeOf(retry)])
+        for (const [type, payload] of Object.entries(payloads)) {
+          const command = { type, node_id: 'before', payload, reason, dry_run: true }
+          const tried = await p.as(who).post(`${path}/interventions`, command)
+          expect([state, who, type, ...saidOf(body, type)]).toEqual([state, who, type, ...outcomeOf(tried)])
+        }
+      }
+    }
+  })
+})
+
 describe('bad input', () => {
   it('is refused in its own words, never as a failure of ours, and changes nothing', async () => {
     const { path, operation_id } = await running({ before: 'failed' })
