@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweepHealth } from '../../apps/catalog/health.service.ts'
-import { applyOperationMessage } from '../../apps/catalog/operations.consumer.ts'
+import { applyOperationMessage, startOperationsConsumer } from '../../apps/catalog/operations.consumer.ts'
+import { connectNats, ensureStreams, subjectOf } from '../../apps/shared/events.ts'
+import { serverUrl } from '../support/database.ts'
+import { until } from '../support/until.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
 
 let c: Catalog
@@ -250,5 +253,27 @@ describe('operations-summary', () => {
         },
       ],
     })
+  })
+
+  it('hears it over NATS', async () => {
+    const nc = await connectNats(serverUrl('NATS_URL'), 'test')
+    const consumer = startOperationsConsumer(c.deps)
+    try {
+      const id = randomUUID()
+      const data = { kind: 'action', title: 'Restart', status: 'queued', resources: ['eu1-web-02'] }
+      const event = { ...message(1, 'operation.queued', data), agg_id: id }
+      await ensureStreams(nc, c.deps.nats.prefix, ['OPERATIONS'])
+      await nc.jetstream().publish(subjectOf(c.deps.nats.prefix, 'operations', 'operation', id), JSON.stringify(event))
+      const counts = await until(async () => {
+        const { body } = await c.as('vic').get('/v1/resources/eu1-web-02/operations-summary')
+        return body.counts.queued === 1 && body.counts
+      })
+      expect(counts).toEqual({ queued: 1 })
+    } finally {
+      await consumer.stop()
+      const jsm = await nc.jetstreamManager()
+      await jsm.streams.delete(`${c.deps.nats.prefix}OPERATIONS`)
+      await nc.close()
+    }
   })
 })
