@@ -14,9 +14,8 @@ import {
   savePlan,
 } from '../../db/operations/plans.ts'
 import type { Caller } from '../shared/auth/caller.ts'
-import type { PlanGate, RefusalCode } from '../shared/contracts/operations/graph.ts'
 import type { PreviewBody } from '../shared/contracts/operations/intents.ts'
-import type { PlanStatus, PlanView } from '../shared/contracts/operations/plans.ts'
+import type { PlanView } from '../shared/contracts/operations/plans.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import { allowedAction, refuseByPolicy, throwIfRefused } from './authority.ts'
@@ -25,7 +24,7 @@ import type { OperationsDeps } from './deps.ts'
 import { DryRun, type Mutation, mutate, refusePreview, requireScopeOver } from './intents.service.ts'
 import type { Made } from './planner/plan.ts'
 import { planIntent } from './planning.ts'
-import { planObject } from './plans.rules.ts'
+import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './plans.rules.ts'
 import { isVisible, placesFor } from './visibility.ts'
 
 /** What readers of a plan see besides what its hash covers. */
@@ -45,6 +44,7 @@ export const previewPlan = async (deps: OperationsDeps, mutation: Mutation, inte
     max_lag_ms: deps.config.OPERATIONS__PROJECTION__MAX_LAG_MS,
     ...(body.min_watermark !== undefined && { min_watermark: body.min_watermark }),
   }).catch((error: unknown) => error)
+  const approvers = await deps.trust.approvers.list()
   return mutate(deps, mutation, async (tx) => {
     // A repeat gets its stored answer first, however old the projection is.
     if (typeof fresh !== 'string') throw fresh
@@ -54,7 +54,14 @@ export const previewPlan = async (deps: OperationsDeps, mutation: Mutation, inte
     const at = deps.clock.now().toISOString()
     const made = await planIntent(tx, deps, intent, { exclude: body.exclude_targets ?? [], at })
     if (body.dry_run) throw new DryRun({ counts: made.counts, risk: made.risk, plan_hash: made.plan_hash })
-    const { plan_id, superseded_plan_id, is_new } = await keepPlan(deps, tx, mutation, intent, made, fresh)
+    const { plan_id, superseded_plan_id, is_new } = await keepPlan(
+      deps,
+      tx,
+      mutation,
+      intent,
+      { ...made, warnings: [...made.warnings, ...warnOfApprovers(made.document.gates, approvers, intent)] },
+      fresh,
+    )
     const view = await renderPlan(deps, tx, mutation.caller, plan_id)
     return {
       status: is_new ? 201 : 200,
@@ -194,34 +201,6 @@ const mayStart = async (deps: OperationsDeps, db: Queryable, caller: Caller, pla
   return refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places)
 }
 
-/** Time passes without anybody writing: a plan past its end is expired, whether the sweeper came by or not. */
-export const statusNow = ({ status, is_due }: Pick<Plan, 'status' | 'is_due'>): PlanStatus =>
-  is_due && (status === 'ready' || status === 'blocked_by_policy') ? 'expired' : (status as PlanStatus)
-
-/** Why a plan cannot be started, by its own state alone (operations.md 2.2). */
-export const refuseStart = (
-  plan: Pick<Plan, 'status' | 'is_due' | 'operation_id' | 'status_reason' | 'document'>,
-): RefusalCode | undefined => {
-  const status = statusNow(plan)
-  if (status === 'locked' || status === 'started')
-    return {
-      category: 'plan_locked',
-      code: 'already_started',
-      detail: 'This plan has been started.',
-      extra: { operation_id: plan.operation_id },
-    }
-  const not_ready = (detail: string): RefusalCode => ({
-    category: 'invalid_state_transition',
-    code: 'plan_not_ready',
-    detail,
-    extra: { plan_status: status },
-  })
-  if (status !== 'ready')
-    return not_ready(`The plan is ${status}${plan.status_reason ? `: ${plan.status_reason}` : ''}; preview again.`)
-  if (plan.document.nodes.length === 0) return not_ready('There is nothing to run: every target is as wanted already.')
-  return undefined
-}
-
 export const movedPins = async (db: Queryable, pins: { resource_id: string; version: number }[]) => {
   const now = await loadVersions(
     db,
@@ -254,21 +233,6 @@ const conflictsOf = async (db: Queryable, { document, intent_id }: Plan): Promis
       message: `The plan of "${title}" is ready for some of the same resources.`,
     })),
   ]
-}
-
-const gateView = ({ gate_id, kind, question, policy, guards }: PlanGate, caller: Caller, { requester_id }: Intent) => {
-  const who = policy.groups.map(({ group }) => group)
-  const eligible = who.length === 0 || who.some((group) => caller.groups.includes(group))
-  const own = policy.four_eyes && requester_id === caller.user_id
-  return {
-    gate_id,
-    kind,
-    question,
-    policy: policy as unknown as Record<string, unknown>,
-    guards,
-    who,
-    can_i: caller.permissions.has('gate:decide') && eligible && !own,
-  }
 }
 
 /** A plan whose targets have changed in a way that matters: it must be made again. */

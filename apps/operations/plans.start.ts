@@ -25,8 +25,8 @@ import { readOperation } from './operations.read.ts'
 import { specDigest } from './planner/hashes.ts'
 import { gateSubject } from './planner/subject.ts'
 import { planIntent } from './planning.ts'
-import { planObject } from './plans.rules.ts'
-import { movedPins, type PlanReport, refuseStart, renderPlan } from './plans.service.ts'
+import { planObject, refuseStart } from './plans.rules.ts'
+import { movedPins, type PlanReport, renderPlan } from './plans.service.ts'
 import { isVisible, placesFor } from './visibility.ts'
 
 /** What a start is about: the plan and its intent, locked, and who may do what where. */

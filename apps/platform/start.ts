@@ -40,6 +40,7 @@ const screen = createScreen()
 const started = performance.now()
 let platform: Platform | undefined
 let stopping = false
+let ready = false
 
 const main = async () => {
   const giveBack = takeFolder(dir)
@@ -48,7 +49,7 @@ const main = async () => {
   await endOrphans(dir, screen)
   if (flags.reset) reset()
   const [programs] = await Promise.all([ensureServers(screen), buildConsole(join(dir, 'console'), screen)])
-  platform = await startPlatform({ dir, screen, programs })
+  platform = await startPlatform({ dir, screen, programs, restarted: refreshRun })
   if (stopping) return
   const run = runOf(platform)
   let people: { users: Account[]; fresh: boolean } | undefined
@@ -61,8 +62,14 @@ const main = async () => {
       log: (text) => screen.line('demo', text),
     })
   }
-  writeRun(dir, run)
+  writeRun(dir, runOf(platform))
+  ready = true
   printReady(platform, people)
+}
+
+/** After a restart run.json must name the new process. */
+const refreshRun = () => {
+  if (platform && ready && !stopping) writeRun(dir, runOf(platform))
 }
 
 const reset = () => {

@@ -23,6 +23,8 @@ export type PlatformOptions = {
   any_ports?: boolean
   prefer_ports?: Partial<ServerPorts>
   env_overrides?: NodeJS.ProcessEnv
+  /** Hears of each process that was started again, and so has another id. */
+  restarted?: () => void
   /** The base of the ports of the demo hosts. */
   fleet_port_base?: number
 }
@@ -47,7 +49,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   mkdirSync(dir, { recursive: true })
   chmodSync(dir, 0o755) // Postgres may run under another account below it; what is private has its own modes.
   const ports = createPorts((name, port, got) => screen.line(name, `port ${port} is taken, using ${got}`, 'yellow'))
-  const events = eventsFor(dir, screen)
+  const events = eventsFor(dir, screen, options.restarted)
   const keys = ensureKeys(dir)
   const app_ports = await takePorts(APPS, ports, options.any_ports)
   const servers = await startServers({
@@ -94,11 +96,14 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
 type Events = (name: string) => Partial<UnitEvents>
 
 const eventsFor =
-  (dir: string, screen: Screen): Events =>
+  (dir: string, screen: Screen, restarted: () => void = () => {}): Events =>
   (name) => ({
     spawned: (pid) => recordChild(dir, name, pid),
     died: (how, retry_ms) => screen.line(name, `died (${how}); starting it again in ${elapsed(retry_ms)}`, 'red'),
-    back: (after_ms) => screen.line(name, `is back after ${elapsed(after_ms)}`, 'green'),
+    back: (after_ms) => {
+      screen.line(name, `is back after ${elapsed(after_ms)}`, 'green')
+      restarted()
+    },
   })
 
 /** The process of one app, not yet started. */

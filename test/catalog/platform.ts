@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import { buildApp } from '../../apps/catalog/app.ts'
 import { loadCatalogConfig } from '../../apps/catalog/config.ts'
@@ -32,7 +33,12 @@ export type Reply = {
 }
 export type Ask = { key?: string | null; headers?: Record<string, string>; type?: string | null; raw?: string }
 
-const send = async (method: string, url: string, body: unknown, headers: Record<string, string>): Promise<Reply> => {
+const sendOnce = async (
+  method: string,
+  url: string,
+  body: unknown,
+  headers: Record<string, string>,
+): Promise<Reply> => {
   const response = await fetch(url, {
     method,
     headers,
@@ -46,6 +52,20 @@ const send = async (method: string, url: string, body: unknown, headers: Record<
     parsed = undefined
   }
   return { status: response.status, body: parsed, text, headers: response.headers }
+}
+
+const TRIES = 20
+
+/**
+ * A well-behaved client: what the catalog calls retryable (a busy database, a twin that still runs) is sent again with
+ * the same ids and content. Everything else is the answer.
+ */
+const send: typeof sendOnce = async (...request) => {
+  for (let tries = 1; ; tries++) {
+    const reply = await sendOnce(...request)
+    if (reply.body?.retryable !== true || tries === TRIES) return reply
+    await delay(100 + Math.random() * 400)
+  }
 }
 
 /** The catalog as it runs: real Postgres and NATS, both listeners on ports of their own; time can be moved on. */

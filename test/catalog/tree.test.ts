@@ -123,8 +123,8 @@ describe('the tree and its edges', () => {
       return i % 10 === 1 ? retire(pick()) : move(pick(), pick())
     }
     const replies = []
-    for (let i = 0; i < 72; i += 12)
-      replies.push(...(await Promise.all(Array.from({ length: 12 }, (_, n) => act(i + n)))))
+    for (let i = 0; i < 48; i += 8)
+      replies.push(...(await Promise.all(Array.from({ length: 8 }, (_, n) => act(i + n)))))
     for (const { status, text } of replies) expect([200, 201, 409, 422], text).toContain(status)
     expect(await faults()).toEqual([])
   })

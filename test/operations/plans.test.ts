@@ -4,6 +4,7 @@ import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
 import { digest } from '../../apps/shared/digest.ts'
 import { grantLeases } from '../../db/operations/leases.ts'
 import { expireDue, operationClosed, planConfirmed, startWithdrawn } from '../../db/operations/plans.ts'
+import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './catalog.support.ts'
 import { must, type Platform, type Reply, startPlatform } from './platform.ts'
 
@@ -57,6 +58,17 @@ const start = (plan: PlanBody, more: Record<string, unknown> = {}, options = {})
   p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash, ...more }, options)
 const read = async (plan: PlanBody) => must(await p.as('vic').get(`/v1/plans/${plan.plan_id}`), 200).body
 const statusOf = async (intent_id: string) => must(await p.as('vic').get(`/v1/intents/${intent_id}`), 200).body.status
+/** A busy machine may answer 503: what is retryable is sent again under its own key, as a client would. */
+const firmly = (send: (key: string) => Promise<Reply>): Promise<Reply> => {
+  const key = randomUUID()
+  return until(
+    async () => {
+      const reply = await send(key)
+      return reply.status === 503 && reply.body.retryable ? undefined : reply
+    },
+    { timeout_ms: 20_000, what: 'an answer other than 503' },
+  )
+}
 const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 const operationsOf = (plan: PlanBody) =>
   p.query('select operation_id from operations.operations where plan_id = $1', [plan.plan_id])
@@ -145,7 +157,11 @@ describe('a preview', () => {
 
   it('of many at one time makes one plan', async () => {
     const intent = await stated()
-    const replies = await Promise.all(Array.from({ length: 8 }, () => preview(intent.intent_id)))
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        firmly((key) => p.as('olga').post(`/v1/intents/${intent.intent_id}/plan-preview`, {}, { key })),
+      ),
+    )
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201])
     expect(new Set(replies.map(({ body }) => body.plan_id)).size).toBe(1)
   })
@@ -162,6 +178,20 @@ describe('a preview', () => {
     const { plan } = await planned({ change: { op: 'update', desired_state_patch: { release: '2.3.9' } } })
     expect(plan.warnings).toContainEqual(expect.objectContaining({ code: 'nothing_to_do' }))
     expect(problem(await start(plan))).toBe('409 invalid_state_transition/plan_not_ready')
+  })
+
+  it('warns of a gate that nobody could open', async () => {
+    const gate = (group: string) => ({
+      kind: 'graph',
+      change: undefined,
+      targets: undefined,
+      graph: {
+        nodes: [{ node_id: 'a', executor: 'noop' }],
+        gates: [{ gate_id: 'go', policy: { approvals: { groups: [{ group, min: 1 }] } }, guards: ['a'] }],
+      },
+    })
+    expect((await planned(gate('lonely'))).plan.warnings).toMatchObject([{ code: 'no_eligible_approver' }])
+    expect((await planned(gate('netops'))).plan.warnings).toEqual([])
   })
 
   it('waits for a position in the catalog, and says when it does not come', async () => {
@@ -318,9 +348,11 @@ describe('a start', () => {
     const { plan } = await planned()
     const replies = await Promise.all(
       Array.from({ length: 24 }, (_, i) =>
-        p
-          .as(i % 3 === 0 ? 'both' : 'olga')
-          .post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash }, { instance: i % 2 }),
+        firmly((key) =>
+          p
+            .as(i % 3 === 0 ? 'both' : 'olga')
+            .post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash }, { key, instance: i % 2 }),
+        ),
       ),
     )
     const won = replies.filter(({ status }) => status === 202)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { APPS } from '../../apps/platform/apps.ts'
@@ -23,6 +23,14 @@ export type StackOptions = {
   /** Builds the console and lets the gateway serve it. */
   console?: boolean
 }
+
+/** The demo hosts of a stack listen on ports of their own, so its worker may go to any port of this machine. */
+const POLICY = `format: signalbox/executor-policy@1
+pools:
+  default:
+    destinations: [{ scheme: http, host: '*', networks: [127.0.0.0/8], ports: ['1024-65535'] }]
+    secrets: ['secret://file/fleet-*']
+`
 
 const LIMIT = '100000/60/100000'
 /** Many logins from one address are the normal case of a test; the tests of the limits set their own. */
@@ -53,6 +61,8 @@ export const startStack = async (options: StackOptions = {}) => {
   const console_dir = join(ROOT, '.signalbox/test-console')
   if (options.console) await buildConsole(console_dir, silentScreen)
   const own = options.own_servers ?? []
+  const policy_file = join(dir, 'executor-policy.yaml')
+  writeFileSync(policy_file, POLICY)
   const platform = await withoutGivenServers(own, async () =>
     startPlatform({
       dir,
@@ -65,6 +75,7 @@ export const startStack = async (options: StackOptions = {}) => {
       fleet_port_base: 20_000 + (randomBytes(2).readUInt16BE() % 100) * 100,
       env_overrides: {
         ...RAISED_LIMITS,
+        WORKER__EXECUTORS__POLICY_FILE: policy_file,
         ...QUICK_HASHES,
         ...(options.console && { GATEWAY__CONSOLE__DIR: console_dir }),
         ...options.env_overrides,

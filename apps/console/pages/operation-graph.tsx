@@ -11,7 +11,11 @@ import { NodePanel } from '../parts/node-panel.tsx'
 import { Loading } from '../parts/page.tsx'
 import { ShapeIcon } from '../parts/status.tsx'
 
-const GraphCanvas = lazy(() => import('../parts/graph-canvas.tsx').then((part) => ({ default: part.GraphCanvas })))
+const loadCanvas = () => import('../parts/graph-canvas.tsx').then((part) => ({ default: part.GraphCanvas }))
+const GraphCanvas = lazy(loadCanvas)
+const isNarrow = (): boolean => window.matchMedia('(max-width: 639px)').matches
+// The drawing is fetched beside the data that it shows; a phone begins with the list and needs none.
+if (!isNarrow()) void loadCanvas()
 const FOLD_ABOVE = 200
 
 /** The plan as a graph with live states; the same as a list, one press away. */
@@ -48,7 +52,7 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
       }),
     [navigate],
   )
-  const narrow = useMemo(() => window.matchMedia('(max-width: 639px)').matches, [])
+  const narrow = useMemo(isNarrow, [])
   const view = search.view ?? (narrow ? 'list' : 'drawing')
   const counts = countLooks(states.current, graph.nodes)
   return (

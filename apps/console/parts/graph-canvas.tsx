@@ -6,10 +6,12 @@ import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } 
 import type { Graph } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { FoldedGroup, GroupFrame, LineEdge, StepNode } from './graph-boxes.tsx'
-import { type Drawing, drawGraph } from './graph-layout.ts'
+import { type Drawing, drawGraph, warmUp } from './graph-layout.ts'
 import { StatesContext } from './graph-states.ts'
 import { neighbour } from './graph-walk.ts'
 import { statusWord } from './status.tsx'
+
+warmUp()
 
 const NODE_TYPES = { node: StepNode, group: GroupFrame, folded: FoldedGroup }
 const EDGE_TYPES = { line: LineEdge }

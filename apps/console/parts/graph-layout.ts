@@ -96,6 +96,9 @@ async function layout(graph: Graph, folded: ReadonlySet<string>): Promise<Drawin
   }
 }
 
+/** Begins to load the layout's worker, so that it stands ready when the graph has been read. */
+export const warmUp = (): void => void loadEngine().catch(() => undefined)
+
 async function loadEngine(): Promise<ELK> {
   engine ??= Promise.all([import('elkjs/lib/elk-api.js'), import('elkjs/lib/elk-worker.min.js?url')]).then(
     ([{ default: Elk }, { default: url }]) => new Elk({ workerFactory: () => new Worker(workerUrl(url)) }),
