@@ -9,7 +9,8 @@ import { isObject, type JsonObject, parsePointer } from './pointers.ts'
 const re2 = Object.assign(
   (pattern: string) => {
     const expression = RE2JS.compile(pattern)
-    return { test: (text: string) => expression.matcher(text).find() }
+    // Ajv keeps one matcher per text of it: without a text of its own every pattern would become the first one.
+    return { test: (text: string) => expression.matcher(text).find(), toString: () => `/${pattern}/` }
   },
   { code: 're2' },
 )
