@@ -35,7 +35,7 @@ try {
   mkdirSync(FOLDER, { recursive: true })
   const page = await browser.newPage({ viewport: SIZE, reducedMotion: 'reduce' })
   const take = async (name: string) => {
-    await page.waitForLoadState('networkidle').catch(() => {})
+    await page.waitForTimeout(1000) // live pages are never idle; by then everything is drawn
     await page.screenshot({ path: join(FOLDER, `${name}.png`) })
     console.log(join('.github/images', `${name}.png`))
   }
@@ -46,7 +46,6 @@ try {
   await take('gate')
   await page.goto(`${gateway}${new URL(page.url()).pathname.replace(/\/gates\/.*/, '/graph')}`)
   await page.getByRole('heading', { level: 1 }).waitFor()
-  await page.waitForTimeout(1500) // the drawing is laid out in a worker
   await take('operation')
 } finally {
   await browser.close()

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { connect as connectNats, type NatsConnection } from 'nats'
+import type { NatsConnection } from 'nats'
 import { request } from 'undici'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { ensureStreams, prefixed } from '../../apps/shared/events.ts'
+import { connectNats, ensureStreams, prefixed } from '../../apps/shared/events.ts'
 import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -31,8 +31,11 @@ const startLink = async (target: string) => {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const url = new URL(target)
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    port: (server.address() as AddressInfo).port,
+    /** The server as seen through the link, with its credentials. */
+    url: url.href,
     cut: () => {
       down = true
       for (const socket of sockets) socket.destroy()
@@ -92,12 +95,12 @@ beforeAll(async () => {
     GATEWAY__UPSTREAM__OPERATIONS_URL: upstream.url,
   })
   await auth.addUser('eva')
-  nats = await connectNats({ servers: serverUrl('NATS_URL') })
+  nats = await connectNats(serverUrl('NATS_URL'), 'test')
   await ensureStreams(nats, auth.prefix.slice(0, -1), ['AUTH'])
   gateway = await auth.addGateway({
-    GATEWAY__REDIS__URL: `redis://127.0.0.1:${redisLink.port}`,
+    GATEWAY__REDIS__URL: redisLink.url,
     GATEWAY__REDIS__TIMEOUT_MS: '250',
-    GATEWAY__NATS__URL: `nats://127.0.0.1:${natsLink.port}`,
+    GATEWAY__NATS__URL: natsLink.url,
   })
   await feedLive(true)
   await redisBack()

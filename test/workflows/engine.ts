@@ -359,6 +359,7 @@ export const createEngine = async (options: { catalog?: CatalogWriter; worker?: 
     client,
     deps,
     prefix,
+    database_url: database.url,
     prepare,
     launch,
     signal,
@@ -374,8 +375,11 @@ export const createEngine = async (options: { catalog?: CatalogWriter; worker?: 
     },
     ends: (operation_id: string) =>
       client.workflow.getHandle(operation_id).result() as Promise<{ status: string; end_reason: string | null }>,
-    statusIs: (operation_id: string, status: string) =>
-      until(async () => (await read.operation(operation_id))?.status === status, { what: `operation is ${status}` }),
+    statusIs: (operation_id: string, status: string, timeout_ms = 20_000) =>
+      until(async () => (await read.operation(operation_id))?.status === status, {
+        timeout_ms,
+        what: `operation is ${status}`,
+      }),
     close: async () => {
       await stopWorkers().catch(() => {})
       await client.connection.close()

@@ -1,0 +1,79 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createCatalogWriter, type ResourceUpdateCommand } from '../../activities/catalog.client.ts'
+import { createEngine, type Engine, node } from './engine.ts'
+
+let engine: Engine
+const commands: ResourceUpdateCommand[] = []
+let answer: (command: ResourceUpdateCommand, call: number) => { status: number; body: unknown }
+const server = createServer(async (req, res) => {
+  const chunks: Buffer[] = []
+  for await (const chunk of req) chunks.push(chunk as Buffer)
+  commands.push(JSON.parse(Buffer.concat(chunks).toString('utf8')) as ResourceUpdateCommand)
+  const { status, body } = answer(commands.at(-1) as ResourceUpdateCommand, commands.length)
+  res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+})
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  engine = await createEngine({ catalog: createCatalogWriter(url, () => 'token') })
+})
+afterAll(async () => {
+  await engine.close()
+  server.closeAllConnections()
+  server.close()
+})
+
+const spec = () => ({
+  pins: [{ resource_id: 'host-1', version: 4 }],
+  nodes: [
+    node('deploy', {
+      target_id: 'host-1',
+      with: { outputs: { release: '2.0' } },
+      catalog: { observed_state_patch: { release: { $from: 'nodes/deploy/outputs/release' } } },
+    }),
+  ],
+})
+const conflict = (operation_id: string | null) => ({
+  status: 409,
+  body: { code: 'version_mismatch', detail: 'moved', current_version: 5, last_changed_by: { operation_id } },
+})
+
+it('writes one command on the pinned version; a try after an outage repeats it exactly', async () => {
+  commands.length = 0
+  answer = (_, call) => (call === 1 ? { status: 503, body: {} } : { status: 200, body: { version: 5 } })
+  const operation_id = await engine.start(spec())
+  expect((await engine.ends(operation_id)).status).toBe('succeeded')
+  expect(commands).toHaveLength(2)
+  expect(commands[1]).toEqual(commands[0])
+  expect(commands[0]).toMatchObject({
+    idempotency_key: `${operation_id}:deploy:1`,
+    operation_id,
+    resource_id: 'host-1',
+    expected_version: 4,
+    changes: { observed_state_patch: { release: '2.0' } },
+  })
+  expect((await engine.read.node(operation_id, 'deploy')).catalog).toMatchObject({ status: 'applied', version: 5 })
+  const { rows } = await engine.pool.query('select pins from operations.operations where operation_id = $1', [
+    operation_id,
+  ])
+  expect(rows[0].pins).toEqual({ 'host-1': 5 })
+})
+
+it('a version that somebody else moved on is for a person to judge; one of its own is not', async () => {
+  commands.length = 0
+  answer = ({ operation_id }, call) => (call === 1 ? conflict(operation_id) : { status: 200, body: { version: 6 } })
+  expect((await engine.ends(await engine.start(spec()))).status).toBe('succeeded')
+  expect(commands.map(({ expected_version }) => expected_version)).toEqual([4, 5])
+
+  answer = () => conflict(null)
+  const operation_id = await engine.start(spec())
+  await engine.statusIs(operation_id, 'blocked')
+  expect(await engine.read.node(operation_id, 'deploy')).toMatchObject({
+    state: 'outcome_unknown',
+    error: { class: 'catalog_conflict' },
+  })
+  await engine.client.workflow.getHandle(operation_id).cancel()
+  await engine.ends(operation_id)
+})

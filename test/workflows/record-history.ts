@@ -1,0 +1,38 @@
+import { writeFileSync } from 'node:fs'
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
+import { sql } from 'drizzle-orm'
+import { gates } from '../../db/operations/tables.ts'
+import { createEngine, gate, node } from './engine.ts'
+
+/**
+ * Records the history of an operation with parallel nodes, a retry, a condition, a gate and an undo, for
+ * replay.test.ts: `node test/workflows/record-history.ts <name>` with the servers' addresses in the environment. Old
+ * histories stay: code that cannot carry them on must not be deployed over running operations.
+ */
+const name = process.argv[2]
+if (!name || !/^[a-z0-9-]+$/.test(name)) throw new Error('usage: node test/workflows/record-history.ts <name>')
+const engine = await createEngine()
+const compensate = { executor: 'noop', with: {}, idempotent: true }
+const operation_id = await engine.start({
+  nodes: [
+    node('first', { with: { outputs: { go: true } }, compensate }),
+    node('left', { depends_on: ['first'], compensate }),
+    node('right', { depends_on: ['first'], when: 'nodes["first"].outputs.go' }),
+    node('never', { depends_on: ['first'], when: '!nodes["first"].outputs.go' }),
+    node('broken', { depends_on: ['first'], executor: 'missing', on_failure: 'tolerate' }),
+    node('all', { kind: 'barrier', executor: '', depends_on: ['left', 'right', 'never', 'broken'] }),
+    node('guarded', { depends_on: ['all'] }),
+    node('last', { depends_on: ['guarded'], executor: 'missing', on_failure: 'compensate' }),
+  ],
+  gates: [gate('go', ['guarded'])],
+})
+await engine.statusIs(operation_id, 'blocked')
+await engine.command(operation_id, 'gate_decided', { gate_id: 'go', round: 1, status: 'approved', digest: '' }, (tx) =>
+  tx.update(gates).set({ status: 'approved', approved_digest: sql`digest` }).where(sql`operation_id = ${operation_id}`),
+)
+console.log(await engine.ends(operation_id))
+const history = historyToJSON(await engine.client.workflow.getHandle(operation_id).fetchHistory())
+const file = new URL(`./histories/${name}.json`, import.meta.url)
+writeFileSync(file, JSON.stringify({ workflow_id: operation_id, history: JSON.parse(history) }))
+await engine.close()
+console.log(`wrote ${file.pathname}`)
