@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Account, ApiError, type Person, signIn } from './client.ts'
 
@@ -60,7 +59,7 @@ export const ensureAccounts = async (gateway_url: string, dir: string): Promise<
 }
 
 const canSignIn = (gateway_url: string, account: Account): Promise<Person | undefined> =>
-  signIn(gateway_url, account).catch((error: unknown) => {
+  signIn(gateway_url, account, { patient: false }).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 401) return undefined
     throw error
   })
@@ -78,19 +77,7 @@ const ensureAdmin = async (gateway_url: string, dir: string, account: Account): 
   const token = /#(\S+)\s*$/.exec(stdout)?.[1] // the link of the last line ends in the token
   if (status !== 0 || !token) throw new Error(`the first administrator could not be made: ${(stderr || stdout).trim()}`)
   await enrol(gateway_url, token, account.password)
-  return signInSoon(gateway_url, account)
-}
-
-const SOON_MS = 20_000
-
-/** Setting a password ends all sessions a moment later; one that was made in between goes with them. */
-const signInSoon = async (gateway_url: string, account: Account): Promise<Person> => {
-  const end = performance.now() + SOON_MS
-  for (;;) {
-    const person = await canSignIn(gateway_url, account)
-    if (person || performance.now() > end) return person ?? signIn(gateway_url, account)
-    await delay(300)
-  }
+  return signIn(gateway_url, account)
 }
 
 const enrol = async (gateway_url: string, enrolment_token: string, new_password: string): Promise<void> => {
@@ -116,7 +103,6 @@ const ensurePerson = async (gateway_url: string, ada: Person, account: Account, 
   const { token } = enrolled.body.enrolment
   await ada.put(`/v1/admin/groups/${group_key}/members/${user.id}`, undefined)
   await enrol(gateway_url, token, account.password)
-  await signInSoon(gateway_url, account)
 }
 
 const findUser = async (ada: Person, username: string): Promise<User> => {
