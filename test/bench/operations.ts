@@ -80,7 +80,8 @@ const ourArm = async (operator: Person, client: Client, count: number): Promise<
 const gateTimes = async (operator: Person, approver: Person): Promise<number[]> => {
   const gates = Array.from({ length: DECISIONS }, (_, i) => ({
     gate_id: `g${i}`,
-    policy: { key: `bench-${i}`, question: `Go on with ${i}?`, approvals: { quorum: 1, groups: [], four_eyes: true } },
+    question: `Go on with ${i}?`,
+    policy: { approvals: { quorum: 1, groups: [], four_eyes: true } },
     guards: [`n${i}`],
   }))
   const nodes = gates.map((_, i) => ({ node_id: `n${i}`, depends_on: [] }))
