@@ -12,6 +12,8 @@ type With = Settings & {
   request: Request
   expect?: string
   fail_if?: string
+  /** Pointer into the answer: where this kind of target says in words why it refuses. Nothing else of a body is told. */
+  reason?: string
   poll?: Poll
   artifacts?: { name: string; kind: string; media_type: string; pointer: string }[]
 }
@@ -57,17 +59,21 @@ const run = async (context: ExecutorContext, values: With, agent: Agent): Promis
 const call = async (context: ExecutorContext, values: With, agent: Agent): Promise<Response | ExecutorResult> => {
   const answer = await send(context, values, values.request, agent, { effect: true })
   if (isFailure(answer)) return answer
-  const said = `${where(values.request)} answers ${answer.status}`
+  const said = () => {
+    const reason = reasonOf(answer, values.reason)
+    if (reason) context.log(reason, { level: 'warn' })
+    return `${where(values.request)} answers ${answer.status}${reason ? `: ${reason}` : ''}`
+  }
   const broken = answer.status === 429 || answer.status >= 500
   if (values.fail_if && holds(values.fail_if, answer, broken))
-    return failed('condition_failed', `${said}, and fail_if holds: ${values.fail_if}`)
+    return failed('condition_failed', `${said()}, and fail_if holds: ${values.fail_if}`)
   const good = values.expect
     ? holds(values.expect, answer, answer.status >= 400)
     : answer.status >= 200 && answer.status < 300
   if (good) return answer
-  if (broken) return failed('remote_error', said, retryAfter(answer))
-  if (answer.status >= 400) return failed('refused', said)
-  return failed('unexpected_response', `${said}, not as expected${values.expect ? `: ${values.expect}` : ''}`)
+  if (broken) return failed('remote_error', said(), retryAfter(answer))
+  if (answer.status >= 400) return failed('refused', said())
+  return failed('unexpected_response', `${said()}, not as expected${values.expect ? `: ${values.expect}` : ''}`)
 }
 
 /** Asks until `until` holds. Reading has no effect, so a question that fails is only asked again. */
@@ -116,6 +122,13 @@ const holds = (source: string, response: Response, lenient: boolean): boolean =>
     if (lenient && error instanceof CelError) return false
     throw error
   }
+}
+
+const MAX_REASON = 300
+
+const reasonOf = (answer: Response, pointer: string | undefined): string => {
+  const text = pointer === undefined ? undefined : readPointer(answer, pointer)
+  return typeof text === 'string' ? text.trim().slice(0, MAX_REASON) : ''
 }
 
 const where = ({ method, url }: Request): string => `${method} ${url.split('?')[0]}`

@@ -1,7 +1,7 @@
 import type { OperationFacts } from '../../workflows/operation/state/rules.ts'
 import { refuseCancel, refusePause, refuseResume } from '../../workflows/operation/state/rules.ts'
 import type { Caller } from '../shared/auth/caller.ts'
-import type { Permission } from '../shared/auth/permissions.ts'
+import { missingWords, type Permission } from '../shared/auth/permissions.ts'
 import type { Place } from '../shared/auth/scope.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { AllowedAction, RefusalCode } from '../shared/contracts/operations/graph.ts'
@@ -69,7 +69,7 @@ export const refuseByPolicy = (
     return {
       category: 'policy_denied',
       code: 'permission_missing',
-      detail: `This needs the permission ${permission}.`,
+      detail: missingWords([permission]),
       extra: { permission },
     }
   return policies.refuse({

@@ -5,7 +5,7 @@ import { appendAudit } from '../../db/operations/audit.ts'
 import { getIntent, type Intent, saveIntent } from '../../db/operations/plans.ts'
 import { idempotency } from '../../db/operations/tables.ts'
 import type { Caller } from '../shared/auth/caller.ts'
-import type { Permission } from '../shared/auth/permissions.ts'
+import { missingWords, type Permission } from '../shared/auth/permissions.ts'
 import type { Actor, AllowedAction } from '../shared/contracts/operations/graph.ts'
 import type { IntentBody, IntentView } from '../shared/contracts/operations/intents.ts'
 import { AppError, notFound } from '../shared/errors.ts'
@@ -229,7 +229,7 @@ export const intentView = (intent: Intent, caller: Caller, in_scope: boolean): I
 const MISSING = {
   category: 'policy_denied',
   code: 'permission_missing',
-  detail: 'This needs the permission intent:create.',
+  detail: missingWords(['intent:create']),
 }
 const OUTSIDE = { category: 'policy_denied', code: 'out_of_scope', detail: 'Your roles do not cover every target.' }
 

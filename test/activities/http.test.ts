@@ -139,6 +139,18 @@ describe('a call', () => {
     })
   })
 
+  it('tells why the target refuses where the step names that part of the answer, and nothing else of it', async () => {
+    answer(500, { reason: 'cannot open the session store', token: 'geheim' })
+    const request = { method: 'GET', url: '/health' }
+    const { result, lines } = await run({ base_url: base, request, reason: '/body/reason' })
+    expect(result).toMatchObject({ message: 'GET /health answers 500: cannot open the session store' })
+    expect(lines).toEqual([expect.stringMatching(/\/health answers 500/), 'cannot open the session store'])
+    answer(500, { reason: { code: 7 } })
+    expect((await run({ base_url: base, request, reason: '/body/reason' })).result).toMatchObject({
+      message: 'GET /health answers 500',
+    })
+  })
+
   it('lets expect and fail_if decide, fail_if first', async () => {
     answer(200, { status: 'sick' })
     const request = { method: 'GET', url: '/health' }

@@ -387,7 +387,7 @@ describe('hashes', () => {
   })
 
   it('time and past durations change estimates only', () => {
-    const durations = new Map([['fleet@1.2.0/release.drain', { p50_s: 3, p90_s: 8 }]])
+    const durations = new Map([['fleet@1.3.0/release.drain', { p50_s: 3, p90_s: 8 }]])
     const other = makePlan({ ...base, at: '2027-07-07T00:00:00.000Z', durations })
     expect(other.plan_hash).toBe(plan.plan_hash)
     expect(other.estimates.p50_s).toBeLessThan(plan.estimates.p50_s)

@@ -36,6 +36,7 @@ const HTTP: Shape = {
   request: { kind: 'object', required: true, shape: REQUEST },
   expect: { kind: 'cel' },
   fail_if: { kind: 'cel' },
+  reason: { kind: 'text' },
   poll: {
     kind: 'object',
     shape: {

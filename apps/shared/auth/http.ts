@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import { AUTH_CODES, type EdgeCodes, type HttpApp } from '../http.ts'
 import { type Caller, callerOf } from './caller.ts'
 import type { AccessClaims } from './claims.ts'
-import type { Permission } from './permissions.ts'
+import { missingWords, type Permission } from './permissions.ts'
 import type { ActionKind, Principals } from './principals.ts'
 import { checkScope, type Registry, type ServiceCaller, serviceTokenRefused, verifyServiceToken } from './service.ts'
 import type { AccessVerifier } from './user-tokens.ts'
@@ -164,7 +164,7 @@ const holdsAny = (caller: Caller, permissions: readonly RoutePermission[]): bool
 
 /** 403 that names what is missing. */
 export const permissionMissing = (permissions: readonly RoutePermission[]): AppError =>
-  new AppError('policy_denied', 'permission_missing', `This needs the permission ${permissions.join(' or ')}.`, {
+  new AppError('policy_denied', 'permission_missing', missingWords(permissions), {
     extra: { permission: permissions[0] },
     hint: `Ask an administrator for a role that has ${permissions.join(' or ')}.`,
   })

@@ -46,3 +46,12 @@ export const permissionsOf = (roles: Iterable<string>): ReadonlySet<Permission> 
 }
 
 export const roleHas = (role: string, permission: Permission): boolean => BY_ROLE.get(role)?.has(permission) ?? false
+
+/** What somebody is told who lacks these: each by name, and the roles that have one of them. */
+export const missingWords = (permissions: readonly string[]): string => {
+  const roles = ROLES.filter((role) =>
+    permissions.some((permission) => BY_ROLE.get(role)?.has(permission as Permission)),
+  )
+  const holders = roles.length === 0 || roles.length === ROLES.length ? '' : ` (role ${roles.join(' or ')})`
+  return `This needs the permission ${permissions.join(' or ')}${holders}.`
+}

@@ -119,7 +119,7 @@ describe('a route behind userAuth', () => {
     expect((await as(USER)).statusCode).toBe(200)
     expect((await as('0195f0aa-0000-7000-8000-00000000ffff')).statusCode).toBe(401)
   })
-  it('names the missing permission in a 403 and tells the audit log', async () => {
+  it('names the missing permission and who has it in a 403 and tells the audit log', async () => {
     roles = ['viewer']
     const reply = await get('/gates')
     expect(reply.statusCode).toBe(403)
@@ -127,6 +127,7 @@ describe('a route behind userAuth', () => {
       category: 'policy_denied',
       code: 'permission_missing',
       permission: 'gate:decide',
+      detail: 'This needs the permission gate:decide (role approver).',
     })
     expect(denied).toEqual(['permission_missing'])
   })
