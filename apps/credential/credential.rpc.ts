@@ -19,13 +19,18 @@ export const credentialRpc = (deps: CredentialDeps) =>
       createEnrolmentToken: 'enrolment:create',
     },
     {
-      verifyPassword: async (request, context) => ({
-        isValid: await verifyPassword(deps, request, contextOf(context)),
-      }),
+      verifyPassword: async (request, context) => {
+        const { is_valid, password_version } = await verifyPassword(deps, request, contextOf(context))
+        return { isValid: is_valid, passwordVersion: password_version }
+      },
       setPassword: async (request, context) => ({ violations: await setPassword(deps, request, contextOf(context)) }),
       changePassword: async (request, context) => {
-        const { current_is_valid, violations } = await changePassword(deps, request, contextOf(context))
-        return { currentIsValid: current_is_valid, violations }
+        const { current_is_valid, violations, password_version } = await changePassword(
+          deps,
+          request,
+          contextOf(context),
+        )
+        return { currentIsValid: current_is_valid, violations, passwordVersion: password_version }
       },
       createEnrolmentToken: async (request) => {
         const { token, expires_at } = await createEnrolmentToken(deps, request)

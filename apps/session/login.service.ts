@@ -38,13 +38,13 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   const started = performance.now()
   const folded_name = foldUsername(request.username)
   const charge = await beginAttempt(deps, request, folded_name)
-  const { user, ok, cause } = await checkPassword(deps, request, charge)
+  const { user, ok, cause, password_version } = await checkPassword(deps, request, charge)
   if (!ok || !user) throw await refuseLogin(deps, request, started, cause, user?.id)
   await deps.store.loginSucceeded(charge)
 
-  const session = { user_id: user.id, username: user.username, mode: request.mode }
+  const session = { user_id: user.id, username: user.username, mode: request.mode, password_version }
   const opened = await openSession(deps, session, request.client, request.request_id)
-  if (!opened) throw await refuseLogin(deps, request, started, 'not_active', user.id)
+  if (!opened) throw await refuseLogin(deps, request, started, 'overtaken', user.id)
   deps.counts.logins.inc()
   await deps.audit({
     action: 'login',
@@ -91,12 +91,13 @@ const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: C
       withRequestId(request.request_id),
     )
     asked = 'credential'
-    const { isValid } = await deps.credential.verifyPassword(
+    const { isValid, passwordVersion } = await deps.credential.verifyPassword(
       { userId: user?.id ?? NOBODY, password: request.password, queueKey: queueKeyOf(deps, request.client) },
       withRequestId(request.request_id),
     )
     const active = user?.status === UserStatus.ACTIVE
-    return { user, ok: active && isValid, cause: !user ? 'unknown' : !active ? 'not_active' : 'wrong_password' }
+    const cause = !user ? 'unknown' : !active ? 'not_active' : 'wrong_password'
+    return { user, ok: active && isValid, cause, password_version: passwordVersion }
   } catch (error) {
     await deps.store.refundLogin(charge, lockoutOf(deps))
     throw fromRpc(asked, error)
@@ -133,12 +134,12 @@ const refuseLogin = async (
 }
 
 /**
- * Opens a session and gives it its tokens; nothing when the user stopped being active, or the session was revoked, in
- * between: that closes the race of a login with a disable.
+ * Opens a session and gives it its tokens; nothing when the user stopped being active, the session was revoked or the
+ * password replaced in between: that closes the race of a login with a disable or a new password.
  */
 export const openSession = async (
   deps: SessionDeps,
-  user: { user_id: string; username: string; mode: 'json' | 'cookie' },
+  user: { user_id: string; username: string; mode: 'json' | 'cookie'; password_version: number },
   client: Client,
   request_id: string,
 ): Promise<(TokenPair & { session_id: string }) | undefined> => {

@@ -29,7 +29,7 @@ export const chargePassword = async (deps: SessionDeps, { caller }: PasswordRequ
 export const changePassword = async (
   deps: SessionDeps,
   request: PasswordRequest & { current_password: string; new_password: string; change_id: string },
-): Promise<{ revoked_sessions: number }> => {
+): Promise<{ revoked_sessions: number; password_version: number }> => {
   const { caller, client, request_id } = request
   await chargePassword(deps, request)
   const reply = await deps.credential
@@ -51,10 +51,11 @@ export const changePassword = async (
   if (reply.violations.length > 0) throw weakPassword(reply.violations)
   if (!reply.currentIsValid) throw await refuseWrongPassword(deps, request, 'change_password')
   const by = { actor_type: 'user', actor_id: caller.user_id, request_id } as const
-  const kept = { user_id: caller.user_id, keep_session_id: caller.session_id }
+  const { passwordVersion: password_version } = reply
+  const kept = { user_id: caller.user_id, keep_session_id: caller.session_id, password_version }
   const revoked_sessions = await endUserSessions(deps, kept, 'password_changed', by)
   await note(deps, request, 'change_password', 'done')
-  return { revoked_sessions }
+  return { revoked_sessions, password_version }
 }
 
 const weakPassword = (violations: { code: string; message: string }[]) =>
@@ -65,13 +66,14 @@ const weakPassword = (violations: { code: string; message: string }[]) =>
   })
 
 /**
- * New tokens for the session that changed its password. The same key again within the retry window gives the same
- * refresh token; later nothing, because a stored answer holds no secret.
+ * New tokens for the session that changed its password. The same key again (without a version: nothing was changed by
+ * this request) within the retry window gives the same refresh token; later nothing, because a stored answer holds no
+ * secret.
  */
 export const tokensAfterChange = async (
   deps: SessionDeps,
   { caller, client, request_id }: PasswordRequest,
-  { change_id, repeated }: { change_id: string; repeated: boolean },
+  { change_id, password_version }: { change_id: string; password_version: number | undefined },
 ): Promise<TokenPair | undefined> => {
   const record = await deps.store.get(caller.user_id, caller.session_id)
   if (!record) return undefined
@@ -82,8 +84,12 @@ export const tokensAfterChange = async (
     ua_hash: client.ua_hash,
     window_s: deps.config.SESSION__REFRESH__RETRY_WINDOW_S,
   }
-  const next = repeated ? undefined : await deps.issuer.issue(record, request_id)
-  const rotation = await deps.store.rotateCurrent({ ...proof, ...next?.successor })
+  const next = password_version === undefined ? undefined : await deps.issuer.issue(record, request_id)
+  const rotation = await deps.store.rotateCurrent({
+    ...proof,
+    ...next?.successor,
+    ...(password_version !== undefined && { password_version }),
+  })
   if (rotation.outcome === 'rotated') return next
   return rotation.outcome === 'retry' ? deps.issuer.repeat(record, rotation.repeat, request_id) : undefined
 }

@@ -84,7 +84,8 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
         )
         return {}
       },
-      revokeUserSessions: async ({ userId, keepSessionId, reason, requestId, clearLockout, actorId }, context) => {
+      revokeUserSessions: async (request, context) => {
+        const { userId, keepSessionId, reason, requestId, clearLockout, actorId, passwordVersion } = request
         const by =
           actorId && isUuid(actorId)
             ? { actor_type: 'user' as const, actor_id: actorId, request_id: byService(context, requestId).request_id }
@@ -92,6 +93,7 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
         const user = {
           user_id: uuidOf(userId, 'user_id'),
           ...(keepSessionId && { keep_session_id: uuidOf(keepSessionId, 'keep_session_id') }),
+          ...(passwordVersion > 0 && { password_version: passwordVersion }),
         }
         const revoked = await endUserSessions(deps, user, reasonOf(reason), by)
         if (clearLockout) await unlockUser(deps, userId, by.request_id)

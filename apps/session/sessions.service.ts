@@ -1,7 +1,7 @@
 import { notFound } from '../shared/errors.ts'
 import { isUuid } from '../shared/ids.ts'
 import type { SessionDeps } from './deps.ts'
-import type { RevokeReason, SessionRecord } from './store.ts'
+import type { Kept, RevokeReason, SessionRecord } from './store.ts'
 
 /** Who ends sessions, and for which request. */
 export type By = { actor_type: 'user' | 'service' | 'system'; actor_id?: string; request_id: string }
@@ -31,13 +31,8 @@ export const endSession = async (
   return true
 }
 
-/** Ends all sessions of a user but the kept one, and says how many there were. */
-export const endUserSessions = async (
-  deps: SessionDeps,
-  user: { user_id: string; keep_session_id?: string },
-  reason: RevokeReason,
-  by: By,
-): Promise<number> => {
+/** Ends all sessions of a user but those that stay, and says how many there were. */
+export const endUserSessions = async (deps: SessionDeps, user: Kept, reason: RevokeReason, by: By): Promise<number> => {
   const rows = await deps.store.revokeUser({ ...user, ...by, reason })
   await deps.revocations.record(rows)
   await deps.audit({

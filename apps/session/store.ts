@@ -63,6 +63,8 @@ export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'usernam
   ua_hash?: string | undefined
   ua_family?: string | undefined
   ip_prefix?: string | undefined
+  /** Of the password that the login proved; absent for a session that a service made. */
+  password_version?: number | undefined
 }
 
 /** A refresh token as the store knows it: its hash, and what repeats it byte for byte. */
@@ -72,6 +74,9 @@ export type Rotation =
   | { outcome: 'rotated' | 'gone' | 'expired' | 'current' }
   | { outcome: 'retry'; repeat: RepeatToken }
   | { outcome: 'replay'; revoked: Revocation }
+
+/** A user whose sessions end, and what stays. */
+export type Kept = { user_id: string; keep_session_id?: string; password_version?: number }
 
 export type Attempt = { name: string; device?: string | undefined }
 export type Charge = Attempt & { bucket: string; lock_before: string; lock_now: string }
@@ -134,15 +139,15 @@ export const createStore = (
     },
     rotate: async (input: RotateInput & { presented: string; idle_s: number } & Partial<Successor> & Cause) =>
       replicated(rotationOf(await run('rotate', input))),
-    rotateCurrent: async (input: RotateInput & Partial<Successor>) =>
+    rotateCurrent: async (input: RotateInput & Partial<Successor> & { password_version?: number }) =>
       replicated(rotationOf(await run('rotate_current', input))),
     /** Ends a session; nothing when it had ended before. */
     revoke: async (input: { session_id: string; user_id?: string; reason: RevokeReason } & Cause) => {
       const [outcome, event] = await run<[string, string[]?]>('revoke_session', input)
       return replicated(outcome === 'revoked' && event ? revocationOf(event) : undefined)
     },
-    /** Ends all sessions of a user but the kept one. */
-    revokeUser: async (input: { user_id: string; keep_session_id?: string; reason: RevokeReason } & Cause) =>
+    /** Ends all sessions of a user but the kept one and those that proved this password version or a newer one. */
+    revokeUser: async (input: Kept & { reason: RevokeReason } & Cause) =>
       replicated((await run<string[][]>('revoke_user', input)).map(revocationOf)),
     touchAuthTime: async (key: { user_id: string; session_id: string }, auth_time: number) =>
       (await run<string>('touch_auth_time', { ...key, auth_time })) === 'ok',

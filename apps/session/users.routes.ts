@@ -34,11 +34,16 @@ export const usersRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
       const request = { ...contextOf(req), caller }
       const command = commandOf(req)
       const change = { ...request, ...req.body, change_id: command.key }
-      const run = async () => ({ status: 200, body: await changePassword(deps, change) })
+      let password_version: number | undefined
+      const run = async () => {
+        const changed = await changePassword(deps, change)
+        password_version = changed.password_version
+        return { status: 200, body: { revoked_sessions: changed.revoked_sessions } }
+      }
       const answer = await runOnce(deps, command, run, { needs_row: true })
       if (answer.replayed) reply.header('idempotency-replayed', 'true')
       const revoked = JSON.parse(answer.body.toString('utf8')) as { revoked_sessions: number }
-      const pair = await tokensAfterChange(deps, request, { change_id: command.key, repeated: answer.replayed })
+      const pair = await tokensAfterChange(deps, request, { change_id: command.key, password_version })
       if (!pair) return revoked
       return { ...tokensOf(deps, reply, { ...pair, session_id: caller.session_id }, caller.mode), ...revoked }
     },

@@ -59,7 +59,7 @@ export const ensureAccounts = async (gateway_url: string, dir: string): Promise<
 }
 
 const canSignIn = (gateway_url: string, account: Account): Promise<Person | undefined> =>
-  signIn(gateway_url, account, { patient: false }).catch((error: unknown) => {
+  signIn(gateway_url, account).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 401) return undefined
     throw error
   })

@@ -23,10 +23,9 @@ const DEMO_NAMESPACE = '6f3c5b0e-7c1d-5e38-9d55-2b1c8a4f7e10'
 export const demoKey = (name: string): string => uuidv5(DEMO_NAMESPACE, name)
 
 const TRIES = 8
-const SETTLED_MS = 15_000
 
 /** One signed-in person at the public API: JSON tokens, refreshed when they end, commands repeated with their own key. */
-export const signIn = async (gateway_url: string, account: Account, { patient = true } = {}) => {
+export const signIn = async (gateway_url: string, account: Account) => {
   let access_token = ''
   const login = async () => {
     const reply = await send<{ access_token: string }>('POST', '/v1/token', {
@@ -71,30 +70,14 @@ export const signIn = async (gateway_url: string, account: Account, { patient = 
         return await send<T>(method, path, body, headers)
       } catch (error) {
         if (!(error instanceof ApiError) || tries >= TRIES) throw error
-        if (error.status === 401) await loginSoon()
+        if (error.status === 401) await login()
         else if (error.body.retryable !== true && error.status !== 429) throw error
         else await delay(Number(error.body.retry_after_ms ?? 500))
       }
     }
   }
 
-  /**
-   * Setting a password ends all sessions a moment later, and one that was made in between goes with them: a sign-in
-   * that is refused right after the enrolment is tried again.
-   */
-  const loginSoon = async () => {
-    const end = performance.now() + (patient ? SETTLED_MS : 0)
-    for (;;) {
-      try {
-        return await login()
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 401 || performance.now() > end) throw error
-        await delay(300)
-      }
-    }
-  }
-
-  await loginSoon()
+  await login()
   return {
     username: account.username,
     get: <T>(path: string) => call<T>('GET', `/api${path}`).then((reply) => reply.body),

@@ -29,7 +29,7 @@ local record = {
   'state', 'pending', 'created_at', text(now), 'expires_at', text(expires), 'last_used_at', text(now),
   'auth_time', text(math.floor(now / 1000000)), 'gen', '0',
 }
-for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix' }) do
+for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix', 'password_version' }) do
   if input[name] then
     record[#record + 1] = name
     record[#record + 1] = input[name]

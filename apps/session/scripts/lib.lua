@@ -13,7 +13,15 @@ local function usess_key(user) return P .. 'usess:{' .. user .. '}' end
 local function sid_key(session) return P .. 'sid:' .. session end
 local function deny_key(user, session) return P .. 'deny:{' .. user .. '}:' .. session end
 
+local function floor_key(user) return P .. 'pv:{' .. user .. '}' end
+
 local function text(us) return string.format('%.0f', us) end
+
+-- Sets a bound that only ever grows, for as long as an access token or a login under way could be older than it.
+local function raise(key, value)
+  local current = tonumber(redis.call('GET', key) or '0')
+  redis.call('SET', key, text(math.max(current, value)), 'EX', DENY_S)
+end
 
 -- RFC 3339 in UTC with microseconds (days to civil date after Howard Hinnant).
 local function rfc3339(us)

@@ -7,4 +7,5 @@ if record[1] ~= 'active' or tonumber(record[3]) <= now then return { 'gone' } en
 if is_retry(redis.call('HMGET', sess, unpack(PROOF))) then return successor(sess) end
 if not input.hash then return { 'current' } end
 advance(sess, record[2])
+if input.password_version then redis.call('HSET', sess, 'password_version', input.password_version) end
 return { 'rotated' }
