@@ -5,7 +5,7 @@ import type { Logger } from '../shared/telemetry.ts'
 
 /**
  * Finds out whether the broker still has what was published (reliability.md 4.8): a stream made anew or rolled back
- * gets the missing part of the hot outbox again. Runs at each connect and each minute.
+ * gets the missing part of the hot outbox again. Runs at each connect and each minute. Answers whether messages were lost.
  */
 export const checkBroker = async (
   pool: pg.Pool,
@@ -14,7 +14,7 @@ export const checkBroker = async (
   schema: string,
   stream: StreamName,
   log: Logger,
-): Promise<void> => {
+): Promise<boolean> => {
   const jsm = await ensureStreams(nc, prefix, [stream])
   // In this order: what is marked as published by now must be in the stream a moment later.
   const { rows } = await pool.query<{ stream_created: string | null; js_last_seq: string | null }>(
@@ -25,6 +25,7 @@ export const checkBroker = async (
   const created = String(info.created)
   const last = info.state.last_seq
   const known = rows[0]
+  let lost = true
   if (known?.stream_created && known.stream_created !== created) {
     log.error({ schema, stream }, 'the stream was made anew; publishing the outbox again')
     await pool.query(`update ${schema}.outbox set published_at = null where published_at is not null`)
@@ -34,9 +35,10 @@ export const checkBroker = async (
       'the stream was rolled back; publishing the lost part again',
     )
     await pool.query(`update ${schema}.outbox set published_at = null where js_seq > $1`, [last])
-  }
+  } else lost = false
   await pool.query(`update ${schema}.relay_state set stream_created = $1, js_last_seq = $2 where name = 'relay'`, [
     created,
     last,
   ])
+  return lost
 }

@@ -9,6 +9,8 @@ const GROUP = 'relay'
 const CONSUMER = 'relay'
 const BATCH = 200
 const SUBJECT = 'auth.session.revoked.v1'
+/** Longest wait of a blocking read, and so of a stop. */
+const WAIT_MS = 1000
 
 /** An entry that was trimmed while pending comes back without fields. */
 type Entry = [id: string, fields: string[] | null]
@@ -28,16 +30,17 @@ const ensureGroup = async (redis: Redis, stream: string) => {
   }
 }
 
-/** One batch: first what this group took before and never acknowledged, then what is new. */
-const read = async (reader: Redis, stream: string): Promise<Entry[]> => {
-  for (const from of ['0', '>']) {
-    const reply = (await reader.xreadgroup('GROUP', GROUP, CONSUMER, 'COUNT', BATCH, 'STREAMS', stream, from)) as
-      | [string, Entry[]][]
-      | null
-    const entries = reply?.[0]?.[1] ?? []
-    if (entries.length > 0) return entries
-  }
-  return []
+type Reply = [stream: string, entries: Entry[]][] | null
+
+/** One batch: first what this group took before and never acknowledged, then what is new, waited for up to `wait_ms`. */
+const read = async (reader: Redis, stream: string, wait_ms?: number): Promise<Entry[]> => {
+  const ask = ['GROUP', GROUP, CONSUMER, 'COUNT', BATCH] as const
+  const taken = (await reader.xreadgroup(...ask, 'STREAMS', stream, '0')) as Reply
+  if (taken?.[0]?.[1].length) return taken[0][1]
+  const fresh = (await (wait_ms === undefined
+    ? reader.xreadgroup(...ask, 'STREAMS', stream, '>')
+    : reader.xreadgroup(...ask, 'BLOCK', wait_ms, 'STREAMS', stream, '>'))) as Reply
+  return fresh?.[0]?.[1] ?? []
 }
 
 const forget = async (redis: Redis, stream: string, ids: string[]) => {
@@ -56,7 +59,7 @@ const publish = async (nc: NatsConnection, prefix: string, event: Fields) => {
     schema_version: 1,
     occurred_at: event.occurred_at,
     request_id: event.request_id || null,
-    actor: { type: event.actor_type, id: event.actor_id },
+    actor: { type: event.actor_type, id: event.actor_id || 'session' },
     session_id: event.session_id,
     user_id: event.user_id,
     reason: event.reason,
@@ -84,9 +87,26 @@ const keep = (pool: pg.Pool, event: Fields) =>
     ],
   )
 
+/** Access tokens of what was revoked before are past their end: no gateway needs to hear of it again. */
+const RECENT = '16 minutes'
+
+/** Publishes the recent revocations again, from Postgres: for a broker that lost them (reliability.md 4.9). */
+export const republishRevocations = async (pool: pg.Pool, nc: NatsConnection, prefix: string): Promise<number> => {
+  const { rows } = await pool.query<Fields & { occurred_at: Date; access_valid_until: Date }>(
+    `select event_id, session_id, user_id, reason, access_valid_until, occurred_at, request_id, actor_type, actor_id
+     from session.revocations where occurred_at > clock_timestamp() - interval '${RECENT}'`,
+  )
+  for (const { occurred_at, access_valid_until, ...row } of rows) {
+    const times = { occurred_at: occurred_at.toISOString(), access_valid_until: access_valid_until.toISOString() }
+    await publish(nc, prefix, { ...row, ...times })
+  }
+  return rows.length
+}
+
 /**
  * Redis has no outbox but its stream (reliability.md 4.9): the script that deletes a session adds the event there. This
- * publishes and stores each entry, then forgets it: a crash in between only repeats, which is harmless.
+ * publishes and stores each entry, then forgets it: a crash in between only repeats, which is harmless. While NATS is
+ * away the rows are stored all the same, and the entries stay until they are published.
  */
 export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> } => {
   const { config, redis, redisReader, pool, nats, telemetry } = deps
@@ -94,25 +114,30 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
   const revoked = `${config.AUTH__REDIS__PREFIX}auth:revoked`
   const audited = `${config.AUTH__REDIS__PREFIX}auth:audit`
   let ready = false
+  let streams = false
 
-  const revocations = startLoop('revocations', log, 50, async () => {
+  const announce = async (event: Fields) => {
     const nc = nats.get()
     if (!nc) throw new Error('NATS is away')
-    if (!ready) {
-      await ensureStreams(nc, config.SIGNALBOX__NATS__PREFIX, ['AUTH'])
-      await ensureGroup(redisReader, revoked)
-      ready = true
-    }
-    const entries = await read(redisReader, revoked).catch(async (error: Error) => {
+    if (!streams) await ensureStreams(nc, config.SIGNALBOX__NATS__PREFIX, ['AUTH'])
+    streams = true
+    await publish(nc, config.SIGNALBOX__NATS__PREFIX, event)
+  }
+  const carry = async ([id, flat]: Entry) => {
+    const event = fieldsOf(flat ?? [])
+    const done = event.event_id ? await Promise.allSettled([keep(pool, event), announce(event)]) : []
+    for (const part of done) if (part.status === 'rejected') throw part.reason
+    await forget(redis, revoked, [id])
+  }
+  const revocations = startLoop('revocations', log, 0, async () => {
+    if (!ready) await ensureGroup(redisReader, revoked)
+    ready = true
+    const entries = await read(redisReader, revoked, WAIT_MS).catch(async (error: Error) => {
       if (/NOGROUP/.test(error.message)) ready = false
       throw error
     })
-    for (const [id, flat] of entries) {
-      const event = fieldsOf(flat ?? [])
-      if (event.event_id) await publish(nc, config.SIGNALBOX__NATS__PREFIX, event)
-      if (event.event_id) await keep(pool, event)
-      await forget(redis, revoked, [id])
-    }
+    const carried = await Promise.allSettled(entries.map(carry))
+    for (const one of carried) if (one.status === 'rejected') throw one.reason
     return entries.length > 0
   })
 
@@ -137,8 +162,8 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
 
 const storeAudit = (pool: pg.Pool, row: Record<string, unknown>) =>
   pool.query(
-    `insert into session.auth_events (event_id, at, actor, action, object, outcome, reason, request_id, body)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`,
+    `insert into session.auth_events (event_id, at, actor, action, object, outcome, reason, request_id, body, mac)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict do nothing`,
     [
       row.event_id,
       row.at,
@@ -149,5 +174,6 @@ const storeAudit = (pool: pg.Pool, row: Record<string, unknown>) =>
       row.reason ?? null,
       row.request_id ?? null,
       row.body,
+      row.mac,
     ],
   )
