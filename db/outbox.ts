@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
-import type { Tx } from './client.ts'
+import type { Queryable, Tx } from './client.ts'
 
 /** The outbox of one owning schema (reliability.md 4.1); the relay numbers (`pub_seq`) and publishes its rows. */
 export const outboxTables = (schema: PgSchema) => ({
@@ -53,6 +53,17 @@ export type OutboxEvent = {
   payload: Record<string, unknown>
   request_id?: string | null
   trace?: string | null
+}
+
+/** The channel on which the relay's leader of a schema listens. */
+export const wakeChannel = (schema: string): string => `relay_wake_${schema}`
+
+/**
+ * Tells the relay that rows were committed; for apps without NATS. After the commit and best effort: inside the
+ * transaction a NOTIFY would queue all commits behind one lock, and a lost one costs only the relay's poll.
+ */
+export const wakeRelay = async (db: Queryable, schema: string): Promise<void> => {
+  await db.execute(sql`select pg_notify(${wakeChannel(schema)}, '')`).catch(() => {})
 }
 
 /** Promises events in the transaction of the change. Call it last, under the aggregate's lock: id order is then version order. */

@@ -10,7 +10,7 @@ import {
   useEnrolmentToken,
 } from '../../db/credential/queries.ts'
 import { type EnrolmentTokenRow, outbox } from '../../db/credential/tables.ts'
-import { appendOutbox } from '../../db/outbox.ts'
+import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import type {
   ChangePasswordRequest,
   SetPasswordRequest,
@@ -36,14 +36,14 @@ export const verifyPassword = async (
   deps: CredentialDeps,
   request: VerifyPasswordRequest,
   { signal }: CallContext,
-): Promise<boolean> => {
+): Promise<{ is_valid: boolean; password_version: number }> => {
   const user_id = isUuid(request.userId) ? request.userId : NOBODY
   const row = await getCredential(deps.db, user_id)
   const possible = isPasswordText(request.password)
   const stored = possible ? row?.password_hash : undefined
   const is_valid = await deps.hashing.verify(stored, possible ? request.password : '', request.queueKey, signal)
   if (is_valid && stored && deps.hashing.isOutdated(stored)) rehash(deps, user_id, stored, request.password)
-  return is_valid
+  return { is_valid, password_version: is_valid && row ? row.version : 0 }
 }
 
 /** Stores the same password under the parameters of now, beside the answer; a full queue leaves it for the next login. */
@@ -88,6 +88,7 @@ export const setPassword = async (
     const version = await writeHash(tx, { user_id, password_hash, change_id })
     await announce(tx, 'password_set', user_id, version, context, {})
   })
+  void wakeRelay(deps.db, 'credential')
   return []
 }
 
@@ -122,7 +123,8 @@ const announce = (tx: Tx, type: string, user_id: string, version: number, { requ
     request_id,
   })
 
-export type ChangeOutcome = { current_is_valid: boolean; violations: PasswordViolation[] }
+/** `password_version`: of the new password; 0 when nothing was changed. */
+export type ChangeOutcome = { current_is_valid: boolean; violations: PasswordViolation[]; password_version: number }
 
 /** Changes a password that is proved first. A repeat of the change that was applied last answers success again. */
 export const changePassword = async (
@@ -134,7 +136,7 @@ export const changePassword = async (
   if (!isUuid(user_id) || change_id === '') throw refuse('user_id and change_id must be given')
   if (!isPasswordText(newPassword)) throw refuse('the new password is empty or too long')
   const row = await getCredential(deps.db, user_id)
-  if (row?.change_id === change_id) return { current_is_valid: true, violations: [] }
+  if (row?.change_id === change_id) return { current_is_valid: true, violations: [], password_version: row.version }
   const possible = isPasswordText(currentPassword)
   const current_is_valid = await deps.hashing.verify(
     possible ? row?.password_hash : undefined,
@@ -142,21 +144,23 @@ export const changePassword = async (
     queueKey,
     context.signal,
   )
-  if (!current_is_valid || !row) return { current_is_valid: false, violations: [] }
+  if (!current_is_valid || !row) return { current_is_valid: false, violations: [], password_version: 0 }
 
   const violations = passwordViolations(
     newPassword,
     await deps.strength.estimate(newPassword, [...PRODUCT, request.username]),
   )
-  if (violations.length > 0) return { current_is_valid, violations }
+  if (violations.length > 0) return { current_is_valid, violations, password_version: 0 }
   const password_hash = await deps.hashing.hash(newPassword, queueKey, context.signal)
-  await deps.db.transaction(async (tx) => {
+  const password_version = await deps.db.transaction(async (tx) => {
     const written = await replaceCredential(tx, { user_id, password_hash, change_id }, row.version)
     if (!written) throw refuse('the password was changed at the same time', Code.Aborted)
     await supersedeEnrolmentTokens(tx, user_id)
     await announce(tx, 'password_changed', user_id, written.version, context, {
       keep_session_id: request.keepSessionId,
     })
+    return written.version
   })
-  return { current_is_valid, violations }
+  void wakeRelay(deps.db, 'credential')
+  return { current_is_valid, violations, password_version }
 }

@@ -4,7 +4,7 @@ import type { Tx } from '../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest, once } from '../../db/idempotency.ts'
 import { bumpUsers } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
-import { appendOutbox } from '../../db/outbox.ts'
+import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { refuseStaleAuth } from '../shared/auth/caller.ts'
 import { AppError } from '../shared/errors.ts'
 import { sendStored } from '../shared/http.ts'
@@ -70,10 +70,12 @@ export const changeOnce = async <T>(
       return { status, body }
     }),
   )
-  return changed.catch(async (error: unknown) => {
+  const stored = await changed.catch(async (error: unknown) => {
     if (error instanceof AppError && error.category === 'policy_denied') await recordDenial(deps, req, error)
     throw error
   })
+  if (!stored.replayed) void wakeRelay(deps.db, 'identity')
+  return stored
 }
 
 /** One audit row per 403, in a transaction of its own: that of the change is gone. */

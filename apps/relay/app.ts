@@ -7,7 +7,7 @@ import type { RelayDeps } from './deps.ts'
 import { startLeadership } from './leader.ts'
 import { type Loop, startLoop } from './loop.ts'
 import { createPublisher } from './publisher.ts'
-import { startRevocations } from './revocations.ts'
+import { republishRevocations, startRevocations } from './revocations.ts'
 import { sequenceOnce } from './sequencer.ts'
 import { endSessions } from './sessions.ts'
 
@@ -21,15 +21,15 @@ const STREAM_OF: Record<Schema, StreamName | undefined> = {
   operations: 'OPERATIONS',
 }
 
-/** A commit wakes the loops at once; this is for when the wake is lost. */
-const IDLE_MS = 200
 const MINUTE = 60_000
 
 /** Starts all loops: per schema sequence, publish and broker check; commands to Temporal; revocations from Redis. */
-export const startRelay = (deps: RelayDeps) => {
+export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS) => {
   const { config, telemetry, pool, nats, engine } = deps
   const { log } = telemetry
   const prefix = config.SIGNALBOX__NATS__PREFIX
+  // A commit wakes the loops at once; the poll is for when the wake is lost.
+  const poll_ms = config.RELAY__OUTBOX__POLL_MS
   const active = telemetry.gauge('relay_active', 'Whether this process leads the schema.', ['schema'])
   const sent = telemetry.counter('commands_sent_total', 'Commands sent to the engine, by kind and result.', [
     'kind',
@@ -50,8 +50,8 @@ export const startRelay = (deps: RelayDeps) => {
       }),
     })
     const loops: Loop[] = []
-    const publish = startLoop(`publish ${schema}`, log, IDLE_MS, publisher.turn)
-    const sequence = startLoop(`sequence ${schema}`, log, IDLE_MS, async () => {
+    const publish = startLoop(`publish ${schema}`, log, poll_ms, publisher.turn)
+    const sequence = startLoop(`sequence ${schema}`, log, poll_ms, async () => {
       const more = await sequenceOnce(pool, schema, epoch)
       publish.wake()
       return more
@@ -61,7 +61,10 @@ export const startRelay = (deps: RelayDeps) => {
       loops.push(
         startLoop(`broker ${schema}`, log, MINUTE, async () => {
           const nc = nats.get()
-          if (nc) await checkBroker(pool, nc, prefix, schema, stream, log)
+          if (!nc) return false
+          const lost = await checkBroker(pool, nc, prefix, schema, stream, log)
+          // Sessions have no outbox row; what the broker lost of them stands in Postgres.
+          if (lost && schema === 'identity') await republishRevocations(pool, nc, prefix)
           return false
         }),
       )
@@ -72,9 +75,12 @@ export const startRelay = (deps: RelayDeps) => {
       for (const loop of loops.slice(2, 3)) loop.wake()
     })
     active.set({ schema }, 1)
-    return async () => {
-      active.set({ schema }, 0)
-      await Promise.all(loops.map((loop) => loop.stop()))
+    return {
+      wake: sequence.wake,
+      stop: async () => {
+        active.set({ schema }, 0)
+        await Promise.all(loops.map((loop) => loop.stop()))
+      },
     }
   }
 
@@ -100,7 +106,7 @@ export const startRelay = (deps: RelayDeps) => {
     return [{ wake: loop.wake, stop: () => loop.stop().then(sender.drain) }, reconciling]
   }
 
-  const leaders = SCHEMAS.map((schema) => startLeadership(config.RELAY__DATABASE__URL, schema, log, leadSchema(schema)))
+  const leaders = schemas.map((schema) => startLeadership(config.RELAY__DATABASE__URL, schema, log, leadSchema(schema)))
   const revocations = startRevocations(deps)
   return {
     stop: async () => {

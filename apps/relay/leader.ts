@@ -1,14 +1,16 @@
 import pg from 'pg'
+import { wakeChannel } from '../../db/outbox.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
-/** How one schema's work is started when this process leads it; returns how it is stopped. */
-export type Lead = (epoch: number) => Promise<() => Promise<void>>
+/** How one schema's work is started when this process leads it; returns how it is stopped, and woken after a commit. */
+export type Lead = (epoch: number) => Promise<{ stop: () => Promise<void>; wake: () => void }>
 
 const RETRY_MS = 2000
 
 /**
  * One active relay per schema: an advisory lock on a connection of its own. Taking over raises the schema's epoch, so
- * that a relay which was paused and comes back cannot number events any more (reliability.md 4.3).
+ * that a relay which was paused and comes back cannot number events any more (reliability.md 4.3). The same connection
+ * listens for the wake of apps without NATS.
  */
 export const startLeadership = (url: string, schema: string, log: Logger, lead: Lead) => {
   let stopped = false
@@ -33,12 +35,14 @@ export const startLeadership = (url: string, schema: string, log: Logger, lead: 
         `insert into ${schema}.relay_state as r (name, epoch, next) values ('relay', 1, 1)
          on conflict (name) do update set epoch = r.epoch + 1 returning epoch`,
       )
-      const stop = await lead(Number(epoch.rows[0]?.epoch))
+      const work = await lead(Number(epoch.rows[0]?.epoch))
+      client.on('notification', () => work.wake())
+      await client.query(`listen ${pg.escapeIdentifier(wakeChannel(schema))}`).catch(() => release?.())
       leading = true
       log.info({ schema, epoch: epoch.rows[0]?.epoch }, 'leading')
       await lost
       leading = false
-      await stop()
+      await work.stop()
     } finally {
       leading = false
       await client.end().catch(() => {})

@@ -2,7 +2,7 @@ import { createHash, generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import { appendAuditTo } from '../../db/audit.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { appendOutbox } from '../../db/outbox.ts'
+import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { getKey, listKeys, lockKeys, moveKey, removeExpiredKeys, saveKey } from '../../db/token/queries.ts'
 import { type KeyRow, key_events, outbox, type PublicJwk } from '../../db/token/tables.ts'
 import { TOKEN_KINDS } from '../shared/auth/claims.ts'
@@ -53,34 +53,38 @@ const isDue = (since: string | null, after_s: number, now: Date): boolean =>
  * Ends a key at once and for good: its tokens are refused, `next` takes over where it signed, verifiers hear of it.
  * Answers the key ids there are when there is no such key, and `already_killed` for a repeat.
  */
-export const killKey = (
-  settings: KeySettings,
-  kid: string,
-): Promise<'killed' | 'already_killed' | { known: string[] }> =>
-  settings.db.transaction(async (tx) => {
-    await lockKeys(tx)
-    const key = await getKey(tx, kid)
-    if (!key) return { known: (await listKeys(tx)).map((row) => row.kid) }
-    if (key.status === 'killed') return 'already_killed'
-    const killed_at = settings.clock.now().toISOString()
-    await moveKey(tx, kid, key.status, { status: 'killed', killed_at, private_key: null, kek_id: null })
-    await record(tx, settings, 'kill', kid)
-    if (key.status === 'next') await addKey(tx, settings, 'next')
-    if (key.status === 'active') {
-      const next = (await listKeys(tx)).find((row) => row.status === 'next')
-      if (next) await promote(tx, settings, next)
-      else await addKey(tx, settings, 'active')
-    }
-    await appendOutbox(tx, outbox, {
-      event_id: uuidv7(),
-      agg_type: 'key',
-      agg_id: kid,
-      agg_version: 1,
-      type: 'auth.key.revoked.v1',
-      payload: { kid, actor: { type: 'system', id: 'admin' } },
-    })
-    return 'killed'
+export const killKey = async (settings: KeySettings, kid: string): Promise<Killed> => {
+  const outcome = await settings.db.transaction((tx) => kill(tx, settings, kid))
+  if (outcome === 'killed') await wakeRelay(settings.db, 'token')
+  return outcome
+}
+
+type Killed = 'killed' | 'already_killed' | { known: string[] }
+
+const kill = async (tx: Tx, settings: KeySettings, kid: string): Promise<Killed> => {
+  await lockKeys(tx)
+  const key = await getKey(tx, kid)
+  if (!key) return { known: (await listKeys(tx)).map((row) => row.kid) }
+  if (key.status === 'killed') return 'already_killed'
+  const killed_at = settings.clock.now().toISOString()
+  await moveKey(tx, kid, key.status, { status: 'killed', killed_at, private_key: null, kek_id: null })
+  await record(tx, settings, 'kill', kid)
+  if (key.status === 'next') await addKey(tx, settings, 'next')
+  if (key.status === 'active') {
+    const next = (await listKeys(tx)).find((row) => row.status === 'next')
+    if (next) await promote(tx, settings, next)
+    else await addKey(tx, settings, 'active')
+  }
+  await appendOutbox(tx, outbox, {
+    event_id: uuidv7(),
+    agg_type: 'key',
+    agg_id: kid,
+    agg_version: 1,
+    type: 'auth.key.revoked.v1',
+    payload: { kid, actor: { type: 'system', id: 'admin' } },
   })
+  return 'killed'
+}
 
 const retire = async (tx: Tx, settings: KeySettings, key: KeyRow): Promise<void> => {
   const now = settings.clock.now()

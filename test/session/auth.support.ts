@@ -16,6 +16,9 @@ import { buildApp as buildIdentity } from '../../apps/identity/app.ts'
 import { loadIdentityConfig } from '../../apps/identity/config.ts'
 import { createDeps as createIdentityDeps } from '../../apps/identity/deps.ts'
 import { insertUser } from '../../apps/identity/users.service.ts'
+import { startRelay } from '../../apps/relay/app.ts'
+import { loadRelayConfig } from '../../apps/relay/config.ts'
+import { createDeps as createRelayDeps } from '../../apps/relay/deps.ts'
 import { buildApp as buildSession } from '../../apps/session/app.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
 import { createDeps as createSessionDeps } from '../../apps/session/deps.ts'
@@ -50,7 +53,7 @@ export const startAuth = async (env: Record<string, string> = {}) => {
   const services = testServices()
   const prefix = `t${randomBytes(6).toString('hex')}_`
   const console_dir = mkdtempSync(join(tmpdir(), 'signalbox-console-'))
-  const apps = ['IDENTITY', 'CREDENTIAL', 'SESSION', 'TOKEN', 'GATEWAY']
+  const apps = ['IDENTITY', 'CREDENTIAL', 'SESSION', 'TOKEN', 'GATEWAY', 'RELAY']
   const base: Record<string, string> = {
     UV_THREADPOOL_SIZE: '14',
     CREDENTIAL__HASH__MEMORY_KIB: '1024',
@@ -132,6 +135,25 @@ export const startAuth = async (env: Record<string, string> = {}) => {
     return { deps, server, internal, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
   }
 
+  /** The relay's auth side. */
+  const addRelay = async (more: Record<string, string> = {}) => {
+    const deps = await createRelayDeps(loadRelayConfig({ ...vars, ...more }))
+    const relay = startRelay(deps, ['identity', 'credential', 'token'])
+    let running = true
+    const stop = async () => {
+      if (!running) return
+      running = false
+      await relay.stop()
+      await deps.nats.close()
+      await deps.engine.close()
+      deps.redis.disconnect()
+      deps.redisReader.disconnect()
+      await deps.pool.end()
+    }
+    stops.push(stop)
+    return { deps, stop }
+  }
+
   const passwords = createRpcClient(Credential, {
     url: vars.AUTH__RPC__CREDENTIAL_URL,
     signer: services.signer('identity'),
@@ -139,25 +161,26 @@ export const startAuth = async (env: Record<string, string> = {}) => {
     timeout_ms: 5000,
   })
 
+  /** Sets a password as an enrolment does. */
+  const setPassword = async ({ id, username }: { id: string; username: string }, password: string) => {
+    const asked = { userId: id, changeId: uuidv7() }
+    const { enrolmentToken } = await passwords.createEnrolmentToken(asked)
+    const { violations } = await passwords.setPassword({
+      ...asked,
+      username,
+      newPassword: password,
+      enrolmentToken,
+      queueKey: 'test',
+    })
+    if (violations.length > 0) throw new Error(`the test password is too weak: ${JSON.stringify(violations)}`)
+  }
+
   /** A user with a password and these roles. */
   const addUser = async (username: string, roles: string[] = [], password = PASSWORD) => {
     const user = await identity_deps.db.transaction((tx) =>
       insertUser(tx, { username, grants: roles.map((role) => ({ role })) }, 'system'),
     )
-    const { enrolmentToken } = await passwords.createEnrolmentToken({
-      userId: user.id,
-      changeId: uuidv7(),
-      onlyIfNoPassword: false,
-    })
-    const { violations } = await passwords.setPassword({
-      userId: user.id,
-      username,
-      newPassword: password,
-      enrolmentToken,
-      changeId: uuidv7(),
-      queueKey: 'test',
-    })
-    if (violations.length > 0) throw new Error(`the test password is too weak: ${JSON.stringify(violations)}`)
+    await setPassword(user, password)
     return user
   }
 
@@ -172,7 +195,9 @@ export const startAuth = async (env: Record<string, string> = {}) => {
     token_deps,
     addSession,
     addGateway,
+    addRelay,
     addUser,
+    setPassword,
     stop: async () => {
       for (const stop of stops.reverse()) await stop()
       for (const { app, internal } of [token, identity]) {

@@ -1,0 +1,180 @@
+import { createHmac, randomUUID } from 'node:crypto'
+import { eq, isNull } from 'drizzle-orm'
+import type { NatsConnection } from 'nats'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { republishRevocations } from '../../apps/relay/revocations.ts'
+import { deriveKey } from '../../apps/shared/digest.ts'
+import { connectNats, ensureStreams, streamName } from '../../apps/shared/events.ts'
+import { keySettingsOf } from '../../apps/token/deps.ts'
+import { killKey } from '../../apps/token/keys.service.ts'
+import { outbox as credentialOutbox } from '../../db/credential/tables.ts'
+import { outbox as identityOutbox } from '../../db/identity/tables.ts'
+import { auth_events, revocations } from '../../db/session/tables.ts'
+import { outbox as tokenOutbox } from '../../db/token/tables.ts'
+import { type Auth, bearer, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { serverUrl } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+let auth: Auth
+let nats: NatsConnection
+
+const NEW_PASSWORD = 'Another-Staple-9-Lantern'
+const AWAY = 'nats://127.0.0.1:9'
+const login = (username: string, password = PASSWORD, url = auth.session.url) =>
+  send(`${url}/auth/login`, { body: { username, password } })
+const refresh = (token: unknown) => send(`${auth.session.url}/auth/refresh`, { body: { refresh_token: token } })
+const published = async (table: typeof identityOutbox | typeof credentialOutbox | typeof tokenOutbox) => {
+  const rows = await auth.session.deps.db.select().from(table).where(isNull(table.published_at))
+  return rows.length === 0
+}
+
+beforeAll(async () => {
+  auth = await startAuth()
+  nats = await connectNats(serverUrl('NATS_URL'), 'test')
+})
+afterAll(async () => {
+  await auth?.stop()
+  const jsm = await nats.jetstreamManager()
+  await jsm.streams.delete(streamName(auth.vars.SIGNALBOX__NATS__PREFIX ?? '', 'AUTH')).catch(() => {})
+  await nats.close()
+})
+
+describe('the message of a new password', () => {
+  it('ends every session of an older password, however late it comes, and none of the new one', async () => {
+    const gateway = await auth.addGateway()
+    const eva = await auth.addUser('eva')
+    const old = (await login('eva')).body
+    await auth.setPassword(eva, NEW_PASSWORD)
+    const fresh = (await login('eva', NEW_PASSWORD)).body
+    const relay = await auth.addRelay()
+    await until(() => published(credentialOutbox))
+    expect((await refresh(old.refresh_token)).status).toBe(401)
+    const me = (token: unknown) => send(`${gateway.url}/api/v1/users/me`, { headers: bearer(token) })
+    expect((await me(old.access_token)).status).toBe(401)
+    expect((await me(fresh.access_token)).status).toBe(200)
+    expect((await refresh(fresh.refresh_token)).status).toBe(200)
+    const ended = await auth.session.deps.db.select().from(revocations).where(eq(revocations.user_id, eva.id))
+    expect(ended.map(({ reason }) => reason)).toEqual(['password_changed'])
+    await relay.stop()
+  })
+
+  it('leaves the sessions of a change of one’s own alone that were made after it', async () => {
+    await auth.addUser('olga')
+    const one = (await login('olga')).body
+    const changed = await send(`${auth.session.url}/v1/users/me/password`, {
+      body: { current_password: PASSWORD, new_password: NEW_PASSWORD },
+      headers: { ...bearer(one.access_token), 'idempotency-key': randomUUID() },
+    })
+    const other = (await login('olga', NEW_PASSWORD)).body
+    const relay = await auth.addRelay()
+    await until(() => published(credentialOutbox))
+    expect((await refresh(changed.body.refresh_token)).status).toBe(200)
+    expect((await refresh(other.refresh_token)).status).toBe(200)
+    await relay.stop()
+  })
+
+  it('refuses a login that proved the old password and is still under way', async () => {
+    const relay = await auth.addRelay()
+    const bob = await auth.addUser('bob')
+    await until(() => published(credentialOutbox))
+    const slow = await auth.addSession()
+    const { credential } = slow.deps
+    // The password is replaced, and all that follows from it is done, between its check and the session.
+    slow.deps.credential = {
+      ...credential,
+      verifyPassword: async (request, options) => {
+        const answer = await credential.verifyPassword(request, options)
+        await auth.setPassword(bob, NEW_PASSWORD)
+        await until(() => published(credentialOutbox))
+        return answer
+      },
+    }
+    const answer = await login('bob', PASSWORD, slow.url)
+    expect([answer.status, answer.body.code]).toEqual([401, 'invalid_credentials'])
+    expect(await auth.redis.keys(`${auth.prefix}sess:{${bob.id}}:*`)).toEqual([])
+    await relay.stop()
+  })
+})
+
+describe('the relay of the auth apps', () => {
+  it('is woken by each commit, not by its poll', async () => {
+    const ada = await auth.addUser('ada', ['admin'])
+    const cora = await auth.addUser('cora')
+    const relay = await auth.addRelay({ RELAY__OUTBOX__POLL_MS: '60000' })
+    // Leading begins with what was there before.
+    for (const table of [identityOutbox, credentialOutbox]) await until(() => published(table))
+    const admin = (await login('ada')).body
+    const command = (path: string, body: object) =>
+      send(`${auth.vars.GATEWAY__UPSTREAM__IDENTITY_URL}${path}`, {
+        body,
+        headers: { ...bearer(admin.access_token), 'idempotency-key': randomUUID() },
+      })
+    const granted = await command('/v1/admin/grants', { subject_type: 'user', subject_id: cora.id, role: 'viewer' })
+    expect(granted.status).toBe(201)
+    await until(() => published(identityOutbox))
+    await auth.setPassword(ada, NEW_PASSWORD)
+    await until(() => published(credentialOutbox))
+    const again = (await login('ada', NEW_PASSWORD)).body
+    admin.access_token = again.access_token
+    const disabled = await command(`/v1/admin/users/${cora.id}/disable`, { reason: 'left' })
+    expect([disabled.status, disabled.body.sessions]).toEqual([200, 'revoked'])
+    const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
+    expect(await killKey(settings, auth.token_deps.keyring.active()?.kid ?? '')).toBe('killed')
+    await until(() => published(tokenOutbox))
+    await relay.stop()
+  })
+
+  it('stores audit rows of session with their MAC', async () => {
+    const relay = await auth.addRelay()
+    const dora = await auth.addUser('dora')
+    await login('dora', 'Wrong-Horse-7-Battery')
+    const row = await until(async () => {
+      const rows = await auth.session.deps.db
+        .select()
+        .from(auth_events)
+        .where(eq(auth_events.object, `user:${dora.id}`))
+      return rows.find(({ action }) => action === 'login')
+    })
+    const [secret] = auth.session.deps.config.secrets
+    expect(row.mac).toBe(createHmac('sha256', deriveKey(secret, 'audit')).update(row.body).digest('hex'))
+    await relay.stop()
+  })
+
+  it('keeps revocations in Postgres while NATS is away, publishes each once when it is back, and again for a new broker', async () => {
+    const { db } = auth.session.deps
+    const gus = await auth.addUser('gus')
+    const { body } = await login('gus')
+    await send(`${auth.session.url}/auth/logout`, { method: 'POST', headers: bearer(body.access_token) })
+    const mine = eq(revocations.user_id, gus.id)
+    await db.delete(revocations).where(mine)
+    const cut = await auth.addRelay({ RELAY__NATS__URL: AWAY })
+    const row = await until(async () => (await db.select().from(revocations).where(mine))[0])
+    await cut.stop()
+
+    const prefix = auth.vars.SIGNALBOX__NATS__PREFIX ?? ''
+    const count = async (name: string) => {
+      const jsm = await nats.jetstreamManager()
+      const info = await jsm.streams.info(streamName(name, 'AUTH'), {
+        subjects_filter: `${name}.auth.session.revoked.v1`,
+      })
+      return Object.values(info.state.subjects ?? {}).reduce((sum, n) => sum + n, 0)
+    }
+    await ensureStreams(nats, prefix, ['AUTH'])
+    const before = await count(prefix)
+    const relay = await auth.addRelay()
+    await until(async () => (await auth.redis.xlen(`${auth.prefix}auth:revoked`)) === 0)
+    expect(await count(prefix)).toBe(before + 1)
+
+    const lost = `${prefix}x`
+    await ensureStreams(nats, lost, ['AUTH'])
+    await db.update(revocations).set({ occurred_at: '2020-01-01T00:00:00Z' }).where(eq(revocations.reason, 'logout'))
+    await db.update(revocations).set({ occurred_at: new Date().toISOString() }).where(mine)
+    const rows = await db.select().from(revocations)
+    const recent = rows.filter(({ occurred_at }) => new Date(occurred_at).getTime() > Date.now() - 16 * 60_000)
+    expect(await republishRevocations(relay.deps.pool, nats, lost)).toBe(recent.length)
+    expect(await count(lost)).toBe(recent.length)
+    expect(row.reason).toBe('logout')
+    await relay.stop()
+    await (await nats.jetstreamManager()).streams.delete(streamName(lost, 'AUTH'))
+  })
+})
