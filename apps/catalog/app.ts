@@ -49,7 +49,15 @@ export const buildApp = async (deps: CatalogDeps) => {
   for (const routes of READS) await app.register(routes, { deps, side: publicSide(deps) })
   await app.register(resourceWrites, { deps })
 
-  const internal = createHttpApp({ telemetry, codes: CATALOG_CODES })
+  const internal = createHttpApp({
+    telemetry,
+    codes: CATALOG_CODES,
+    openapi: {
+      title: 'Signalbox resource catalog, internal',
+      description: 'Commands of control planes, the log of events, and all reads without the limits of a person.',
+      listener: 'internal',
+    },
+  })
   const health = serveHealth(internal, telemetry, {
     postgres: { critical: true, run: () => deps.pool.query('select 1').then(() => undefined) },
     nats: { critical: false, run: deps.nats.check },

@@ -15,7 +15,7 @@ import {
   WriteQuery,
 } from '../shared/contracts/catalog/resources.ts'
 import { AppError } from '../shared/errors.ts'
-import { errorReplies, sendStored } from '../shared/http.ts'
+import { CommandHeaders, errorReplies, ReadHeaders, sendStored, VersionedHeaders } from '../shared/http.ts'
 import { auditDenied, recordDenied } from './audit.ts'
 import { createResource } from './create.service.ts'
 import type { CatalogDeps } from './deps.ts'
@@ -30,12 +30,9 @@ const ResourceQuery = Type.Object(
   closed,
 )
 const VersionsQuery = Type.Object(PageQuery, closed)
-const ReadHeaders = Type.Object({ 'if-none-match': Type.Optional(Type.String({ maxLength: 200 })) })
 /** The key is checked after the shape, since validate_only needs none. */
-const WriteHeaders = Type.Object({
-  'idempotency-key': Type.Optional(Type.String({ minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' })),
-  'if-match': Type.Optional(Type.String({ maxLength: 200 })),
-})
+const CreateHeaders = Type.Partial(CommandHeaders)
+const PatchHeaders = Type.Partial(VersionedHeaders)
 
 /** Reads of resources; the same on both listeners. */
 export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
@@ -73,7 +70,9 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
         params: ResourceParams,
         headers: ReadHeaders,
         querystring: ResourceQuery,
-        response: { 200: ResourceView, ...errorReplies },
+        'x-reply-headers': ['etag'],
+        'x-errors': [410],
+        response: { 200: ResourceView, 304: Type.Null(), ...errorReplies },
       },
       preHandler: side.guard(),
     },
@@ -83,7 +82,7 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
       if (at_version !== undefined) return readVersion(deps, resource_id, at_version, side.reader(req))
       const { view, etag } = await readResource(deps, resource_id, side.reader(req))
       reply.header('etag', etag)
-      if (req.headers['if-none-match'] === etag) return reply.code(304 as never).send(undefined as never)
+      if (req.headers['if-none-match'] === etag) return reply.code(304).send(null)
       return view
     },
   )
@@ -121,7 +120,8 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
         description:
           'Record types, and facts with mode=record_only, are written at once (201). Other types become a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}',
         tags,
-        headers: WriteHeaders,
+        headers: CreateHeaders,
+        'x-reply-headers': ['etag', 'location'],
         querystring: WriteQuery,
         body: ResourceCreate,
         response: { 200: Validated, 201: ResourceView, 202: Accepted, ...errorReplies },
@@ -144,7 +144,9 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
           'A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). Example body: {"labels":{"env":"prod"},"expected_version":3}',
         tags,
         params: ResourceParams,
-        headers: WriteHeaders,
+        headers: PatchHeaders,
+        'x-reply-headers': ['etag'],
+        'x-errors': [428],
         querystring: WriteQuery,
         body: ResourcePatch,
         consumes: [MERGE_PATCH, JSON_PATCH],

@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { closed, PageQuery, pageOf } from '../shared/contracts/catalog/common.ts'
 import { RelationshipType, ResourceType } from '../shared/contracts/catalog/types.ts'
+import { text } from '../shared/contracts/text.ts'
 import { notFound } from '../shared/errors.ts'
-import { errorReplies } from '../shared/http.ts'
+import { errorReplies, ReadHeaders } from '../shared/http.ts'
 import type { CatalogDeps } from './deps.ts'
 import { asOf } from './lists.service.ts'
 import { pageSizeOf } from './pages.ts'
@@ -20,9 +21,8 @@ const TypesQuery = Type.Object(
   },
   closed,
 )
-const TypeParams = Type.Object({ type_key: Type.String({ minLength: 1, maxLength: 64 }) })
+const TypeParams = Type.Object({ type_key: text('fleet.host', { minLength: 1, maxLength: 64 }) })
 const TypeQuery = Type.Object({ version: Type.Optional(Type.Integer({ minimum: 1 })) }, closed)
-const ReadHeaders = Type.Object({ 'if-none-match': Type.Optional(Type.String({ maxLength: 200 })) })
 
 /** A type that is gone from the packs stays readable and is deprecated. */
 const documentOf = ({ id, retired, ...type }: StoredType): ResourceType => ({
@@ -90,7 +90,8 @@ export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: S
         params: TypeParams,
         headers: ReadHeaders,
         querystring: TypeQuery,
-        response: { 200: ResourceType, ...errorReplies },
+        'x-reply-headers': ['etag'],
+        response: { 200: ResourceType, 304: Type.Null(), ...errorReplies },
       },
       preHandler: side.guard(),
     },
@@ -101,7 +102,7 @@ export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: S
       if (!type) throw notFound('type', req.params.type_key)
       const etag = `"${type.checksum}"`
       reply.header('etag', etag)
-      if (req.headers['if-none-match'] === etag) return reply.code(304 as never).send(undefined as never)
+      if (req.headers['if-none-match'] === etag) return reply.code(304).send(null)
       return documentOf(type)
     },
   )

@@ -6,6 +6,7 @@ import { type GrantRow, grants } from '../../db/identity/tables.ts'
 import { allow } from '../shared/auth/http.ts'
 import { PERMISSIONS, ROLES, roleHas } from '../shared/auth/permissions.ts'
 import { NewSubjectGrant, PageQuery, pageOf, SubjectGrantView } from '../shared/contracts/identity/users.ts'
+import { text } from '../shared/contracts/text.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { CommandHeaders, errorReplies } from '../shared/http.ts'
 import { isUuid, uuidv7 } from '../shared/ids.ts'
@@ -108,7 +109,7 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
       schema: {
         tags: ['grants'],
         description: 'Takes a grant away.',
-        params: Type.Object({ grant_id: Type.String({ maxLength: 64 }) }),
+        params: Type.Object({ grant_id: text('0195f0c2-0000-7000-8000-000000000008', { maxLength: 64 }) }),
         headers: CommandHeaders,
         response: { 204: Type.Null(), ...errorReplies },
       },
@@ -131,7 +132,7 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
   )
 
   const RolesReply = Type.Object({
-    items: Type.Array(Type.Object({ role: Type.String(), permissions: Type.Array(Type.String()) })),
+    items: Type.Array(Type.Object({ role: text('operator'), permissions: Type.Array(Type.String()) })),
   })
   app.get(
     '/v1/admin/roles',

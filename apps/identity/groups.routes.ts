@@ -7,7 +7,7 @@ import { grants, group_members, groups, users } from '../../db/identity/tables.t
 import { allow } from '../shared/auth/http.ts'
 import { GroupKey, GroupPatch, GroupView, NewGroup, PageQuery, pageOf } from '../shared/contracts/identity/users.ts'
 import { AppError, notFound } from '../shared/errors.ts'
-import { CommandHeaders, errorReplies } from '../shared/http.ts'
+import { CommandHeaders, errorReplies, VersionedHeaders } from '../shared/http.ts'
 import { createPages } from '../shared/pages.ts'
 import type { IdentityDeps } from './deps.ts'
 import { change, rolesChanged } from './mutations.ts'
@@ -122,7 +122,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
         tags: ['groups'],
         description: 'Changes name or description of a group. If-Match holds the version that was read.',
         params: GroupParams,
-        headers: CommandHeaders,
+        headers: VersionedHeaders,
         body: GroupPatch,
         response: { 200: GroupView, ...errorReplies },
       },
@@ -148,7 +148,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
         tags: ['groups'],
         description: 'Removes a group, its memberships and its grants.',
         params: GroupParams,
-        headers: CommandHeaders,
+        headers: VersionedHeaders,
         response: { 204: Type.Null(), ...errorReplies },
       },
       preHandler: stop,

@@ -3,6 +3,7 @@ import Type from 'typebox'
 import { listUsers } from '../../db/identity/queries.ts'
 import { allow } from '../shared/auth/http.ts'
 import { Enrol, Enrolment, Me, NewUser, Reason, UserDetail, UserView } from '../shared/contracts/identity/users.ts'
+import { text } from '../shared/contracts/text.ts'
 import { hmacSha256 } from '../shared/digest.ts'
 import { CommandHeaders, errorReplies } from '../shared/http.ts'
 import { createPages } from '../shared/pages.ts'
@@ -10,7 +11,7 @@ import type { IdentityDeps } from './deps.ts'
 import { enrol } from './enrol.service.ts'
 import { createEnrolment, createUser, detailOf, findUser, moveStatus, viewOf } from './users.service.ts'
 
-const UserParams = Type.Object({ user_id: Type.String({ maxLength: 64 }) })
+const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
 const ListQuery = Type.Object({
   page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
   page_token: Type.Optional(Type.String({ maxLength: 1024 })),
@@ -20,7 +21,7 @@ const ListQuery = Type.Object({
 const UserList = Type.Object({
   items: Type.Array(UserView),
   next_page_token: Type.Union([Type.String(), Type.Null()]),
-  as_of: Type.String(),
+  as_of: text('2026-01-31T12:00:00.000Z'),
 })
 const Moved = Type.Object({ user: UserDetail, sessions: Type.Enum(['revoked', 'pending']) })
 
@@ -100,6 +101,7 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
       schema: {
         tags: ['users'],
         description: 'One user with everything held now.',
+        'x-reply-headers': ['etag'],
         params: UserParams,
         response: { 200: UserDetail, ...errorReplies },
       },

@@ -67,7 +67,17 @@ export const buildApp = async (deps: OperationsDeps) => {
     await app.register(routes, { deps })
   await app.register(eventsRoutes, { deps, tail })
 
-  const internal = createHttpApp({ telemetry, codes: OPERATIONS_CODES, body_limit: INTERNAL_BODY, json_limits: LIMITS })
+  const internal = createHttpApp({
+    telemetry,
+    codes: OPERATIONS_CODES,
+    body_limit: INTERNAL_BODY,
+    json_limits: LIMITS,
+    openapi: {
+      title: 'Signalbox operations, internal',
+      description: 'Signals of control planes, events of the catalog, and the log of events.',
+      listener: 'internal',
+    },
+  })
   const health = serveHealth(internal, telemetry, checksOf(deps))
   await internal.register(async (guarded) => {
     await guarded.register(serviceAuth, { registry: trust.registry, audience: audienceOf('operations') })

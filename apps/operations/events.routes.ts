@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import Type from 'typebox'
 import { allow } from '../shared/auth/http.ts'
 import { EventsHeaders, EventsQuery } from '../shared/contracts/operations/events.ts'
+import { text } from '../shared/contracts/text.ts'
 import { AppError } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http.ts'
 import type { OperationsDeps } from './deps.ts'
@@ -10,6 +10,7 @@ import type { Tail } from './events.tail.ts'
 import { openTopics } from './events.topics.ts'
 
 const PER_SESSION = 10
+const HELLO = 'event: hello\ndata: {"topics":["me","inbox","operations"],"refused":[],"cursor":"…"}\n\n'
 
 /** The live stream (console.md 4): server-sent events, resumed by Last-Event-ID, ended with the token or the session. */
 export const eventsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps; tail: Tail }> = async (
@@ -26,7 +27,8 @@ export const eventsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps; tai
         tags: ['events'],
         querystring: EventsQuery,
         headers: EventsHeaders,
-        response: { 200: Type.String(), ...errorReplies },
+        produces: ['text/event-stream'],
+        response: { 200: text(HELLO, { description: 'Frames until the token or the session ends.' }), ...errorReplies },
       },
       preHandler: allow('operation:read', { kind: 'R' }),
     },

@@ -17,7 +17,7 @@ import {
   InboxQuery,
   RejectBody,
 } from '../shared/contracts/operations/gates.ts'
-import { CommandHeaders, errorReplies } from '../shared/http.ts'
+import { errorReplies, ReadHeaders, VersionedHeaders } from '../shared/http.ts'
 import { commandOf } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { readGate } from './gates.read.ts'
@@ -111,7 +111,9 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
           'What is decided on (`subject`, whose digest a vote must name), votes, context outside the digest, and what the caller may do.',
         tags,
         params: GateParams,
-        response: { 200: Gate, ...errorReplies },
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: Gate, 304: Type.Null(), ...errorReplies },
       },
       preHandler: read,
     },
@@ -131,7 +133,8 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
           'A vote for the digest that was reviewed; the gate is approved at quorum. Somebody else than who asked for or started the operation, where the policy says four eyes.',
         tags,
         params: GateParams,
-        headers: CommandHeaders,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
         body: ApproveBody,
         response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply, ...errorReplies },
       },
@@ -154,7 +157,8 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
         description: 'What follows is the policy of the gate: its nodes fail, the operation holds, or it is cancelled.',
         tags,
         params: GateParams,
-        headers: CommandHeaders,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
         body: RejectBody,
         response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply, ...errorReplies },
       },

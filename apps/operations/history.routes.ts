@@ -98,6 +98,8 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
         description: 'The bytes, as an attachment; their digest is the sha256 of the index row.',
         tags: ['history'],
         params: Type.Object({ operation_id: OperationId, artifact_id: Type.String({ format: 'uuid' }) }),
+        produces: ['application/octet-stream'],
+        'x-errors': [410],
         response: { 200: Type.Unknown(), ...errorReplies },
       },
       preHandler: read,

@@ -32,6 +32,7 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
           'Records an intent. Nothing changes yet: preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
         tags: ['intents'],
         headers: CommandHeaders,
+        'x-reply-headers': ['location'],
         body: IntentBody,
         response: { 201: IntentView, 200: DryRunReply, ...errorReplies },
       },
@@ -86,6 +87,7 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       schema: {
         summary: 'Read an intent',
         description: 'One intent with the request as it came, its newest plan and its operation.',
+        'x-reply-headers': ['etag'],
         tags: ['intents'],
         params: IntentParams,
         response: { 200: IntentView, ...errorReplies },

@@ -15,7 +15,8 @@ import {
   NodeReply,
   RetryBody,
 } from '../shared/contracts/operations/nodes.ts'
-import { CommandHeaders, errorReplies } from '../shared/http.ts'
+import { text } from '../shared/contracts/text.ts'
+import { errorReplies, ReadHeaders, VersionedHeaders } from '../shared/http.ts'
 import { commandOf, runCommand } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { interventionSteps } from './interventions.service.ts'
@@ -24,6 +25,8 @@ import { readNode } from './nodes.read.ts'
 import { retrySteps } from './nodes.service.ts'
 import { requireVisible } from './operations.read.ts'
 import { answer, unlessKnown } from './replies.ts'
+
+const LogText = text('drained: 0 connections left\n')
 
 /** Nodes of an operation: rows, one node, logs, retry and interventions. */
 export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
@@ -72,7 +75,9 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
         tags,
         params: NodeParams,
         querystring: NodeQuery,
-        response: { 200: Node, ...errorReplies },
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: Node, 304: Type.Null(), ...errorReplies },
       },
       preHandler: read,
     },
@@ -112,7 +117,9 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
         tags,
         params: NodeParams,
         querystring: RawLogQuery,
-        response: { ...errorReplies },
+        produces: ['text/plain'],
+        'x-errors': [416],
+        response: { 200: LogText, 206: LogText, ...errorReplies },
       },
       preHandler: allow('log:read', { kind: 'R' }),
     },
@@ -130,7 +137,8 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
         description: 'Resets the node and, with scope downstream, all that came after it; attempts stay as history.',
         tags,
         params: NodeParams,
-        headers: CommandHeaders,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
         body: RetryBody,
         response: { 200: Type.Union([NodeReply, DryRunReply]), 202: NodeReply, ...errorReplies },
       },
@@ -151,7 +159,8 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
         description: 'States what is to count as the end of a node. The operation then ends with exceptions at best.',
         tags,
         params: OperationParams,
-        headers: CommandHeaders,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
         body: InterventionBody,
         response: { 200: DryRunReply, 201: InterventionReply, 202: InterventionReply, ...errorReplies },
       },

@@ -17,7 +17,8 @@ import {
   ResourceOperationsQuery,
   ResumeBody,
 } from '../shared/contracts/operations/operations.ts'
-import { CommandHeaders, errorReplies } from '../shared/http.ts'
+import { text } from '../shared/contracts/text.ts'
+import { errorReplies, ReadHeaders, VersionedHeaders } from '../shared/http.ts'
 import { commandOf, runCommand } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { readGraph, readOperation, requireVisible } from './operations.read.ts'
@@ -52,7 +53,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
         summary: 'List the operations of a resource',
         description: 'Operations that have the resource as target, or touch it otherwise.',
         tags,
-        params: Type.Object({ resource_id: Type.String({ minLength: 1, maxLength: 128 }) }),
+        params: Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) }),
         querystring: ResourceOperationsQuery,
         response: { 200: OperationList, ...errorReplies },
       },
@@ -70,7 +71,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
           'Status, progress, open gates, pending commands, and what the caller may do now. The ETag is `"<revision>-<change_seq>"`.',
         tags,
         params: OperationParams,
-        response: { 200: Operation, ...errorReplies },
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: Operation, 304: Type.Null(), ...errorReplies },
       },
       preHandler: read,
     },
@@ -89,7 +92,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
         tags,
         params: OperationParams,
         querystring: GraphQuery,
-        response: { 200: OperationGraph, ...errorReplies },
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: OperationGraph, 304: Type.Null(), ...errorReplies },
       },
       preHandler: read,
     },
@@ -108,7 +113,8 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
           'Nothing more starts from the moment this is answered; what runs, ends. Gates may still be decided.',
         tags,
         params: OperationParams,
-        headers: CommandHeaders,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
         body: PauseBody,
         response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
       },
@@ -129,7 +135,8 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
         description: 'Goes on with a paused operation. Nodes with an unknown outcome must be settled first.',
         tags,
         params: OperationParams,
-        headers: CommandHeaders,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
         body: ResumeBody,
         response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
       },
@@ -152,7 +159,8 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
           'Closes open gates and starts nothing more. graceful lets running nodes end; compensate also undoes what succeeded; force is for a cancel that does not end.',
         tags,
         params: OperationParams,
-        headers: CommandHeaders,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
         body: CancelBody,
         response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
       },

@@ -70,6 +70,7 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
         tags: ['plans'],
         params: PlanParams,
         headers: CommandHeaders,
+        'x-reply-headers': ['location'],
         body: StartBody,
         response: {
           201: OperationReply,

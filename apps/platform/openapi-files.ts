@@ -1,14 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ownDocument } from '../gateway/own.openapi.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import { APPS } from './apps.ts'
 import { ROOT } from './paths.ts'
 
-/** The OpenAPI documents: made from the routes of each app that serves a public API, and committed. */
+/** The OpenAPI documents: made from the routes of each app that serves an HTTP API, and committed. */
 const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
 
 type Described = { ready: () => PromiseLike<unknown>; swagger?: () => object; close: () => PromiseLike<unknown> }
-type Buildable = { buildApp: (deps: unknown) => { app: Described } | Promise<{ app: Described }> }
+type Built = { app: Described; internal: Described }
+type Buildable = { buildApp: (deps: unknown) => Built | Promise<Built> }
 
 /**
  * Stands for every dependency while only the routes' schemas are read: any member, call or construction of it is
@@ -24,24 +26,30 @@ const nothing: object = new Proxy(function nothing() {}, {
   construct: () => nothing,
 })
 
-const describe = async (name: string): Promise<string | undefined> => {
+/** The documents of an app's listeners by the name of their file; of a listener with RPC alone there is none. */
+const describe = async (name: string): Promise<[string, object][]> => {
   const { buildApp } = (await import(join(ROOT, 'apps', name, 'app.ts'))) as Buildable
   const telemetry = createTelemetry(name, { level: 'silent' })
   const deps = new Proxy({ telemetry }, { get: (known, key) => Reflect.get(known, key) ?? nothing })
-  const { app } = await buildApp(deps)
-  await app.ready()
-  const document = app.swagger?.()
-  return document && `${JSON.stringify(document, null, 2)}\n`
+  const { app, internal } = await buildApp(deps)
+  await Promise.all([app.ready(), internal.ready()])
+  const described: [string, object | undefined][] = [
+    [name, app.swagger?.()],
+    [`${name}-internal`, internal.swagger?.()],
+  ]
+  return described.flatMap(([file, document]) => (document ? [[file, document]] : []))
 }
 
 /** The documents by file name, as the routes are now. */
 export const openapiDocuments = async (): Promise<Map<string, string>> => {
   const documents = new Map<string, string>()
+  const add = (name: string, document: object) =>
+    documents.set(join(FOLDER, `${name}.json`), `${JSON.stringify(document, null, 2)}\n`)
   for (const { name, http } of APPS) {
     if (!http || name === 'gateway') continue
-    const document = await describe(name)
-    if (document) documents.set(join(FOLDER, `${name}.json`), document)
+    for (const [file, document] of await describe(name)) add(file, document)
   }
+  add('gateway', ownDocument())
   return documents
 }
 

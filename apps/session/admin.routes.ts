@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { type Caller, refuseStaleAuth } from '../shared/auth/caller.ts'
 import { allow } from '../shared/auth/http.ts'
+import { text } from '../shared/contracts/text.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../shared/http.ts'
 import { isUuid } from '../shared/ids.ts'
@@ -12,10 +13,10 @@ import type { SessionDeps } from './deps.ts'
 import { byUser, listOf, SessionList } from './sessions.routes.ts'
 import { endOwnSession, endUserSessions } from './sessions.service.ts'
 
-const UserParams = Type.Object({ user_id: Type.String({ maxLength: 64 }) })
+const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
 const UserSessionParams = Type.Object({
-  user_id: Type.String({ maxLength: 64 }),
-  session_id: Type.String({ maxLength: 64 }),
+  user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }),
+  session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }),
 })
 const none = { 204: Type.Null(), ...errorReplies }
 
@@ -26,6 +27,7 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('session:admin', { kind: 'A' }),
       schema: {
+        tags: ['administration'],
         description: 'Forgets the failed logins of a user.',
         params: UserParams,
         headers: CommandHeaders,
@@ -58,6 +60,7 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('session:admin', { kind: 'R' }),
       schema: {
+        tags: ['administration'],
         description: 'The sessions of a user, newest first.',
         params: UserParams,
         response: { 200: SessionList, ...errorReplies },
@@ -75,6 +78,7 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('session:admin', { kind: 'S' }),
       schema: {
+        tags: ['administration'],
         description: 'Ends all sessions of a user.',
         params: UserParams,
         headers: CommandHeaders,
@@ -97,6 +101,7 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('session:admin', { kind: 'S' }),
       schema: {
+        tags: ['administration'],
         description: 'Ends one session of a user.',
         params: UserSessionParams,
         headers: CommandHeaders,

@@ -3,6 +3,7 @@ import { and, desc, eq, gte, lt } from 'drizzle-orm'
 import Type from 'typebox'
 import { auth_events } from '../../db/session/tables.ts'
 import { allow } from '../shared/auth/http.ts'
+import { text } from '../shared/contracts/text.ts'
 import { errorReplies } from '../shared/http.ts'
 import type { SessionDeps } from './deps.ts'
 
@@ -19,15 +20,19 @@ const EventsQuery = Type.Object(
   { additionalProperties: false },
 )
 const EventView = Type.Object({
-  at: Type.String(),
-  actor: Type.String(),
-  action: Type.String(),
-  object: Type.String(),
-  outcome: Type.String(),
+  at: text('2026-01-31T12:00:00.000Z'),
+  actor: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
+  action: text('login'),
+  object: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
+  outcome: text('done'),
   reason: Nullable,
   request_id: Nullable,
 })
-const EventList = Type.Object({ items: Type.Array(EventView), next_page_token: Nullable, as_of: Type.String() })
+const EventList = Type.Object({
+  items: Type.Array(EventView),
+  next_page_token: Nullable,
+  as_of: text('2026-01-31T12:00:00.000Z'),
+})
 
 /** Logins with their true cause, locks, replays, revocations: the audit log that the relay fills from the stream. */
 export const authEventsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
@@ -36,6 +41,7 @@ export const authEventsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> 
     {
       preHandler: allow('audit:read', { kind: 'R' }),
       schema: {
+        tags: ['audit'],
         description: 'Who signed in, was locked out, was refused or lost a session; newest first.',
         querystring: EventsQuery,
         response: { 200: EventList, ...errorReplies },

@@ -21,7 +21,8 @@ const Device = {
   remember_device: Type.Optional(Type.Boolean({ description: 'Ask for a device token in the reply (JSON mode).' })),
 }
 
-const strict = { additionalProperties: false } as const
+const SIGN_IN = { username: 'olga', password: 'Tr0mbone-Glacier-Napkin' }
+const closed = (example: unknown) => ({ additionalProperties: false, examples: [example] })
 export const TokenBody = Type.Object(
   {
     grant_type: Type.Optional(Type.Enum(['password', 'refresh_token'])),
@@ -30,11 +31,14 @@ export const TokenBody = Type.Object(
     refresh_token: Type.Optional(RefreshToken),
     ...Device,
   },
-  strict,
+  closed({ grant_type: 'password', ...SIGN_IN }),
 )
-export const LoginBody = Type.Object({ username: Username, password: Password, ...Device }, strict)
-export const RefreshBody = Type.Object({ refresh_token: RefreshToken }, strict)
-export const ReauthBody = Type.Object({ password: Password }, strict)
+export const LoginBody = Type.Object({ username: Username, password: Password, ...Device }, closed(SIGN_IN))
+export const RefreshBody = Type.Object(
+  { refresh_token: RefreshToken },
+  closed({ refresh_token: 'eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…' }),
+)
+export const ReauthBody = Type.Object({ password: Password }, closed({ password: SIGN_IN.password }))
 
 type Grant = Type.Static<typeof TokenBody>
 

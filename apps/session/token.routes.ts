@@ -36,6 +36,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       ...common,
       schema: {
+        tags: ['tokens'],
         description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
         querystring: Type.Object({ response_mode: Type.Optional(Type.String()) }, { additionalProperties: false }),
         body: TokenBody,
@@ -55,7 +56,12 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     '/auth/login',
     {
       ...common,
-      schema: { description: 'Signs in.', body: LoginBody, response: { 200: TokenReply, ...errorReplies } },
+      schema: {
+        tags: ['tokens'],
+        description: 'Signs in.',
+        body: LoginBody,
+        response: { 200: TokenReply, ...errorReplies },
+      },
     },
     (req, reply) => signIn(deps, req, reply, req.body, 'json'),
   )
@@ -64,7 +70,12 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     '/auth/refresh',
     {
       ...common,
-      schema: { description: 'Renews the tokens.', body: RefreshBody, response: { 200: TokenReply, ...errorReplies } },
+      schema: {
+        tags: ['tokens'],
+        description: 'Renews the tokens.',
+        body: RefreshBody,
+        response: { 200: TokenReply, ...errorReplies },
+      },
     },
     (req, reply) => renew(deps, req, reply, req.body.refresh_token, 'json'),
   )
@@ -74,6 +85,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('bearer', { kind: 'S' }),
       schema: {
+        tags: ['tokens'],
         description: 'Ends the session of the token. May be repeated while the token verifies.',
         response: { 204: Type.Null(), ...errorReplies },
       },
@@ -93,6 +105,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: open,
       schema: {
+        tags: ['tokens'],
         description: 'The CSRF token of the cookie session, for a new tab.',
         response: { 200: CsrfReply, ...errorReplies },
       },
@@ -110,6 +123,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('self', { kind: 'W' }),
       schema: {
+        tags: ['tokens'],
         description: 'Proves the password again: an access token with a fresh auth_time.',
         body: ReauthBody,
         response: { 200: AccessReply, ...errorReplies },

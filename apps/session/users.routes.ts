@@ -11,7 +11,10 @@ import { contextOf } from './token.routes.ts'
 
 const PasswordBody = Type.Object(
   { current_password: Password, new_password: Password },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [{ current_password: 'Tr0mbone-Glacier-Napkin', new_password: 'Walnut-Harbor-77-Quilt' }],
+  },
 )
 
 /** The password of the caller. It stands here and not in identity, because a change ends sessions. */
@@ -21,6 +24,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('self', { kind: 'W' }),
       schema: {
+        tags: ['password'],
         description: 'Changes the password, ends all other sessions and gives this one new tokens.',
         headers: CommandHeaders,
         body: PasswordBody,

@@ -1,18 +1,21 @@
-import swagger from '@fastify/swagger'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Ajv, type ErrorObject } from 'ajv'
 import formats from 'ajv-formats'
 import fastify, {
   type FastifyError,
+  type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
   type FastifySchemaCompiler,
   LogController,
 } from 'fastify'
 import Type, { type TSchema } from 'typebox'
-import { AppError, CATEGORIES, problemOf, unavailable, type Violation } from './errors.ts'
+import { text } from './contracts/text.ts'
+import { AppError, CATEGORIES, type Category, problemOf, unavailable, type Violation } from './errors.ts'
 import { uuidv7 } from './ids.ts'
-import { JSON_LIMITS, type JsonLimits, scanJson } from './json.ts'
+import { JSON_LIMITS, type JsonLimits } from './json.ts'
+import { acceptJson, otherMediaType } from './json-body.ts'
+import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import type { Telemetry } from './telemetry.ts'
 
 /** Schema of every refusal (application/problem+json). */
@@ -37,6 +40,8 @@ export const errorReplies = { '4xx': Problem, '5xx': Problem } as const
 
 /** How an area spells the codes that the edge itself produces. */
 export type EdgeCodes = {
+  /** The closed list of this API. */
+  categories: readonly Category[]
   outage: 'unavailable' | 'internal_error'
   unknown_field: string
   media_type: string
@@ -45,6 +50,17 @@ export type EdgeCodes = {
   malformed: string
 }
 export const AUTH_CODES: EdgeCodes = {
+  categories: [
+    'validation_error',
+    'invalid_credentials',
+    'invalid_token',
+    'policy_denied',
+    'rate_limited',
+    'unavailable',
+    'not_found',
+    'version_conflict',
+    'internal_error',
+  ],
   outage: 'unavailable',
   unknown_field: 'schema_violation',
   media_type: 'unsupported_media_type',
@@ -53,6 +69,16 @@ export const AUTH_CODES: EdgeCodes = {
   malformed: 'malformed_json',
 }
 export const CATALOG_CODES: EdgeCodes = {
+  categories: [
+    'not_found',
+    'version_conflict',
+    'validation_error',
+    'policy_denied',
+    'unsupported_resource_type',
+    'invalid_capability',
+    'stale_projection',
+    'internal_error',
+  ],
   outage: 'internal_error',
   unknown_field: 'unknown_field',
   media_type: 'media_type',
@@ -61,6 +87,19 @@ export const CATALOG_CODES: EdgeCodes = {
   malformed: 'malformed',
 }
 export const OPERATIONS_CODES: EdgeCodes = {
+  categories: [
+    'not_found',
+    'invalid_state_transition',
+    'plan_locked',
+    'gate_not_waiting',
+    'patch_not_applicable',
+    'policy_denied',
+    'stale_catalog_projection',
+    'execution_result_rejected',
+    'internal_error',
+    'validation_error',
+    'version_conflict',
+  ],
   outage: 'internal_error',
   unknown_field: 'schema_violation',
   media_type: 'schema_violation',
@@ -77,8 +116,8 @@ export type HttpOptions = {
   json_limits?: JsonLimits
   /** Milliseconds a handler may take before the caller gets 503 (platform.md 7). */
   deadline_ms?: number
-  /** Title and version of the OpenAPI document; none: routes are not described. */
-  openapi?: { title: string; description: string }
+  /** What the OpenAPI document says of itself; none: routes are not described. */
+  openapi?: Documented
 }
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
@@ -102,13 +141,9 @@ export const createHttpApp = (options: HttpOptions) => {
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   app.setValidatorCompiler(validators())
-  if (options.openapi) {
-    app.register(swagger, {
-      openapi: { openapi: '3.1.0', info: { ...options.openapi, version: '1.0.0' } },
-      hideUntagged: false,
-    })
-  }
-  acceptJson(app, options.json_limits ?? JSON_LIMITS, codes)
+  app.addHook('onRoute', closeInputs)
+  if (options.openapi) describeRoutes(app as unknown as FastifyInstance, options.openapi, codes, Problem)
+  acceptJson(app as unknown as FastifyInstance, options.json_limits ?? JSON_LIMITS, codes)
   answerErrors(app, codes)
   measureRequests(app, telemetry)
   return app
@@ -129,44 +164,6 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
   for (const ajv of [strict, coercing]) (formats as unknown as (ajv: Ajv) => void)(ajv)
   return ({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as object)
 }
-
-const acceptJson = (app: ReturnType<typeof fastify> | HttpApp, limits: JsonLimits, codes: EdgeCodes) => {
-  const target = app as HttpApp
-  const parse = target.getDefaultJsonParser('error', 'error')
-  target.removeAllContentTypeParsers()
-  target.addContentTypeParser<Buffer>(JSON_TYPES, { parseAs: 'buffer' }, (req, body, done) => {
-    try {
-      const type = req.headers['content-type'] ?? ''
-      if (!/^[^;]+(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
-        throw new AppError(
-          'validation_error',
-          codes.media_type,
-          `The content type ${JSON.stringify(type)} is not accepted.`,
-          { status: 415, hint: 'Send application/json in UTF-8.' },
-        )
-      }
-      if (body.length === 0) return done(null, undefined)
-      const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
-      scanJson(text, limits)
-      parse(req, text, (error, value) => {
-        if (error)
-          done(
-            new AppError('validation_error', codes.malformed, `The body is not valid JSON: ${error.message}`, {
-              status: 400,
-            }),
-          )
-        else done(null, value)
-      })
-    } catch (error) {
-      done(
-        error instanceof AppError
-          ? error
-          : new AppError('validation_error', codes.malformed, 'The body is not valid UTF-8.', { status: 400 }),
-      )
-    }
-  })
-}
-const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json)(\s*;|$)/i
 
 const answerErrors = (target: HttpApp, codes: EdgeCodes) => {
   target.setErrorHandler((error: FastifyError, req, reply) => sendProblem(req, reply, toAppError(error, codes)))
@@ -214,11 +211,7 @@ export const toAppError = (error: unknown, codes: EdgeCodes): AppError => {
     validationContext?: string
   }
   if (known.validation) return invalid(known.validation, known.validationContext ?? 'body', codes)
-  if (known.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
-    return new AppError('validation_error', codes.media_type, 'This content type is not accepted here.', {
-      status: 415,
-      hint: 'Send application/json in UTF-8.',
-    })
+  if (known.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return otherMediaType(codes)
   if (known.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new AppError('validation_error', codes.too_large, 'The body is too large.', {
       status: 413,
@@ -319,13 +312,23 @@ export const listen = async (
 
 /** Headers of every public mutation. */
 export const CommandHeaders = Type.Object({
-  'idempotency-key': Type.String({
+  'idempotency-key': text('0195f0c2-9b1e-7c44-8a53-6d0f2e7b9c11', {
     minLength: 1,
     maxLength: 255,
     pattern: '^[\\x20-\\x7e]+$',
     description: 'New and random for each new command; the same when it is repeated.',
   }),
-  'if-match': Type.Optional(Type.String({ maxLength: 200 })),
+})
+/** Headers of a command that may depend on the version that was read. */
+export const VersionedHeaders = Type.Object({
+  ...CommandHeaders.properties,
+  'if-match': Type.Optional(
+    Type.String({ maxLength: 200, description: 'The ETag that was read: refused (412) when it is another by now.' }),
+  ),
+})
+/** Headers of a read that answers 304 when nothing has changed. */
+export const ReadHeaders = Type.Object({
+  'if-none-match': Type.Optional(Type.String({ maxLength: 512, description: 'The ETag that is known.' })),
 })
 
 /** Sends a stored first answer as the bytes it was, marked when it is a replay. */

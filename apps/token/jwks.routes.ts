@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../shared/auth/http.ts'
-import { errorReplies } from '../shared/http.ts'
+import { errorReplies, ReadHeaders } from '../shared/http.ts'
 import type { Keyring } from './keyring.ts'
 
 const Jwks = Type.Object(
@@ -24,7 +24,6 @@ const Jwks = Type.Object(
     ],
   },
 )
-const Headers = Type.Object({ 'if-none-match': Type.Optional(Type.String({ maxLength: 512 })) })
 
 /** The public keys that user tokens are verified with. */
 export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async (app, { keyring }) => {
@@ -36,7 +35,8 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async
           tags: ['tokens'],
           summary: 'Public signing keys',
           description: 'The keys that verify access and refresh tokens, the next one included. Cache them for 300 s.',
-          headers: Headers,
+          headers: ReadHeaders,
+          'x-reply-headers': ['etag'],
           response: { 200: Jwks, 304: Type.Null(), ...errorReplies },
         },
         preHandler: allow('none', { kind: 'R' }),

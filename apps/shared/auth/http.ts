@@ -210,6 +210,7 @@ export const serviceAuth = shared<{ registry: Registry; audience: string }>(func
     if (scope === undefined)
       throw new Error(`${String(route.method)} ${route.url} states no scope: give it preHandler: requireScope(...)`)
     route.config = { ...route.config, scope }
+    route.schema = Object.assign({}, route.schema, { 'x-scope': scope })
   })
   app.addHook('onRequest', async (req) => {
     if (req.routeOptions.config?.scope === undefined) return

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import { closed, EvidenceRef, InputTime, JsonObject, nullable, Uuid } from './common.ts'
 import { RelationshipChange } from './relationships.ts'
 import { Health } from './resources.ts'
@@ -7,14 +8,20 @@ import { Health } from './resources.ts'
 const CommandBase = {
   command_id: Uuid,
   idempotency_key: Type.String({ minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' }),
-  resource_id: Type.String({ minLength: 1, maxLength: 128 }),
+  resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }),
+}
+
+const EXAMPLE = {
+  command_id: '0195f0c2-0000-7000-8000-000000000003',
+  idempotency_key: '0195f0c2-0000-7000-8000-000000000001/deploy.eu1-web-01/1',
+  resource_id: 'eu1-web-01',
 }
 
 export const CapabilityChange = Type.Object(
   {
     op: Type.Enum(['add', 'update', 'remove']),
-    capability_key: Type.String({ minLength: 1, maxLength: 64 }),
-    version: Type.String({ minLength: 1, maxLength: 64 }),
+    capability_key: text('compute.slots', { minLength: 1, maxLength: 64 }),
+    version: text('1.0.0', { minLength: 1, maxLength: 64 }),
     attributes: Type.Optional(JsonObject),
     capacity: Type.Optional(
       Type.Object(
@@ -48,7 +55,17 @@ export const ResourceUpdateCommand = Type.Object(
     ),
     evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 50 })),
   },
-  closed,
+  {
+    ...closed,
+    examples: [
+      {
+        ...EXAMPLE,
+        operation_id: '0195f0c2-0000-7000-8000-000000000001',
+        expected_version: 1,
+        changes: { observed_state_patch: { release: '2.4.0' } },
+      },
+    ],
+  },
 )
 export type ResourceUpdateCommand = Static<typeof ResourceUpdateCommand>
 
@@ -61,7 +78,18 @@ export const CapabilitiesCommand = Type.Object(
     provided_capability_changes: Type.Array(CapabilityChange, { maxItems: 100 }),
     evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 50 })),
   },
-  closed,
+  {
+    ...closed,
+    examples: [
+      {
+        ...EXAMPLE,
+        expected_version: 1,
+        provided_capability_changes: [
+          { op: 'add', capability_key: 'compute.slots', version: '1.0.0', capacity: { total: 8, used: 0 } },
+        ],
+      },
+    ],
+  },
 )
 export type CapabilitiesCommand = Static<typeof CapabilitiesCommand>
 
@@ -79,19 +107,34 @@ export const HealthObservation = Type.Object(
     attributes: Type.Optional(JsonObject),
     evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 20 })),
   },
-  closed,
+  {
+    ...closed,
+    examples: [
+      {
+        ...EXAMPLE,
+        source: 'probe',
+        check_key: 'http',
+        status: 'healthy',
+        observed_at: '2026-01-31T12:00:00Z',
+        ttl_s: 60,
+        summary: '200 in 12 ms',
+      },
+    ],
+  },
 )
 export type HealthObservation = Static<typeof HealthObservation>
 
 /** `ignored`: parts of the command that were true already. */
 export const CommandResult = Type.Object({
-  resource_id: Type.String(),
+  resource_id: text('eu1-web-01'),
   version: Type.Integer(),
   previous_version: Type.Integer(),
   health_revision: Type.Integer(),
   applied: Type.Boolean(),
   code: Type.Optional(Type.String()),
-  change_token: Type.String(),
-  ignored: Type.Array(Type.Object({ pointer: Type.String(), code: Type.String() }, { additionalProperties: true })),
+  change_token: text('cmVzb3VyY2UgZXUxLXdlYi0wMSAz'),
+  ignored: Type.Array(
+    Type.Object({ pointer: text('/observed_state/release'), code: text('no_change') }, { additionalProperties: true }),
+  ),
 })
 export type CommandResult = Static<typeof CommandResult>

@@ -1,17 +1,18 @@
 import Type, { type Static, type TSchema } from 'typebox'
+import { text } from '../text.ts'
 
 /** Names, bounds and envelopes that every message of the catalog uses (catalog.md 1, 7). */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 export const closed = { additionalProperties: false } as const
 
-export const ResourceId = Type.String({
+export const ResourceId = text('eu1-web-01', {
   pattern: '^[a-z0-9][a-z0-9._:-]{0,127}$',
   description: 'Fixed for life. The server makes `res_…` when none is given.',
 })
-export const ResourceParams = Type.Object({ resource_id: Type.String({ minLength: 1, maxLength: 128 }) })
-export const TypeKey = Type.String({ pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$', maxLength: 64 })
-export const Time = Type.String({ description: 'RFC 3339 in UTC with microseconds.' })
-export const Uuid = Type.String({
+export const ResourceParams = Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) })
+export const TypeKey = text('fleet.host', { pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$', maxLength: 64 })
+export const Time = text('2026-01-31T12:00:00.000000Z', { description: 'RFC 3339 in UTC with microseconds.' })
+export const Uuid = text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', {
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
   description: 'Lower case.',
 })
@@ -37,8 +38,8 @@ export const JsonObject = Type.Unsafe<Record<string, unknown>>({ type: 'object',
 
 export const EvidenceRef = Type.Object(
   {
-    uri: Type.String({ minLength: 1, maxLength: 2000 }),
-    kind: Type.String({ minLength: 1, maxLength: 63 }),
+    uri: text('https://ci.example/runs/412', { minLength: 1, maxLength: 2000 }),
+    kind: text('change', { minLength: 1, maxLength: 63 }),
     digest: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
     media_type: Type.Optional(Type.String({ maxLength: 127 })),
     size: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -51,7 +52,7 @@ export type EvidenceRef = Static<typeof EvidenceRef>
 
 /** How old an answer of a read model is. */
 export const AsOf = Type.Object({
-  watermark: Type.String({ description: 'The last event that the answer holds.' }),
+  watermark: text('1042', { description: 'The last event that the answer holds.' }),
   time: Time,
   lag_ms: Type.Integer(),
 })

@@ -1,17 +1,18 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import { closed, EvidenceRef, nullable } from './common.ts'
 import { Relationship } from './relationships.ts'
 import { ResourceDocument } from './resources.ts'
 
 /** Messages of stream CATALOG (catalog.md 11). Consumers ignore unknown members; a breaking change is a new type. */
 const envelope = {
-  event_id: Type.String(),
-  type: Type.String(),
+  event_id: text('0195f0c2-0000-7000-8000-000000000005'),
+  type: text('resource.updated'),
   schema_version: Type.Integer(),
-  occurred_at: Type.String(),
+  occurred_at: text('2026-01-31T12:00:00.000Z'),
   pub_seq: nullable(Type.String({ description: 'Place in the log; null while it is not numbered.' })),
-  agg_type: Type.String(),
-  agg_id: Type.String(),
+  agg_type: text('resource'),
+  agg_id: text('eu1-web-01'),
   agg_version: Type.Integer(),
   request_id: nullable(Type.String()),
   resource_id: nullable(Type.String()),
@@ -19,7 +20,7 @@ const envelope = {
   version: nullable(Type.Integer()),
   previous_version: nullable(Type.Integer()),
   generation: nullable(Type.Integer()),
-  actor: Type.String(),
+  actor: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
   command_id: nullable(Type.String()),
   operation_id: nullable(Type.String()),
   evidence_refs: Type.Array(EvidenceRef),
@@ -63,7 +64,7 @@ export const EventsQuery = Type.Object(
   },
   closed,
 )
-export const EventsPage = Type.Object({ items: Type.Array(CatalogEvent), last_pub_seq: Type.String() })
+export const EventsPage = Type.Object({ items: Type.Array(CatalogEvent), last_pub_seq: text('1042') })
 
 export const SnapshotQuery = Type.Object(
   {
@@ -82,5 +83,5 @@ export const Snapshot = Type.Object({
     }),
   ),
   next: nullable(Type.String()),
-  watermark: Type.String({ description: 'Events after this pub_seq may be newer than this page.' }),
+  watermark: text('1042', { description: 'Events after this pub_seq may be newer than this page.' }),
 })

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import { AsOf, closed, many, nullable } from './common.ts'
 import { Health } from './resources.ts'
 
@@ -21,10 +22,10 @@ export const GraphQuery = Type.Object(
 export type GraphQuery = Static<typeof GraphQuery>
 
 export const GraphNode = Type.Object({
-  resource_id: Type.String(),
-  type_key: Type.String(),
-  name: Type.String(),
-  lifecycle_status: Type.String(),
+  resource_id: text('eu1-web-01'),
+  type_key: text('fleet.host'),
+  name: text('eu1-web-01'),
+  lifecycle_status: text('active'),
   health_status: Health,
   depth: Type.Integer(),
   degree: Type.Integer({ description: 'Open edges of the allowed types to what the caller may see.' }),
@@ -32,10 +33,10 @@ export const GraphNode = Type.Object({
 export type GraphNode = Static<typeof GraphNode>
 
 export const GraphEdge = Type.Object({
-  relationship_id: Type.String(),
-  type_key: Type.String(),
-  from: Type.String(),
-  to: Type.String(),
+  relationship_id: text('rel_000000000000a'),
+  type_key: text('fleet.host'),
+  from: text('eu1-web-01'),
+  to: text('eu1-a-web'),
 })
 export type GraphEdge = Static<typeof GraphEdge>
 
@@ -52,7 +53,7 @@ export const Graph = Type.Object({
   }),
   frontier: Type.Array(
     Type.Object({
-      resource_id: Type.String(),
+      resource_id: text('eu1-web-01'),
       direction: Type.Enum(['out', 'in', 'both']),
       omitted: Type.Integer({ description: 'Neighbours that are not shown.' }),
       page_token: nullable(Type.String()),

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { text } from '../text.ts'
 import { AsOf, nullable, Time } from './common.ts'
 import { Health } from './resources.ts'
 
@@ -12,8 +13,8 @@ export const HealthView = Type.Object({
   }),
   checks: Type.Array(
     Type.Object({
-      source: Type.String(),
-      check_key: Type.String(),
+      source: text('fleet'),
+      check_key: text('http'),
       status: Health,
       observed_at: Time,
       expires_at: Time,

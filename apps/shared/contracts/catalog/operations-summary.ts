@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import { AsOf, nullable, Time } from './common.ts'
 
 /** Which operations touched a resource: the references, nothing of their history. */
@@ -6,10 +7,10 @@ export const OperationsSummary = Type.Object({
   counts: Type.Record(Type.String(), Type.Integer()),
   last: Type.Array(
     Type.Object({
-      operation_id: Type.String(),
-      kind: Type.String(),
-      title: Type.String(),
-      status: Type.String(),
+      operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
+      kind: text('change'),
+      title: text('web 2.4.0 on eu1'),
+      status: text('succeeded'),
       started_at: nullable(Time),
       ended_at: nullable(Time),
       version_from: nullable(Type.Integer()),

@@ -1,14 +1,15 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import { closed, JsonObject, many, PageQuery, pageOf, Time } from './common.ts'
 import { Health } from './resources.ts'
 
 /** An edge as it is stored and told: once, from one end to the other. */
 export const Relationship = Type.Object({
-  relationship_id: Type.String(),
+  relationship_id: text('rel_000000000000a'),
   rev: Type.Integer(),
-  type_key: Type.String(),
-  from_id: Type.String(),
-  to_id: Type.String(),
+  type_key: text('fleet.host'),
+  from_id: text('eu1-web-01'),
+  to_id: text('eu1-a-web'),
   properties: JsonObject,
 })
 export type Relationship = Static<typeof Relationship>
@@ -17,10 +18,10 @@ export const RelationshipItem = Type.Object({
   relationship: Type.Object({ ...Relationship.properties, valid_from: Time }),
   direction: Type.Enum(['out', 'in']),
   peer: Type.Object({
-    resource_id: Type.String(),
-    type_key: Type.String(),
-    name: Type.String(),
-    lifecycle_status: Type.String(),
+    resource_id: text('eu1-web-01'),
+    type_key: text('fleet.host'),
+    name: text('eu1-web-01'),
+    lifecycle_status: text('active'),
     health_status: Health,
   }),
 })
@@ -41,7 +42,7 @@ export type RelationshipQuery = Static<typeof RelationshipQuery>
 export const RelationshipChange = Type.Object(
   {
     op: Type.Enum(['add', 'remove', 'update']),
-    type_key: Type.String({ minLength: 1, maxLength: 64 }),
+    type_key: text('fleet.host', { minLength: 1, maxLength: 64 }),
     direction: Type.Optional(Type.Enum(['out', 'in'])),
     target_id: Type.String({ minLength: 1, maxLength: 128 }),
     properties: Type.Optional(JsonObject),

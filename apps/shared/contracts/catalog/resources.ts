@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import {
   Annotations,
   closed,
@@ -29,22 +30,22 @@ export type Scope = Static<typeof Scope>
 export const Condition = Type.Object({
   type: Type.Enum(['active', 'in_sync', 'healthy']),
   status: Type.Enum(['true', 'false', 'unknown']),
-  reason: Type.String(),
-  message: Type.String(),
+  reason: text('reason'),
+  message: text('It waits for the gate go.'),
   observed_generation: Type.Integer(),
   last_transition_at: Time,
 })
 
 const identity = {
-  resource_id: Type.String(),
-  type_key: Type.String(),
+  resource_id: text('eu1-web-01'),
+  type_key: text('fleet.host'),
   type_version: Type.Integer(),
-  name: Type.String(),
-  display_name: Type.String(),
+  name: text('eu1-web-01'),
+  display_name: text('eu1-web-01'),
   owner: nullable(Type.String()),
   labels: TextMap,
   parent_id: nullable(Type.String()),
-  lifecycle_status: Type.String(),
+  lifecycle_status: text('active'),
   health_status: Health,
 }
 const counters = {
@@ -53,11 +54,17 @@ const counters = {
   generation: Type.Integer({ description: 'Grows when desired_state really changes.' }),
   observed_generation: Type.Integer({ description: 'The generation that observed_state was written for; 0 = never.' }),
   drift: Type.Object({ status: Type.Enum(['in_sync', 'drifted', 'unknown']), paths: Type.Array(Type.String()) }),
-  last_operation: nullable(Type.Object({ operation_id: Type.String(), command_id: Type.String(), at: Time })),
+  last_operation: nullable(
+    Type.Object({
+      operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
+      command_id: text('0195f0c2-0000-7000-8000-000000000003'),
+      at: Time,
+    }),
+  ),
   created_at: Time,
-  created_by: Type.String({ description: '`user:<uuid>` or `svc:<name>`.' }),
+  created_by: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { description: '`user:<uuid>` or `svc:<name>`.' }),
   updated_at: Time,
-  updated_by: Type.String(),
+  updated_by: text('svc:worker'),
 }
 const state = {
   annotations: TextMap,
@@ -71,7 +78,7 @@ export const ResourceView = Type.Object({
   ...state,
   ...counters,
   conditions: Type.Array(Condition),
-  change_token: Type.String({ description: 'Names this write, for min_change.' }),
+  change_token: text('cmVzb3VyY2UgZXUxLXdlYi0wMSAz', { description: 'Names this write, for min_change.' }),
   historical: Type.Optional(Type.Boolean({ description: 'True when an older version was asked for.' })),
 })
 export type ResourceView = Static<typeof ResourceView>
@@ -80,7 +87,7 @@ export const ResourceItem = Type.Object({
   ...identity,
   scope: Scope,
   ...counters,
-  change_token: Type.String(),
+  change_token: text('cmVzb3VyY2UgZXUxLXdlYi0wMSAz'),
   annotations: Type.Optional(state.annotations),
   desired_state: Type.Optional(state.desired_state),
   observed_state: Type.Optional(state.observed_state),
@@ -100,9 +107,9 @@ export const ResourceDocument = Type.Object({
   drift: counters.drift,
   last_operation: counters.last_operation,
   created_at: Time,
-  created_by: Type.String(),
+  created_by: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
   updated_at: Time,
-  updated_by: Type.String(),
+  updated_by: text('svc:worker'),
 })
 export type ResourceDocument = Static<typeof ResourceDocument>
 
@@ -152,7 +159,7 @@ const writable = {
 
 export const RelationshipInput = Type.Object(
   {
-    type_key: Type.String({ minLength: 1, maxLength: 64 }),
+    type_key: text('fleet.host', { minLength: 1, maxLength: 64 }),
     direction: Type.Optional(Type.Enum(['out', 'in'])),
     target_id: Type.String({ minLength: 1, maxLength: 128 }),
     properties: Type.Optional(JsonObject),
@@ -174,7 +181,17 @@ export const ResourceCreate = Type.Object(
     ),
     observed_state: Type.Optional(JsonObject),
   },
-  closed,
+  {
+    ...closed,
+    examples: [
+      {
+        type_key: 'infra.service',
+        name: 'eu1-search',
+        labels: { environment: 'demo' },
+        desired_state: { tier: 2, protocol: 'http' },
+      },
+    ],
+  },
 )
 export type ResourceCreate = Static<typeof ResourceCreate>
 
@@ -194,21 +211,26 @@ export type WriteQuery = Static<typeof WriteQuery>
 export const PatchOperation = Type.Object(
   {
     op: Type.Enum(['add', 'remove', 'replace', 'move', 'copy', 'test']),
-    path: Type.String({ maxLength: 1024 }),
+    path: text('/desired_state/release', { maxLength: 1024 }),
     from: Type.Optional(Type.String({ maxLength: 1024 })),
     value: Type.Optional(Type.Unknown()),
   },
   closed,
 )
 /** A merge patch (object) or a JSON patch (array), by Content-Type. */
-export const ResourcePatch = Type.Union([JsonObject, Type.Array(PatchOperation, { minItems: 1, maxItems: 1000 })])
+export const ResourcePatch = Type.Union([JsonObject, Type.Array(PatchOperation, { minItems: 1, maxItems: 1000 })], {
+  examples: [
+    { labels: { environment: 'demo', team: 'search' }, expected_version: 1 },
+    [{ op: 'add', path: '/owner', value: 'team-search' }],
+  ],
+})
 
 export const OperationRef = Type.Object({
   kind: Type.Literal('intent'),
-  intent_id: Type.String(),
-  href: Type.String(),
-  plan_preview_href: Type.String(),
-  status_href: Type.String(),
+  intent_id: text('0195f0c2-0000-7000-8000-000000000002'),
+  href: text('/v1/intents/0195f0c2-0000-7000-8000-000000000002'),
+  plan_preview_href: text('/v1/intents/0195f0c2-0000-7000-8000-000000000002/plan-preview'),
+  status_href: text('/v1/intents/0195f0c2-0000-7000-8000-000000000002'),
   operation_id: Type.Null(),
 })
 export type OperationRef = Static<typeof OperationRef>
@@ -224,10 +246,10 @@ export const Validated = Type.Object({
 export const VersionItem = Type.Object({
   version: Type.Integer(),
   at: Time,
-  actor: Type.String(),
+  actor: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
   command_id: nullable(Type.String()),
   operation_id: nullable(Type.String()),
-  lifecycle_status: Type.String(),
+  lifecycle_status: text('active'),
   changed_paths: Type.Array(Type.String()),
 })
 export const VersionList = pageOf(VersionItem)

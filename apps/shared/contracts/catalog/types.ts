@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 
 /** Resource types as the catalog serves them: derived types are flattened, nothing has to be looked up in a base. */
 const Open = Type.Object({}, { additionalProperties: true })
@@ -6,19 +7,19 @@ const Texts = Type.Array(Type.String())
 
 export const Lifecycle = Type.Object({
   states: Texts,
-  initial: Type.String(),
+  initial: text('planned'),
   terminal: Texts,
   transitions: Type.Array(
     Type.Object({
-      from: Type.String(),
-      to: Type.String(),
+      from: text('planned'),
+      to: text('provisioning'),
       by: Type.Array(Type.Enum(['user', 'operation', 'import'])),
     }),
   ),
 })
 
 export const RelationshipRule = Type.Object({
-  type_key: Type.String(),
+  type_key: text('fleet.host'),
   direction: Type.Enum(['out', 'in']),
   peer_types: Texts,
   min: Type.Integer(),
@@ -26,21 +27,21 @@ export const RelationshipRule = Type.Object({
 })
 
 export const Action = Type.Object({
-  action_key: Type.String(),
-  title: Type.String(),
+  action_key: text('restart'),
+  title: text('Fleet host'),
   mode: Type.Enum(['operation', 'record']),
-  intent_kind: Type.String(),
+  intent_kind: text('action'),
   allowed_in: Texts,
   risk: Type.Enum(['low', 'medium', 'high']),
   input_schema: Open,
 })
 
 export const ResourceType = Type.Object({
-  type_key: Type.String(),
+  type_key: text('fleet.host'),
   version: Type.Integer(),
-  pack: Type.String(),
-  pack_version: Type.String(),
-  title: Type.String(),
+  pack: text('fleet'),
+  pack_version: text('1.0.0'),
+  title: text('Fleet host'),
   abstract: Type.Boolean({ description: 'Only a base for others: no resource can have it.' }),
   derived_from: Type.Union([Type.String(), Type.Null()]),
   ancestors: Type.Array(Type.String(), { description: 'All bases, the nearest first.' }),
@@ -60,13 +61,13 @@ export const ResourceType = Type.Object({
   drift_paths: Texts,
   indexed_paths: Texts,
   relationships: Type.Array(RelationshipRule),
-  provides: Type.Array(Type.Object({ capability_key: Type.String(), version_range: Type.String() })),
+  provides: Type.Array(Type.Object({ capability_key: text('compute.slots'), version_range: text('^1.0.0') })),
   requires: Type.Array(
     Type.Object(
       {
-        requirement_key: Type.String(),
-        capability_key: Type.String(),
-        version_range: Type.String(),
+        requirement_key: text('room'),
+        capability_key: text('compute.slots'),
+        version_range: text('^1.0.0'),
         min: Type.Integer(),
         scope: Type.Enum(['any', 'same_region', 'same_datacenter', 'same_segment']),
       },
@@ -75,14 +76,14 @@ export const ResourceType = Type.Object({
   ),
   actions: Type.Array(Action),
   health: Type.Object({ default_ttl_s: Type.Union([Type.Integer(), Type.Null()]) }),
-  checksum: Type.String(),
+  checksum: text('5f2b8e0c41d7a693'),
 })
 export type ResourceType = Static<typeof ResourceType>
 
 export const RelationshipType = Type.Object({
-  type_key: Type.String(),
-  pack: Type.String(),
-  inverse_key: Type.String(),
+  type_key: text('fleet.host'),
+  pack: text('fleet'),
+  inverse_key: text('contains'),
   from: Texts,
   to: Texts,
   from_max: Type.Union([Type.Integer(), Type.Null()]),
@@ -98,21 +99,21 @@ export const RelationshipType = Type.Object({
     k: Type.Number(),
     cap: Type.Union([Type.Enum(['degraded', 'unhealthy']), Type.Null()]),
   }),
-  checksum: Type.String(),
+  checksum: text('5f2b8e0c41d7a693'),
 })
 export type RelationshipType = Static<typeof RelationshipType>
 
 export const Capability = Type.Object({
-  capability_key: Type.String(),
-  version: Type.String(),
-  pack: Type.String(),
-  title: Type.String(),
-  category: Type.String(),
+  capability_key: text('compute.slots'),
+  version: text('1.0.0'),
+  pack: text('fleet'),
+  title: text('Fleet host'),
+  category: text('compute'),
   status: Type.Enum(['active', 'deprecated']),
   sharing: Type.Enum(['shared', 'exclusive', 'counted']),
   unit: Type.Union([Type.String(), Type.Null()]),
   attributes_schema: Open,
   match_rules: Type.Record(Type.String(), Type.String()),
-  checksum: Type.String(),
+  checksum: text('5f2b8e0c41d7a693'),
 })
 export type Capability = Static<typeof Capability>

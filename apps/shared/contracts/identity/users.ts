@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { text } from '../text.ts'
 
 const id = () => Type.String({ format: 'uuid' })
 const time = () => Type.String({ format: 'date-time' })
@@ -30,14 +31,14 @@ export const RoleName = Type.Enum(['viewer', 'planner', 'operator', 'approver', 
 
 export const GrantView = Type.Object({
   id: id(),
-  role: Type.String(),
+  role: text('operator'),
   scope: Scope,
   expires_at: nullable(time()),
   via_group_key: nullable(Type.String()),
 })
 export const UserView = Type.Object({
   id: id(),
-  username: Type.String(),
+  username: text('olga'),
   status: Type.Enum(['ACTIVE', 'DISABLED', 'DELETED']),
   created_at: time(),
   disabled_at: nullable(time()),
@@ -52,12 +53,16 @@ export const Me = Type.Object({
   ...UserDetail.properties,
   session: Type.Object({ id: id(), mode: Type.Enum(['json', 'cookie']), auth_time: Type.Integer() }),
 })
-export const Enrolment = Type.Object({ token: Type.String(), url: Type.String(), expires_at: time() })
+export const Enrolment = Type.Object({
+  token: text('e1.0195f0aa…'),
+  url: text('https://signalbox.example/enrol#e1.0195f0aa…'),
+  expires_at: time(),
+})
 
 const strict = { additionalProperties: false } as const
 /** A closed body with one example, which the contract test sends. */
 const closed = (example: unknown) => ({ ...strict, examples: [example] })
-export const GroupKey = Type.String({ pattern: '^[a-z][a-z0-9-]{1,62}$' })
+export const GroupKey = text('netops', { pattern: '^[a-z][a-z0-9-]{1,62}$' })
 export const NewGrant = Type.Object(
   { role: RoleName, scope: Type.Optional(Scope), expires_at: Type.Optional(time()) },
   strict,
@@ -70,20 +75,20 @@ export const NewUser = Type.Object(
   closed({ username: 'olga', grants: [{ role: 'operator', scope: { region_id: 'eu1' } }] }),
 )
 export const Reason = Type.Object(
-  { reason: Type.String({ minLength: 1, maxLength: 2000 }) },
+  { reason: text('reason', { minLength: 1, maxLength: 2000 }) },
   closed({ reason: 'Left the team.' }),
 )
 export const NewGroup = Type.Object(
   {
     group_key: GroupKey,
-    name: Type.String({ minLength: 1, maxLength: 200 }),
+    name: text('Network operations', { minLength: 1, maxLength: 200 }),
     description: Type.Optional(Type.String({ maxLength: 2000 })),
   },
   closed({ group_key: 'netops', name: 'Network operations' }),
 )
 export const GroupView = Type.Object({
-  group_key: Type.String(),
-  name: Type.String(),
+  group_key: text('netops'),
+  name: text('Network operations'),
   description: nullable(Type.String()),
   members: Type.Array(UserView),
   version: Type.Integer(),
@@ -99,7 +104,7 @@ export const GroupPatch = Type.Object(
 export const NewSubjectGrant = Type.Object(
   {
     subject_type: Type.Enum(['user', 'group']),
-    subject_id: Type.String({ minLength: 1, maxLength: 64 }),
+    subject_id: text('netops', { minLength: 1, maxLength: 64 }),
     ...NewGrant.properties,
   },
   closed({ subject_type: 'group', subject_id: 'netops', role: 'approver' }),
@@ -107,25 +112,25 @@ export const NewSubjectGrant = Type.Object(
 export const SubjectGrantView = Type.Object({
   id: id(),
   subject_type: Type.Enum(['user', 'group']),
-  subject_id: Type.String(),
-  role: Type.String(),
+  subject_id: text('netops'),
+  role: text('operator'),
   scope: Scope,
   expires_at: nullable(time()),
 })
 export const Enrol = Type.Object(
   {
-    enrolment_token: Type.String({ minLength: 1, maxLength: 512 }),
+    enrolment_token: text('e1.0195f0aa…', { minLength: 1, maxLength: 512 }),
     new_password: Type.String({ minLength: 1, maxLength: 128 }),
   },
   closed({ enrolment_token: 'e1.0195f0aa-….0195f0ab-….mYJ0…', new_password: 'Tr0mbone-Glacier-Napkin' }),
 )
 export const EventView = Type.Object({
   at: time(),
-  actor: Type.String(),
+  actor: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
   roles: Type.Array(Type.String()),
-  action: Type.String(),
-  object: Type.String(),
-  outcome: Type.String(),
+  action: text('user.disabled'),
+  object: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
+  outcome: text('done'),
   reason: nullable(Type.String()),
   request_id: nullable(Type.String()),
 })

@@ -1,17 +1,25 @@
 import Type, { type Static, type TSchema } from 'typebox'
+import { text } from '../text.ts'
 import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from './graph.ts'
 
 /** Pieces that the replies of the operations API share. Static types of the same names serve console and command line. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 export const NullableText = Nullable(Type.String())
-export const Time = Type.String({ description: 'RFC 3339, UTC, microseconds.' })
+export const Time = text('2026-01-31T12:00:00.000000Z', { description: 'RFC 3339, UTC, microseconds.' })
 export const Json = Type.Record(Type.String(), Type.Unknown())
 
-export const OperationId = Type.String({ format: 'uuid', description: 'The operation; also its workflow id.' })
-export const NodeId = Type.String({ minLength: 1, maxLength: 96, pattern: '^[a-z0-9][a-z0-9._:-]{0,95}$' })
-export const GateId = Type.String({ minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' })
-export const Digest = Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })
-export const Reason = Type.String({ minLength: 1, maxLength: 2000, description: 'Why; kept in history and audit.' })
+export const OperationId = text('0195f0c2-0000-7000-8000-000000000001', {
+  format: 'uuid',
+  description: 'The operation; also its workflow id.',
+})
+export const NodeId = text('drain.eu1-web-01', { minLength: 1, maxLength: 96, pattern: '^[a-z0-9][a-z0-9._:-]{0,95}$' })
+export const GateId = text('go', { minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' })
+export const Digest = text(`sha256:${'0'.repeat(64)}`, { pattern: '^sha256:[0-9a-f]{64}$' })
+export const Reason = text('Bring release 2.4.0 to these hosts', {
+  minLength: 1,
+  maxLength: 2000,
+  description: 'Why; kept in history and audit.',
+})
 
 export const OperationParams = Type.Object({ operation_id: OperationId })
 export const NodeParams = Type.Object({ operation_id: OperationId, node_id: NodeId })
@@ -23,14 +31,14 @@ export const GateStatusSchema = Type.Enum([...GATE_STATUSES])
 
 export const ActorSchema = Type.Object({
   kind: Type.Enum(['user', 'service', 'executor', 'engine', 'system']),
-  id: Type.String(),
-  name: Type.String(),
+  id: text('go'),
+  name: text('olga'),
   roles: Type.Optional(Type.Array(Type.String())),
 })
 
 export const AllowedActionSchema = Type.Object(
   {
-    action: Type.String(),
+    action: text('pause'),
     allowed: Type.Boolean(),
     reason_category: NullableText,
     reason_code: NullableText,
@@ -41,17 +49,17 @@ export const AllowedActionSchema = Type.Object(
 )
 
 export const BlockedOnSchema = Type.Object({
-  kind: Type.String(),
-  id: Type.String(),
+  kind: text('gate'),
+  id: text('go'),
   href: Type.Optional(Type.String()),
   since: Type.Optional(Type.String()),
   until: Type.Optional(Type.String()),
-  message: Type.String(),
+  message: text('It waits for the gate go.'),
 })
 
 export const AsOf = Type.Object({
   time: Time,
-  seq: Type.String({ description: 'Position in the log of this app, as text.' }),
+  seq: text('1042', { description: 'Position in the log of this app, as text.' }),
 })
 
 /** A page of rows by keyset: no offsets anywhere. */
@@ -73,8 +81,8 @@ export const DryRunReply = Type.Object({
 
 /** How far a command is: `accepted` until its outcome is known. */
 export const CommandView = Type.Object({
-  command_id: Type.String(),
-  kind: Type.String(),
+  command_id: text('0195f0c2-0000-7000-8000-000000000003'),
+  kind: text('gate'),
   status: Type.Enum(['accepted', 'applied', 'refused', 'withdrawn']),
   code: NullableText,
   seq: Type.Integer(),

@@ -1,9 +1,10 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 
 /** The live stream and what is about the caller. Frames of the stream: contracts/client/frames.ts. */
 export const EventsQuery = Type.Object(
   {
-    topics: Type.String({
+    topics: text('me,inbox,operations', {
       minLength: 1,
       maxLength: 8000,
       description:
@@ -15,13 +16,13 @@ export const EventsQuery = Type.Object(
 export const EventsHeaders = Type.Object({ 'last-event-id': Type.Optional(Type.String({ maxLength: 8000 })) })
 
 export const Me = Type.Object({
-  user_id: Type.String(),
-  username: Type.String(),
+  user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
+  username: text('olga'),
   roles: Type.Array(Type.String()),
   permissions: Type.Array(Type.String()),
   groups: Type.Array(Type.String()),
   counts: Type.Object({ gates_mine: Type.Integer(), gates_all: Type.Integer(), failed_open: Type.Integer() }),
-  version: Type.String(),
+  version: text('1.0.0'),
   degraded: Type.Array(Type.String()),
 })
 export type Me = Static<typeof Me>

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import {
   ActorSchema,
   AllowedActionSchema,
@@ -20,32 +21,32 @@ export const VoteView = Type.Object({
   actor: ActorSchema,
   decision: Type.Enum(['approve', 'reject']),
   comment: NullableText,
-  digest: Type.String(),
+  digest: text('sha256:3333333333333333333333333333333333333333333333333333333333333333'),
   at: Time,
   round: Type.Integer(),
   group: NullableText,
 })
 
 const gate = {
-  gate_id: Type.String(),
-  operation_id: Type.String(),
-  operation_title: Type.String(),
-  kind: Type.String(),
-  question: Type.String(),
+  gate_id: text('go'),
+  operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
+  operation_title: text('web 2.4.0 on eu1'),
+  kind: text('approval'),
+  question: text('Shall the rest follow?'),
   status: GateStatusSchema,
   round: Type.Integer(),
   guards: Type.Array(Type.String()),
   policy: Json,
   votes: Type.Array(VoteView),
   missing: Type.Array(Type.Object({ group: NullableText, count: Type.Integer() })),
-  eligible: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
+  eligible: Type.Array(Type.Object({ id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'), name: text('eva') })),
   eligible_me: Type.Boolean(),
   why_not_me: NullableText,
-  digest: Type.String(),
+  digest: text('sha256:3333333333333333333333333333333333333333333333333333333333333333'),
   waiting_since: NullableText,
   deadline_at: NullableText,
-  on_timeout: Type.String(),
-  on_reject: Type.String(),
+  on_timeout: text('reject'),
+  on_reject: text('hold'),
   escalation: Type.Object({ level: Type.Integer(), next_at: NullableText }),
   consumed_at: NullableText,
   decided: Nullable(Type.Object({ by: ActorSchema, at: Time, command_id: NullableText })),
@@ -78,7 +79,7 @@ export const GateListQuery = Type.Object(
 
 export const InboxItem = Type.Object({
   ...gate,
-  risk: Type.String(),
+  risk: text('low'),
   environment: NullableText,
   change_counts: Type.Object({ added: Type.Integer(), changed: Type.Integer(), removed: Type.Integer() }),
 })

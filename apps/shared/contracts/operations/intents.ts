@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import {
   ActorSchema,
   AllowedActionSchema,
@@ -35,7 +36,7 @@ const Target = Type.Union([
     {
       selector: Type.Object(
         {
-          type_key: Type.String({ maxLength: 64, pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$' }),
+          type_key: text('fleet.host', { maxLength: 64, pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$' }),
           when: Type.Optional(Cel),
           limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
         },
@@ -182,7 +183,7 @@ const GraphGate = Type.Object(
 export const IntentBody = Type.Object(
   {
     kind: Type.Enum([...INTENT_KINDS]),
-    title: Type.String({ minLength: 1, maxLength: 200 }),
+    title: text('web 2.4.0 on eu1', { minLength: 1, maxLength: 200 }),
     reason: Reason,
     targets: Type.Optional(Type.Array(Target, { maxItems: 100 })),
     labels: Type.Optional(Labels),
@@ -230,17 +231,17 @@ export type IntentBody = Static<typeof IntentBody>
 
 export const IntentParams = Type.Object({ intent_id: Uuid })
 export const IntentView = Type.Object({
-  intent_id: Type.String(),
+  intent_id: text('0195f0c2-0000-7000-8000-000000000002'),
   status: Type.Enum([...INTENT_STATUSES]),
   revision: Type.Integer(),
-  kind: Type.String(),
-  title: Type.String(),
-  reason: Type.String(),
+  kind: text('change'),
+  title: text('web 2.4.0 on eu1'),
+  reason: text('reason'),
   targets_resolved: Type.Array(
     Type.Object({
-      resource_id: Type.String(),
-      type_key: Type.String(),
-      name: Type.String(),
+      resource_id: text('eu1-web-01'),
+      type_key: text('fleet.host'),
+      name: text('eu1-web-01'),
       version: Type.Integer(),
     }),
   ),

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import { GateId, Json, NullableText, Time } from './common.ts'
 
 /** What control planes send to running operations, and the log they can read (operations.md 9.3). */
@@ -35,7 +36,7 @@ export const WorkflowSignal = Type.Union(
         ...base,
         type: Type.Literal('node_signal'),
         body: Type.Object(
-          { name: Type.String({ minLength: 1, maxLength: 200 }), payload: Type.Optional(Json) },
+          { name: text('eu1-web-01', { minLength: 1, maxLength: 200 }), payload: Type.Optional(Json) },
           closed,
         ),
       },
@@ -69,8 +70,8 @@ export type WorkflowSignal = Static<typeof WorkflowSignal>
 export type CheckResult = Extract<WorkflowSignal, { type: 'external_check_result' }>['body']
 
 export const WorkflowSignalReply = Type.Object({
-  command_id: Type.String(),
-  status: Type.String(),
+  command_id: text('0195f0c2-0000-7000-8000-000000000003'),
+  status: text('accepted'),
   duplicate: Type.Boolean(),
 })
 
@@ -90,18 +91,18 @@ export const LogMessages = Type.Object({
   items: Type.Array(
     Type.Object(
       {
-        event_id: Type.String(),
-        type: Type.String(),
+        event_id: text('0195f0c2-0000-7000-8000-000000000005'),
+        type: text('operation.changed'),
         schema_version: Type.Integer(),
         occurred_at: Time,
         pub_seq: NullableText,
-        agg_type: Type.String(),
-        agg_id: Type.String(),
+        agg_type: text('operation'),
+        agg_id: text('0195f0c2-0000-7000-8000-000000000001'),
         agg_version: Type.Integer(),
         request_id: NullableText,
       },
       { additionalProperties: true },
     ),
   ),
-  last_pub_seq: Type.String(),
+  last_pub_seq: text('1042'),
 })

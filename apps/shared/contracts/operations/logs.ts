@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import { Nullable } from './common.ts'
 
 /** Log of one attempt: dense line numbers, read forwards, backwards, from the end, or searched. */
@@ -23,10 +24,10 @@ export type LogQuery = Static<typeof LogQuery>
 
 export const LogLineView = Type.Object({
   seq: Type.Integer(),
-  time: Type.String(),
-  stream: Type.String(),
-  level: Type.String(),
-  text: Type.String(),
+  time: text('2026-01-31T12:00:00.000000Z'),
+  stream: text('stdout'),
+  level: text('info'),
+  text: text('drained: 0 connections left'),
   cut: Type.Optional(Type.Boolean()),
 })
 export type LogLineView = Static<typeof LogLineView>

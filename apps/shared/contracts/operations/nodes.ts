@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import {
   AllowedActionSchema,
   CommandView,
@@ -17,11 +18,11 @@ import {
 
 /** Nodes of an operation: rows, one node with its attempts, and the commands on a node. */
 const summary = {
-  operation_id: Type.String(),
-  node_id: Type.String(),
-  name: Type.String(),
-  kind: Type.String(),
-  executor: Type.String(),
+  operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
+  node_id: text('drain.eu1-web-01'),
+  name: text('Drain eu1-web-01'),
+  kind: text('task'),
+  executor: text('http'),
   target_id: NullableText,
   group_id: NullableText,
   state: NodeStateSchema,
@@ -63,15 +64,15 @@ export const AttemptView = Type.Object({
   role: Type.Enum(['run', 'undo']),
   generation: Type.Integer(),
   fences: Type.Array(Type.String()),
-  executor: Type.String(),
+  executor: text('http'),
   pool: NullableText,
-  phase: Type.String(),
+  phase: text('succeeded'),
   started_at: Time,
   ended_at: NullableText,
   error: Nullable(
     Type.Object({
-      class: Type.String(),
-      message: Type.String(),
+      class: text('unavailable'),
+      message: text('It waits for the gate go.'),
       retryable: Type.Boolean(),
       hint: Type.Optional(Type.String()),
     }),
@@ -83,15 +84,15 @@ export const AttemptView = Type.Object({
 export type AttemptView = Static<typeof AttemptView>
 
 export const ArtifactView = Type.Object({
-  artifact_id: Type.String(),
-  node_id: Type.String(),
+  artifact_id: text('0195f0c2-0000-7000-8000-000000000007'),
+  node_id: text('drain.eu1-web-01'),
   attempt: Type.Integer(),
-  name: Type.String(),
-  kind: Type.String(),
-  media_type: Type.String(),
+  name: text('Drain eu1-web-01'),
+  kind: text('task'),
+  media_type: text('text/plain'),
   size: Type.Integer(),
-  sha256: Type.String(),
-  status: Type.String(),
+  sha256: text('7777777777777777777777777777777777777777777777777777777777777777'),
+  status: text('stored'),
   uri: NullableText,
   created_at: Time,
   expires_at: NullableText,
@@ -114,7 +115,9 @@ const single = {
   outputs: Nullable(Json),
   attempts: Type.Array(AttemptView),
   artifacts: Type.Array(ArtifactView),
-  gates: Type.Array(Type.Object({ gate_id: Type.String(), question: Type.String(), status: GateStatusSchema })),
+  gates: Type.Array(
+    Type.Object({ gate_id: text('go'), question: text('Shall the rest follow?'), status: GateStatusSchema }),
+  ),
   catalog: Nullable(Json),
   change_seq: Type.Integer(),
   allowed_actions: Type.Array(AllowedActionSchema),
@@ -179,8 +182,8 @@ export const InterventionBody = Type.Object(
 export type InterventionBody = Static<typeof InterventionBody>
 export const InterventionReply = Type.Object({
   intervention: Type.Object({
-    intervention_id: Type.String(),
-    type: Type.String(),
+    intervention_id: text('0195f0c2-0000-7000-8000-000000000003'),
+    type: text('skip'),
     node_id: NullableText,
     status: Type.Enum(['applied', 'accepted', 'awaiting_second_person']),
     gate_id: NullableText,

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import {
   ActorSchema,
   AllowedActionSchema,
@@ -19,11 +20,11 @@ import {
 
 /** Operations: lists, one operation, its graph, history and evidence, and the commands on the whole of it. */
 const summary = {
-  operation_id: Type.String(),
-  intent_id: Type.String(),
-  plan_id: Type.String(),
-  title: Type.String(),
-  kind: Type.String(),
+  operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
+  intent_id: text('0195f0c2-0000-7000-8000-000000000002'),
+  plan_id: text('0195f0c2-0000-7000-8000-000000000004'),
+  title: text('web 2.4.0 on eu1'),
+  kind: text('change'),
   status: OperationStatusSchema,
   pause_reason: NullableText,
   end_reason: NullableText,
@@ -36,7 +37,7 @@ const summary = {
     waiting: Type.Integer(),
   }),
   requester: ActorSchema,
-  risk_level: Type.String(),
+  risk_level: text('low'),
   environment: NullableText,
   labels: Type.Record(Type.String(), Type.String()),
   ticket: NullableText,
@@ -57,15 +58,15 @@ export type OperationList = Static<typeof OperationList>
 const single = {
   ...summary,
   plan_revision: Type.Integer(),
-  plan_hash: Type.String(),
+  plan_hash: text('sha256:0000000000000000000000000000000000000000000000000000000000000000'),
   control: Type.Enum(['run', 'pause', 'cancel']),
   cancel_mode: NullableText,
   resource_ids: Type.Array(Type.String()),
-  leases: Type.Array(Type.Object({ resource_id: Type.String(), mode: Type.String(), since: Time })),
+  leases: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive'), since: Time })),
   open_gates: Type.Array(
     Type.Object({
-      gate_id: Type.String(),
-      question: Type.String(),
+      gate_id: text('go'),
+      question: text('Shall the rest follow?'),
       status: GateStatusSchema,
       round: Type.Integer(),
       waiting_since: NullableText,
@@ -79,14 +80,17 @@ const single = {
   deadline_at: NullableText,
   max_parallel: Type.Integer(),
   exceptions: Type.Array(Type.Unknown()),
-  evidence_head: Type.Object({ seq: Type.Integer(), hash: Type.String() }),
+  evidence_head: Type.Object({
+    seq: Type.Integer(),
+    hash: text('sha256:9999999999999999999999999999999999999999999999999999999999999999'),
+  }),
   retry_of: NullableText,
   engine_ref: Type.Optional(
     Type.Object({
-      namespace: Type.String(),
-      workflow_id: Type.String(),
-      run_id: Type.String(),
-      ui_url: Type.String(),
+      namespace: text('default'),
+      workflow_id: text('0195f0c2-0000-7000-8000-000000000001'),
+      run_id: text('0195f0c2-0000-7000-8000-000000000006'),
+      ui_url: text('http://127.0.0.1:8233/namespaces/default/workflows/0195f0c2-0000-7000-8000-000000000001'),
     }),
   ),
   allowed_actions: Type.Array(AllowedActionSchema),
@@ -126,23 +130,23 @@ export const GraphQuery = Type.Object(
 )
 export const OperationGraph = Type.Object({
   plan_revision: Type.Integer(),
-  plan_hash: Type.String(),
+  plan_hash: text('sha256:0000000000000000000000000000000000000000000000000000000000000000'),
   nodes: Type.Array(
     Type.Object({
-      node_id: Type.String(),
-      name: Type.String(),
-      kind: Type.String(),
-      executor: Type.String(),
+      node_id: text('drain.eu1-web-01'),
+      name: text('Drain eu1-web-01'),
+      kind: text('change'),
+      executor: text('http'),
       target_id: NullableText,
       group: NullableText,
       state: NodeStateSchema,
       attempt: Type.Integer(),
       generation: Type.Integer(),
       depends_on: Type.Array(Type.String()),
-      join: Type.String(),
+      join: text('all'),
       gates: Type.Array(Type.String()),
       risk: Type.Number(),
-      on_failure: Type.String(),
+      on_failure: text('hold'),
       has_compensation: Type.Boolean(),
       estimate_s: Type.Number(),
       held_by_patch: Type.Boolean(),
@@ -151,16 +155,16 @@ export const OperationGraph = Type.Object({
   ),
   groups: Type.Array(
     Type.Object({
-      group_id: Type.String(),
-      name: Type.String(),
-      kind: Type.String(),
+      group_id: text('canary'),
+      name: text('Drain eu1-web-01'),
+      kind: text('change'),
       counts: Type.Record(Type.String(), Type.Integer()),
     }),
   ),
   gates: Type.Array(
     Type.Object({
-      gate_id: Type.String(),
-      question: Type.String(),
+      gate_id: text('go'),
+      question: text('Shall the rest follow?'),
       guards: Type.Array(Type.String()),
       state: GateStatusSchema,
     }),
@@ -185,7 +189,7 @@ export const TimelineQuery = Type.Object(
 export const TimelineEventView = Type.Object({
   seq: Type.Integer(),
   at: Time,
-  type: Type.String(),
+  type: text('operation.started'),
   actor: ActorSchema,
   on_behalf_of: NullableText,
   reason: NullableText,
@@ -208,20 +212,23 @@ export const EvidenceQuery = Type.Object(
 )
 export const EvidenceRecordView = Type.Object({
   v: Type.Literal(1),
-  operation_id: Type.String(),
+  operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
   seq: Type.Integer(),
-  kind: Type.String(),
-  statement: Type.String(),
-  subject: Type.Object({ type: Type.String(), id: Type.String() }),
-  subject_digest: Type.String(),
+  kind: text('change'),
+  statement: text('olga started the plan.'),
+  subject: Type.Object({ type: text('operation.started'), id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10') }),
+  subject_digest: text('sha256:5555555555555555555555555555555555555555555555555555555555555555'),
   actor: ActorSchema,
   at: Time,
-  prev_hash: Type.String(),
-  hash: Type.String(),
+  prev_hash: text('sha256:8888888888888888888888888888888888888888888888888888888888888888'),
+  hash: text('sha256:9999999999999999999999999999999999999999999999999999999999999999'),
 })
 export const Evidence = Type.Object({
   records: Type.Array(EvidenceRecordView),
-  head: Type.Object({ seq: Type.Integer(), hash: Type.String() }),
+  head: Type.Object({
+    seq: Type.Integer(),
+    hash: text('sha256:9999999999999999999999999999999999999999999999999999999999999999'),
+  }),
 })
 export type Evidence = Static<typeof Evidence>
 

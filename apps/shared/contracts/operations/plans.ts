@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
 import { AllowedActionSchema, Digest, DryRun, Json, Nullable, NullableText, Time } from './common.ts'
 
 /** Plans: how an intent would be carried out, and what it would change (operations.md 5.2). */
@@ -22,32 +23,38 @@ export const PlanQuery = Type.Object(
 export const PlanGraphQuery = Type.Object({ collapse: Type.Optional(Type.Enum(['auto', 'none', 'groups'])) }, closed)
 
 const FieldChange = Type.Object({
-  path: Type.String(),
+  path: text('/desired_state/release'),
   before: Type.Unknown(),
   after: Type.Unknown(),
   sensitive: Type.Boolean(),
   noise: Type.Boolean(),
 })
 export const PlanView = Type.Object({
-  plan_id: Type.String(),
-  intent_id: Type.String(),
-  title: Type.String(),
-  kind: Type.String(),
+  plan_id: text('0195f0c2-0000-7000-8000-000000000004'),
+  intent_id: text('0195f0c2-0000-7000-8000-000000000002'),
+  title: text('web 2.4.0 on eu1'),
+  kind: text('change'),
   status: Type.Enum([...PLAN_STATUSES]),
   status_reason: NullableText,
   plan_hash: Digest,
   semantic_digest: Digest,
-  catalog_pins: Type.Array(Type.Object({ resource_id: Type.String(), version: Type.Integer() })),
+  catalog_pins: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), version: Type.Integer() })),
   pins_moved: Type.Array(
-    Type.Object({ resource_id: Type.String(), planned: Type.Integer(), current: Nullable(Type.Integer()) }),
+    Type.Object({ resource_id: text('eu1-web-01'), planned: Type.Integer(), current: Nullable(Type.Integer()) }),
   ),
-  watermark: Type.String(),
-  packs: Type.Array(Type.Object({ pack: Type.String(), version: Type.String(), digest: Type.String() })),
+  watermark: text('1042'),
+  packs: Type.Array(
+    Type.Object({
+      pack: text('fleet'),
+      version: text('1.0.0'),
+      digest: text('sha256:3333333333333333333333333333333333333333333333333333333333333333'),
+    }),
+  ),
   counts: Type.Record(Type.String(), Type.Integer()),
   diff: Type.Array(
     Type.Object({
-      resource_id: Type.String(),
-      name: Type.String(),
+      resource_id: text('eu1-web-01'),
+      name: text('eu1-web-01'),
       change: Type.Enum(['create', 'update', 'replace', 'delete', 'no_change', 'unknown']),
       fields: Type.Array(FieldChange),
     }),
@@ -62,30 +69,39 @@ export const PlanView = Type.Object({
   risk: Type.Object({
     level: Type.Enum(['low', 'medium', 'high', 'critical']),
     score: Type.Integer(),
-    factors: Type.Array(Type.Object({ factor: Type.String(), points: Type.Integer(), detail: Type.String() })),
+    factors: Type.Array(
+      Type.Object({ factor: text('production'), points: Type.Integer(), detail: text('It runs in production.') }),
+    ),
   }),
   conflicts: Type.Array(
-    Type.Object({ kind: Type.String(), id: Type.String(), resource_id: NullableText, message: Type.String() }),
+    Type.Object({
+      kind: text('change'),
+      id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
+      resource_id: NullableText,
+      message: text('It waits for the gate go.'),
+    }),
   ),
-  policy_results: Type.Array(Type.Object({ policy_id: Type.String(), level: Type.String(), result: Type.String() })),
+  policy_results: Type.Array(
+    Type.Object({ policy_id: text('signalbox.standard'), level: text('low'), result: text('passed') }),
+  ),
   gates: Type.Array(
     Type.Object({
-      gate_id: Type.String(),
-      kind: Type.String(),
-      question: Type.String(),
+      gate_id: text('go'),
+      kind: text('change'),
+      question: text('Shall the rest follow?'),
       policy: Json,
       guards: Type.Array(Type.String()),
       who: Type.Array(Type.String(), { description: 'Groups that may decide; empty: whoever holds gate:decide.' }),
       can_i: Type.Boolean(),
     }),
   ),
-  warnings: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
+  warnings: Type.Array(Type.Object({ code: text('no_change'), message: text('It waits for the gate go.') })),
   estimates: Type.Object({
     p50_s: Type.Number(),
     p90_s: Type.Number(),
     critical_path: Type.Array(Type.String()),
   }),
-  leases: Type.Array(Type.Object({ resource_id: Type.String(), mode: Type.String() })),
+  leases: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive') })),
   windows: Type.Array(Type.String()),
   constraints: Json,
   rehearsal: Type.Null(),
@@ -119,15 +135,17 @@ export const StartBody = Type.Object(
 export type StartBody = Static<typeof StartBody>
 
 export const ProcedureView = Type.Object({
-  pack: Type.String(),
-  version: Type.String(),
-  key: Type.String(),
-  kind: Type.String(),
-  title: Type.String(),
-  scope: Type.String(),
+  pack: text('fleet'),
+  version: text('1.0.0'),
+  key: text('release'),
+  kind: text('change'),
+  title: text('web 2.4.0 on eu1'),
+  scope: text('target'),
   match: Json,
   parameters: Json,
-  steps: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), executor: Type.String() })),
+  steps: Type.Array(
+    Type.Object({ id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'), name: text('eu1-web-01'), executor: text('http') }),
+  ),
   gates: Type.Array(Json),
 })
 export const ProcedureList = Type.Object({ items: Type.Array(ProcedureView) })

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { CatalogEvent } from '../catalog/events.ts'
+import { text } from '../text.ts'
 
 /** The HTTP door of the projection of the catalog (operations.md 9.2). */
 export const ProjectionEvents = Type.Object(
@@ -10,15 +11,47 @@ export const ProjectionEvents = Type.Object(
       description: 'As the catalog tells them on its stream and in GET /internal/v1/events.',
     }),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [
+      {
+        events: [
+          {
+            event_id: '0195f0c2-0000-7000-8000-000000000005',
+            type: 'health.changed',
+            schema_version: 1,
+            occurred_at: '2026-01-31T12:00:00.000000Z',
+            pub_seq: null,
+            agg_type: 'health',
+            agg_id: 'eu1-web-01',
+            agg_version: 1,
+            request_id: null,
+            resource_id: 'eu1-web-01',
+            type_key: 'fleet.host',
+            version: 1,
+            previous_version: null,
+            generation: 1,
+            actor: 'svc:fleet',
+            command_id: null,
+            operation_id: null,
+            evidence_refs: [],
+            status: 'healthy',
+            previous_status: 'unknown',
+            reason: 'observed',
+            checks_changed: ['http'],
+          },
+        ],
+      },
+    ],
+  },
 )
 export type ProjectionEvents = Static<typeof ProjectionEvents>
 
 export const ProjectionReply = Type.Object({
   accepted: Type.Integer(),
   duplicate: Type.Integer({ description: 'Known before, or older than what is known.' }),
-  gaps: Type.Array(Type.Object({ resource_id: Type.String(), have: Type.Integer(), need: Type.Integer() }), {
+  gaps: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), have: Type.Integer(), need: Type.Integer() }), {
     description: 'Not applied: what lies between is missing, and the catalog could not give it now.',
   }),
-  applied_watermark: Type.String({ description: "Position in the catalog's log up to which nothing is missing." }),
+  applied_watermark: text('1042', { description: "Position in the catalog's log up to which nothing is missing." }),
 })
