@@ -16,6 +16,8 @@ export type ActivityDeps = {
   secrets_dir: string
   env: NodeJS.ProcessEnv
   catalog: CatalogWriter
+  /** Aborted when the worker stops: what can go on elsewhere ends its slice. */
+  leave: AbortSignal
   limits: { max_parallel: number; slice_s: number; force_grace_s: number }
   /** Tells whoever listens that there is something to look at; best effort. */
   wake: (what: 'operations' | 'operations_outcome') => void

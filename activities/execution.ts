@@ -110,8 +110,9 @@ const refOf = ({ operation_id, node_id, role, attempt }: AttemptInput) => ({ ope
 /** An end that nobody knows is tried again under a new fence and the same key, where the node can take that. */
 const mayRepeat = ({ spec }: Granted, { role }: AttemptInput): boolean => {
   const idempotent = role === 'run' ? spec.idempotent : (spec.compensate?.idempotent ?? false)
-  const { info, cancellationSignal } = Context.current()
-  return idempotent && info.attempt < ACTIVITY_TRIES && !cancellationSignal.aborted
+  const { info, cancellationSignal, cancellationDetails } = Context.current()
+  const told = cancellationSignal.aborted && !cancellationDetails?.workerShutdown
+  return idempotent && info.attempt < ACTIVITY_TRIES && !told
 }
 
 const prepare = async (deps: ActivityDeps, input: AttemptInput, work: Work): Promise<Prepared> => {
@@ -167,6 +168,7 @@ const startAttempt = (
     deadline: began + claim.spec.timeouts.run_s * 1000,
     slice_end: Date.now() + deps.limits.slice_s * 1000,
     signal: AbortSignal.any([context.cancellationSignal, stop.signal]),
+    leave: deps.leave,
     log: log.add,
     checkpoint: (resume) => patiently(() => noteAttempt(deps.pool, ref, { resume, lines: log.take() })),
     artifact: (artifact) => void artifacts.push(artifactOf(artifact)),

@@ -84,6 +84,7 @@ const poll = async (
   { raw, poll_until }: Resume,
 ): Promise<ExecutorResult> => {
   const { request, until, fail_if, interval_s, timeout_s } = values.poll as Poll
+  const awake = AbortSignal.any([context.signal, context.leave])
   for (;;) {
     const answer = await send(context, values, request, agent, { effect: false })
     if (isFailure(answer)) {
@@ -98,9 +99,10 @@ const poll = async (
     const next = Date.now() + interval_s * 1000
     if (next > Math.min(poll_until, context.deadline))
       return failed('condition_timeout', `${where(request)}: "${until}" did not come true in ${timeout_s} s`)
-    if (next + MIN_SLICE_MS > context.slice_end)
-      return { status: 'pending', poll_after_s: interval_s, resume: { raw, poll_until } }
-    await delay(interval_s * 1000, undefined, { signal: context.signal }).catch(() => {})
+    const later: ExecutorResult = { status: 'pending', poll_after_s: interval_s, resume: { raw, poll_until } }
+    if (next + MIN_SLICE_MS > context.slice_end) return later
+    await delay(interval_s * 1000, undefined, { signal: awake }).catch(() => {})
+    if (context.leave.aborted) return later
   }
 }
 

@@ -27,6 +27,8 @@ export type ExecutorContext = {
   deadline: number
   slice_end: number
   signal: AbortSignal
+  /** Aborted when this worker stops: an executor that only waits answers `pending`, and another worker goes on. */
+  leave: AbortSignal
   log: (text: string, options?: Partial<Pick<LogLine, 'level' | 'stream'>>) => void
   /** Writes down that the effect is behind it: a repeat goes on from here. False: somebody else has taken over. */
   checkpoint: (resume: Record<string, unknown>) => Promise<boolean>

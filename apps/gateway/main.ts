@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { listen } from '../shared/http.ts'
-import { runApp } from '../shared/lifecycle.ts'
+import { endIdleConnections, runApp } from '../shared/lifecycle.ts'
 import { buildApp } from './app.ts'
 import { loadGatewayConfig } from './config.ts'
 import { createDeps } from './deps.ts'
@@ -27,6 +27,7 @@ await runApp('gateway', async () => {
       const closed = once(server, 'close')
       server.close()
       server.closeIdleConnections()
+      endIdleConnections(server)
       await closed
       await internal.close()
       await deps.close()

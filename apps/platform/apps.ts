@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { compileCacheDir } from './compile-cache.ts'
 import type { Keys } from './keys.ts'
 import { ROOT } from './paths.ts'
 import type { Ports } from './ports.ts'
@@ -127,7 +128,7 @@ export const envFor = (app: App, context: AppContext): NodeJS.ProcessEnv => {
   const upper = app.name.toUpperCase()
   const database = servers.postgres.url(context.roles ? app.name : undefined, context.database)
   const own: Record<string, string | undefined> = {
-    NODE_COMPILE_CACHE: join(context.dir, 'cache/compile'),
+    NODE_COMPILE_CACHE: compileCacheDir(),
     [`${upper}__LISTEN__HOST`]: context.network?.listen ?? LOOPBACK,
     [`${upper}__SERVICE__KEY_FILE`]: keys.serviceKeyFile(app.name),
     [`${upper}__SECRET__KEYS`]: keys.secretKeys(app.name),

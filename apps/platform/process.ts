@@ -123,6 +123,9 @@ export const createProcess = (unit: Unit, log_dir: string, events: Partial<UnitE
     get pid() {
       return child?.pid
     },
+    get running() {
+      return !hasEnded(child)
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { fillCompileCache } from './compile-cache.ts'
 import { buildConsole } from './console-build.ts'
 import type { Account } from './demo/client.ts'
 import { seedDemo } from './demo/seed.ts'
@@ -48,7 +49,11 @@ const main = async () => {
   removeRun(dir)
   await endOrphans(dir, screen)
   if (flags.reset) reset()
-  const [programs] = await Promise.all([ensureServers(screen), buildConsole(join(dir, 'console'), screen)])
+  const [programs] = await Promise.all([
+    ensureServers(screen),
+    buildConsole(join(dir, 'console'), screen),
+    fillCompileCache(screen),
+  ])
   platform = await startPlatform({ dir, screen, programs, restarted: refreshRun })
   if (stopping) return
   const run = runOf(platform)

@@ -141,12 +141,22 @@ const startApps = async (
   )
 }
 
+const SAY_WAITING_MS = 2000
+
 const stopAll = async ({ servers, apps }: { servers: Servers; apps: Map<string, Managed> }, screen: Screen) => {
   const started = performance.now()
+  const all = [...apps.values(), ...servers.managed]
+  let phase: readonly Managed[] = [...apps.values()]
+  const sayWaiting = setInterval(() => {
+    const names = phase.filter(({ running }) => running).map(({ name }) => name)
+    screen.line('platform', `still waits for ${names.join(', ')} (${elapsed(performance.now() - started)})`)
+  }, SAY_WAITING_MS)
   await apps.get('gateway')?.stop()
   await Promise.all([...apps.values()].map((app) => app.stop()))
   screen.line('apps', `stopped in ${elapsed(performance.now() - started)}`)
+  phase = all
   await servers.stop()
+  clearInterval(sayWaiting)
 }
 
 /** What `.signalbox/run.json` says: read by scripts and tests, never the printed text. */

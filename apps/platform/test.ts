@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fillCompileCache } from './compile-cache.ts'
 import { bin, QUICK_IMPORTS, ROOT } from './paths.ts'
 import { createScreen, elapsed } from './screen.ts'
 import { locateChromium } from './servers/chromium.ts'
@@ -61,7 +62,7 @@ const countsOf = (code: number, report: string) => {
 }
 
 const testAll = async (env: TestEnv, dir: string) => {
-  const browser = await findBrowser()
+  const [browser] = await Promise.all([findBrowser(), fillCompileCache(screen)])
   screen.line('servers', `ready after ${elapsed(performance.now() - started)}`)
   const report = join(dir, 'report.json')
   const code = await runVitest(

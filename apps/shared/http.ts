@@ -15,6 +15,7 @@ import { AppError, CATEGORIES, type Category, problemOf, unavailable, type Viola
 import { uuidv7 } from './ids.ts'
 import { JSON_LIMITS, type JsonLimits } from './json.ts'
 import { acceptJson, otherMediaType } from './json-body.ts'
+import { endIdleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import type { Telemetry } from './telemetry.ts'
 
@@ -146,6 +147,7 @@ export const createHttpApp = (options: HttpOptions) => {
   acceptJson(app as unknown as FastifyInstance, options.json_limits ?? JSON_LIMITS, codes)
   answerErrors(app, codes)
   measureRequests(app, telemetry)
+  app.addHook('preClose', async () => endIdleConnections(app.server))
   return app
 }
 export type HttpApp = ReturnType<typeof createHttpApp>

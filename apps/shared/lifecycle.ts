@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ConfigError } from './config.ts'
 import type { Logger } from './telemetry.ts'
@@ -26,8 +27,14 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     stopping = true
     setTimeout(() => process.exit(1), HARD_EXIT_MS).unref()
     if (!running) process.exit(0)
+    const { log } = running
+    const since = performance.now()
+    log.info('stopping in order')
     running.stop().then(
-      () => process.exit(0),
+      () => {
+        log.info({ ms: Math.round(performance.now() - since) }, 'stopped')
+        process.exit(0)
+      },
       (error) => fail('did not stop in order')(error),
     )
   }
@@ -40,6 +47,17 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     else console.error(`${name}: could not start:`, error)
     process.exit(1)
   }
+}
+
+const IDLE_LOOK_MS = 50
+
+/**
+ * Lets a closing server end: Node closes idle connections once, and one whose answer was still under way then would stay
+ * open for its whole keep-alive time.
+ */
+export const endIdleConnections = (server: Server): void => {
+  const look = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
+  server.once('close', () => clearInterval(look))
 }
 
 /** Waits for a dependency at start; after the time-out throws a ConfigError that names what is missing. */

@@ -18,6 +18,7 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
   const waker = createWaker(config.WORKER__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
   const policy = loadPolicy(config.WORKER__EXECUTORS__POLICY_FILE)
   const sign = signer ?? createServiceSigner({ name: 'worker', key_file: config.WORKER__SERVICE__KEY_FILE })
+  const leave = new AbortController()
   const attempts = telemetry.counter('node_attempts_total', 'Attempts of nodes by executor and result.', [
     'executor',
     'result',
@@ -33,6 +34,7 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     secrets_dir: config.WORKER__EXECUTORS__SECRETS_DIR,
     env: process.env,
     catalog: createCatalogWriter(config.OPERATIONS__CATALOG__URL, sign),
+    leave: leave.signal,
     limits: {
       max_parallel: config.WORKER__OPERATION__MAX_PARALLEL,
       slice_s: config.WORKER__ACTIVITY__SLICE_S,
@@ -52,6 +54,8 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     telemetry,
     pool,
     activities,
+    /** Tells what only waits to end here and go on elsewhere. */
+    leave: () => leave.abort(),
     close: async () => {
       await waker.close()
       await close()

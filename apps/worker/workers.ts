@@ -55,9 +55,10 @@ export const startWorkers = (deps: WorkerDeps) => {
 
   return {
     isPolling: () => running?.workers.every((worker) => worker.getState() === 'RUNNING') ?? false,
-    /** Lets what runs end (20 s), then cancels it (30 s): operations.md 8 makes either safe. */
+    /** What only waits goes on elsewhere; what runs may end (20 s), then it is cancelled (30 s): operations.md 8 makes either safe. */
     stop: async () => {
       stopping = true
+      deps.leave()
       for (const worker of running?.workers ?? []) if (worker.getState() === 'RUNNING') worker.shutdown()
       await Promise.allSettled(running?.runs ?? [])
       await running?.connection.close().catch(() => {})

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHttp } from '../../activities/executors/http.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
 import type { ExecutorContext } from '../../activities/executors/types.ts'
+import { until } from '../support/until.ts'
 
 type Seen = { method: string; url: string; headers: IncomingMessage['headers'] }
 const seen: Seen[] = []
@@ -73,6 +74,7 @@ const run = (values: Record<string, unknown>, more: Partial<ExecutorContext> = {
     slice_end: Date.now() + 10_000,
     deadline: Date.now() + 20_000,
     signal: new AbortController().signal,
+    leave: new AbortController().signal,
     resume: null,
     checkpoint: async (resume) => {
       checkpoints.push(resume)
@@ -249,6 +251,31 @@ describe('polling', () => {
     answer(200, { connections: 0 })
     const second = (await run(values, { resume: (first as { resume: Record<string, unknown> }).resume })).result
     expect(second).toMatchObject({ status: 'succeeded', raw: { body: { connections: 3 } } })
+    expect(seen.map((request) => request.method)).toEqual(['GET'])
+  })
+
+  it('leaves a poll at once when the worker stops, and another goes on without a second call', async () => {
+    answer(200, { connections: 3 })
+    const values = {
+      base_url: base,
+      request: { method: 'POST', url: '/drain' },
+      poll: {
+        request: { method: 'GET', url: '/status' },
+        until: 'response.body.connections == 0',
+        interval_s: 60,
+        timeout_s: 300,
+      },
+    }
+    const leave = new AbortController()
+    const more = { leave: leave.signal, slice_end: Date.now() + 120_000, deadline: Date.now() + 600_000 }
+    const going = run(values, more)
+    await until(() => seen.length === 2)
+    leave.abort()
+    const first = (await going).result
+    expect(first).toMatchObject({ status: 'pending', poll_after_s: 60 })
+    answer(200, { connections: 0 })
+    const second = (await run(values, { resume: (first as { resume: Record<string, unknown> }).resume })).result
+    expect(second.status).toBe('succeeded')
     expect(seen.map((request) => request.method)).toEqual(['GET'])
   })
 

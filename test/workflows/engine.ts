@@ -123,6 +123,7 @@ export const createEngine = async (options: { catalog?: CatalogWriter; worker?: 
     secrets_dir: '/nonexistent',
     env: { TEST_TOKEN: 'Bearer s3cret-token' },
     catalog: options.catalog ?? NO_CATALOG,
+    leave: new AbortController().signal,
     limits: { max_parallel: 500, slice_s: 30, force_grace_s: 2 },
     wake: () => {},
     observe: { attempt: () => {}, refused: () => {} },
