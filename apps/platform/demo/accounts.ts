@@ -3,7 +3,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Account, ApiError, type Person, signIn } from './client.ts'
+import { type Account, ApiError, type Person, signIn, soon } from './client.ts'
 
 type DemoFile = { users: Account[]; seeded: boolean }
 
@@ -80,15 +80,17 @@ const ensureAdmin = async (gateway_url: string, dir: string, account: Account): 
   return signIn(gateway_url, account)
 }
 
-const enrol = async (gateway_url: string, enrolment_token: string, new_password: string): Promise<void> => {
-  const reply = await fetch(`${gateway_url}/api/v1/users/enrol`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'idempotency-key': randomBytes(16).toString('hex') },
-    body: JSON.stringify({ enrolment_token, new_password }),
-    signal: AbortSignal.timeout(15_000),
+const enrol = (gateway_url: string, enrolment_token: string, new_password: string): Promise<void> => {
+  const key = randomBytes(16).toString('hex')
+  return soon(async () => {
+    const reply = await fetch(`${gateway_url}/api/v1/users/enrol`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': key },
+      body: JSON.stringify({ enrolment_token, new_password }),
+      signal: AbortSignal.timeout(15_000),
+    })
+    if (!reply.ok) throw new ApiError('enrolment', reply.status, (await reply.json()) as Record<string, unknown>)
   })
-  if (reply.ok) return
-  throw new ApiError('enrolment', reply.status, (await reply.json()) as Record<string, unknown>)
 }
 
 type User = { id: string; username: string }
