@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type CommandMessage, executionQueue, type OperationInput } from '../../workflows/operation/messages.ts'
+import { bookkeepingQueue, type CommandMessage, type OperationInput } from '../../workflows/operation/messages.ts'
 import type { Actor } from '../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../shared/crash.ts'
 import type { Logger } from '../shared/telemetry.ts'
@@ -144,7 +144,7 @@ const inputOf = (row: CommandRow, message: CommandMessage, config: RelayConfig):
     operation_id: row.operation_id,
     ...start,
     start: message as CommandMessage<'start'>,
-    execution_queue: executionQueue(config.RELAY__TEMPORAL__QUEUE_PREFIX),
+    bookkeeping_queue: bookkeepingQueue(config.RELAY__TEMPORAL__QUEUE_PREFIX),
     search_attributes: config.RELAY__TEMPORAL__SEARCH_ATTRIBUTES,
   }
 }

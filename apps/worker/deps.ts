@@ -12,7 +12,8 @@ import { createWaker } from './waker.ts'
 export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: ServiceSigner) => {
   const { db, pool, close } = createDb(config.WORKER__DATABASE__URL, {
     app: 'worker',
-    max: Math.min(config.WORKER__ACTIVITY__CONCURRENCY + 4, 40),
+    // Two short statements an attempt: more connections than this would only plan the same statements once more each.
+    max: 16,
     statement_timeout_ms: 10_000,
   })
   const waker = createWaker(config.WORKER__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
 import { createBookkeeping, createExecution } from '../../activities/index.ts'
-import { executionQueue, operationQueue } from '../../workflows/operation/messages.ts'
+import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
 import type { WorkerDeps } from './deps.ts'
 
 const WORKFLOWS = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url))
@@ -81,30 +81,31 @@ const connect = async (deps: WorkerDeps, roles: string[], workflowBundle: Bundle
     shutdownGraceTime: '20s',
     shutdownForceTime: '30s',
   } as const
-  const workers: Worker[] = []
+  const activitySlots = {
+    maxConcurrentActivityTaskExecutions: config.WORKER__ACTIVITY__CONCURRENCY,
+    activityTaskPollerBehavior: POLLERS,
+  }
+  const workers = [
+    await Worker.create({
+      ...common,
+      taskQueue: operationQueue(prefix),
+      ...(workflowBundle && {
+        workflowBundle,
+        maxCachedWorkflows: config.WORKER__WORKFLOW__CACHED,
+        maxConcurrentWorkflowTaskExecutions: config.WORKER__WORKFLOW__CONCURRENCY,
+        workflowThreadPoolSize: 1,
+        workflowTaskPollerBehavior: POLLERS,
+      }),
+      ...(roles.includes('execution') && { activities: createExecution(deps.activities), ...activitySlots }),
+    }),
+  ]
   if (workflowBundle)
     workers.push(
       await Worker.create({
         ...common,
-        taskQueue: operationQueue(prefix),
-        workflowBundle,
+        taskQueue: bookkeepingQueue(prefix),
         activities: createBookkeeping(deps.activities),
-        maxCachedWorkflows: config.WORKER__WORKFLOW__CACHED,
-        maxConcurrentWorkflowTaskExecutions: config.WORKER__WORKFLOW__CONCURRENCY,
-        maxConcurrentActivityTaskExecutions: config.WORKER__ACTIVITY__CONCURRENCY,
-        workflowThreadPoolSize: 1,
-        workflowTaskPollerBehavior: POLLERS,
-        activityTaskPollerBehavior: POLLERS,
-      }),
-    )
-  if (roles.includes('execution'))
-    workers.push(
-      await Worker.create({
-        ...common,
-        taskQueue: executionQueue(prefix),
-        activities: createExecution(deps.activities),
-        maxConcurrentActivityTaskExecutions: config.WORKER__ACTIVITY__CONCURRENCY,
-        activityTaskPollerBehavior: POLLERS,
+        ...activitySlots,
       }),
     )
   return { connection, workers, runs: workers.map((worker) => worker.run()) }

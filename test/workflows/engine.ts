@@ -25,11 +25,11 @@ import { insertOperation } from '../../db/operations/start.ts'
 import { intents, operation_control, plans } from '../../db/operations/tables.ts'
 import { SYSTEM } from '../../db/operations/timeline.ts'
 import {
+  bookkeepingQueue,
   COMMAND_SIGNAL,
   type CommandBodies,
   type CommandKind,
   type CommandMessage,
-  executionQueue,
   type OperationInput,
   operationQueue,
   WORKFLOW_TYPE,
@@ -143,12 +143,12 @@ export const createEngine = async (options: { catalog?: CatalogWriter; worker?: 
         ...common,
         taskQueue: operationQueue(prefix),
         workflowBundle: bundle,
-        activities: createBookkeeping(deps),
+        activities: createExecution(deps),
         workflowThreadPoolSize: 1,
         maxCachedWorkflows: 100,
         ...options.worker,
       }),
-      await Worker.create({ ...common, taskQueue: executionQueue(prefix), activities: createExecution(deps) }),
+      await Worker.create({ ...common, taskQueue: bookkeepingQueue(prefix), activities: createBookkeeping(deps) }),
     ]
     running = { workers, runs: workers.map((worker) => worker.run()) }
   }
@@ -241,7 +241,7 @@ export const createEngine = async (options: { catalog?: CatalogWriter; worker?: 
       requester: 'system',
       kind: 'graph',
       start: message('start', {}, { command_id, seq: 1, not_after: new Date(Date.now() + 300_000).toISOString() }),
-      execution_queue: executionQueue(prefix),
+      bookkeeping_queue: bookkeepingQueue(prefix),
       search_attributes: true,
       ...(spec.roll_events !== undefined && { test_roll_events: spec.roll_events }),
     }

@@ -8,17 +8,14 @@ import type { AttemptResult, CatalogResult, Effect, Event, GraphPage, RunEffect 
 const MARGIN_S = 30
 
 const patient = { initialInterval: 200, maximumInterval: '10s', backoffCoefficient: 2 } as const
-const { load_graph, record_changes, close_operation } = proxyActivities<Bookkeeping>({
-  startToCloseTimeout: '10s',
-  retry: patient,
-})
-const { apply_catalog_result } = proxyActivities<Bookkeeping>({
-  startToCloseTimeout: '15s',
-  retry: { ...patient, maximumAttempts: 5 },
-})
+/** Each is short, may be repeated, and is repeated until Postgres answers. */
+const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
+  proxyActivities<Bookkeeping>({ taskQueue: bookkeeping_queue, startToCloseTimeout: '10s', retry: patient })
 
 /** The graph of the operation, page by page. */
-export const loadPages = async (operation_id: string): Promise<GraphPage[]> => {
+export const loadPages = async (input: OperationInput): Promise<GraphPage[]> => {
+  const { operation_id } = input
+  const { load_graph } = bookkeeping(input)
   const pages: GraphPage[] = []
   for (let from: number | null = 0; from !== null; from = pages.at(-1)?.next ?? null)
     pages.push(await load_graph({ operation_id, from }))
@@ -30,9 +27,14 @@ export const loadPages = async (operation_id: string): Promise<GraphPage[]> => {
  * fails for good means that nobody knows, which the reducer is told as such.
  */
 export const createLauncher = (input: OperationInput, push: (event: Event) => void) => {
-  const { operation_id } = input
+  const { operation_id, bookkeeping_queue } = input
+  const { record_changes, close_operation } = bookkeeping(input)
+  const { apply_catalog_result } = proxyActivities<Bookkeeping>({
+    taskQueue: bookkeeping_queue,
+    startToCloseTimeout: '15s',
+    retry: { ...patient, maximumAttempts: 5 },
+  })
   const { run_attempt } = proxyActivities<Execution>({
-    taskQueue: input.execution_queue,
     startToCloseTimeout: '1m',
     heartbeatTimeout: '10s',
     retry: { ...patient, initialInterval: '1s', maximumAttempts: 5 },

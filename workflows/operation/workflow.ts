@@ -48,7 +48,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
   )
 
   return CancellationScope.nonCancellable(async () => {
-    const pages = await loadPages(input.operation_id)
+    const pages = await loadPages(input)
     const carried = input.carried as Snapshot | undefined
     state = carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now())
     const launch = createLauncher(input, (event) => void inbox.push(event))
