@@ -16,6 +16,7 @@ export type DbOptions = {
 /** Opens a pool with the time-outs of reliability.md 2.4: waiting for a connection 0.5 s, a lock 2 s, a statement 2 s. */
 export const createDb = (url: string, { app, max = 16, statement_timeout_ms = 2000 }: DbOptions) => {
   const pool = new pg.Pool({
+    Client: PreparingClient,
     connectionString: url,
     max,
     application_name: app,
@@ -31,6 +32,37 @@ export const createDb = (url: string, { app, max = 16, statement_timeout_ms = 20
   pool.on('error', () => {})
   const db = drizzle(pool) as unknown as Db
   return { db, pool, close: () => pool.end() }
+}
+
+/** Statements that one process prepares: those made of parts that vary without end must not fill the server's memory. */
+const MAX_PREPARED = 400
+const prepared = new Map<string, string>()
+const seenOnce = new Set<string>()
+
+/** The name under which each connection prepares a statement: from its second use on, until there are too many. */
+const nameOf = (text: string): string | undefined => {
+  const name = prepared.get(text)
+  if (name !== undefined || prepared.size >= MAX_PREPARED) return name
+  if (!seenOnce.has(text)) {
+    if (seenOnce.size >= MAX_PREPARED) seenOnce.clear()
+    seenOnce.add(text)
+    return undefined
+  }
+  seenOnce.delete(text)
+  const next = `s${prepared.size}`
+  prepared.set(text, next)
+  return next
+}
+
+/** Prepares what it runs again and again: parsing and planning cost more than most of our statements themselves. */
+class PreparingClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: pg's own overloads, passed through as they are
+  override query(config: any, values?: any, callback?: any): any {
+    const given = typeof config === 'string' ? { text: config } : config
+    const bare = given.submit !== undefined || given.name !== undefined || !Array.isArray(given.values ?? values)
+    const name = bare ? undefined : nameOf(given.text)
+    return super.query(name === undefined ? config : { ...given, name }, values, callback)
+  }
 }
 
 /** The first row, or nothing. */
