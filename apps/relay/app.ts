@@ -8,7 +8,7 @@ import { startLeadership } from './leader.ts'
 import { type Loop, startLoop } from './loop.ts'
 import { createPublisher } from './publisher.ts'
 import { republishRevocations, startRevocations } from './revocations.ts'
-import { sequenceOnce } from './sequencer.ts'
+import { BATCH, sequenceOnce } from './sequencer.ts'
 import { endSessions } from './sessions.ts'
 
 const SCHEMAS = ['identity', 'credential', 'token', 'catalog', 'operations'] as const
@@ -21,6 +21,8 @@ const STREAM_OF: Record<Schema, StreamName | undefined> = {
   operations: 'OPERATIONS',
 }
 
+/** What only this process wakes is looked after all the same, in case a turn failed half-way. */
+const UNWOKEN_MS = 2000
 const MINUTE = 60_000
 
 /** Starts all loops: per schema sequence, publish and broker check; commands to Temporal; revocations from Redis. */
@@ -50,11 +52,11 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
       }),
     })
     const loops: Loop[] = []
-    const publish = startLoop(`publish ${schema}`, log, poll_ms, publisher.turn)
+    const publish = startLoop(`publish ${schema}`, log, UNWOKEN_MS, publisher.turn)
     const sequence = startLoop(`sequence ${schema}`, log, poll_ms, async () => {
-      const more = await sequenceOnce(pool, schema, epoch)
-      publish.wake()
-      return more
+      const numbered = await sequenceOnce(pool, schema, epoch)
+      if (numbered > 0) publish.wake()
+      return numbered === BATCH
     })
     loops.push(sequence, publish)
     if (stream) {

@@ -1,23 +1,20 @@
 import type pg from 'pg'
 import { crashPoint } from '../shared/crash.ts'
 
-const BATCH = 500
+export const BATCH = 500
 
 /**
  * Gives committed outbox rows their `pub_seq`: gap-free, in the order they became visible, the only order anyone may
- * tail (reliability.md 4.3, 4.12). The epoch fences a relay that lost its lock. Returns true when there may be more.
+ * tail (reliability.md 4.3, 4.12). The epoch fences a relay that lost its lock. Returns how many; a full batch may have left some.
  */
-export const sequenceOnce = async (pool: pg.Pool, schema: string, epoch: number): Promise<boolean> => {
+export const sequenceOnce = async (pool: pg.Pool, schema: string, epoch: number): Promise<number> => {
+  const waiting = `select id from ${schema}.outbox where pub_seq is null order by id limit ${BATCH}`
+  // Most turns find nothing: one statement then. Who leads the schema is the only one to number its rows.
+  const { rows } = await pool.query<{ id: string }>({ name: `waiting_${schema}`, text: waiting })
+  if (rows.length === 0) return 0
   const client = await pool.connect()
   try {
     await client.query('begin')
-    const { rows } = await client.query<{ id: string }>(
-      `select id from ${schema}.outbox where pub_seq is null order by id limit ${BATCH}`,
-    )
-    if (rows.length === 0) {
-      await client.query('rollback')
-      return false
-    }
     const taken = await client.query<{ start: string }>(
       `update ${schema}.relay_state set next = next + $1 where name = 'relay' and epoch = $2 returning next - $1 as start`,
       [rows.length, epoch],
@@ -30,7 +27,7 @@ export const sequenceOnce = async (pool: pg.Pool, schema: string, epoch: number)
     )
     crashPoint('sequencer.before_commit')
     await client.query('commit')
-    return rows.length === BATCH
+    return rows.length
   } catch (error) {
     await client.query('rollback').catch(() => {})
     throw error
