@@ -51,7 +51,7 @@ const start = async (operator: Person, intent: Record<string, unknown>) => {
     `/v1/intents/${created.intent_id}/plan-preview`,
     {},
   )
-  const begun = performance.now()
+  const begun = Date.now()
   const { body } = await operator.post<OperationView>(`/v1/plans/${plan.plan_id}/start`, {
     reviewed_plan_hash: plan.plan_hash,
   })
@@ -67,17 +67,21 @@ const eventsOf = async (client: Client, workflowId: string): Promise<number> => 
 
 const ourArm = async (operator: Person, client: Client, count: number): Promise<Arm> => {
   const { operation_id, begun } = await start(operator, graphIntent(`dag ${count}`, layeredGraph(count, WIDTH)))
-  await waitUntil(
+  const { ended_at } = await waitUntil(
     'the end',
-    () => operator.get<OperationView>(`/v1/operations/${operation_id}`),
+    () => operator.get<OperationView & { ended_at: string }>(`/v1/operations/${operation_id}`),
     (operation) => operation.status === 'succeeded',
     300_000,
   )
-  const seconds = (performance.now() - begun) / 1000
+  // From the request to start it until the operation ended, by one clock: the looks in between are not part of it.
+  const seconds = (Date.parse(ended_at) - begun) / 1000
   return { nodes_per_s: count / seconds, events_per_node: (await eventsOf(client, operation_id)) / count }
 }
 
-const gateTimes = async (operator: Person, approver: Person): Promise<number[]> => {
+type Gate = Parameters<typeof approveGate>[2]
+
+/** Decisions at as many gates: each after the change behind the last one has ended, or one right after the other. */
+const gateTimes = async (operator: Person, approver: Person, pace: 'idle' | 'loaded'): Promise<number[]> => {
   const gates = Array.from({ length: DECISIONS }, (_, i) => ({
     gate_id: `g${i}`,
     question: `Go on with ${i}?`,
@@ -89,16 +93,16 @@ const gateTimes = async (operator: Person, approver: Person): Promise<number[]> 
   await waitForGate(approver, operation_id)
   const times: number[] = []
   for (const { gate_id } of gates) {
-    const gate = await approver.get<{
-      gate_id: string
-      status: string
-      round: number
-      digest: string
-      question: string
-    }>(`/v1/operations/${operation_id}/gates/${gate_id}`)
+    const gate = await approver.get<Gate>(`/v1/operations/${operation_id}/gates/${gate_id}`)
     const before = performance.now()
     await approveGate(approver, operation_id, gate, 'benchmark')
     times.push(performance.now() - before)
+    if (pace === 'idle')
+      await waitUntil(
+        'the node behind the gate',
+        () => operator.get<OperationView>(`/v1/operations/${operation_id}`),
+        ({ progress }) => progress.done >= times.length,
+      )
   }
   return times
 }
@@ -133,14 +137,18 @@ const run = async (stack: Stack) => {
       }
       rows.push(...report(count, arms))
     }
-    console.error(`${DECISIONS} gate decisions`)
-    const times = await gateTimes(operator, approver)
-    const [p50, p95] = [quantile(times, 0.5), quantile(times, 0.95)]
-    rows.push(
-      ['gate decision over HTTP, p50', `${p50.toFixed(1)} ms`, '', ''],
-      ['gate decision over HTTP, p95', `${p95.toFixed(1)} ms`, '', 'aim < 50 ms'],
-    )
-    print({ figure: 'gate_decision_ms', p50, p95, decisions: times.length })
+    for (const pace of ['idle', 'loaded'] as const) {
+      console.error(`${DECISIONS} gate decisions, workers ${pace}`)
+      const times = await gateTimes(operator, approver, pace)
+      const [p50, p95] = [quantile(times, 0.5), quantile(times, 0.95)]
+      rows.push([
+        `gate decision over HTTP, workers ${pace}`,
+        `p50 ${p50.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms`,
+        '',
+        'aim: p95 < 50 ms',
+      ])
+      print({ figure: 'gate_decision_ms', workers: pace, p50, p95, decisions: times.length })
+    }
     console.log(`\n${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}, medians of ${ROUNDS} rounds\n`)
     for (const line of table(['figure', 'ours', 'bare Temporal', 'ratio'], rows)) console.log(line)
   } finally {

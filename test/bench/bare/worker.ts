@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url'
-import { NativeConnection, Worker } from '@temporalio/worker'
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
 
 /** The baseline's worker: a process of its own with the same options as ours. Arguments: address, namespace, task queue. */
 const [address = '127.0.0.1:7233', namespace = 'default', taskQueue = 'bare'] = process.argv.slice(2)
 
+Runtime.install({ logger: new DefaultLogger('WARN'), shutdownSignals: [] })
 const connection = await NativeConnection.connect({ address, grpcCompression: { codec: 'none' } })
 const worker = await Worker.create({
   connection,
