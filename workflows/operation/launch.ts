@@ -39,33 +39,30 @@ export const createLauncher = (input: OperationInput, push: (event: Event) => vo
     heartbeatTimeout: '10s',
     retry: { ...patient, initialInterval: '1s', maximumAttempts: 5 },
   })
-  const running = new Map<number, CancellationScope>()
+  // Only a forced cancel tells attempts to stop, and it tells all: a scope for each would cost five promises a node.
+  let attempts = new CancellationScope({ cancellable: true })
   const timer = createTimer(push)
 
-  const run = async (effect: RunEffect) => {
-    const { type: _, node, name, slice_s, ...attempt } = effect
-    const scope = new CancellationScope({ cancellable: true })
-    running.set(node, scope)
+  const run = (effect: RunEffect) => {
+    const { type: _, name, slice_s, node, ...attempt } = effect
+    const { role, generation, slice } = attempt
     const options = {
-      activityId: `${effect.role === 'undo' ? 'u' : 'n'}:${effect.node_id}:${effect.attempt}:${effect.slice}`,
+      activityId: `${role === 'undo' ? 'u' : 'n'}:${attempt.node_id}:${attempt.attempt}:${slice}`,
       summary: summaryOf(effect),
       startToCloseTimeout: (slice_s + MARGIN_S) * 1000,
     }
-    const result = await scope
-      .run(() => run_attempt.executeWithOptions(options, [{ operation_id, ...attempt }]))
-      .catch((error: unknown): AttemptResult => ({ status: 'unknown', error: lost(error) }))
-    if (running.get(node) === scope) running.delete(node)
-    const { role, generation, slice } = effect
-    push({ type: 'attempt_ended', at: Date.now(), node, role, generation, attempt: effect.attempt, slice, result })
+    const ended = (result: AttemptResult) =>
+      push({ type: 'attempt_ended', at: Date.now(), node, role, generation, attempt: attempt.attempt, slice, result })
+    void run_attempt
+      .executeWithOptions(options, [{ operation_id, ...attempt }])
+      .then(ended, (error: unknown) => ended({ status: 'unknown', error: lost(error) }))
   }
 
-  return (effect: Effect): void => {
+  const launch = (effect: Exclude<Effect, RunEffect>): void => {
     switch (effect.type) {
-      case 'run':
-        void run(effect)
-        return
-      case 'cancel_attempt':
-        running.get(effect.node)?.cancel()
+      case 'cancel_attempts':
+        attempts.cancel()
+        attempts = new CancellationScope({ cancellable: true })
         return
       case 'apply_catalog': {
         const { node, node_id, generation, attempt } = effect
@@ -92,6 +89,24 @@ export const createLauncher = (input: OperationInput, push: (event: Event) => vo
       case 'wake_at':
         timer(effect.at)
     }
+  }
+
+  return (effects: readonly Effect[]): void => {
+    let runs: RunEffect[] = []
+    const launchRuns = () => {
+      const batch = runs
+      runs = []
+      if (batch.length > 0) void attempts.run(async () => batch.forEach(run))
+    }
+    for (const effect of effects) {
+      if (effect.type === 'run') {
+        runs.push(effect)
+        continue
+      }
+      launchRuns()
+      launch(effect)
+    }
+    launchRuns()
   }
 }
 

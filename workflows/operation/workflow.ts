@@ -59,7 +59,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
       await condition(() => inbox.length > 0)
       if (shouldRoll(input, state)) inbox.push({ type: 'roll', at: Date.now() })
       const { effects } = step(state, ...inbox.splice(0))
-      for (const effect of effects) launch(effect)
+      launch(effects)
       setCurrentDetails(face(state, effects))
       if (state.rolling && inbox.length === 0 && canLeave(state))
         return continueAsNew<typeof operation>({ ...input, carried: snapshot(state) })

@@ -30,10 +30,8 @@ export const beginCancel = (s: State, mode: CancelMode, ending: Ending, at: numb
 const tellToStop = (s: State, at: number) => {
   s.force_at = at + s.force_grace_ms
   s.dues.push(s.force_at, FORCE_DUE)
-  for (const [node, run] of s.nodes.entries()) {
-    if (run.doing === 'attempt' || run.doing === 'catalog') s.out.push({ type: 'cancel_attempt', node })
-    else if (run.state === 'compensating' && !isFlying(run)) loseUndo(s, node, at)
-  }
+  if (s.nodes.some(isFlying)) s.out.push({ type: 'cancel_attempts' })
+  for (const [node, run] of s.nodes.entries()) if (run.state === 'compensating' && !isFlying(run)) loseUndo(s, node, at)
 }
 /** Keys of the queue of due times beside nodes (>= 0) and gates (-1 - position). */
 export const FORCE_DUE = 1e9

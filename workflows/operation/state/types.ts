@@ -244,7 +244,7 @@ export type RunEffect = {
 }
 export type Effect =
   | RunEffect
-  | { type: 'cancel_attempt'; node: number }
+  | { type: 'cancel_attempts' }
   | { type: 'apply_catalog'; node: number; node_id: string; generation: number; attempt: number }
   | { type: 'record'; batch: RecordBatch }
   | { type: 'close'; status: OperationEnd; end_reason: string | null; last_seq: number; record_seq: number }
