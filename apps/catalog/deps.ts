@@ -86,6 +86,7 @@ export type CatalogDeps = Awaited<ReturnType<typeof createDeps>>
 /** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
 export const createTrust = (config: CatalogConfig, telemetry: Telemetry): Trust => {
   const jwks = createJwksClient({
+    telemetry,
     url: config.AUTH__JWKS__URL,
     cache_s: config.AUTH__JWKS__CACHE_S,
     cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
@@ -98,6 +99,7 @@ export const createTrust = (config: CatalogConfig, telemetry: Telemetry): Trust 
     onError: (error) => telemetry.log.warn({ err: error }, 'the registry of services could not be read again'),
   })
   const identityClient = createRpcClient(Identity, {
+    telemetry,
     url: config.AUTH__RPC__IDENTITY_URL,
     signer,
     audience: 'identity-internal',

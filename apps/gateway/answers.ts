@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, problemOf } from '../shared/errors.ts'
 import { AUTH_CODES, toAppError } from '../shared/http.ts'
 import type { GatewayDeps } from './deps.ts'
-import { answerHeaders, withApiPolicy } from './headers.ts'
-import { sendBody } from './proxy.ts'
+import { answerHeaders, apiPolicy, type HeaderList } from './headers.ts'
+import type { UpstreamHeaders } from './proxy.ts'
 import type { Upstream } from './routes.ts'
-import { CONSOLE_POLICY, type StaticFile } from './static.ts'
+import type { StaticFile } from './static.ts'
 
 /** One request on its way through the checks. `endpoint` is the route template once it is known. */
 export type Exchange = {
@@ -15,69 +15,79 @@ export type Exchange = {
   started: number
   endpoint: string
   upstream_ms: number
+  /** Whether it counts as under way: a stream of events does not, once it has begun. */
+  counted: boolean
 }
 
-/** An upstream's answer as undici gives it. */
-type UpstreamReply = Awaited<ReturnType<GatewayDeps['proxy']['send']>>
+type Sent = { deps: GatewayDeps; exchange: Exchange }
 
-/** Sends an upstream's answer on, with our headers; a redirect of an upstream is not for clients. */
-export const answerUpstream = async (
-  deps: GatewayDeps,
-  exchange: Exchange,
+/** What every answer of the gateway carries: request id, security headers, CORS, the content policy. */
+const withCommon = ({ deps, exchange }: Sent, own: HeaderList, policy: HeaderList, cors?: HeaderList): HeaderList =>
+  own.concat(
+    ['x-request-id', exchange.request_id],
+    deps.securityHeaders,
+    policy,
+    cors ?? deps.cors.answer(exchange.req.headers.origin),
+  )
+
+const API_POLICY = apiPolicy(undefined)
+
+/** Writes the head of an upstream's answer, with our headers; a redirect of an upstream is not for clients. */
+export const beginAnswer = (
+  sent: Sent,
   upstream: Upstream,
-  reply: UpstreamReply,
-): Promise<void> => {
-  const { statusCode, headers, body } = reply
-  if (statusCode >= 300 && statusCode < 400 && statusCode !== 304) {
-    body.destroy()
+  { status, headers }: { status: number; headers: UpstreamHeaders },
+): void => {
+  if (status >= 300 && status < 400 && status !== 304) {
     throw new AppError('unavailable', 'upstream_failed', `The ${upstream} service sent a redirect.`, { status: 502 })
   }
-  const { res } = exchange
-  res.writeHead(statusCode, {
-    ...answerHeaders(headers, upstream),
-    ...commonHeaders(deps, exchange, withApiPolicy(headers['content-security-policy'])),
-  })
-  res.flushHeaders()
-  await sendBody(body, res).catch(() => res.destroy())
+  const added = headers['content-security-policy']
+  const policy = added === undefined ? API_POLICY : apiPolicy(added)
+  sent.exchange.res.writeHead(status, withCommon(sent, answerHeaders(headers, upstream), policy))
 }
-
-const commonHeaders = (deps: GatewayDeps, { req, request_id }: Exchange, policy?: string | string[]) => ({
-  ...deps.securityHeaders(policy),
-  ...deps.cors.answer(req.headers.origin),
-  'x-request-id': request_id,
-})
 
 /** Answers a browser's question before it sends. */
 export const answerPreflight = (deps: GatewayDeps, exchange: Exchange): void => {
   const { req, res } = exchange
   exchange.endpoint = 'preflight'
-  const headers = { ...commonHeaders(deps, exchange), ...deps.cors.preflight(req.headers.origin) }
-  res.writeHead(204, { ...headers, 'content-length': '0' }).end()
+  const cors = deps.cors.preflight(req.headers.origin)
+  res.writeHead(204, withCommon({ deps, exchange }, ['content-length', '0'], API_POLICY, cors)).end()
 }
 
-/** Sends a file of the console. */
+/** Sends a file of the console or of the documentation. */
 export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFile): void => {
   const { req, res } = exchange
-  exchange.endpoint = 'console'
-  const headers = { ...commonHeaders(deps, exchange, file.html ? CONSOLE_POLICY : undefined), ...file.headers }
+  const { vary, ...own } = file.headers
+  const cors = deps.cors.answer(req.headers.origin).map((value) => (value === 'Origin' ? (vary ?? value) : value))
+  const policy = ['content-security-policy', file.policy ?? API_POLICY[1] ?? '']
+  const headers = withCommon({ deps, exchange }, Object.entries(own).flat(), policy, cors)
   if (req.headers['if-none-match'] === file.headers.etag) return void res.writeHead(304, headers).end()
   const zipped = file.gzip && /\bgzip\b/.test(String(req.headers['accept-encoding'] ?? '')) ? file.gzip : undefined
   const bytes = zipped ?? file.bytes
-  res.writeHead(200, { ...headers, 'content-length': bytes.length, ...(zipped && { 'content-encoding': 'gzip' }) })
+  headers.push('content-length', String(bytes.length))
+  if (zipped) headers.push('content-encoding', 'gzip')
+  res.writeHead(200, headers)
   res.end(req.method === 'HEAD' ? undefined : bytes)
 }
 
 /** Sends an answer of the gateway's own. */
 export const answerJson = (deps: GatewayDeps, exchange: Exchange, status: number, value: unknown): void => {
   const body = JSON.stringify(value)
-  exchange.res.writeHead(status, {
-    ...commonHeaders(deps, exchange),
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    'cache-control': 'no-store',
-  })
+  exchange.res.writeHead(
+    status,
+    withCommon({ deps, exchange }, headOf('application/json; charset=utf-8', body), API_POLICY),
+  )
   exchange.res.end(body)
 }
+
+const headOf = (type: string, body: string): HeaderList => [
+  'content-type',
+  type,
+  'content-length',
+  String(Buffer.byteLength(body)),
+  'cache-control',
+  'no-store',
+]
 
 /** Every refusal is problem+json. After the answer has begun, only breaking it off tells the truth. */
 export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unknown): void => {
@@ -90,15 +100,13 @@ export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unkno
   if (res.headersSent) return void res.destroy()
   const { retry_after_ms, headers } = error.options
   const body = JSON.stringify(problemOf(error, request_id, (req.url ?? '/').split('?')[0] ?? '/'))
-  res.writeHead(error.status, {
-    ...commonHeaders(deps, exchange),
-    'content-type': 'application/problem+json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    'cache-control': 'no-store',
-    ...(retry_after_ms !== undefined && { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) }),
-    ...headers,
-    // A body that nobody reads would be taken for the next request.
-    ...(!req.complete && { connection: 'close' }),
-  })
+  const own = headOf('application/problem+json; charset=utf-8', body)
+  if (retry_after_ms !== undefined) own.push('retry-after', String(Math.ceil(retry_after_ms / 1000)))
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    // A body that nobody reads would be taken for the next request: below, the connection ends.
+    if (name !== 'connection') own.push(name, value)
+  }
+  if (!req.complete || headers?.connection) own.push('connection', 'close')
+  res.writeHead(error.status, withCommon({ deps, exchange }, own, API_POLICY))
   res.end(req.method === 'HEAD' ? undefined : body)
 }

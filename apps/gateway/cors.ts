@@ -1,4 +1,5 @@
 import type { Origins } from '../shared/web/origins.ts'
+import type { HeaderList } from './headers.ts'
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE'
 const REQUEST_HEADERS =
@@ -15,27 +16,30 @@ export const isPreflightPath = (path: string): boolean => PREFLIGHT.test(path)
  * it may do is decided by the Origin rule, not here.
  */
 export const createCors = (origins: Origins, { enabled, credentials }: { enabled: boolean; credentials: boolean }) => {
-  const allowed = (origin: string | undefined): origin is string =>
-    enabled && origin !== undefined && origins.isAllowed(origin)
-  const common = (origin: string) => ({
-    'access-control-allow-origin': origin,
-    ...(credentials && { 'access-control-allow-credentials': 'true' }),
-    'access-control-expose-headers': EXPOSED,
-  })
+  const common = (origin: string): HeaderList => [
+    'access-control-allow-origin',
+    origin,
+    ...(credentials ? ['access-control-allow-credentials', 'true'] : []),
+    'access-control-expose-headers',
+    EXPOSED,
+  ]
+  const preflight = (origin: string): HeaderList => [
+    ...common(origin),
+    'access-control-allow-methods',
+    METHODS,
+    'access-control-allow-headers',
+    REQUEST_HEADERS,
+    'access-control-max-age',
+    MAX_AGE_S,
+  ]
+  /** Every answer differs by origin, also the one without these headers: caches must know. */
+  const withVary = (origin: string | undefined, allowed: (origin: string) => HeaderList): HeaderList =>
+    enabled && origin !== undefined && origins.isAllowed(origin) ? ['vary', 'Origin', ...allowed(origin)] : VARY
   return {
-    answer: (origin: string | undefined): Record<string, string> => ({
-      vary: 'Origin',
-      ...(allowed(origin) && common(origin)),
-    }),
-    preflight: (origin: string | undefined): Record<string, string> => ({
-      vary: 'Origin',
-      ...(allowed(origin) && {
-        ...common(origin),
-        'access-control-allow-methods': METHODS,
-        'access-control-allow-headers': REQUEST_HEADERS,
-        'access-control-max-age': MAX_AGE_S,
-      }),
-    }),
+    answer: (origin: string | undefined): HeaderList => withVary(origin, common),
+    preflight: (origin: string | undefined): HeaderList => withVary(origin, preflight),
   }
 }
 export type Cors = ReturnType<typeof createCors>
+
+const VARY: HeaderList = ['vary', 'Origin']

@@ -9,6 +9,7 @@ import { createAccessVerifier } from '../shared/auth/user-tokens.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import type { Checks } from '../shared/health.ts'
+import { createPressure, loadBounds } from '../shared/pressure.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import { createCsrf } from '../shared/web/csrf.ts'
@@ -22,7 +23,6 @@ import { createGuard } from './guard.ts'
 import { createSecurityHeaders } from './headers.ts'
 import { createLocalLimits, createRedisGate } from './limits.ts'
 import { createOwn } from './own.ts'
-import { createPressure } from './pressure.ts'
 import { createProxy, type Upstreams } from './proxy.ts'
 import { type Feed, startFeed } from './revocations.consumer.ts'
 import { createRouter } from './router.ts'
@@ -54,6 +54,7 @@ export const createDeps = (
     onDropped: () => log.error('the denylist is full: the oldest entry went'),
   })
   const jwks = createJwksClient({
+    telemetry,
     url: config.AUTH__JWKS__URL,
     cache_s: config.AUTH__JWKS__CACHE_S,
     cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
@@ -73,6 +74,7 @@ export const createDeps = (
 
   const signer = createServiceSigner({ name: 'gateway', key_file: config.GATEWAY__SERVICE__KEY_FILE })
   const identity = createRpcClient(Identity, {
+    telemetry,
     url: config.AUTH__RPC__IDENTITY_URL,
     signer,
     audience: audienceOf('identity'),
@@ -89,13 +91,18 @@ export const createDeps = (
     catalog: config.GATEWAY__UPSTREAM__CATALOG_URL,
     operations: config.GATEWAY__UPSTREAM__OPERATIONS_URL,
   }
-  const proxy = createProxy(upstreams)
+  const connection = {
+    connect_ms: config.GATEWAY__UPSTREAM__CONNECT_MS,
+    reply_ms: config.GATEWAY__UPSTREAM__REPLY_MS,
+    connections: config.GATEWAY__UPSTREAM__CONNECTIONS,
+  }
+  const proxy = createProxy(upstreams, connection, telemetry)
   const pressure = createPressure(
-    { in_flight: config.GATEWAY__PRESSURE__IN_FLIGHT, delay_ms: config.GATEWAY__PRESSURE__DELAY_MS },
-    (kind) => counts.shed.inc({ kind, reason: 'overload' }),
+    telemetry,
+    loadBounds({ in_flight: config.GATEWAY__PRESSURE__IN_FLIGHT, delay_ms: config.GATEWAY__PRESSURE__DELAY_MS }),
   )
   const checks = createChecks({ jwks, redis, feed, upstreams })
-  watchGauges(telemetry, { jwks, denylist, feed, streams, pressure })
+  watchGauges(telemetry, { denylist, feed, streams })
   let draining = false
   const prefix = config.AUTH__REDIS__PREFIX
   return {
@@ -165,7 +172,6 @@ export const createDeps = (
     close: async () => {
       jwks.close()
       denylist.close()
-      pressure.close()
       await feed.stop()
       redis.disconnect()
       await proxy.close()
@@ -178,7 +184,6 @@ const createCounts = (telemetry: Telemetry) => ({
   rejected: telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause']),
   limited: telemetry.counter('rate_limited_total', 'Requests over a limit.', ['class']),
   csrf_errors: telemetry.counter('csrf_errors_total', 'Requests refused by the CSRF rule.'),
-  shed: telemetry.counter('http_shed_total', 'Requests refused under load.', ['kind', 'reason']),
   fallback: telemetry.gauge(
     'redis_fallback_active',
     'Whether limits and revocations are local, because Redis is away.',
@@ -188,24 +193,20 @@ const createCounts = (telemetry: Telemetry) => ({
 })
 
 type Watched = {
-  jwks: { age_s: () => number }
   denylist: Denylist
   feed: Feed
   streams: Streams
-  pressure: { inFlight: () => number }
 }
 
 /** Gauges that are read when the metrics are. */
-const watchGauges = (telemetry: Telemetry, { jwks, denylist, feed, streams, pressure }: Watched) => {
+const watchGauges = (telemetry: Telemetry, { denylist, feed, streams }: Watched) => {
   const watch = (name: string, help: string, read: () => number) => {
     const gauge = telemetry.gauge(name, help)
     Object.assign(gauge, { collect: () => gauge.set(read()) })
   }
-  watch('jwks_age_seconds', 'Since the keys were read.', () => Math.min(jwks.age_s(), 1e9))
   watch('denylist_entries', 'Revoked sessions known here.', denylist.size)
   watch('revocation_feed_age_seconds', 'Since the last event of the feed.', feed.age_s)
   watch('sse_streams', 'Open event streams.', streams.size)
-  watch('http_in_flight', 'Requests under way.', pressure.inFlight)
 }
 
 type Checked = {

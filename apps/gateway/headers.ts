@@ -75,7 +75,7 @@ export const upstreamHeaders = (
   return made
 }
 
-const HOP_BY_HOP = new Set([
+const NOT_PASSED = new Set([
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -90,45 +90,70 @@ const HOP_BY_HOP = new Set([
 ])
 /** Ours to say, whatever an upstream thinks. */
 const OURS =
-  /^(access-control-|strict-transport-security$|x-frame-options$|x-content-type-options$|referrer-policy$|cross-origin-|x-request-id$|vary$)/
+  /^(access-control-|strict-transport-security$|x-frame-options$|x-content-type-options$|referrer-policy$|cross-origin-|content-security-policy$|x-request-id$|vary$)/
 
+const NO_NAMES: ReadonlySet<string> = new Set()
 const connectionNames = (value: string | string[] | undefined): ReadonlySet<string> =>
-  new Set(
-    [value ?? []]
-      .flat()
-      .join(',')
-      .toLowerCase()
-      .split(',')
-      .map((name) => name.trim()),
-  )
+  value === undefined || value === 'keep-alive'
+    ? NO_NAMES
+    : new Set(
+        [value]
+          .flat()
+          .join(',')
+          .toLowerCase()
+          .split(',')
+          .map((name) => name.trim()),
+      )
 
-type Values = Record<string, string | string[]>
+/** Headers as Node takes them without a copy: name, value, name, value. */
+export type HeaderList = string[]
+
+const MAX_REMEMBERED = 256
+const decided = new Map<string, boolean>()
+/** Whether a header of an upstream is one that goes on. Upstreams send the same few names with every answer. */
+const isPassed = (name: string): boolean => {
+  let passed = decided.get(name)
+  if (passed === undefined) {
+    passed = !NOT_PASSED.has(name) && !OURS.test(name)
+    if (decided.size < MAX_REMEMBERED) decided.set(name, passed)
+  }
+  return passed
+}
 
 /** What of an upstream's answer goes to the client; `set-cookie` from session alone. */
-export const answerHeaders = (headers: Record<string, string | string[] | undefined>, upstream: Upstream): Values => {
+export const answerHeaders = (
+  headers: Record<string, string | string[] | undefined>,
+  upstream: Upstream,
+): HeaderList => {
   const named = connectionNames(headers.connection)
-  const kept: Values = {}
-  for (const [name, value] of Object.entries(headers)) {
-    if (value === undefined || HOP_BY_HOP.has(name) || named.has(name) || OURS.test(name)) continue
+  const kept: HeaderList = []
+  for (const name in headers) {
+    const value = headers[name]
+    if (value === undefined || !isPassed(name) || named.has(name)) continue
     if (name === 'set-cookie' && upstream !== 'session') continue
-    kept[name] = value
+    if (typeof value === 'string') kept.push(name, value)
+    else for (const one of value) kept.push(name, one)
   }
   return kept
 }
 
 const API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
-/** The security headers of every answer. An upstream may add a stricter content policy; browsers then apply both. */
-export const createSecurityHeaders = (public_origin: string) => {
-  const https = public_origin.startsWith('https:')
-  return (own_policy?: string | string[]): Values => ({
-    'x-content-type-options': 'nosniff',
-    'x-frame-options': 'DENY',
-    'referrer-policy': 'no-referrer',
-    'cross-origin-resource-policy': 'same-origin',
-    'content-security-policy': own_policy === undefined ? API_POLICY : own_policy,
-    ...(https && { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }),
-  })
-}
-export const withApiPolicy = (upstream: string | string[] | undefined): string | string[] =>
-  upstream === undefined ? API_POLICY : [API_POLICY, ...[upstream].flat()]
+/** The security headers of every answer but the content policy. HSTS means something over https only. */
+export const createSecurityHeaders = (public_origin: string): HeaderList => [
+  'x-content-type-options',
+  'nosniff',
+  'x-frame-options',
+  'DENY',
+  'referrer-policy',
+  'no-referrer',
+  'cross-origin-resource-policy',
+  'same-origin',
+  ...(public_origin.startsWith('https:') ? ['strict-transport-security', 'max-age=31536000; includeSubDomains'] : []),
+]
+
+/** The content policy of an API answer. An upstream may add a stricter one: browsers then apply both. */
+export const apiPolicy = (added: string | string[] | undefined): HeaderList =>
+  ['content-security-policy', API_POLICY].concat(
+    added === undefined ? [] : [added].flat().flatMap((policy) => ['content-security-policy', policy]),
+  )

@@ -1,15 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Readable, Transform } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { Pool } from 'undici'
-import { AppError } from '../shared/errors.ts'
+import { type Dispatcher, Pool } from 'undici'
+import { type WatchedDependency, watchDependency } from '../shared/dependency.ts'
+import { AppError, unavailable } from '../shared/errors.ts'
+import type { Telemetry } from '../shared/telemetry.ts'
 
-/** Milliseconds: to connect, until the answer begins, and between two pieces of it. */
-const CONNECT_MS = 1000
-const REPLY_MS = 9000
 const KEEP_ALIVE_MS = 60_000
 
 export type Upstreams = Record<'session' | 'identity' | 'token' | 'catalog' | 'operations', string>
+export type ProxySettings = {
+  /** Milliseconds to connect, and until the answer begins and between two pieces of it. */
+  connect_ms: number
+  reply_ms: number
+  connections: number
+}
+export type UpstreamHeaders = Record<string, string | string[] | undefined>
 export type UpstreamRequest = {
   method: string
   path: string
@@ -17,23 +22,33 @@ export type UpstreamRequest = {
   body: Buffer | Readable | null
   /** A stream of events: no time between two pieces is too long. */
   endless: boolean
-  signal: AbortSignal
+  /** A stopping act: it is tried also while the breaker of its upstream is open. */
+  insist: boolean
 }
+/** Where the answer goes. `begin` writes its head; what it throws refuses the answer as a whole. */
+export type Sink = { res: ServerResponse; begin: (status: number, headers: UpstreamHeaders) => void }
 
 /**
  * The connections to the upstreams. A request is sent once: nothing here or in undici repeats it, because only the
- * client knows whether its act may happen twice.
+ * client knows whether its act may happen twice. The answer is written piece by piece as it comes.
  */
-export const createProxy = (urls: Upstreams) => {
+export const createProxy = (
+  urls: Upstreams,
+  { connect_ms, reply_ms, connections }: ProxySettings,
+  telemetry: Telemetry,
+) => {
+  const watched = Object.fromEntries(
+    Object.keys(urls).map((name) => [name, watchDependency(telemetry, name)]),
+  ) as Record<keyof Upstreams, WatchedDependency>
   const pools = Object.fromEntries(
     Object.entries(urls).map(([name, url]) => [
       name,
       new Pool(url, {
-        connections: 128,
+        connections,
         pipelining: 1,
-        connect: { timeout: CONNECT_MS },
-        headersTimeout: REPLY_MS,
-        bodyTimeout: REPLY_MS,
+        connect: { timeout: connect_ms },
+        headersTimeout: reply_ms,
+        bodyTimeout: reply_ms,
         keepAliveTimeout: KEEP_ALIVE_MS,
         keepAliveMaxTimeout: KEEP_ALIVE_MS,
       }),
@@ -41,32 +56,106 @@ export const createProxy = (urls: Upstreams) => {
   ) as Record<keyof Upstreams, Pool>
 
   return {
-    /** Sends one request. Refused or cut connections are 502, a missing answer is 504. */
-    send: async (upstream: keyof Upstreams, { endless, signal, ...request }: UpstreamRequest) => {
-      const late = AbortSignal.timeout(REPLY_MS)
-      const waiting = new AbortController()
-      const abort = () => waiting.abort(late.aborted ? late.reason : signal.reason)
-      late.addEventListener('abort', abort)
-      signal.addEventListener('abort', abort)
-      try {
-        const reply = await pools[upstream].request({
-          ...request,
-          method: request.method as 'GET',
-          signal: waiting.signal,
-          ...(endless && { bodyTimeout: 0 }),
-        })
-        return reply
-      } catch (error) {
-        throw failureOf(error, upstream, late.aborted)
-      } finally {
-        // The answer has begun: from here on only the client's going away ends it.
-        late.removeEventListener('abort', abort)
-      }
-    },
+    /**
+     * Sends one request and its answer on; resolves when all of it is written or the client went away. Refused or cut
+     * connections are 502, a missing answer is 504. An answer that breaks off breaks ours off: half must not look whole.
+     * While the upstream fails again and again, 503 at once.
+     */
+    pass: (upstream: keyof Upstreams, request: UpstreamRequest, sink: Sink): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const { endless, insist, ...options } = request
+        const dependency = watched[upstream]
+        if (!dependency.breaker.allows(insist)) return reject(unavailable(AWAY(upstream), undefined, 'unavailable'))
+        const passing = createPassing({ upstream, endless, reply_ms, dependency, resolve, reject }, sink)
+        pools[upstream].dispatch(
+          { ...options, method: options.method as 'GET', ...(endless && { bodyTimeout: 0 }) },
+          passing,
+        )
+      }),
     close: () => Promise.all(Object.values(pools).map((pool) => pool.destroy())),
   }
 }
 export type Proxy = ReturnType<typeof createProxy>
+
+const AWAY = (upstream: string) => `The ${upstream} service does not answer just now.`
+
+type Passing = {
+  upstream: string
+  endless: boolean
+  reply_ms: number
+  dependency: WatchedDependency
+  resolve: () => void
+  reject: (error: Error) => void
+}
+
+/** One answer on its way from the upstream's socket to the client's. */
+const createPassing = (
+  { upstream, endless, reply_ms, dependency, resolve, reject }: Passing,
+  { res, begin }: Sink,
+): Dispatcher.DispatchHandler => {
+  const started = performance.now()
+  let controller: Dispatcher.DispatchController | undefined
+  let over = false
+  let begun = false
+  const finish = () => {
+    over = true
+    clearTimeout(timer)
+    res.off('close', gone)
+  }
+  const gone = () => {
+    if (over) return
+    finish()
+    if (!begun) dependency.called('http', 'gone', started)
+    controller?.abort(new Error('the client went away'))
+    resolve()
+  }
+  // A refusal of ours, such as a body that grew too long, says nothing of the upstream.
+  const fail = (error: unknown, late = false) => {
+    if (over) return
+    finish()
+    if (!begun) dependency.called('http', error instanceof AppError ? 'refused' : 'failed', started)
+    if (res.headersSent) res.destroy()
+    reject(failureOf(error, upstream, late))
+  }
+  // Counts waiting for a connection too, which undici's own time-out does not.
+  const timer = setTimeout(() => {
+    const error = new Error('the answer did not begin in time')
+    fail(error, true)
+    controller?.abort(error)
+  }, reply_ms)
+  res.on('close', gone)
+  return {
+    onRequestStart: (given) => {
+      controller = given
+      if (over) given.abort(new Error('nobody waits for this any more'))
+    },
+    onResponseStart: (given, status, headers) => {
+      if (over || status < 200) return
+      clearTimeout(timer)
+      begun = true
+      dependency.called('http', 'ok', started)
+      try {
+        begin(status, headers)
+        if (endless) res.flushHeaders()
+      } catch (error) {
+        fail(error)
+        given.abort(error as Error)
+      }
+    },
+    onResponseData: (given, chunk) => {
+      if (over || res.write(chunk)) return
+      given.pause()
+      res.once('drain', () => given.resume())
+    },
+    onResponseEnd: () => {
+      if (over) return
+      finish()
+      res.end()
+      resolve()
+    },
+    onResponseError: (_given, error) => fail(error),
+  }
+}
 
 const failureOf = (error: unknown, upstream: string, late: boolean): AppError => {
   if (error instanceof AppError) return error
@@ -119,9 +208,4 @@ export const readBody = async (req: IncomingMessage, limit: number): Promise<Buf
   const chunks: Buffer[] = []
   for await (const chunk of limitedBody(req, limit) ?? []) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks)
-}
-
-/** Sends an upstream's body on. A body that breaks off breaks our answer off too: half of it must not look whole. */
-export const sendBody = async (body: Readable, res: ServerResponse): Promise<void> => {
-  await pipeline(body, res)
 }

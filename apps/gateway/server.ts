@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { AccessClaims } from '../shared/auth/claims.ts'
-import { AppError, problemOf } from '../shared/errors.ts'
+import { AppError, overloaded, problemOf } from '../shared/errors.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import { foldUsername } from '../shared/username.ts'
 import type { ClientAddress } from './address.ts'
-import { answerError, answerFile, answerJson, answerPreflight, answerUpstream, type Exchange } from './answers.ts'
+import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type Exchange } from './answers.ts'
 import { isPreflightPath } from './cors.ts'
 import type { GatewayDeps } from './deps.ts'
 import { checkHeaders, upstreamHeaders } from './headers.ts'
@@ -18,7 +18,6 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 const MAX_HEADERS = 16_384
 const AUTH_BODY = 16_384
 const API_BODY = 1_048_576
-const DEADLINE_MS = 9000
 
 /** The public listener: every request goes through the same checks in the same order (auth.md 6). */
 export const createGateway = (deps: GatewayDeps) => {
@@ -27,17 +26,15 @@ export const createGateway = (deps: GatewayDeps) => {
   const seconds = telemetry.histogram('http_request_duration_seconds', 'Time to answer.', ['endpoint'])
   const added = telemetry.histogram('gateway_added_seconds', 'Time that the gateway itself took.')
 
-  const done = ({ req, res, request_id, started, endpoint, upstream_ms }: Exchange) => {
-    pressure.leave()
+  const done = (exchange: Exchange) => {
+    const { req, res, request_id, started, endpoint, upstream_ms } = exchange
+    uncount(deps, exchange)
     const ms = performance.now() - started
     requests.inc({ endpoint, status: res.statusCode })
     seconds.observe({ endpoint }, ms / 1000)
     if (upstream_ms > 0) added.observe(Math.max(0, ms - upstream_ms) / 1000)
     if (endpoint.startsWith('/health')) return
-    telemetry.log.info(
-      { request_id, route: endpoint, method: req.method, status: res.statusCode, ms: Math.round(ms * 10) / 10 },
-      'request',
-    )
+    telemetry.access({ request_id, route: endpoint, method: req.method ?? '', status: res.statusCode, ms })
   }
 
   const server = createServer(
@@ -61,6 +58,7 @@ export const createGateway = (deps: GatewayDeps) => {
         started: performance.now(),
         endpoint: 'unknown',
         upstream_ms: 0,
+        counted: true,
       }
       pressure.enter()
       res.on('close', () => done(exchange))
@@ -69,6 +67,11 @@ export const createGateway = (deps: GatewayDeps) => {
   )
   server.on('clientError', refuseMalformed)
   return server
+}
+
+const uncount = ({ pressure }: GatewayDeps, exchange: Exchange): void => {
+  if (exchange.counted) pressure.leave()
+  exchange.counted = false
 }
 
 /** What Node's parser refuses: answered in our words where that is still possible, and the connection ends. */
@@ -115,7 +118,7 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   const { req } = exchange
   const { route } = match
   exchange.endpoint = route.path
-  if (deps.pressure.sheds(route.kind)) throw overloaded()
+  if (route.class !== 'none' && deps.pressure.sheds(route.kind)) throw overloaded()
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
   let claims: AccessClaims | undefined
   let body: Buffer | undefined
@@ -132,12 +135,6 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   }
   await forward(deps, exchange, target, { ...match, upstream: route.upstream }, client, claims, body)
 }
-
-const overloaded = () =>
-  new AppError('unavailable', 'overloaded', 'Too much is going on here just now.', {
-    retryable: true,
-    retry_after_ms: 2000 + Math.floor(Math.random() * 3000),
-  })
 
 /** Limits of routes that nobody is signed in on. The body of a login is read for its name; the same bytes go on. */
 const chargeOpenRoute = async (
@@ -213,28 +210,31 @@ const forward = async (
   const limit = upstream === 'catalog' || upstream === 'operations' ? API_BODY : AUTH_BODY
   refuseLongBody(req, limit)
   const endless = route.class === 'stream'
-  const gone = new AbortController()
-  res.on('close', () => gone.abort())
-  const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => gone.abort()) : undefined
-  if (leave) res.on('close', leave)
+  const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
   try {
     const called = performance.now()
-    const reply = await deps.proxy.send(upstream, {
+    const request = {
       method: req.method ?? 'GET',
       path: target.query ? `${upstream_path}?${target.query}` : upstream_path,
       headers: upstreamHeaders(req.headers, {
         upstream,
         request_id,
         address: client.address,
-        ...(!endless && { deadline_ms: DEADLINE_MS }),
+        ...(!endless && { deadline_ms: deps.config.GATEWAY__UPSTREAM__REPLY_MS }),
         ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),
       }),
       body: body ?? limitedBody(req, limit),
       endless,
-      signal: gone.signal,
+      insist: route.kind === 'S',
+    }
+    await deps.proxy.pass(upstream, request, {
+      res,
+      begin: (status, headers) => {
+        exchange.upstream_ms = performance.now() - called
+        if (endless) uncount(deps, exchange)
+        beginAnswer({ deps, exchange }, upstream, { status, headers })
+      },
     })
-    exchange.upstream_ms = performance.now() - called
-    await answerUpstream(deps, exchange, upstream, reply)
   } finally {
     leave?.()
   }

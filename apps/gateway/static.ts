@@ -39,7 +39,13 @@ const CHECK_MS = 1000
 /** Prefixes that never answer the console's page, in any case of letters. */
 const RESERVED = new Set(['api', 'auth', 'v1', 'internal', 'docs', 'assets', 'health', '.well-known'])
 
-export type StaticFile = { headers: Record<string, string>; bytes: Buffer; gzip: Buffer | undefined; html: boolean }
+export type StaticFile = {
+  headers: Record<string, string>
+  bytes: Buffer
+  gzip: Buffer | undefined
+  /** The content policy of a page; files without one get that of API answers. */
+  policy: string | undefined
+}
 
 /**
  * The console as files in memory. Only files that the build made are served, by their exact path; a page path of the
@@ -94,13 +100,14 @@ const readFiles = async (dir: string, meta: Record<string, string>): Promise<Map
   return files
 }
 
-const fileOf = (path: string, bytes: Buffer): StaticFile => {
+/** A file in memory with its headers; `policy` is the content policy when it is a page. */
+export const fileOf = (path: string, bytes: Buffer, page_policy = CONSOLE_POLICY): StaticFile => {
   const type = TYPES[path.slice(path.lastIndexOf('.') + 1)] ?? 'application/octet-stream'
   const html = path.endsWith('.html')
   return {
     bytes,
     gzip: COMPRESSED.test(type) && bytes.length > 1024 ? gzipSync(bytes) : undefined,
-    html,
+    policy: html ? page_policy : undefined,
     headers: {
       'content-type': type,
       etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`,

@@ -21,6 +21,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
   const { db, pool, close } = createDb(config.IDENTITY__DATABASE__URL, { app: 'identity' })
   const [secret] = secretKeysOf(config.IDENTITY__SECRET__KEYS)
   const jwks = createJwksClient({
+    telemetry,
     url: config.AUTH__JWKS__URL,
     cache_s: config.AUTH__JWKS__CACHE_S,
     cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
@@ -58,6 +59,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
       clock,
     }),
     credential: createRpcClient(Credential, {
+      telemetry,
       url: config.AUTH__RPC__CREDENTIAL_URL,
       signer,
       audience: audienceOf('credential'),

@@ -75,6 +75,7 @@ export type OperationsDeps = ReturnType<typeof createDeps>
 /** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
 export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Trust => {
   const jwks = createJwksClient({
+    telemetry,
     url: config.AUTH__JWKS__URL,
     cache_s: config.AUTH__JWKS__CACHE_S,
     cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
@@ -84,6 +85,7 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
   void jwks.start()
   const signer = createServiceSigner({ name: 'operations', key_file: config.OPERATIONS__SERVICE__KEY_FILE })
   const identityClient = createRpcClient(Identity, {
+    telemetry,
     url: config.AUTH__RPC__IDENTITY_URL,
     signer,
     audience: 'identity-internal',

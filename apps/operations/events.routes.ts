@@ -31,6 +31,7 @@ export const eventsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps; tai
         response: { 200: text(HELLO, { description: 'Frames until the token or the session ends.' }), ...errorReplies },
       },
       preHandler: allow('operation:read', { kind: 'R' }),
+      config: { endless: true },
     },
     async (req, reply) => {
       const { caller } = req

@@ -66,6 +66,7 @@ export const createDeps = async (config: RelayConfig) => {
   await Promise.allSettled([redis.connect(), redisReader.connect()])
   const signer = createServiceSigner({ name: 'relay', key_file: config.RELAY__SERVICE__KEY_FILE })
   const session = createRpcClient(Session, {
+    telemetry,
     url: config.AUTH__RPC__SESSION_URL,
     signer,
     audience: 'session-internal',

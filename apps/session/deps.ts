@@ -41,9 +41,10 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
   const audit = createAudit({ store, secrets: config.secrets, clock, log: telemetry.log })
 
   const signer = createServiceSigner({ name: 'session', key_file: config.SESSION__SERVICE__KEY_FILE })
-  const rpc = (url: string, target: string) => ({ url, signer, audience: audienceOf(target) })
+  const rpc = (url: string, target: string) => ({ url, signer, audience: audienceOf(target), telemetry })
   const identity = createRpcClient(Identity, rpc(config.AUTH__RPC__IDENTITY_URL, 'identity'))
   const jwks = createJwksClient({
+    telemetry,
     url: config.AUTH__JWKS__URL,
     cache_s: config.AUTH__JWKS__CACHE_S,
     cooldown_s: config.AUTH__JWKS__COOLDOWN_S,

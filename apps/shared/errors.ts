@@ -92,6 +92,15 @@ export const unavailable = (
     cause,
   })
 
+/** Too much is going on here: 503 before the body is read (reliability.md 2.5). */
+export const overloaded = (category: 'unavailable' | 'internal_error' = 'unavailable') =>
+  new AppError(category, 'overloaded', 'Too much is going on here just now.', {
+    status: 503,
+    retryable: true,
+    retry_after_ms: 2000 + Math.floor(Math.random() * 3000),
+    hint: 'Repeat the same request with the same Idempotency-Key after the time in Retry-After.',
+  })
+
 export const notFound = (what: string, id: string, code = what) =>
   new AppError('not_found', code, `No ${what} "${id}", or you may not see it.`, {
     hint: 'Check the id, and that your roles cover this object.',

@@ -11,12 +11,13 @@ import fastify, {
 } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { text } from './contracts/text.ts'
-import { AppError, CATEGORIES, type Category, problemOf, unavailable, type Violation } from './errors.ts'
+import { AppError, CATEGORIES, type Category, overloaded, problemOf, unavailable, type Violation } from './errors.ts'
 import { uuidv7 } from './ids.ts'
 import { JSON_LIMITS, type JsonLimits } from './json.ts'
 import { acceptJson, otherMediaType } from './json-body.ts'
 import { endIdleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
+import { createPressure, loadBounds } from './pressure.ts'
 import type { Telemetry } from './telemetry.ts'
 
 /** Schema of every refusal (application/problem+json). */
@@ -148,6 +149,7 @@ export const createHttpApp = (options: HttpOptions) => {
   answerErrors(app, codes)
   measureRequests(app, telemetry)
   app.addHook('preClose', async () => endIdleConnections(app.server))
+  shedLoad(app, telemetry, codes)
   return app
 }
 export type HttpApp = ReturnType<typeof createHttpApp>
@@ -293,15 +295,34 @@ const measureRequests = (target: HttpApp, telemetry: Telemetry) => {
     if (endpoint === '/metrics' || endpoint.startsWith('/health')) return
     requests.inc({ endpoint, status: reply.statusCode })
     seconds.observe({ endpoint }, reply.elapsedTime / 1000)
-    req.log.info(
-      {
-        route: endpoint,
-        method: req.method,
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime * 10) / 10,
-      },
-      'request',
-    )
+    telemetry.access({
+      request_id: String(req.id),
+      route: endpoint,
+      method: req.method,
+      status: reply.statusCode,
+      ms: reply.elapsedTime,
+    })
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A stream that stays open: it is no request under way. */
+    endless?: boolean
+  }
+}
+
+/** Refuses what may wait while this app has too much to do, before the body is read, by the kind that the route states. */
+const shedLoad = (target: HttpApp, telemetry: Telemetry, codes: EdgeCodes) => {
+  const pressure = createPressure(telemetry, loadBounds())
+  target.addHook('onRequest', async (req, reply) => {
+    const { authorization, endless } = req.routeOptions.config
+    if (!authorization) return
+    if (!endless) {
+      pressure.enter()
+      reply.raw.once('close', pressure.leave)
+    }
+    if (pressure.sheds(authorization.kind)) throw overloaded(codes.outage)
   })
 }
 

@@ -6,6 +6,7 @@ import {
   Code,
   ConnectError,
   type ConnectRouter,
+  type ContextValues,
   createClient,
   createContextKey,
   createContextValues,
@@ -22,9 +23,11 @@ import {
   type ServiceSigner,
   verifyServiceToken,
 } from './auth/service.ts'
+import { type WatchedDependency, watchDependency } from './dependency.ts'
 import { AppError, type Category, unavailable } from './errors.ts'
 import type { HttpApp } from './http.ts'
 import { uuidv7 } from './ids.ts'
+import type { Telemetry } from './telemetry.ts'
 
 export type RpcClientOptions = {
   url: string
@@ -33,14 +36,18 @@ export type RpcClientOptions = {
   audience: string
   /** 2000 for ordinary calls, 5000 where a password is hashed. */
   timeout_ms?: number
+  /** Where the calls and the breaker are counted. */
+  telemetry?: Telemetry
 }
 
 /**
  * A client of one RPC service (Connect over HTTP/1.1) that signs its calls. Calls named Get or List are sent once more
- * when the server was away for a moment. Pass the request id on: `client.getUser({...}, withRequestId(id))`.
+ * when the server was away for a moment; a server that stays away is asked by a probe alone (`unavailable` at once).
+ * Pass the request id on: `client.getUser({...}, withRequestId(id))`.
  */
 export const createRpcClient = <S extends DescService>(service: S, options: RpcClientOptions): Client<S> => {
-  const { url, signer, audience, timeout_ms = 2000 } = options
+  const { url, signer, audience, timeout_ms = 2000, telemetry } = options
+  const dependency = audience.replace(/-internal$/, '')
   const agent = new http.Agent({ keepAlive: true, timeout: 60_000, maxFreeSockets: 64 })
   const sign: Interceptor = (next) => (req) => {
     req.header.set('authorization', `Bearer ${signer(audience)}`)
@@ -51,10 +58,38 @@ export const createRpcClient = <S extends DescService>(service: S, options: RpcC
     baseUrl: url,
     defaultTimeoutMs: timeout_ms,
     nodeOptions: { agent },
-    interceptors: [retryReads(), sign],
+    interceptors: [breaking(watchDependency(telemetry, dependency)), retryReads(), sign],
   })
   return createClient(service, transport)
 }
+
+const kInsist = createContextKey(false)
+
+/** The options of a call that an open breaker does not keep back: for stopping acts. */
+export const insisting = (): { contextValues: ContextValues } => ({
+  contextValues: createContextValues().set(kInsist, true),
+})
+
+const FAILURES: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceeded, Code.Aborted])
+
+const breaking =
+  ({ breaker, called }: WatchedDependency): Interceptor =>
+  (next) =>
+  async (req) => {
+    if (!breaker.allows(req.contextValues.get(kInsist)))
+      throw new ConnectError('the breaker of this dependency is open', Code.Unavailable)
+    const started = performance.now()
+    const end = (result: 'ok' | 'failed' | 'refused' | 'gone') => called(req.method.name, result, started)
+    try {
+      const reply = await next(req)
+      end('ok')
+      return reply
+    } catch (error) {
+      const { code } = ConnectError.from(error)
+      end(FAILURES.has(code) ? 'failed' : code === Code.Canceled ? 'gone' : 'refused')
+      throw error
+    }
+  }
 
 const RETRY_SHARE = 0.1
 const RETRY_JITTER_MS = 50

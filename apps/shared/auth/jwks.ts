@@ -1,4 +1,5 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import type { Telemetry } from '../telemetry.ts'
 
 export type JwksOptions = {
   url: string
@@ -11,6 +12,8 @@ export type JwksOptions = {
   fetch?: typeof fetch
   /** Milliseconds of a clock that never jumps. */
   monotonic?: () => number
+  /** Where the age of the set is shown. */
+  telemetry?: Telemetry
   /** Told of each failed fetch. */
   onError?: (error: unknown) => void
 }
@@ -71,6 +74,11 @@ export const createJwksClient = (options: JwksOptions) => {
     timer = setTimeout(() => void load(), Math.max(wait, 10)).unref()
   }
 
+  const age_s = () => (monotonic() - fetched_at) / 1000
+  const gauge = options.telemetry?.gauge('jwks_age_seconds', 'Since the keys of token were read; 1e9: never.')
+  // Read when the metrics are.
+  if (gauge) Object.assign(gauge, { collect: () => gauge.set(Math.min(age_s(), 1e9)) })
+
   const usable = () => monotonic() - fetched_at <= max_stale_s * 1000
   const known = (kid: string) => (usable() && !dropped.has(kid) ? keys.get(kid) : undefined)
 
@@ -103,7 +111,7 @@ export const createJwksClient = (options: JwksOptions) => {
     /** Whether there is a set that may be believed. */
     isReady: usable,
     /** Seconds since the last good fetch; infinite before the first. */
-    age_s: () => (monotonic() - fetched_at) / 1000,
+    age_s,
   }
 }
 export type JwksClient = ReturnType<typeof createJwksClient>

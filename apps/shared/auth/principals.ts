@@ -1,9 +1,10 @@
 import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import { Code, ConnectError } from '@connectrpc/connect'
+import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import { type Clock, systemClock } from '../clock.ts'
 import { type Principal as PrincipalMessage, UserStatus } from '../contracts/gen/auth_pb.ts'
 import { AppError, unavailable } from '../errors.ts'
+import { insisting } from '../rpc.ts'
 import { type Permission, permissionsOf } from './permissions.ts'
 import type { Grant, Scope } from './scope.ts'
 
@@ -21,7 +22,10 @@ export type ActionKind = 'R' | 'W' | 'A' | 'S'
 
 /** What is needed of identity's client (rpc.ts). */
 export type PrincipalSource = {
-  getPrincipal: (request: { userId: string }) => Promise<{ principal?: PrincipalMessage | undefined }>
+  getPrincipal: (
+    request: { userId: string },
+    options?: CallOptions,
+  ) => Promise<{ principal?: PrincipalMessage | undefined }>
 }
 
 const STOPPING_STALE_MS = 15 * 60_000
@@ -51,10 +55,10 @@ export const createPrincipals = (options: {
   const inFlight = new Map<string, Promise<Principal | undefined>>()
   let drops = 0
 
-  const load = async (user_id: string): Promise<Principal | undefined> => {
+  const load = async (user_id: string, kind: ActionKind): Promise<Principal | undefined> => {
     const before = drops
     const at = monotonic()
-    const { principal } = await identityClient.getPrincipal({ userId: user_id })
+    const { principal } = await identityClient.getPrincipal({ userId: user_id }, kind === 'S' ? insisting() : {})
     const read = principal && principalOf(principal)
     // An answer that a drop has overtaken may already be wrong: it serves this request, the next one asks again.
     if (drops === before) {
@@ -65,10 +69,10 @@ export const createPrincipals = (options: {
     return read
   }
 
-  const loadOnce = (user_id: string) => {
+  const loadOnce = (user_id: string, kind: ActionKind) => {
     let running = inFlight.get(user_id)
     if (!running) {
-      const started = load(user_id).finally(() => {
+      const started = load(user_id, kind).finally(() => {
         if (inFlight.get(user_id) === started) inFlight.delete(user_id)
       })
       inFlight.set(user_id, started)
@@ -83,7 +87,7 @@ export const createPrincipals = (options: {
       const entry = entries.get(user_id)
       if (entry && monotonic() - entry.at <= ttl_ms) return current(entry.principal, clock.now())
       try {
-        return current(await loadOnce(user_id), clock.now())
+        return current(await loadOnce(user_id, kind), clock.now())
       } catch (error) {
         if (kind === 'S' && entry && entries.has(user_id) && monotonic() - entry.at <= STOPPING_STALE_MS) {
           return current(entry.principal, clock.now())

@@ -1,0 +1,73 @@
+export type BreakerSettings = {
+  /** Opens when at least this share of at least `calls` calls in `window_ms` failed. */
+  share?: number
+  calls?: number
+  window_ms?: number
+  /** While open, one call in so many milliseconds is let through to see whether the other side is back. */
+  probe_ms?: number
+  /** Milliseconds of a clock that never jumps. */
+  monotonic?: () => number
+  /** Told when it opens and closes. */
+  onChange?: (open: boolean) => void
+}
+
+const BUCKETS = 10
+
+/**
+ * The circuit breaker of one dependency in one process (reliability.md 2.4). A dependency that fails is not asked again
+ * by every caller: they are answered at once, and one probe at a time finds out when it is back.
+ */
+export const createBreaker = (settings: BreakerSettings = {}) => {
+  const { share = 0.5, calls = 20, window_ms = 10_000, probe_ms = 5000, monotonic = () => performance.now() } = settings
+  const width = window_ms / BUCKETS
+  const done = new Array<number>(BUCKETS).fill(0)
+  const failed = new Array<number>(BUCKETS).fill(0)
+  let latest = Math.floor(monotonic() / width)
+  let open = false
+  let probe_at = 0
+
+  const clear = (from: number, to: number) => {
+    for (let at = from; at <= to && at < from + BUCKETS; at++) done[at % BUCKETS] = failed[at % BUCKETS] = 0
+  }
+  const set = (now_open: boolean) => {
+    open = now_open
+    settings.onChange?.(open)
+  }
+  const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0)
+
+  const count = (ok: boolean) => {
+    const bucket = Math.floor(monotonic() / width)
+    if (bucket > latest) {
+      clear(Math.max(latest + 1, bucket - BUCKETS + 1), bucket)
+      latest = bucket
+    }
+    done[bucket % BUCKETS] = (done[bucket % BUCKETS] ?? 0) + 1
+    if (!ok) failed[bucket % BUCKETS] = (failed[bucket % BUCKETS] ?? 0) + 1
+  }
+
+  return {
+    /** Whether a call may be made now. Who insists, a stopping act, always may. */
+    allows: (insist = false): boolean => {
+      if (!open || insist) return true
+      if (monotonic() < probe_at) return false
+      probe_at = monotonic() + probe_ms
+      return true
+    },
+    /** How a call ended; a call that the caller gave up says nothing and is not reported. */
+    report: (ok: boolean): void => {
+      if (open) {
+        if (!ok) return
+        done.fill(0)
+        failed.fill(0)
+        set(false)
+        return
+      }
+      count(ok)
+      if (ok || sum(done) < calls || sum(failed) < share * sum(done)) return
+      probe_at = monotonic() + probe_ms
+      set(true)
+    },
+    isOpen: () => open,
+  }
+}
+export type Breaker = ReturnType<typeof createBreaker>
