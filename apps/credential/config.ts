@@ -18,6 +18,7 @@ const schema = Type.Object({
   CREDENTIAL__HASH__PARALLELISM: settings.integer(SPEC.PARALLELISM, 1, 64),
   CREDENTIAL__ENROLMENT__KEY: Type.String({
     pattern: '^[A-Za-z0-9+/]{43}=?$',
+    secret: true,
     description: 'The key that signs enrolment links: 32 bytes in base64.',
   }),
   CREDENTIAL__ENROLMENT__TTL_S: settings.integer(3600, 1, 604_800),

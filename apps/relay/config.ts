@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { authSettings } from '../shared/auth/settings.ts'
 import { loadConfig, settings } from '../shared/config.ts'
 
 const schema = Type.Object({
@@ -7,8 +8,8 @@ const schema = Type.Object({
   RELAY__NATS__URL: settings.nats(),
   RELAY__LISTEN__HOST: settings.host(),
   RELAY__INTERNAL__PORT: settings.port(7171),
-  RELAY__SERVICE__KEY_FILE: Type.String({ default: '.signalbox/keys/relay.json' }),
-  AUTH__RPC__SESSION_URL: settings.url('http://127.0.0.1:7102'),
+  RELAY__SERVICE__KEY_FILE: authSettings.keyFile('relay'),
+  AUTH__RPC__SESSION_URL: authSettings.rpc('http://127.0.0.1:7102'),
   AUTH__REDIS__PREFIX: settings.prefix(),
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
   RELAY__TEMPORAL__ADDRESS: Type.String({ default: '127.0.0.1:7233' }),

@@ -3,7 +3,8 @@ import { authSettings } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/config.ts'
 import { parseRate, rateSetting } from '../shared/web/rates.ts'
 
-const production = process.env.NODE_ENV === 'production'
+/** Production ends a session that nobody used for half a day, unless the setting says otherwise. */
+const PRODUCTION_IDLE_S = '43200'
 
 const schema = Type.Object({
   SESSION__DATABASE__URL: settings.postgres(),
@@ -16,14 +17,14 @@ const schema = Type.Object({
   ...authSettings.services,
   AUTH__SECRET__KEYS: settings.secretKeys(),
   AUTH__REDIS__PREFIX: settings.prefix(),
-  AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
-  AUTH__RPC__CREDENTIAL_URL: settings.url('http://127.0.0.1:7122'),
-  AUTH__RPC__TOKEN_URL: settings.url('http://127.0.0.1:7132'),
+  AUTH__RPC__IDENTITY_URL: authSettings.rpc('http://127.0.0.1:7112'),
+  AUTH__RPC__CREDENTIAL_URL: authSettings.rpc('http://127.0.0.1:7122'),
+  AUTH__RPC__TOKEN_URL: authSettings.rpc('http://127.0.0.1:7132'),
   ...authSettings.tokens,
   AUTH__TOKENS__REFRESH_AUDIENCE: Type.String({ default: 'signalbox-token', minLength: 1 }),
   ...authSettings.jwks,
   AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
-  GATEWAY__HTTP__PUBLIC_ORIGIN: settings.url('http://localhost:8080'),
+  GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   TOKEN__CORS__ENABLED: Type.Boolean({ default: true }),
   TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), { default: [], description: 'A JSON array of exact origins.' }),
   TOKEN__TOKENS__COOKIE_NAME: Type.String({ default: 'refresh_token', pattern: '^[A-Za-z0-9_-]{1,64}$' }),
@@ -40,7 +41,7 @@ const schema = Type.Object({
   SESSION__LOCKOUT__CLOSE_AT: settings.integer(100, 2, 1_000_000),
   SESSION__REFRESH__RETRY_WINDOW_S: settings.integer(10, 0, 60),
   SESSION__CAP__PER_USER: settings.integer(20, 1, 100),
-  SESSION__IDLE__LIMIT_S: settings.integer(production ? 43_200 : 0),
+  SESSION__IDLE__LIMIT_S: settings.integer(0),
   SESSION__BINDING__MODE: Type.Enum(['off', 'ua', 'ua_ip'], { default: 'ua' }),
   SESSION__BINDING__ACTION: Type.Enum(['signal', 'step_up', 'revoke'], { default: 'signal' }),
   SESSION__REDIS__WAIT_REPLICAS: settings.integer(0, 0, 5),
@@ -48,7 +49,8 @@ const schema = Type.Object({
 
 /** Reads session's settings; what would weaken cookies is refused in production. */
 export const loadSessionConfig = (env: NodeJS.ProcessEnv = process.env) => {
-  const config = loadConfig(schema, env)
+  const idle_default = env.NODE_ENV === 'production' ? { SESSION__IDLE__LIMIT_S: PRODUCTION_IDLE_S } : {}
+  const config = loadConfig(schema, { ...idle_default, ...env })
   const idle = config.SESSION__IDLE__LIMIT_S
   if (idle !== 0 && idle < 900) {
     throw new ConfigError(`SESSION__IDLE__LIMIT_S is ${idle}: it must be 0 (off) or at least 900, the life of a token.`)

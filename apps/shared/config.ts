@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 
@@ -23,6 +24,40 @@ const SECRET_NAME = /SECRET|KEK|PASSWORD|KEY|DATABASE__URL|REDIS__URL|NATS__URL/
 const shown = (name: string, text: string) =>
   SECRET_NAME.test(name) ? '(a value that is not shown)' : JSON.stringify(text)
 
+/** What a setting may say beside its schema: that production states it itself, and that its value is a secret. */
+export type SettingOptions = { production?: 'required' | 'https'; secret?: true }
+
+/** A secret of the development set-up, or one that somebody typed: production refuses both. */
+const refuseWeakSecret = (name: string, text: string, env: NodeJS.ProcessEnv): void => {
+  const keys = text.match(/[A-Za-z0-9+/_-]{43}=?/g) ?? []
+  if (keys.some((key) => new Set(Buffer.from(key, 'base64')).size < MIN_DISTINCT))
+    throw new ConfigError(`${name} is a placeholder: production needs 32 random bytes.`)
+  const file = join(env.SIGNALBOX_DIR ?? '.signalbox', 'keys/secrets.json')
+  const development = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  if (keys.some((key) => development.includes(key)))
+    throw new ConfigError(`${name} holds a development secret (it stands in ${file}): make a new one for production.`)
+}
+
+/** 32 random bytes hold about 30 different ones; a typed key or a repeated one far fewer. */
+const MIN_DISTINCT = 16
+
+/** Production states its own addresses and secrets; what development made for itself is refused (auth.md 11). */
+const refuseDevelopment = (
+  name: string,
+  property: SettingOptions,
+  text: string | undefined,
+  env: NodeJS.ProcessEnv,
+): void => {
+  const { production, secret } = property
+  if (production && !text) throw new ConfigError(`${name} is not set: production has no default for it.`)
+  if (!text) return
+  if (production === 'https' && !text.startsWith('https://'))
+    throw new ConfigError(`${name} is ${shown(name, text)}: production needs an https origin.`)
+  if (/_FILE$/.test(name) && /(^|\/)\.signalbox\//.test(text))
+    throw new ConfigError(`${name} names a file of the development set-up: production needs its own.`)
+  if (secret) refuseWeakSecret(name, text, env)
+}
+
 /**
  * Reads the environment once, by a schema whose keys are the variables' names. A missing or wrong value throws a
  * ConfigError that names the variable, what was found and what is allowed; secrets are never repeated.
@@ -37,6 +72,7 @@ export const loadConfig = <P extends TProperties>(
     TSchema & { default?: unknown; description?: string },
   ][]) {
     const text = env[name]
+    if (env.NODE_ENV === 'production') refuseDevelopment(name, property as SettingOptions, text, env)
     if (text === undefined || text === '') {
       if (property.default !== undefined) values[name] = structuredClone(property.default)
       else if ((schema.required as readonly string[] | undefined)?.includes(name)) {
@@ -67,11 +103,12 @@ export const settings = {
     }),
   redis: () => Type.String({ pattern: '^rediss?://', description: 'A Redis URL: redis://user:password@host:port.' }),
   nats: () => Type.String({ pattern: '^(nats|tls)://', description: 'A NATS URL: nats://user:password@host:port.' }),
-  url: (fallback: string) =>
-    Type.String({ pattern: '^https?://', default: fallback, description: 'An http or https URL.' }),
+  url: (fallback: string, options: SettingOptions = {}) =>
+    Type.String({ pattern: '^https?://', default: fallback, description: 'An http or https URL.', ...options }),
   secretKeys: () =>
     Type.Array(Type.String({ minLength: 43, maxLength: 44 }), {
       minItems: 1,
+      secret: true,
       description: 'A JSON array of 32 byte keys in base64; the first signs, all verify.',
     }),
   integer: (fallback: number, minimum = 0, maximum = Number.MAX_SAFE_INTEGER) =>

@@ -11,6 +11,7 @@ const schema = Type.Object({
   TOKEN__SECRET__KEYS: settings.secretKeys(),
   TOKEN__KEYS__KEK: Type.String({
     minLength: 43,
+    secret: true,
     description:
       'The key that seals signing keys: 32 bytes in base64, or a JSON array of at most two, the first seals.',
   }),

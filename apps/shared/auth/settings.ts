@@ -7,13 +7,14 @@ export const authSettings = {
     AUTH__TOKENS__ISSUER: Type.String({
       default: 'http://localhost:8080',
       minLength: 1,
+      production: 'required',
       description: 'The issuer of user tokens: the public origin.',
     }),
     AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api', minLength: 1 }),
     AUTH__TOKENS__CLOCK_SKEW_S: settings.integer(5, 0, 30),
   },
   jwks: {
-    AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks'),
+    AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks', { production: 'required' }),
     AUTH__JWKS__CACHE_S: settings.integer(300, 1, 3600),
     AUTH__JWKS__COOLDOWN_S: settings.integer(30, 0, 3600),
     AUTH__JWKS__MAX_STALE_S: settings.integer(86_400, 1),
@@ -21,9 +22,17 @@ export const authSettings = {
   services: {
     AUTH__SERVICES__FILE: Type.String({
       default: '.signalbox/keys/services.json',
+      production: 'required',
       description: 'The registry of services: who may call internal listeners.',
     }),
   },
   keyFile: (app: string) =>
-    Type.String({ default: `.signalbox/keys/${app}.json`, description: 'The Ed25519 key that this app signs with.' }),
+    Type.String({
+      default: `.signalbox/keys/${app}.json`,
+      production: 'required',
+      description: 'The Ed25519 key that this app signs with.',
+    }),
+  /** Where another app's RPC listener is. */
+  rpc: (fallback: string) => settings.url(fallback, { production: 'required' }),
+  publicOrigin: () => settings.url('http://localhost:8080', { production: 'https' }),
 }

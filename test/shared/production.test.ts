@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadCredentialConfig } from '../../apps/credential/config.ts'
+import { loadIdentityConfig } from '../../apps/identity/config.ts'
+import { loadRelayConfig } from '../../apps/relay/config.ts'
+import { loadSessionConfig } from '../../apps/session/config.ts'
+import { loadTokenConfig } from '../../apps/token/config.ts'
+
+const key = () => randomBytes(32).toString('base64')
+const keys = () => JSON.stringify([key()])
+const ORIGIN = 'https://signalbox.example'
+
+/** An environment with which every auth app may start in production. */
+const production = (): Record<string, string> => ({
+  NODE_ENV: 'production',
+  UV_THREADPOOL_SIZE: '14',
+  ...Object.fromEntries(
+    ['SESSION', 'IDENTITY', 'CREDENTIAL', 'TOKEN', 'RELAY'].flatMap((app) => [
+      [`${app}__DATABASE__URL`, 'postgres://app:secret@db/signalbox'],
+      [`${app}__REDIS__URL`, 'redis://redis'],
+      [`${app}__NATS__URL`, 'nats://nats'],
+      [`${app}__SECRET__KEYS`, keys()],
+      [`${app}__SERVICE__KEY_FILE`, `/run/secrets/${app.toLowerCase()}.json`],
+    ]),
+  ),
+  AUTH__SECRET__KEYS: keys(),
+  AUTH__SERVICES__FILE: '/etc/signalbox/services.json',
+  AUTH__TOKENS__ISSUER: ORIGIN,
+  AUTH__JWKS__URL: 'https://token.internal/jwks',
+  ...Object.fromEntries(
+    ['SESSION', 'IDENTITY', 'CREDENTIAL', 'TOKEN'].map((app) => [
+      `AUTH__RPC__${app}_URL`,
+      `https://${app.toLowerCase()}.internal`,
+    ]),
+  ),
+  GATEWAY__HTTP__PUBLIC_ORIGIN: ORIGIN,
+  CREDENTIAL__ENROLMENT__KEY: key(),
+  TOKEN__KEYS__KEK: key(),
+})
+const LOADERS = {
+  session: loadSessionConfig,
+  identity: loadIdentityConfig,
+  credential: loadCredentialConfig,
+  token: loadTokenConfig,
+  relay: loadRelayConfig,
+}
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'signalbox-production-'))
+  mkdirSync(join(folder, 'keys'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('the production profile of the auth apps', () => {
+  it('starts with settings of its own', () => {
+    for (const load of Object.values(LOADERS)) expect(() => load(production())).not.toThrow()
+    expect(loadSessionConfig(production()).SESSION__IDLE__LIMIT_S).toBe(43_200)
+    expect(loadSessionConfig({ ...production(), NODE_ENV: 'test' }).SESSION__IDLE__LIMIT_S).toBe(0)
+  })
+
+  it('has no default for what it must know: it names the variable that is missing', () => {
+    const needed: [keyof typeof LOADERS, string[]][] = [
+      [
+        'session',
+        [
+          'AUTH__TOKENS__ISSUER',
+          'AUTH__JWKS__URL',
+          'AUTH__SECRET__KEYS',
+          'AUTH__SERVICES__FILE',
+          'SESSION__SERVICE__KEY_FILE',
+          'AUTH__RPC__IDENTITY_URL',
+          'AUTH__RPC__CREDENTIAL_URL',
+          'AUTH__RPC__TOKEN_URL',
+          'GATEWAY__HTTP__PUBLIC_ORIGIN',
+        ],
+      ],
+      ['identity', ['AUTH__TOKENS__ISSUER', 'AUTH__RPC__CREDENTIAL_URL', 'GATEWAY__HTTP__PUBLIC_ORIGIN']],
+      ['credential', ['CREDENTIAL__ENROLMENT__KEY', 'AUTH__SERVICES__FILE']],
+      ['token', ['TOKEN__KEYS__KEK', 'AUTH__TOKENS__ISSUER']],
+      ['relay', ['AUTH__RPC__SESSION_URL', 'RELAY__SERVICE__KEY_FILE']],
+    ]
+    for (const [app, names] of needed) {
+      for (const name of names) {
+        const { [name]: _, ...env } = production()
+        expect(() => LOADERS[app](env), `${app} without ${name}`).toThrow(`${name} is not set`)
+      }
+    }
+  })
+
+  it('refuses development secrets and placeholders, and never prints them', () => {
+    const development = key()
+    writeFileSync(join(folder, 'keys/secrets.json'), JSON.stringify({ auth: development, token_kek: development }))
+    const zero = Buffer.alloc(32).toString('base64')
+    const cases: [keyof typeof LOADERS, string, string][] = [
+      ['session', 'AUTH__SECRET__KEYS', JSON.stringify([key(), development])],
+      ['session', 'SESSION__SECRET__KEYS', JSON.stringify([zero])],
+      ['token', 'TOKEN__KEYS__KEK', development],
+      ['token', 'TOKEN__KEYS__KEK', zero],
+      ['credential', 'CREDENTIAL__ENROLMENT__KEY', development],
+      ['identity', 'IDENTITY__SERVICE__KEY_FILE', '/srv/.signalbox/keys/identity.json'],
+      ['credential', 'AUTH__SERVICES__FILE', '.signalbox/keys/services.json'],
+      ['identity', 'GATEWAY__HTTP__PUBLIC_ORIGIN', 'http://signalbox.example'],
+    ]
+    for (const [app, name, value] of cases) {
+      const start = () => LOADERS[app]({ ...production(), SIGNALBOX_DIR: folder, [name]: value })
+      expect(start, name).toThrow(name)
+      try {
+        start()
+      } catch (error) {
+        expect((error as Error).message).not.toContain(development)
+        expect((error as Error).message).not.toContain(zero)
+      }
+    }
+  })
+
+  it('refuses weak cookies, weak hashes, and a next key that verifiers may not know yet', () => {
+    const cases: [keyof typeof LOADERS, string, string][] = [
+      ['session', 'TOKEN__TOKENS__COOKIE_SECURE', 'false'],
+      ['session', 'TOKEN__TOKENS__COOKIE_HTTPONLY', 'false'],
+      ['session', 'TOKEN__TOKENS__COOKIE_SAMESITE', 'none'],
+      ['session', 'SESSION__IDLE__LIMIT_S', '899'],
+      ['credential', 'CREDENTIAL__HASH__MEMORY_KIB', '65535'],
+      ['credential', 'CREDENTIAL__HASH__TIME', '2'],
+      ['credential', 'CREDENTIAL__HASH__PARALLELISM', '3'],
+      ['credential', 'CREDENTIAL__HASH__CONCURRENCY', '11'],
+      ['credential', 'UV_THREADPOOL_SIZE', '13'],
+      ['token', 'TOKEN__KEYS__PUBLISH_LEAD_S', '389'],
+      ['token', 'TOKEN__KEYS__RSA_BITS', '1024'],
+    ]
+    for (const [app, name, value] of cases)
+      expect(() => LOADERS[app]({ ...production(), [name]: value }), name).toThrow(name)
+  })
+})
