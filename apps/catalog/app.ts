@@ -30,6 +30,7 @@ const READS = [
 export const buildApp = async (deps: CatalogDeps) => {
   const { telemetry, trust } = deps
   const app = createHttpApp({
+    patches: true,
     telemetry,
     codes: CATALOG_CODES,
     openapi: {

@@ -13,7 +13,7 @@ import Type, { type TSchema } from 'typebox'
 import { text } from './contracts/text.ts'
 import { AppError, CATEGORIES, type Category, overloaded, problemOf, unavailable, type Violation } from './errors.ts'
 import { uuidv7 } from './ids.ts'
-import { JSON_LIMITS, type JsonLimits } from './json.ts'
+import type { JsonLimits } from './json.ts'
 import { acceptJson, otherMediaType } from './json-body.ts'
 import { endIdleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
@@ -116,8 +116,12 @@ export type HttpOptions = {
   /** Bytes; 1 MiB unless said. */
   body_limit?: number
   json_limits?: JsonLimits
+  /** Whether merge patches and JSON patches are taken as well as plain JSON. */
+  patches?: boolean
   /** Milliseconds a handler may take before the caller gets 503 (platform.md 7). */
   deadline_ms?: number
+  /** Told of each refusal before it is sent, for audit logs and counters. */
+  onRefused?: (req: FastifyRequest, error: AppError) => Promise<void>
   /** What the OpenAPI document says of itself; none: routes are not described. */
   openapi?: Documented
 }
@@ -145,8 +149,8 @@ export const createHttpApp = (options: HttpOptions) => {
   app.setValidatorCompiler(validators())
   app.addHook('onRoute', closeInputs)
   if (options.openapi) describeRoutes(app as unknown as FastifyInstance, options.openapi, codes, Problem)
-  acceptJson(app as unknown as FastifyInstance, options.json_limits ?? JSON_LIMITS, codes)
-  answerErrors(app, codes)
+  acceptJson(app as unknown as FastifyInstance, options, codes)
+  answerErrors(app, options)
   measureRequests(app, telemetry)
   app.addHook('preClose', async () => endIdleConnections(app.server))
   shedLoad(app, telemetry, codes)
@@ -169,8 +173,12 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
   return ({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as object)
 }
 
-const answerErrors = (target: HttpApp, codes: EdgeCodes) => {
-  target.setErrorHandler((error: FastifyError, req, reply) => sendProblem(req, reply, toAppError(error, codes)))
+const answerErrors = (target: HttpApp, { codes, onRefused }: HttpOptions) => {
+  target.setErrorHandler(async (error: FastifyError, req, reply) => {
+    const refusal = toAppError(error, codes)
+    await onRefused?.(req, refusal).catch((err: unknown) => req.log.error({ err }, 'a refusal could not be noted'))
+    return sendProblem(req, reply, refusal)
+  })
   target.setNotFoundHandler((req, reply) =>
     sendProblem(
       req,
