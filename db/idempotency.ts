@@ -65,12 +65,23 @@ export const claimKey = async (
     .onConflictDoNothing()
     .returning({ key: table.key })
   if (taken.length === 1) return { fresh: true }
-  const [row] = await tx.select().from(table).where(sameKey(table, request))
-  if (!row)
+  const found = await readKey(tx, table, request)
+  if (!found)
     throw new AppError('version_conflict', 'in_progress', 'The same request is still running.', {
       retryable: true,
       retry_after_ms: 1000,
     })
+  return { fresh: false, ...found }
+}
+
+/** What a key was used for, without taking it: nothing when it is free. Another content is refused as by `claimKey`. */
+export const readKey = async (
+  db: Queryable,
+  table: IdempotencyTable,
+  request: IdempotentRequest,
+): Promise<{ command_id: string | null; answer: StoredAnswer | null } | undefined> => {
+  const [row] = await db.select().from(table).where(sameKey(table, request))
+  if (!row) return undefined
   if (!row.fingerprint.equals(request.fingerprint)) {
     throw new AppError(
       'validation_error',
@@ -84,7 +95,7 @@ export const claimKey = async (
   }
   const answer =
     row.status === null || row.body === null ? null : { status: row.status, headers: row.headers ?? {}, body: row.body }
-  return { fresh: false, command_id: row.command_id, answer }
+  return { command_id: row.command_id, answer }
 }
 
 /** Stores the first answer, by compare-and-set: whoever answers first decides, and the stored answer is returned to all. */

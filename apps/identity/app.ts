@@ -1,7 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import { assertRoutesAuthorized, userAuth } from '../shared/auth/http.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
-import type { AppError } from '../shared/errors.ts'
 import { serveHealth } from '../shared/health.ts'
 import { AUTH_CODES, createHttpApp } from '../shared/http.ts'
 import { registerRpc } from '../shared/rpc.ts'
@@ -18,17 +16,27 @@ const openapi = { title: 'Signalbox identity', description: 'Users, groups, role
 /** The public listener (users, groups, grants) and the internal one (RPC, health, metrics). */
 export const buildApp = (deps: IdentityDeps) => {
   const { telemetry, verifier, principals, registry, pool } = deps
-  const app = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 16_384, openapi })
   const denied = telemetry.counter('policy_denied_total', 'Requests refused by policy.', ['policy_id'])
+  const app = createHttpApp({
+    telemetry,
+    codes: AUTH_CODES,
+    body_limit: 16_384,
+    openapi,
+    onRefused: async (req, error) => {
+      if (error.category !== 'policy_denied') return
+      denied.inc({ policy_id: error.code })
+      await recordDenial(deps, req, error)
+    },
+  })
   const rejected = telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause'])
   app.register(userAuth, {
     verifier,
     principals,
     onRejected: (cause) => rejected.inc({ cause }),
-    onDenied: async (req: FastifyRequest, error: AppError) => {
-      denied.inc({ policy_id: error.code })
-      await recordDenial(deps, req, error)
-    },
+  })
+  // Who people are and what they hold is for the one who asked.
+  app.addHook('onRequest', async (_req, reply) => {
+    reply.header('cache-control', 'no-store')
   })
   app.register(usersRoutes, { deps })
   app.register(groupsRoutes, { deps })

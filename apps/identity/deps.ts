@@ -1,5 +1,5 @@
 import { createDb } from '../../db/client.ts'
-import { createJwksClient } from '../shared/auth/jwks.ts'
+import { createJwksClient, watchKeyAge } from '../shared/auth/jwks.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { createServiceSigner, loadRegistry } from '../shared/auth/service.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
@@ -28,6 +28,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
     max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
     onError: (err) => telemetry.log.warn({ err }, 'the keys of token cannot be read'),
   })
+  watchKeyAge(telemetry, jwks)
   const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
     onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
   })

@@ -1,6 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import { asc, eq, gt } from 'drizzle-orm'
+import { and, asc, eq, gt, lte, sql } from 'drizzle-orm'
 import Type from 'typebox'
+import type { Tx } from '../../db/client.ts'
 import { getGroup, membersOf } from '../../db/identity/queries.ts'
 import { type GrantRow, grants } from '../../db/identity/tables.ts'
 import { allow } from '../shared/auth/http.ts'
@@ -25,6 +26,19 @@ const viewOf = ({ id, subject_type, subject_id, role, scope, expires_at }: Grant
   scope,
   expires_at: expires_at && new Date(expires_at).toISOString(),
 })
+
+/** A grant that has ended is not in the way of the same one anew. */
+const removeEnded = (tx: Tx, of: Pick<GrantRow, 'subject_type' | 'subject_id' | 'role'>) =>
+  tx
+    .delete(grants)
+    .where(
+      and(
+        eq(grants.subject_type, of.subject_type),
+        eq(grants.subject_id, of.subject_id),
+        eq(grants.role, of.role),
+        lte(grants.expires_at, sql`clock_timestamp()`),
+      ),
+    )
 
 /** Grants give roles to users and groups, everywhere or in a scope. Roles come from nowhere else. */
 export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
@@ -78,6 +92,7 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
           throw notFound('group', subject_id, 'not_found')
         const affected =
           subject_type === 'user' ? [(await findLivingUser(tx, subject_id)).id] : await membersOf(tx, subject_id)
+        await removeEnded(tx, { subject_type, subject_id, role })
         const [row] = await tx
           .insert(grants)
           .values({

@@ -6,7 +6,7 @@ import { bumpUsers } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
 import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { refuseStaleAuth } from '../shared/auth/caller.ts'
-import { AppError } from '../shared/errors.ts'
+import type { AppError } from '../shared/errors.ts'
 import { sendStored } from '../shared/http.ts'
 import { uuidv5, uuidv7 } from '../shared/ids.ts'
 import type { IdentityDeps } from './deps.ts'
@@ -53,11 +53,8 @@ export const changeOnce = async <T>(
   run: (tx: Tx) => Promise<Change<T>>,
 ) => {
   const stale = arming ? refuseStaleAuth(req.caller, deps.config.AUTH__REAUTH__MAX_AGE_S, deps.clock.now()) : undefined
-  if (stale) {
-    await recordDenial(deps, req, stale)
-    throw stale
-  }
-  const changed = deps.db.transaction((tx) =>
+  if (stale) throw stale
+  const stored = await deps.db.transaction((tx) =>
     once(tx, idempotency, requestOf(deps, req), async () => {
       const { status, body, ...audit } = await run(tx)
       await appendAuditTo(tx, user_events, deps.keys.audit, {
@@ -70,10 +67,6 @@ export const changeOnce = async <T>(
       return { status, body }
     }),
   )
-  const stored = await changed.catch(async (error: unknown) => {
-    if (error instanceof AppError && error.category === 'policy_denied') await recordDenial(deps, req, error)
-    throw error
-  })
   if (!stored.replayed) void wakeRelay(deps.db, 'identity')
   return stored
 }

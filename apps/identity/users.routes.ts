@@ -2,14 +2,14 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { listUsers } from '../../db/identity/queries.ts'
 import { allow } from '../shared/auth/http.ts'
-import { Enrol, Enrolment, Me, NewUser, Reason, UserDetail, UserView } from '../shared/contracts/identity/users.ts'
+import { Enrol, Enrolment, Me, NewUser, Reason, UserDetail } from '../shared/contracts/identity/users.ts'
 import { text } from '../shared/contracts/text.ts'
 import { hmacSha256 } from '../shared/digest.ts'
 import { CommandHeaders, errorReplies } from '../shared/http.ts'
 import { createPages } from '../shared/pages.ts'
 import type { IdentityDeps } from './deps.ts'
 import { enrol } from './enrol.service.ts'
-import { createEnrolment, createUser, detailOf, findUser, moveStatus, viewOf } from './users.service.ts'
+import { createEnrolment, createUser, detailOf, detailsOf, findUser, moveStatus } from './users.service.ts'
 
 const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
 const ListQuery = Type.Object({
@@ -19,7 +19,7 @@ const ListQuery = Type.Object({
   q: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
 })
 const UserList = Type.Object({
-  items: Type.Array(UserView),
+  items: Type.Array(UserDetail),
   next_page_token: Type.Union([Type.String(), Type.Null()]),
   as_of: text('2026-01-31T12:00:00.000Z'),
 })
@@ -39,9 +39,8 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
       },
       preHandler: allow('self', { kind: 'R' }),
     },
-    async (req, reply) => {
+    async (req) => {
       const { user_id, session_id, mode, auth_time } = req.caller
-      reply.header('cache-control', 'no-store')
       return {
         ...(await detailOf(deps.db, await findUser(deps.db, user_id))),
         session: { id: session_id, mode, auth_time },
@@ -64,7 +63,13 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     async (req, reply) => {
       const address = String(req.headers['x-forwarded-for'] ?? req.ip)
       const queue_key = hmacSha256(deps.keys.fingerprint, address).toString('base64url').slice(0, 22)
-      await enrol(deps, req.body, { request_id: String(req.id), queue_key, key: req.headers['idempotency-key'] })
+      const replayed = await enrol(deps, req.body, {
+        request_id: String(req.id),
+        queue_key,
+        key: req.headers['idempotency-key'],
+        route: `POST ${req.routeOptions.url}`,
+      })
+      if (replayed) reply.header('idempotency-replayed', 'true')
       return reply.code(204).send(null)
     },
   )
@@ -91,7 +96,7 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
         ...(username && id && { after: { username, id } }),
       })
       const { items, next_page_token } = pages.cut(rows, page_size, list, (row) => [row.username, row.id])
-      return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
+      return { items: await detailsOf(deps.db, items), next_page_token, as_of: deps.clock.now().toISOString() }
     },
   )
 
@@ -129,10 +134,7 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     async (req, reply) => {
       const { replayed, body } = await createUser(deps, req, req.body)
       if (replayed) reply.header('idempotency-replayed', 'true')
-      return reply
-        .code(201)
-        .header('cache-control', 'no-store')
-        .send(body as never)
+      return reply.code(201).send(body as never)
     },
   )
 
@@ -151,7 +153,7 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     async (req, reply) => {
       const { replayed, body } = await createEnrolment(deps, req, req.params.user_id)
       if (replayed) reply.header('idempotency-replayed', 'true')
-      return reply.code(201).header('cache-control', 'no-store').send(body)
+      return reply.code(201).send(body)
     },
   )
 

@@ -40,16 +40,26 @@ export const viewOf = (user: UserRow) => ({
   disabled_at: isoOf(user.disabled_at),
 })
 
-/** A user with everything held now. */
-export const detailOf = async (db: Queryable, user: UserRow) => {
-  const [held, groups] = await Promise.all([heldGrants(db, [user.id]), groupKeysOf(db, [user.id])])
-  const list = user.status === 'ACTIVE' ? held : []
-  return {
-    ...viewOf(user),
-    roles: [...new Set(list.map((grant) => grant.role))].sort(),
-    groups: groups.get(user.id) ?? [],
-    grants: list.map(({ user_id: _, ...grant }) => grant),
-  }
+/** Users with everything they hold now; who is not ACTIVE holds nothing. */
+export const detailsOf = async (db: Queryable, list: readonly UserRow[]) => {
+  const ids = list.map(({ id }) => id)
+  const [held, groups] = await Promise.all([heldGrants(db, ids), groupKeysOf(db, ids)])
+  return list.map((user) => {
+    const own = user.status === 'ACTIVE' ? held.filter(({ user_id }) => user_id === user.id) : []
+    return {
+      ...viewOf(user),
+      roles: [...new Set(own.map((grant) => grant.role))].sort(),
+      groups: groups.get(user.id) ?? [],
+      grants: own.map(({ user_id: _, ...grant }) => grant),
+    }
+  })
+}
+export type UserDetail = Awaited<ReturnType<typeof detailsOf>>[number]
+
+export const detailOf = async (db: Queryable, user: UserRow): Promise<UserDetail> => {
+  const [detail] = await detailsOf(db, [user])
+  if (!detail) throw new Error('one user has one detail')
+  return detail
 }
 
 export const findUser = async (db: Queryable, id: string): Promise<UserRow> => {

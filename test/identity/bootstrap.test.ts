@@ -43,7 +43,10 @@ describe('bootstrap-admin', () => {
     const token = stdout.trim().split('#')[1] ?? ''
     expect((await p.enrol(token)).status).toBe(204)
     expect((await p.as(token.split('.')[1]).get('/v1/users/me')).body.roles).toEqual(['admin', 'approver', 'operator'])
-    expect(await p.deps.db.select().from(user_events)).toMatchObject([{ action: 'user.bootstrapped', actor: 'system' }])
+    expect(await p.deps.db.select().from(user_events)).toMatchObject([
+      { action: 'user.bootstrapped', actor: 'system' },
+      { action: 'user.enrolled', actor: `user:${token.split('.')[1]}` },
+    ])
   })
   it('is refused once there is an administrator with a password', async () => {
     await p.firstAdmin('ada')

@@ -8,6 +8,7 @@ import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { Identity, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc.ts'
 import { outbox } from '../../db/identity/tables.ts'
+import { counted } from '../session/auth.support.ts'
 import { startIdentity, type TestIdentity } from './harness.ts'
 
 let p: TestIdentity
@@ -69,6 +70,29 @@ describe('every route', () => {
     const boss = people.find(({ role }) => role === 'admin')
     expect((await ada.post(`/v1/admin/users/${boss?.user.user_id}/delete`, { reason: 'x' })).status).toBe(200)
   })
+  it('answers nothing that a cache may keep', async () => {
+    const routes = authorizedRoutes(p.app).filter(({ method }) => method === 'GET')
+    for (const { url } of routes) {
+      const path = url.replace(':user_id', ada.user_id ?? '')
+      expect([url, (await ada.get(path)).headers['cache-control']]).toEqual([url, 'no-store'])
+    }
+    const { headers } = await ada.post('/v1/admin/users', { username: 'cached' })
+    expect(headers['cache-control']).toBe('no-store')
+  })
+  it('counts and audits every 403 once, whatever it is for', async () => {
+    const seen = () => counted(p.deps.telemetry.metrics, 'policy_denied_total')
+    const rows = async () =>
+      (await ada.get('/v1/admin/user-events?page_size=500&type=request.denied')).body.items as unknown[]
+    const [count, audited] = [await seen(), (await rows()).length]
+    const viewer = await p.newUser(ada, ['viewer'])
+    const old = { auth_time: Math.floor(Date.now() / 1000) - 901 }
+    expect((await viewer.get('/v1/admin/users')).body.code).toBe('permission_missing')
+    expect((await ada.post('/v1/admin/users', { username: 'late' }, old)).body.code).toBe('reauth_required')
+    expect((await ada.post(`/v1/admin/users/${ada.user_id}/disable`, { reason: 'x' })).body.code).toBe('self_action')
+    const self = { subject_type: 'user', subject_id: ada.user_id, role: 'operator' }
+    expect((await ada.post('/v1/admin/grants', self)).body.code).toBe('self_grant')
+    expect([await seen(), (await rows()).length]).toEqual([count + 4, audited + 4])
+  })
   it('names the permission that is missing', async () => {
     const viewer = await p.newUser(ada, ['viewer'])
     expect((await viewer.get('/v1/admin/users')).body).toMatchObject({
@@ -111,6 +135,15 @@ describe('grants', () => {
     })
     expect((await grant(String(ada.user_id), 'operator')).body).toMatchObject({ status: 403, code: 'self_grant' })
     expect((await grant(user.user_id, 'operator', { scope: { planet: 'mars' } })).status).toBe(400)
+  })
+  it('can be given anew once they have ended', async () => {
+    const user = await p.newUser(ada)
+    expect(
+      (await grant(user.user_id, 'viewer', { expires_at: new Date(Date.now() - 1000).toISOString() })).status,
+    ).toBe(201)
+    expect((await grant(user.user_id, 'viewer')).status).toBe(201)
+    expect((await grant(user.user_id, 'viewer')).body.code).toBe('grant_exists')
+    expect(await rolesOf(user)).toEqual(['viewer'])
   })
   it('promise an event that names whose rights have changed', async () => {
     const user = await p.newUser(ada)

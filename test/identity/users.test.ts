@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { outbox, user_events, users } from '../../db/identity/tables.ts'
+import { idempotency, outbox, user_events, users } from '../../db/identity/tables.ts'
 import { PASSWORD, startIdentity, type TestIdentity } from './harness.ts'
 
 let p: TestIdentity
@@ -122,7 +122,38 @@ describe('enrolment', () => {
     const user = await p.newUser(ada)
     const key = randomUUID()
     expect((await p.enrol(user.token, PASSWORD, { key })).status).toBe(204)
+    const again = await p.enrol(user.token, PASSWORD, { key })
+    expect([again.status, again.headers['idempotency-replayed']]).toEqual([204, 'true'])
+  })
+  it('refuses another password under the same key', async () => {
+    const user = await p.newUser(ada)
+    const key = randomUUID()
     expect((await p.enrol(user.token, PASSWORD, { key })).status).toBe(204)
+    expect((await p.enrol(user.token, 'Vellum.Otter.Hinge.83', { key })).body).toMatchObject({
+      status: 422,
+      code: 'idempotency_key_reused',
+    })
+    expect(await verify(user.user_id, PASSWORD)).toBe(true)
+    const rows = await p.deps.db.select().from(idempotency)
+    expect(rows.filter(({ caller }) => caller === `enrolment:${user.token.split('.')[2]}`)).toHaveLength(1)
+  })
+  it('leaves one audit row for each use and each refused use of a link, and the link in none', async () => {
+    const user = await p.newUser(ada)
+    const key = randomUUID()
+    for (let i = 0; i < 2; i++) await p.enrol(user.token, PASSWORD, { key })
+    await p.enrol(user.token, PASSWORD)
+    const rows = await p.deps.db
+      .select()
+      .from(user_events)
+      .where(eq(user_events.object, `user:${user.user_id}`))
+    expect(rows.map(({ action, outcome, reason }) => [action, outcome, reason])).toEqual([
+      ['user.created', 'done', null],
+      ['user.enrolled', 'done', null],
+      ['user.enrolled', 'denied', 'enrolment_token_invalid'],
+    ])
+    expect(JSON.stringify(rows, (_key, value) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(
+      user.token.split('.')[3],
+    )
   })
   it('names the first rule that a weak password breaks, and all of them', async () => {
     const user = await p.newUser(ada)
