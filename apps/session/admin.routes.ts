@@ -66,9 +66,8 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
         response: { 200: SessionList, ...errorReplies },
       },
     },
-    async (req, reply) => {
+    async (req) => {
       await findUser(deps, req.params.user_id, String(req.id))
-      reply.header('cache-control', 'no-store')
       return listOf(deps, req.params.user_id, req.caller.session_id)
     },
   )
@@ -87,7 +86,10 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     },
     async (req, reply) => {
       const { user_id } = req.params
-      if (!isUuid(user_id)) throw notFound('user', user_id, 'not_found')
+      await findUser(deps, user_id, String(req.id)).catch((error: unknown) => {
+        // Ending sessions goes on while identity cannot say whether there is such a user.
+        if (!isUuid(user_id) || (error as AppError).status !== 503) throw error
+      })
       const answer = await runOnce(deps, commandOf(req), async () => {
         await endUserSessions(deps, { user_id }, 'admin', byUser(req))
         return { status: 204, body: undefined }

@@ -21,24 +21,27 @@ export const buildApp = (deps: SessionDeps) => {
     codes: AUTH_CODES,
     body_limit: BODY_LIMIT,
     openapi: { title: 'Session', description: 'Login, tokens and sessions.' },
+    onRefused: async (req, error) => {
+      if (error.category !== 'policy_denied') return
+      counts.denied.inc({ policy_id: error.code })
+      await deps.audit({
+        action: 'forbidden',
+        outcome: 'denied',
+        reason: error.code,
+        actor: req.claims ? `user:${req.claims.sub}` : 'unknown',
+        request_id: String(req.id),
+        details: { route: `${req.method} ${req.routeOptions.url}` },
+      })
+    },
   })
   app.register(userAuth, {
     verifier: deps.verifyAccess,
     principals: deps.principals,
     onRejected: (cause) => counts.rejected.inc({ cause }),
-    onDenied: async (req, error) => {
-      counts.denied.inc({ policy_id: error.code })
-      const actor = `user:${req.caller.user_id}`
-      const details = { route: `${req.method} ${req.routeOptions.url}` }
-      await deps.audit({
-        action: 'forbidden',
-        outcome: 'denied',
-        reason: error.code,
-        actor,
-        request_id: String(req.id),
-        details,
-      })
-    },
+  })
+  // Tokens and sessions are for the one who asked.
+  app.addHook('onRequest', async (_req, reply) => {
+    reply.header('cache-control', 'no-store')
   })
   app.addHook('preHandler', async () => deps.revocations.assertApplied())
   app.register(tokenRoutes, { deps })

@@ -47,7 +47,7 @@ export const authEventsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> 
         response: { 200: EventList, ...errorReplies },
       },
     },
-    async (req, reply) => {
+    async (req) => {
       const { page_size, page_token, ...filter } = req.query
       const { user_id, type, from, to } = filter
       const list = { route: 'auth-events', ...filter }
@@ -67,7 +67,6 @@ export const authEventsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> 
         .orderBy(desc(auth_events.id))
         .limit(page_size + 1)
       const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
-      reply.header('cache-control', 'no-store')
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },
   )

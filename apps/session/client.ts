@@ -19,7 +19,8 @@ export const clientOf = (req: FastifyRequest): Client => {
 }
 
 export const describeClient = (user_agent: string | undefined, ip_address: string | undefined): Client => ({
-  user_agent: user_agent?.slice(0, MAX_AGENT),
+  // The cut may go through a character.
+  user_agent: user_agent?.slice(0, MAX_AGENT).toWellFormed(),
   ip_address,
   ua_hash: sha256Hex(user_agent ?? ''),
   ua_family: familyOf(user_agent ?? ''),

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { createDb } from '../../db/client.ts'
 import { createRedis } from '../../db/redis.ts'
-import { createJwksClient } from '../shared/auth/jwks.ts'
+import { createJwksClient, watchKeyAge } from '../shared/auth/jwks.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { createServiceSigner, loadRegistry } from '../shared/auth/service.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
@@ -51,6 +51,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
     onError: (error) => telemetry.log.warn({ err: error }, 'the keys of token cannot be read'),
   })
+  watchKeyAge(telemetry, jwks)
   const verifying = { jwks, issuer: config.AUTH__TOKENS__ISSUER, skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S, clock }
   return {
     config,
@@ -100,6 +101,11 @@ const createCounts = (telemetry: Telemetry) => ({
   refresh_attempts: telemetry.counter('token_refresh_attempts_total', 'Refresh requests that passed the schema.'),
   refreshed: telemetry.counter('token_refreshed_total', 'Rotations won.'),
   refresh_outcomes: telemetry.counter('token_refresh_outcomes_total', 'Refresh requests by outcome.', ['outcome']),
+  binding_changed: telemetry.counter(
+    'session_binding_changed_total',
+    'Refreshes by another browser or network than that of the login.',
+    ['action'],
+  ),
   csrf_errors: telemetry.counter('csrf_errors_total', 'Requests refused by the CSRF rule.'),
   rejected: telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause']),
   denied: telemetry.counter('policy_denied_total', 'Requests refused by policy.', ['policy_id']),

@@ -5,7 +5,8 @@ import type { SessionDeps } from './deps.ts'
 
 /** Bytes of a body of the auth endpoints. */
 export const BODY_LIMIT = 16_384
-const RETRY_KEY_MIN = 22
+/** Shorter keys could be guessed. */
+export const RETRY_KEY_MIN = 22
 
 export type Mode = 'json' | 'cookie'
 
@@ -54,10 +55,10 @@ export const modeFrom = (text: string | undefined): Mode => {
   )
 }
 
-/** Which grant a body is. Both or none is refused; a refresh token in the body does not count in cookie mode. */
+/** Which grant a body is. Both or none is refused; in cookie mode a refresh token in the body does not count. */
 export const grantKind = (body: Grant, mode: Mode): 'password' | 'refresh_token' => {
   const password = body.username !== undefined || body.password !== undefined
-  const refreshing = body.refresh_token !== undefined || (mode === 'cookie' && !password)
+  const refreshing = mode === 'cookie' ? !password : body.refresh_token !== undefined
   const kind = password ? 'password' : 'refresh_token'
   if (password && (refreshing || body.grant_type === 'refresh_token')) {
     throw invalid('ambiguous_grant', 'The request holds both a password and a refresh token.', 'Send one of them.')

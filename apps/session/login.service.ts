@@ -171,7 +171,8 @@ export const openSession = async (
   return undefined
 }
 
-const noteEvicted = async (deps: SessionDeps, evicted: Revocation[], request_id: string) => {
+/** Stores and audits the sessions that had to go for a new one. */
+export const noteEvicted = async (deps: SessionDeps, evicted: Revocation[], request_id: string) => {
   await deps.revocations.record(evicted)
   for (const { user_id, session_id } of evicted) {
     await deps.audit({

@@ -30,6 +30,24 @@ export type Refreshed = TokenPair & { session_id: string }
  */
 export const refresh = async (deps: SessionDeps, request: RefreshRequest): Promise<Refreshed> => {
   deps.counts.refresh_attempts.inc()
+  try {
+    const { outcome, ...refreshed } = await decide(deps, request)
+    if (outcome === 'rotated') deps.counts.refreshed.inc()
+    deps.counts.refresh_outcomes.inc({ outcome })
+    return refreshed
+  } catch (error) {
+    deps.counts.refresh_outcomes.inc({ outcome: outcomeOf(error) })
+    throw error
+  }
+}
+
+/** Every request has one outcome: what its refusal was for, or the code of the error. */
+const outcomeOf = (error: unknown): string =>
+  error instanceof GrantRefused ? error.outcome : error instanceof AppError ? error.code : 'unexpected'
+
+type Decided = Refreshed & { outcome: 'rotated' | 'retry' }
+
+const decide = async (deps: SessionDeps, request: RefreshRequest): Promise<Decided> => {
   const claims = await verify(deps, request)
   if (request.mode === 'cookie' && !deps.csrf.verify(claims.session_id, request.csrf_token)) {
     deps.counts.csrf_errors.inc()
@@ -61,14 +79,24 @@ const chargeSession = async (deps: SessionDeps, session_id: string) => {
   throw rateLimited(wait)
 }
 
-/** One body for every cause. The cookie is expired only where its session is really gone. */
+/** One body for every cause. */
+class GrantRefused extends AppError {
+  readonly outcome: string
+  constructor(outcome: string, set_cookie?: string) {
+    super('invalid_token', 'invalid_grant', 'The refresh token is not valid.', {
+      hint: 'Sign in again.',
+      headers: { 'www-authenticate': 'Bearer', ...(set_cookie && { 'set-cookie': set_cookie }) },
+    })
+    this.outcome = outcome
+  }
+}
+
+const ALIVE = new Set(['not_valid', 'not_repeatable'])
+
+/** The cookie is expired only where its session is really gone. */
 const refuseGrant = (deps: SessionDeps, request: RefreshRequest, outcome: string): AppError => {
-  deps.counts.refresh_outcomes.inc({ outcome })
-  const expire = request.mode === 'cookie' && outcome !== 'not_valid'
-  return new AppError('invalid_token', 'invalid_grant', 'The refresh token is not valid.', {
-    hint: 'Sign in again.',
-    headers: { 'www-authenticate': 'Bearer', ...(expire && { 'set-cookie': deps.cookies.expired() }) },
-  })
+  const expire = request.mode === 'cookie' && !ALIVE.has(outcome)
+  return new GrantRefused(outcome, expire ? deps.cookies.expired() : undefined)
 }
 
 const modeMismatch = (mode: string) =>
@@ -129,7 +157,7 @@ const checkBinding = async (
   const agent_changed = record.ua_family !== null && record.ua_family !== client.ua_family
   const net_changed = mode === 'ua_ip' && record.ip_prefix !== null && record.ip_prefix !== client.ip_prefix
   if (mode === 'off' || !(agent_changed || net_changed)) return record
-  deps.counts.refresh_outcomes.inc({ outcome: 'binding_changed' })
+  deps.counts.binding_changed.inc({ action })
   if (action === 'revoke') {
     await endSession(deps, record, request, 'binding')
     throw refuseGrant(deps, request, 'binding')
@@ -141,7 +169,7 @@ const checkBinding = async (
 }
 
 /** New tokens are signed before the swap and answered only when it was won. */
-const rotate = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<Refreshed> => {
+const rotate = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<Decided> => {
   const { session_id, user_id } = record
   const presented = hashOf(request.refresh_token)
   const next = record.refresh_token_hash === presented ? await deps.issuer.issue(record, request.request_id) : undefined
@@ -159,13 +187,12 @@ const rotate = async (deps: SessionDeps, record: SessionRecord, request: Refresh
   })
   crashPoint('session.after_script')
   if (rotation.outcome === 'rotated' && next) {
-    deps.counts.refreshed.inc()
-    deps.counts.refresh_outcomes.inc({ outcome: 'rotated' })
-    return { access_token: next.access_token, refresh_token: next.refresh_token, session_id }
+    return { access_token: next.access_token, refresh_token: next.refresh_token, session_id, outcome: 'rotated' }
   }
   if (rotation.outcome === 'retry') {
-    deps.counts.refresh_outcomes.inc({ outcome: 'retry' })
-    return { ...(await deps.issuer.repeat(record, rotation.repeat, request.request_id)), session_id }
+    const pair = await deps.issuer.repeat(record, rotation.repeat, request.request_id)
+    if (!pair) throw refuseGrant(deps, request, 'not_repeatable')
+    return { ...pair, session_id, outcome: 'retry' }
   }
   if (rotation.outcome === 'replay') {
     await deps.revocations.record([rotation.revoked])

@@ -29,7 +29,6 @@ export const tokensOf = (
   mode: Mode,
 ) => {
   const bearer = { access_token: pair.access_token, token_type: 'Bearer' as const, expires_in: EXPIRES_IN }
-  reply.header('cache-control', 'no-store')
   if (mode === 'json') return { ...bearer, refresh_token: pair.refresh_token }
   const csrf_token = deps.csrf.make(pair.session_id)
   reply.headers({ 'x-csrf-token': csrf_token, vary: 'Origin' })

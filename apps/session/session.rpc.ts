@@ -1,12 +1,15 @@
 import { create, type JsonObject } from '@bufbuild/protobuf'
-import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
-import { ResponseMode, Session, SessionRecordSchema } from '../shared/contracts/gen/auth_pb.ts'
+import { ResponseMode, Session, SessionRecordSchema, UserStatus } from '../shared/contracts/gen/auth_pb.ts'
+import { AppError } from '../shared/errors.ts'
 import { isUuid, uuidv7 } from '../shared/ids.ts'
-import { type RpcService, rpcContext, rpcService } from '../shared/rpc.ts'
+import { fromRpc, type RpcService, rpcContext, rpcService, withRequestId } from '../shared/rpc.ts'
 import { unlockUser } from './admin.routes.ts'
 import { describeClient } from './client.ts'
 import type { SessionDeps } from './deps.ts'
+import { RETRY_KEY_MIN } from './grants.ts'
+import { noteEvicted } from './login.service.ts'
 import { refresh } from './refresh.service.ts'
 import { endSession, endUserSessions } from './sessions.service.ts'
 import type { RevokeReason, SessionRecord } from './store.ts'
@@ -34,28 +37,39 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
     {
       createSession: async ({ userId, userAgent, ipAddress, metadata, mode }, context) => {
         deps.revocations.assertApplied()
-        const { user } = await deps.identity.getUser({ id: uuidOf(userId, 'user_id') })
-        if (!user) throw new ConnectError('there is no such user', Code.InvalidArgument)
+        const { request_id } = rpcContext(context)
+        const { user } = await deps.identity
+          .getUser({ id: uuidOf(userId, 'user_id') }, withRequestId(request_id))
+          .catch((error: unknown) => {
+            throw fromRpc('identity', error)
+          })
+        if (user?.status !== UserStatus.ACTIVE)
+          throw new ConnectError('there is no such active user', Code.InvalidArgument)
         if (mode === ResponseMode.UNSPECIFIED) throw new ConnectError('mode is not stated', Code.InvalidArgument)
         const session_id = uuidv7()
+        const described = describeClient(userAgent, ipAddress)
         const { created_at, expires_at, evicted } = await deps.store.create(
           {
             session_id,
             user_id: userId,
             username: user.username,
             mode: mode === ResponseMode.COOKIE ? 'cookie' : 'json',
-            ...describeClient(userAgent, ipAddress),
+            ...described,
             metadata: metadataOf(metadata),
           },
           deps.config.SESSION__CAP__PER_USER,
           {
             actor_type: 'service',
             actor_id: rpcContext(context).service.name,
-            request_id: rpcContext(context).request_id,
+            request_id,
           },
         )
-        await deps.revocations.record(evicted)
-        const client = { user_agent: userAgent ?? null, ip_address: ipAddress ?? null, metadata: metadata ?? null }
+        await noteEvicted(deps, evicted, request_id)
+        const client = {
+          user_agent: described.user_agent ?? null,
+          ip_address: ipAddress ?? null,
+          metadata: metadata ?? null,
+        }
         return {
           session: messageOf(
             { session_id, user_id: userId, created_at, expires_at, last_used_at: created_at, ...client },
@@ -65,6 +79,8 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
       },
       refreshTokens: async ({ refreshToken, retryKey, userAgent, ipAddress }, context) => {
         deps.revocations.assertApplied()
+        if (retryKey !== undefined && retryKey.length < RETRY_KEY_MIN)
+          throw new ConnectError(`retry_key has at least ${RETRY_KEY_MIN} characters`, Code.InvalidArgument)
         const pair = await refresh(deps, {
           refresh_token: refreshToken,
           mode: 'json',
@@ -72,6 +88,11 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
           retry_key: retryKey,
           client: describeClient(userAgent, ipAddress),
           request_id: rpcContext(context).request_id,
+        }).catch((error: unknown) => {
+          // The token is the message here: the caller's own identity is its service token.
+          throw error instanceof AppError && error.category === 'invalid_token'
+            ? new ConnectError(error.message, Code.InvalidArgument)
+            : error
         })
         return { accessToken: pair.access_token, refreshToken: pair.refresh_token }
       },
@@ -132,14 +153,18 @@ type Shown = Pick<
   metadata: JsonObject | null
 }
 
+/** Of microseconds since the epoch. */
+const timestampOf = (us: number) =>
+  create(TimestampSchema, { seconds: BigInt(Math.floor(us / 1_000_000)), nanos: (us % 1_000_000) * 1000 })
+
 /** The record as a message: the hash of the refresh token never leaves the store. */
 const messageOf = (record: Shown, mode: ResponseMode) =>
   create(SessionRecordSchema, {
     id: record.session_id,
     userId: record.user_id,
-    createdAt: timestampFromMs(record.created_at / 1000),
-    expiresAt: timestampFromMs(record.expires_at / 1000),
-    lastUsedAt: timestampFromMs(record.last_used_at / 1000),
+    createdAt: timestampOf(record.created_at),
+    expiresAt: timestampOf(record.expires_at),
+    lastUsedAt: timestampOf(record.last_used_at),
     ...(record.user_agent !== null && { userAgent: record.user_agent }),
     ...(record.ip_address !== null && { ipAddress: record.ip_address }),
     ...(record.metadata !== null && { metadata: record.metadata }),

@@ -51,8 +51,7 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
         response: { 200: SessionList, ...errorReplies },
       },
     },
-    async (req, reply) => {
-      reply.header('cache-control', 'no-store')
+    async (req) => {
       return listOf(deps, req.caller.user_id, req.caller.session_id)
     },
   )

@@ -113,7 +113,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     async (req, reply) => {
       if (req.headers['sec-fetch-site'] !== 'same-origin') throw sameOriginOnly()
       const csrf_token = deps.csrf.make(await cookieSession(deps, req))
-      reply.headers({ 'x-csrf-token': csrf_token, 'cache-control': 'no-store' })
+      reply.header('x-csrf-token', csrf_token)
       return { csrf_token }
     },
   )
@@ -129,14 +129,13 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
         response: { 200: AccessReply, ...errorReplies },
       },
     },
-    async (req, reply) => {
+    async (req) => {
       refuseLongPassword(req.body.password)
       const access_token = await reauthenticate(deps, {
         ...contextOf(req),
         caller: req.caller,
         password: req.body.password,
       })
-      reply.header('cache-control', 'no-store')
       return { access_token, token_type: 'Bearer' as const, expires_in: EXPIRES_IN }
     },
   )

@@ -1,4 +1,4 @@
-import type { Client } from '@connectrpc/connect'
+import { type Client, Code, ConnectError } from '@connectrpc/connect'
 import { ResponseMode, type Token } from '../shared/contracts/gen/auth_pb.ts'
 import { sha256Hex } from '../shared/digest.ts'
 import { fromRpc, withRequestId } from '../shared/rpc.ts'
@@ -44,10 +44,22 @@ export const createIssuer = (client: Client<typeof Token>) => {
         },
       }
     },
-    /** The same refresh token once more, byte for byte, with a new access token. */
-    repeat: async (owner: Owner, { jti, iat, kid }: RepeatToken, request_id: string): Promise<TokenPair> => {
-      const reply = await call(owner, { refreshJti: jti, refreshIat: BigInt(iat), refreshKid: kid }, request_id)
-      return { access_token: reply.accessToken, refresh_token: reply.refreshToken }
+    /**
+     * The same refresh token once more, byte for byte, with a new access token; nothing when its key signs no more
+     * (killed, or replaced and token has restarted since).
+     */
+    repeat: async (
+      owner: Owner,
+      { jti, iat, kid }: RepeatToken,
+      request_id: string,
+    ): Promise<TokenPair | undefined> => {
+      try {
+        const reply = await call(owner, { refreshJti: jti, refreshIat: BigInt(iat), refreshKid: kid }, request_id)
+        return { access_token: reply.accessToken, refresh_token: reply.refreshToken }
+      } catch (error) {
+        if (error instanceof ConnectError && error.code === Code.FailedPrecondition) return undefined
+        throw error
+      }
     },
     /** An access token alone, after the password was proved again. */
     access: async (owner: Owner, request_id: string): Promise<string> =>

@@ -119,6 +119,25 @@ describe('rotation', () => {
     expect([short.status, short.body.code]).toEqual([400, 'retry_key_too_short'])
   })
 
+  it('refuses a retry whose key signs no more, and does not call the session gone', async () => {
+    const login = await cookieLogin()
+    const headers = { 'x-csrf-token': String(login.body.csrf_token), 'idempotency-key': randomUUID() }
+    expect((await cookieRefresh(cookieOf(login), headers)).status).toBe(200)
+    const { session_id: id } = payload(cookieOf(login))
+    await auth.redis.hset(`${auth.prefix}sess:{${user_id}}:${id}`, 'succ_kid', 'a-key-that-was-killed')
+    const again = await cookieRefresh(cookieOf(login), headers)
+    expect([again.status, again.body.code, again.headers['set-cookie']]).toEqual([401, 'invalid_grant', undefined])
+    expect(await auth.redis.exists(`${auth.prefix}sess:{${user_id}}:${id}`)).toBe(1)
+  })
+
+  it('ends a session at its absolute end, however recently it was used, and says nothing about it', async () => {
+    const next = await refresh(tokens.refresh_token)
+    await auth.redis.hset(`${auth.prefix}sess:{${user_id}}:${session_id}`, 'expires_at', String(Date.now() * 1000 - 1))
+    expect((await refresh(String(next.body.refresh_token))).status).toBe(401)
+    expect(await record()).toEqual({})
+    expect((await events()).some((fields) => fields.includes(session_id))).toBe(false)
+  })
+
   it('never lets garbage touch Redis', async () => {
     const [header, body, signature] = tokens.refresh_token.split('.')
     const forged = Buffer.from(JSON.stringify({ ...payload(tokens.refresh_token), exp: 9_999_999_999 })).toString(
@@ -162,6 +181,28 @@ describe('rotation', () => {
     expect((await refresh(tokens.refresh_token, {}, strict.url)).status).toBe(401)
     expect(await record()).toEqual({})
     expect((await events()).some((fields) => fields.includes(session_id))).toBe(false)
+  })
+
+  it('has one outcome per request', async () => {
+    const { metrics } = auth.session.deps.telemetry
+    const read = async (outcome?: string) =>
+      counted(metrics, 'token_refresh_outcomes_total', outcome === undefined ? {} : { outcome })
+    const outcomes = ['rotated', 'retry', 'replay', 'gone', 'not_valid', 'session_mode_mismatch', 'csrf_failed']
+    const before = await Promise.all(outcomes.map(read))
+    const all = await read()
+    const attempts = await counted(metrics, 'token_refresh_attempts_total')
+    const key = { 'idempotency-key': randomUUID() }
+    await refresh(tokens.refresh_token, key)
+    await refresh(tokens.refresh_token, { ...key })
+    await refresh(tokens.refresh_token)
+    await refresh(tokens.refresh_token)
+    await refresh('garbage')
+    const cookie = cookieOf(await cookieLogin())
+    await refresh(cookie.slice('refresh_token='.length))
+    await cookieRefresh(cookie, {})
+    expect(await Promise.all(outcomes.map(read))).toEqual(before.map((value) => value + 1))
+    expect(await read()).toBe(all + outcomes.length)
+    expect(await counted(metrics, 'token_refresh_attempts_total')).toBe(attempts + outcomes.length)
   })
 
   it('moves the counters of the specification exactly: a retry is an attempt and no rotation', async () => {
@@ -292,6 +333,8 @@ describe('cookie mode', () => {
       expect((await post(query, body)).body.code, `${query} ${JSON.stringify(body)}`).toBe(code)
     expect((await post('', password)).status).toBe(200)
     expect((await post('?response_mode=json', { refresh_token: tokens.refresh_token })).status).toBe(200)
+    // In cookie mode the body is not where a refresh token stands: it is as if it were not there.
+    expect((await post('?response_mode=cookie', { ...password, refresh_token: tokens.refresh_token })).status).toBe(200)
     const none = await post('?response_mode=cookie', { grant_type: 'refresh_token' })
     expect([none.status, none.body.code]).toEqual([401, 'invalid_grant'])
   })

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { Code } from '@connectrpc/connect'
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { checkRedisSettings } from '../../apps/session/revocations.ts'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { ResponseMode, Session } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc.ts'
+import { users } from '../../db/identity/tables.ts'
 import { auth_events, revocations } from '../../db/session/tables.ts'
 import { type Answer, type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from './auth.support.ts'
 
@@ -209,6 +211,14 @@ describe('administration', () => {
     expect((await call('GET', path, me.access_token)).status).toBe(403)
   })
 
+  it('does not know users that are not there', async () => {
+    for (const id of [randomUUID(), 'nobody']) {
+      for (const method of ['GET', 'DELETE'] as const) {
+        expect((await call(method, `/v1/admin/users/${id}/sessions`, admin.access_token)).status).toBe(404)
+      }
+    }
+  })
+
   it('every route states its permission and kind', () => {
     const routes = authorizedRoutes(auth.session.app)
     expect(routes.length).toBeGreaterThanOrEqual(13)
@@ -246,6 +256,63 @@ describe('RPC', () => {
     await expect(
       client('relay').revokeSession({ sessionId: 'x', reason: 'admin', requestId: '' }),
     ).rejects.toMatchObject({ code: Code.InvalidArgument })
+  })
+
+  it('makes pending sessions without tokens, for active users and in a stated mode only', async () => {
+    const maker = createRpcClient(Session, {
+      url: auth.session.rpc_url,
+      signer: auth.services.sessionMaker,
+      audience: 'session-internal',
+    })
+    const finn = await auth.addUser('finn')
+    const agent = `${'x'.repeat(511)}🦊`
+    const wanted = { userId: finn.id, mode: ResponseMode.JSON, userAgent: agent, metadata: { from: 'import' } }
+    const { session } = await maker.createSession(wanted)
+    expect(session).toMatchObject({ userId: finn.id, mode: ResponseMode.JSON, metadata: { from: 'import' } })
+    expect(session?.userAgent).toHaveLength(512)
+    expect(JSON.stringify(session, (_k, v) => (typeof v === 'bigint' ? String(v) : v))).not.toContain('hash')
+    const record = await auth.redis.hgetall(`${auth.prefix}sess:{${finn.id}}:${session?.id}`)
+    expect([record.state, record.refresh_token_hash]).toEqual(['pending', undefined])
+
+    const refused = async (more: object, code = Code.InvalidArgument) =>
+      expect(maker.createSession({ ...wanted, ...more }), JSON.stringify(more)).rejects.toMatchObject({ code })
+    await refused({ mode: ResponseMode.UNSPECIFIED })
+    await refused({ userId: randomUUID() })
+    await refused({ userId: 'finn' })
+    await refused({ metadata: { long: 'x'.repeat(2048) } })
+    await auth.identity_deps.db.update(users).set({ status: 'DISABLED' }).where(eq(users.id, finn.id))
+    await refused({})
+    const cut = await auth.addSession({ AUTH__RPC__IDENTITY_URL: 'http://127.0.0.1:9' })
+    const away = createRpcClient(Session, {
+      url: cut.rpc_url,
+      signer: auth.services.sessionMaker,
+      audience: 'session-internal',
+    })
+    await expect(away.createSession(wanted)).rejects.toMatchObject({ code: Code.Unavailable })
+  })
+
+  it('refreshes JSON sessions, and names a bad token a bad argument', async () => {
+    const maker = createRpcClient(Session, {
+      url: auth.session.rpc_url,
+      signer: auth.services.sessionMaker,
+      audience: 'session-internal',
+    })
+    const retryKey = randomUUID()
+    const first = await maker.refreshTokens({ refreshToken: String(me.refresh_token), retryKey, userAgent: 'x' })
+    const again = await maker.refreshTokens({ refreshToken: String(me.refresh_token), retryKey, userAgent: 'x' })
+    expect(again.refreshToken).toBe(first.refreshToken)
+    const cookie = cookieOf(await login('eva', PASSWORD, '?response_mode=cookie')).slice('refresh_token='.length)
+    for (const request of [
+      { refreshToken: 'garbage' },
+      { refreshToken: cookie },
+      { refreshToken: first.refreshToken, retryKey: 'short' },
+      { refreshToken: first.accessToken },
+    ])
+      await expect(maker.refreshTokens(request)).rejects.toMatchObject({ code: Code.InvalidArgument })
+    await expect(maker.refreshTokens({ refreshToken: String(me.refresh_token) })).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+    })
+    expect((await refresh(first.refreshToken)).status).toBe(401)
   })
 
   it('revokes a session by its id alone', async () => {
