@@ -37,13 +37,13 @@ export type DepsOptions = { telemetry?: Telemetry; clock?: Clock }
 /** Everything that routes and services use, from one configuration: stores the packs and loads the types. */
 export const createDeps = async (config: CatalogConfig, trust: Trust, options: DepsOptions = {}) => {
   const { telemetry = createTelemetry('catalog'), clock = systemClock } = options
+  const model = loadPacks([SHIPPED_PACKS, ...config.CATALOG__PACKS__DIRS])
   const {
     db,
     pool,
     close: closeDb,
   } = createDb(config.CATALOG__DATABASE__URL, { app: 'catalog', max: 20, statement_timeout_ms: 5000 })
   await waitFor('Postgres', () => pool.query('select 1'))
-  const model = loadPacks([SHIPPED_PACKS, ...config.CATALOG__PACKS__DIRS])
   const loaded = await storePacks(db, model, { clock, allow_change: config.CATALOG__PACKS__ALLOW_CHANGE })
   if (loaded.length > 0) telemetry.log.info({ packs: loaded }, 'type packs loaded')
   const registry = await createRegistry(db, (error) =>

@@ -37,7 +37,7 @@ export const checkPacks = (dirs: readonly string[]): { model: TypeModel; faults:
 /** As checkPacks, for the start of an app: any fault is a ConfigError that names all of them. */
 export const loadPacks = (dirs: readonly string[]): TypeModel => {
   const { model, faults } = checkPacks(dirs)
-  if (faults.length > 0) throw new ConfigError(`the type packs cannot be used:\n  ${faults.join('\n  ')}`)
+  if (faults.length > 0) throw new ConfigError(`the type packs cannot be used: ${faults.join('\n  ')}`)
   return model
 }
 

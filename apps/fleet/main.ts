@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { createServiceSigner } from '../shared/auth/service.ts'
+import { readTextFile } from '../shared/config.ts'
 import { listen } from '../shared/http.ts'
 import { runApp } from '../shared/lifecycle.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
@@ -14,7 +14,8 @@ await runApp('fleet', async () => {
   const telemetry = createTelemetry('fleet')
   const { log } = telemetry
   const store = openStore(config.FLEET__DATA__FILE)
-  const token = config.FLEET__AUTH__TOKEN_FILE ? readFileSync(config.FLEET__AUTH__TOKEN_FILE, 'utf8').trim() : undefined
+  const token =
+    config.FLEET__AUTH__TOKEN_FILE && readTextFile('FLEET__AUTH__TOKEN_FILE', config.FLEET__AUTH__TOKEN_FILE)
   const hosts = createHosts(store, {
     address: config.FLEET__LISTEN__HOST,
     port_base: config.FLEET__HOSTS__PORT_BASE,

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import semver from 'semver'
@@ -53,6 +53,7 @@ export const loadLibrary = ({ packs_dir, policy_dir }: Folders = {}): Library =>
     policies.set(policy.policy.key, policy)
   }
   const calendars = policyFolders.flatMap((at) => yamlFiles(join(at, 'calendar'))).map(loadCalendar)
+  if (packs_dir && !existsSync(packs_dir)) throw new PackError(packs_dir, '', 'there is no such folder of packs')
   const packs = [folder('packs'), ...(packs_dir ? [packs_dir] : [])]
     .flatMap((at) => yamlFiles(at).map((file) => loadPack(file, policies)))
     .sort((a, b) => (a.pack < b.pack ? -1 : a.pack > b.pack ? 1 : semver.rcompare(a.version, b.version)))

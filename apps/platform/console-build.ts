@@ -27,7 +27,8 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
   screen.line('console', `built in ${elapsed(performance.now() - started)}`)
 }
 
-const sourceHash = (): string => {
+/** What the sources of the console are: a build of others is stale. */
+export const sourceHash = (): string => {
   const hash = createHash('sha256')
   for (const path of SOURCES.flatMap((source) => filesOf(join(ROOT, source)))) {
     hash.update(path.slice(ROOT.length)).update(readFileSync(path))

@@ -69,7 +69,8 @@ export const createProcess = (unit: Unit, log_dir: string, events: Partial<UnitE
     if (outcome !== true) {
       wanted = false
       await stop()
-      throw new Error(`${unit.name} did not start: ${outcome}. ${lastWords(log)}\n  Its log: ${log}`)
+      const said = ownWords(unit.name, log)
+      throw new Error(said ?? `${unit.name} did not start: ${outcome}. ${lastWords(log)}\n  Its log: ${log}`)
     }
     watch(end)
   }
@@ -164,13 +165,23 @@ const untilReady = async (
   }
 }
 
-const lastWords = (log: string): string => {
+/** What an app itself says about why it cannot start: its last words, from the line that begins with its name. */
+const ownWords = (name: string, log: string): string | undefined => {
+  const text = readIfThere(log)
+  const from = text.lastIndexOf(`\n${name}: `) + 1
+  const words = text.slice(from).trim()
+  return words.startsWith(`${name}: `) && !/\n( {4}at |\{)/.test(words) ? words : undefined
+}
+
+const readIfThere = (file: string): string => {
   try {
-    return readFileSync(log, 'utf8').trim().split('\n').slice(-6).join('\n  ')
+    return readFileSync(file, 'utf8')
   } catch {
     return ''
   }
 }
+
+const lastWords = (log: string): string => readIfThere(log).trim().split('\n').slice(-6).join('\n  ')
 
 /** When a process began, in the system's own words, or nothing when there is no such process: tells a reused id apart. */
 export const bornAt = (pid: number): string | undefined => {

@@ -42,10 +42,13 @@ const started = performance.now()
 let platform: Platform | undefined
 let stopping = false
 let ready = false
+/** Until the folder is ours, what lies in it belongs to the platform that runs there. */
+let ours = false
 
 const main = async () => {
   const giveBack = takeFolder(dir)
   process.on('exit', giveBack)
+  ours = true
   removeRun(dir)
   await endOrphans(dir, screen)
   if (flags.reset) reset()
@@ -80,7 +83,18 @@ const refreshRun = () => {
 const reset = () => {
   screen.line('platform', `dropping the data in ${dir}`)
   rmSync(dataFolder(dir), { recursive: true, force: true })
-  for (const name of ['postgres', 'redis', 'nats', 'temporal', 'keys', 'secrets', 'artifacts', 'logs', 'demo.json']) {
+  for (const name of [
+    'postgres',
+    'redis',
+    'nats',
+    'temporal',
+    'keys',
+    'secrets',
+    'artifacts',
+    'logs',
+    'demo.json',
+    'audit-anchors.jsonl',
+  ]) {
     rmSync(join(dir, name), { recursive: true, force: true })
   }
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(dir, `fleet.sqlite${suffix}`), { force: true })
@@ -123,6 +137,7 @@ const stop = async (why: string) => {
   }
   stopping = true
   stoppingSince = performance.now()
+  if (!ours) process.exit(1)
   screen.line('platform', `${why}: stopping in order (again: at once)`)
   removeRun(dir)
   const since = performance.now()
@@ -139,6 +154,6 @@ try {
 } catch (error) {
   screen.line('platform', (error as Error).message, 'red')
   await platform?.stop()
-  removeRun(dir)
+  if (ours) removeRun(dir)
   process.exit(1)
 }

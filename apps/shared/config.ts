@@ -21,8 +21,34 @@ const parseText = (schema: TSchema, text: string): unknown => {
 }
 
 const SECRET_NAME = /SECRET|KEK|PASSWORD|KEY|DATABASE__URL|REDIS__URL|NATS__URL/
-const shown = (name: string, text: string) =>
-  SECRET_NAME.test(name) ? '(a value that is not shown)' : JSON.stringify(text)
+const shown = (name: string, { type }: Setting, text: string) =>
+  SECRET_NAME.test(name) && (type === 'string' || type === 'array')
+    ? '(a value that is not shown)'
+    : JSON.stringify(text)
+
+type Setting = TSchema & {
+  type?: string
+  default?: unknown
+  description?: string
+  minimum?: number
+  maximum?: number
+  enum?: readonly unknown[]
+  pattern?: string
+}
+
+/** What a setting may be, in words. */
+const allowed = ({ description, type, minimum, maximum, enum: values, pattern }: Setting): string => {
+  if (description) return description
+  if (values) return `Allowed: ${values.join(', ')}.`
+  if (type === 'boolean') return 'Allowed: true, false.'
+  if (type === 'integer' || type === 'number') {
+    const least = minimum === undefined ? '' : ` of at least ${minimum}`
+    const most = maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? '' : ` and at most ${maximum}`
+    return `Allowed: ${type === 'integer' ? 'a whole number' : 'a number'}${least}${most}.`
+  }
+  if (type === 'array') return 'Allowed: a JSON array.'
+  return pattern ? `Allowed: a text that matches ${pattern}.` : 'Allowed: a text.'
+}
 
 /** What a setting may say beside its schema: that production states it itself, and that its value is a secret. */
 export type SettingOptions = { production?: 'required' | 'https'; secret?: true }
@@ -52,7 +78,7 @@ const refuseDevelopment = (
   if (production && !text) throw new ConfigError(`${name} is not set: production has no default for it.`)
   if (!text) return
   if (production === 'https' && !text.startsWith('https://'))
-    throw new ConfigError(`${name} is ${shown(name, text)}: production needs an https origin.`)
+    throw new ConfigError(`${name} is ${shown(name, property as Setting, text)}: production needs an https origin.`)
   if (/_FILE$/.test(name) && /(^|\/)\.signalbox\//.test(text))
     throw new ConfigError(`${name} names a file of the development set-up: production needs its own.`)
   if (secret) refuseWeakSecret(name, text, env)
@@ -67,23 +93,20 @@ export const loadConfig = <P extends TProperties>(
   env: NodeJS.ProcessEnv = process.env,
 ): Static<TObject<P>> => {
   const values: Record<string, unknown> = {}
-  for (const [name, property] of Object.entries(schema.properties) as [
-    string,
-    TSchema & { default?: unknown; description?: string },
-  ][]) {
+  for (const [name, property] of Object.entries(schema.properties) as [string, Setting][]) {
     const text = env[name]
     if (env.NODE_ENV === 'production') refuseDevelopment(name, property as SettingOptions, text, env)
     if (text === undefined || text === '') {
       if (property.default !== undefined) values[name] = structuredClone(property.default)
       else if ((schema.required as readonly string[] | undefined)?.includes(name)) {
-        throw new ConfigError(`${name} is not set. ${property.description ?? 'Set it in the environment.'}`)
+        throw new ConfigError(`${name} is not set. ${allowed(property)}`)
       }
       continue
     }
     const value = parseText(property, text)
     const [first] = Value.Errors(property, value)
     if (first)
-      throw new ConfigError(`${name} is ${shown(name, text)}: ${first.message}. ${property.description ?? ''}`.trim())
+      throw new ConfigError(`${name} is ${shown(name, property, text)}: it ${first.message}. ${allowed(property)}`)
     values[name] = value
   }
   return values as Static<TObject<P>>
@@ -106,7 +129,7 @@ export const settings = {
   url: (fallback: string, options: SettingOptions = {}) =>
     Type.String({ pattern: '^https?://', default: fallback, description: 'An http or https URL.', ...options }),
   secretKeys: () =>
-    Type.Array(Type.String({ minLength: 43, maxLength: 44 }), {
+    Type.Array(Type.String({ pattern: '^[A-Za-z0-9+/]{43}=?$' }), {
       minItems: 1,
       secret: true,
       description: 'A JSON array of 32 byte keys in base64; the first signs, all verify.',
@@ -119,18 +142,28 @@ export const settings = {
 }
 
 /** The 32 byte keys of a `…__SECRET__KEYS` setting, the signing one first. */
-export const secretKeysOf = (keys: readonly string[]): [Buffer, ...Buffer[]] => {
+export const secretKeysOf = (keys: readonly string[], variable?: string): [Buffer, ...Buffer[]] => {
   const parsed = keys.map((key) => Buffer.from(key, 'base64'))
   if (!parsed[0] || parsed.some((key) => key.length !== 32))
-    throw new ConfigError('A secret key must be 32 bytes in base64.')
+    throw new ConfigError(`${variable ?? 'A secret key'} must be 32 bytes in base64.`)
   return parsed as [Buffer, ...Buffer[]]
+}
+
+/** Reads a file that a setting names, trimmed; one that cannot be read is a ConfigError that names both. */
+export const readTextFile = (variable: string, path: string): string => {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new ConfigError(`${variable} names ${path}, which cannot be read: ${(error as Error).message}`)
+  }
 }
 
 /** Reads a JSON file that a setting names; a missing or broken file is a ConfigError that names both. */
 export const readJsonFile = <T>(variable: string, path: string): T => {
+  const text = readTextFile(variable, path)
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as T
-  } catch (error) {
-    throw new ConfigError(`${variable} names ${path}, which cannot be read as JSON: ${(error as Error).message}`)
+    return JSON.parse(text) as T
+  } catch {
+    throw new ConfigError(`${variable} names ${path}, which holds no JSON.`)
   }
 }

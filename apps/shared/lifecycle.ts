@@ -41,12 +41,23 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   try {
+    if (process.env.NODE_ENV === 'production' && process.env.SIGNALBOX_CRASH_AT)
+      throw new ConfigError('SIGNALBOX_CRASH_AT is set: production does not kill itself for tests.')
     running = await start()
   } catch (error) {
-    if (error instanceof ConfigError) console.error(`${name}: ${error.message}`)
+    const words = wordsFor(name, error)
+    if (words) console.error(`${name}: ${words}`)
     else console.error(`${name}: could not start:`, error)
     process.exit(1)
   }
+}
+
+/** What is wrong around the app is one line; a mistake of the app itself keeps its stack. */
+const wordsFor = (name: string, error: unknown): string | undefined => {
+  if (error instanceof ConfigError) return error.message
+  const { code, syscall, message, port } = error as NodeJS.ErrnoException & { port?: number }
+  if (code === 'EADDRINUSE') return `port ${port} is taken. Set another one in ${name.toUpperCase()}__…__PORT.`
+  return syscall ? message : undefined
 }
 
 const IDLE_LOOK_MS = 50

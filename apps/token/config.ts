@@ -46,7 +46,7 @@ export type Kek = { kek_id: string; key: Buffer }
 /** The key encryption keys of TOKEN__KEYS__KEK, the sealing one first. */
 export const keksOf = (text: string): [Kek, ...Kek[]] => {
   const list = text.startsWith('[') ? parseList(text) : [text]
-  const [first, ...more] = secretKeysOf(list).map((key) => ({
+  const [first, ...more] = secretKeysOf(list, 'TOKEN__KEYS__KEK').map((key) => ({
     kek_id: createHash('sha256').update(key).digest('hex').slice(0, 16),
     key,
   }))

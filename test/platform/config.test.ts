@@ -1,0 +1,208 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadCatalogConfig } from '../../apps/catalog/config.ts'
+import { loadPacks } from '../../apps/catalog/packs.ts'
+import { loadCredentialConfig } from '../../apps/credential/config.ts'
+import { loadIdentityConfig } from '../../apps/identity/config.ts'
+import { loadOperationsConfig } from '../../apps/operations/config.ts'
+import { loadLibrary } from '../../apps/operations/packs.ts'
+import { entryOf } from '../../apps/platform/apps.ts'
+import { compileCacheDir } from '../../apps/platform/compile-cache.ts'
+import { QUICK_IMPORTS, ROOT } from '../../apps/platform/paths.ts'
+import { loadRelayConfig } from '../../apps/relay/config.ts'
+import { loadSessionConfig } from '../../apps/session/config.ts'
+import { keksOf, loadTokenConfig } from '../../apps/token/config.ts'
+import { loadWorkerConfig } from '../../apps/worker/config.ts'
+import { testServices } from '../support/services.ts'
+import { running } from './verb.support.ts'
+
+/** Starts an app as the platform does, with this environment and nothing else. */
+const start = async (app: string, env: Record<string, string> = {}) => {
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', '--import', QUICK_IMPORTS, entryOf(app)],
+    {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCacheDir(), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+  const process_ = running(child)
+  const code = await process_.ended
+  return { code, text: process_.text().trim() }
+}
+
+const KEY = randomBytes(32).toString('base64')
+const POSTGRES = 'postgres://u:p@127.0.0.1:1/x'
+let services: ReturnType<typeof testServices>
+let scratch: string
+beforeAll(() => {
+  services = testServices()
+  scratch = mkdtempSync(join(tmpdir(), 'signalbox-config-'))
+})
+afterAll(() => {
+  services.remove()
+  rmSync(scratch, { recursive: true, force: true })
+})
+
+const oneLine = ({ code, text }: { code: number | null; text: string }, app: string) => {
+  expect(text.split('\n')).toHaveLength(1)
+  expect(text).toMatch(new RegExp(`^${app}: `))
+  expect(text).not.toMatch(/\n\s+at |node:internal/)
+  expect(code).toBe(1)
+  return text
+}
+
+describe('a wrong environment stops an app with one line and exit code 1', () => {
+  it('without its database', async () => {
+    expect(oneLine(await start('token'), 'token')).toBe(
+      'token: TOKEN__DATABASE__URL is not set. A Postgres URL: postgres://user:password@host:port/database.',
+    )
+  })
+
+  it('names what was found and what is allowed', async () => {
+    const text = oneLine(await start('fleet', { FLEET__HTTP__PORT: '70000' }), 'fleet')
+    expect(text).toBe('fleet: FLEET__HTTP__PORT is "70000": it must be <= 65535. A port number; 0 takes a free one.')
+  })
+
+  it('never prints a secret', async () => {
+    const env = { TOKEN__DATABASE__URL: POSTGRES, TOKEN__SECRET__KEYS: '["hunter2hunter2"]' }
+    const text = oneLine(await start('token', env), 'token')
+    expect(text).toContain('TOKEN__SECRET__KEYS is (a value that is not shown)')
+    expect(text).not.toContain('hunter2')
+  })
+
+  it('in production: what weakens it, and the switches of tests', async () => {
+    const env = {
+      NODE_ENV: 'production',
+      CREDENTIAL__DATABASE__URL: POSTGRES,
+      CREDENTIAL__ENROLMENT__KEY: KEY,
+      UV_THREADPOOL_SIZE: '14',
+      CREDENTIAL__HASH__TIME: '2',
+    }
+    expect(oneLine(await start('credential', env), 'credential')).toBe(
+      'credential: CREDENTIAL__HASH__TIME is 2: production needs at least 3.',
+    )
+    expect(oneLine(await start('fleet', { NODE_ENV: 'production', SIGNALBOX_CRASH_AT: 'x' }), 'fleet')).toContain(
+      'SIGNALBOX_CRASH_AT',
+    )
+  })
+
+  it('a file that a setting names and that is not there', async () => {
+    const text = oneLine(await start('fleet', { FLEET__AUTH__TOKEN_FILE: join(scratch, 'none') }), 'fleet')
+    expect(text).toContain(`FLEET__AUTH__TOKEN_FILE names ${join(scratch, 'none')}, which cannot be read`)
+  })
+
+  it('a port that is taken', async () => {
+    const holder = createServer()
+    await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
+    const address = holder.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+    const env = { FLEET__HTTP__PORT: String(port), FLEET__DATA__FILE: join(scratch, 'fleet.sqlite') }
+    expect(oneLine(await start('fleet', env), 'fleet')).toBe(
+      `fleet: port ${port} is taken. Set another one in FLEET__…__PORT.`,
+    )
+    holder.close()
+  })
+})
+
+describe('what every app says of its settings', () => {
+  const LOADERS: Record<string, (env: NodeJS.ProcessEnv) => unknown> = {
+    credential: loadCredentialConfig,
+    identity: loadIdentityConfig,
+    session: loadSessionConfig,
+    catalog: loadCatalogConfig,
+    operations: loadOperationsConfig,
+    worker: loadWorkerConfig,
+    relay: loadRelayConfig,
+  }
+  it.each(Object.entries(LOADERS))('%s needs its database', (app, load) => {
+    const variable = `${app.toUpperCase()}__DATABASE__URL`
+    expect(() => load({})).toThrow(
+      `${variable} is not set. A Postgres URL: postgres://user:password@host:port/database.`,
+    )
+    const wrong = () => load({ [variable]: 'mysql://admin:hunter2@db' })
+    expect(wrong).toThrow(`${variable} is (a value that is not shown): it must match`)
+    expect(wrong).not.toThrow(/hunter2/)
+  })
+
+  const worker = { WORKER__DATABASE__URL: POSTGRES, WORKER__NATS__URL: 'nats://x' }
+  const token = { TOKEN__DATABASE__URL: POSTGRES, TOKEN__SECRET__KEYS: JSON.stringify([KEY]) }
+  it.each<[string, () => unknown]>([
+    [
+      'WORKER__ACTIVITY__SLICE_S is "soon": it must be integer. Allowed: a whole number of at least 5 and at most 600.',
+      () => loadWorkerConfig({ ...worker, WORKER__ACTIVITY__SLICE_S: 'soon' }),
+    ],
+    [
+      'RELAY__TEMPORAL__SEARCH_ATTRIBUTES is "yes": it must be boolean. Allowed: true, false.',
+      () =>
+        loadRelayConfig({
+          RELAY__DATABASE__URL: POSTGRES,
+          RELAY__REDIS__URL: 'redis://x',
+          RELAY__NATS__URL: 'nats://x',
+          RELAY__TEMPORAL__SEARCH_ATTRIBUTES: 'yes',
+        }),
+    ],
+    [
+      'TOKEN__KEYS__RSA_BITS is "1024": it must be >= 2048. Allowed: a whole number of at least 2048 and at most 3072.',
+      () => loadTokenConfig({ ...token, TOKEN__KEYS__KEK: KEY, TOKEN__KEYS__RSA_BITS: '1024' }),
+    ],
+    [
+      'TOKEN__KEYS__KEK is (a value that is not shown)',
+      () => loadTokenConfig({ ...token, TOKEN__KEYS__KEK: 'hunter2' }),
+    ],
+    ['TOKEN__KEYS__KEK must be 32 bytes in base64.', () => keksOf('hunter2'.repeat(7))],
+  ])('%s', (words, load) => {
+    expect(load).toThrow(words)
+    expect(load).not.toThrow(/hunter2/)
+  })
+})
+
+describe('a pack that cannot be used stops its app with one line that names file and place', () => {
+  const folder = (name: string, files: Record<string, string>) => {
+    const dir = join(scratch, name)
+    mkdirSync(dir)
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text)
+    return dir
+  }
+  const catalog = (dir: string) =>
+    start('catalog', {
+      CATALOG__DATABASE__URL: POSTGRES,
+      CATALOG__NATS__URL: 'nats://127.0.0.1:1',
+      CATALOG__SECRET__KEYS: JSON.stringify([KEY]),
+      CATALOG__SERVICE__KEY_FILE: services.keyFile('catalog'),
+      AUTH__SERVICES__FILE: services.registry_file,
+      CATALOG__PACKS__DIRS: JSON.stringify([dir]),
+    })
+  const operations = (dir: string) =>
+    start('operations', {
+      OPERATIONS__DATABASE__URL: POSTGRES,
+      OPERATIONS__NATS__URL: 'nats://127.0.0.1:1',
+      OPERATIONS__SECRET__KEYS: JSON.stringify([KEY]),
+      OPERATIONS__SERVICE__KEY_FILE: services.keyFile('operations'),
+      AUTH__SERVICES__FILE: services.registry_file,
+      OPERATIONS__PACKS__DIR: dir,
+    })
+  const BROKEN = 'pack: site\nversion: [1\n'
+
+  it('a folder that is not there', () => {
+    const nowhere = join(scratch, 'nowhere')
+    expect(() => loadPacks([nowhere])).toThrow(`CATALOG__PACKS__DIRS names ${nowhere}, which cannot be read`)
+    expect(() => loadLibrary({ packs_dir: nowhere })).toThrow(nowhere)
+  })
+  it('type packs: broken YAML', async () => {
+    const dir = folder('types', { 'site.yaml': BROKEN })
+    expect(oneLine(await catalog(dir), 'catalog')).toMatch(new RegExp(`${join(dir, 'site.yaml')}:\\d+: `))
+  })
+  it('procedures: broken YAML, and what is no pack', async () => {
+    const broken = folder('procedures', { 'site.yaml': BROKEN })
+    expect(oneLine(await operations(broken), 'operations')).toMatch(new RegExp(`${join(broken, 'site.yaml')}:\\d+`))
+    const other = folder('other', { 'site.yaml': 'pack: 7\n' })
+    expect(() => loadLibrary({ packs_dir: other })).toThrow(new RegExp(`${join(other, 'site.yaml')} at /`))
+  })
+})

@@ -1,0 +1,248 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sourceHash } from '../../apps/platform/console-build.ts'
+import { type Account, type Person, signIn } from '../../apps/platform/demo/client.ts'
+import { approveGate, waitForEnd, waitForGate } from '../../apps/platform/demo/operations.ts'
+import { holderOf } from '../../apps/platform/record.ts'
+import type { Run } from '../../apps/platform/supervisor.ts'
+import { until } from '../support/until.ts'
+import { type Running, runVerb } from './verb.support.ts'
+
+/** The real `npm start`, with servers of its own: started, hurt, stopped in the middle of work, started again. */
+const HOSTS = 6
+let dir: string
+let started: Running
+let holder: Server
+let taken: number
+const fleet_base = 30_000 + (process.pid % 200) * 100
+let env: Record<string, string>
+
+const inDir = (name: string) => join(dir, name)
+const readJson = <T>(name: string): T => JSON.parse(readFileSync(inDir(name), 'utf8')) as T
+const run = () => readJson<Run & { pid: number }>('run.json')
+const modeOf = (name: string) => (statSync(inDir(name)).mode & 0o777).toString(8)
+const READY = /Signalbox is ready/
+
+/** The console is built and looked at elsewhere. */
+const fakeConsole = (into: string) => {
+  mkdirSync(join(into, 'console'), { recursive: true })
+  writeFileSync(join(into, 'console/index.html'), '<!doctype html><title>Signalbox</title>')
+  writeFileSync(join(into, 'console.stamp'), sourceHash())
+}
+const start = (...args: string[]) => runVerb('start', args, { env })
+const person = (name: string): Promise<Person> => {
+  const account = readJson<{ users: Account[] }>('demo.json').users.find(({ username }) => username === name)
+  return signIn(run().gateway, account as Account)
+}
+
+type Effect = { hostname: string; operation_id: string | null; effect: string }
+const effectsOf = async (operation_id: string): Promise<string[]> => {
+  const reply = await fetch(`http://127.0.0.1:${run().apps.fleet?.port}/ledger?limit=10000`)
+  const { items } = (await reply.json()) as { items: Effect[] }
+  return items
+    .filter((item) => item.operation_id === operation_id)
+    .map(({ hostname, effect }) => `${hostname} ${effect}`)
+}
+
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'signalbox-start-'))
+  fakeConsole(dir)
+  writeFileSync(
+    inDir('policy.yaml'),
+    `format: signalbox/executor-policy@1
+pools:
+  default:
+    destinations: [{ scheme: http, host: '*', networks: [127.0.0.0/8], ports: ['1024-65535'] }]
+    secrets: ['secret://file/fleet-*']
+`,
+  )
+  holder = createServer().listen(0, '127.0.0.1')
+  await until(() => holder.listening)
+  const address = holder.address()
+  taken = typeof address === 'object' && address ? address.port : 0
+  env = {
+    SIGNALBOX_DIR: dir,
+    GATEWAY__HTTP__PORT: String(taken),
+    FLEET__HOSTS__PORT_BASE: String(fleet_base),
+    WORKER__EXECUTORS__POLICY_FILE: inDir('policy.yaml'),
+  }
+  started = start('--hosts', String(HOSTS))
+  await started.says(READY, 170_000)
+}, 180_000)
+afterAll(async () => {
+  started?.signal('SIGTERM')
+  await started?.ended
+  holder?.close()
+  rmSync(dir, { recursive: true, force: true })
+}, 60_000)
+
+describe('npm start', () => {
+  it('says which port was taken and which it uses instead', () => {
+    const used = Number(new URL(run().gateway).port)
+    expect(used).toBeGreaterThan(taken)
+    expect(started.text()).toContain(`gateway    port ${taken} is taken, using ${used}`)
+  })
+
+  it('writes run.json for its owner only, with everything that runs', async () => {
+    expect(modeOf('run.json')).toBe('600')
+    const now = run()
+    expect(Object.keys(now.apps).sort()).toEqual(
+      [
+        'catalog',
+        'credential',
+        'fleet',
+        'gateway',
+        'identity',
+        'operations',
+        'relay',
+        'session',
+        'token',
+        'worker',
+      ].sort(),
+    )
+    for (const { pid, port } of Object.values(now.apps)) {
+      expect(() => process.kill(pid as number, 0)).not.toThrow()
+      expect(port).toBeGreaterThan(0)
+    }
+    expect(now).toMatchObject({
+      temporal_ui: expect.stringMatching(/^http:/),
+      temporal: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+      postgres: expect.stringMatching(/^postgres:/),
+      redis: expect.stringMatching(/^redis:/),
+      nats: expect.stringMatching(/^nats:/),
+      internal: { catalog: expect.stringMatching(/^http:/), operations: expect.stringMatching(/^http:/) },
+    })
+    expect(now.pid).toBe(holderOf(dir))
+    expect((await fetch(`${now.gateway}/health/ready`)).status).toBe(200)
+  })
+
+  it('seeds the demo with as many hosts as asked, and keeps its accounts for the owner only', async () => {
+    expect(modeOf('demo.json')).toBe('600')
+    const { users } = readJson<{ users: Account[] }>('demo.json')
+    expect(users.map(({ username }) => username)).toEqual(['ada', 'olga', 'eva'])
+    for (const { password } of users.filter(({ username }) => username !== 'ada'))
+      expect(started.text()).toContain(password)
+    const reply = await fetch(`http://127.0.0.1:${run().apps.fleet?.port}/hosts`)
+    expect(((await reply.json()) as { items: unknown[] }).items).toHaveLength(HOSTS)
+  })
+
+  it('refuses a second platform on the same folder with one line', async () => {
+    const second = start()
+    expect(await second.ended).toBe(1)
+    expect(second.text()).toContain(`Signalbox already runs on ${dir} (process ${run().pid}, ${run().gateway})`)
+    expect(run().pid).toBe(holderOf(dir))
+  })
+
+  it('starts an app that was killed again, says so, and run.json follows', async () => {
+    const before = run().apps.token?.pid as number
+    process.kill(before, 'SIGKILL')
+    await started.says(/token +died \(killed by SIGKILL\); starting it again in 250 ms/)
+    await started.says(/token +is back after/)
+    await until(() => run().apps.token?.pid !== before)
+    expect(() => process.kill(run().apps.token?.pid as number, 0)).not.toThrow()
+  })
+
+  it('starts servers that were killed again, and every app is ready after it', async () => {
+    const servers = readJson<{ name: string; pid: number }[]>('children.json').filter(({ name }) =>
+      ['postgres', 'redis', 'nats', 'temporal'].includes(name),
+    )
+    expect(servers).toHaveLength(4)
+    for (const { pid } of servers) process.kill(pid, 'SIGKILL')
+    for (const { name } of servers) await started.says(new RegExp(`${name} +is back after`), 60_000)
+    await until(
+      async () => {
+        const answers = await Promise.all(
+          Object.values(run().apps).map(({ internal }) => fetch(`http://127.0.0.1:${internal}/health/ready`)),
+        )
+        const bodies = (await Promise.all(answers.map((answer) => answer.json()))) as { status: string }[]
+        return bodies.every(({ status }) => status === 'ready')
+      },
+      { timeout_ms: 60_000, every_ms: 250, what: 'every app ready' },
+    )
+    const eva = await person('eva')
+    expect((await eva.get<{ items: unknown[] }>('/v1/operations')).items.length).toBeGreaterThan(0)
+  }, 120_000)
+})
+
+describe('npm run doctor', () => {
+  it('prints one line for each thing that is right and ends well', async () => {
+    const doctor = runVerb('doctor', [], { env })
+    expect(await doctor.ended).toBe(0)
+    const lines = doctor.text().trim().split('\n')
+    expect(lines.every((line) => line.startsWith('ok    '))).toBe(true)
+    for (const name of ['postgres', 'redis', 'nats', 'temporal', 'gateway', 'worker', 'relay'])
+      expect(lines).toContain(`ok    ${name} answers`)
+  })
+
+  it('names what is wrong with its log, and ends with another code', async () => {
+    const { pid } = readJson<{ name: string; pid: number }[]>('children.json').find(({ name }) => name === 'fleet') as {
+      pid: number
+    }
+    process.kill(pid, 'SIGSTOP')
+    try {
+      const doctor = runVerb('doctor', [], { env })
+      expect(await doctor.ended).toBe(1)
+      const wrong = doctor
+        .text()
+        .split('\n')
+        .filter((line) => line.startsWith('wrong'))
+      expect(wrong).toEqual([expect.stringMatching(/^wrong fleet: .*logs\/fleet\.log$/)])
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+  })
+})
+
+describe('Ctrl-C in the middle of an operation', () => {
+  it('stops in order; the next start carries the operation to its end, each effect exactly once', async () => {
+    const eva = await person('eva')
+    const { items } = await eva.get<{ items: { operation_id: string; title: string }[] }>('/v1/operations')
+    const { operation_id } = items.find(({ title }) => title === 'web 2.4.0 on eu1') as { operation_id: string }
+    const before = (await effectsOf(operation_id)).length
+    await approveGate(eva, operation_id, await waitForGate(eva, operation_id), 'go')
+    await until(async () => (await effectsOf(operation_id)).length > before, { timeout_ms: 30_000 })
+    const asked = performance.now()
+    started.signal('SIGTERM')
+    expect(await started.ended).toBe(0)
+    expect(performance.now() - asked).toBeLessThan(15_000)
+    expect(started.text()).toMatch(/SIGTERM: stopping in order[\s\S]*apps +stopped in[\s\S]*the data stays in/)
+    expect(existsSync(inDir('run.json'))).toBe(false)
+
+    started = start('--no-demo')
+    await started.says(READY, 90_000)
+    expect(started.text()).toContain('npm run admin -- identity bootstrap-admin --username NAME')
+    const ended = await waitForEnd(await person('eva'), operation_id, 90_000)
+    expect(ended.status).toBe('succeeded')
+    const hosts = Array.from({ length: HOSTS / 2 }, (_, i) => `eu1-web-0${i + 1}`)
+    const expected = hosts.flatMap((host) => ['deploy', 'drain', 'undrain'].map((effect) => `${host} ${effect}`))
+    expect((await effectsOf(operation_id)).sort()).toEqual(expected.sort())
+  }, 240_000)
+})
+
+describe('another start', () => {
+  it('with --reset drops the data; a setting that an app refuses ends it with one line, and nothing is left', async () => {
+    started.signal('SIGTERM')
+    expect(await started.ended).toBe(0)
+    started = runVerb('start', ['--reset', '--no-demo'], { env: { ...env, SESSION__LIMITS__REFRESH: 'often' } })
+    expect(await started.ended).toBe(1)
+    const said = started.text()
+    expect(said).toContain(`dropping the data in ${dir}`)
+    for (const name of ['demo.json', 'run.json']) expect(existsSync(inDir(name))).toBe(false)
+    expect(said.split('\n').filter((line) => line.includes('SESSION__LIMITS__REFRESH'))).toEqual([
+      'platform   session: SESSION__LIMITS__REFRESH is "often": it must match pattern "^[1-9][0-9]{0,6}/[1-9][0-9]{0,6}/[1-9][0-9]{0,6}$". A limit as count/seconds/burst, such as 10/60/20.',
+    ])
+    expect(said).not.toMatch(/\n\s+at /)
+    expect(holderOf(dir)).toBe(undefined)
+  }, 120_000)
+
+  it('with a flag that is none ends with the usage', async () => {
+    const refused = [start('--hosts=1'), start('--host')]
+    for (const one of refused) {
+      expect(await one.ended).toBe(2)
+      expect(one.text()).toMatch(/^usage: npm start -- \[--reset\] \[--no-demo\] \[--hosts N\] .*2 to 200.*\n$/)
+    }
+  })
+})
