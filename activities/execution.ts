@@ -34,12 +34,14 @@ export type AttemptInput = {
 /** Tries of one activity: the workflow sets the same number (operations.md 8). */
 export const ACTIVITY_TRIES = 5
 const BEAT_MS = 3000
-const RESULT_PATIENCE_MS = 20_000
+/** How long a claim or a result waits for Postgres; the workflow allows for both (launch.ts). */
+const PATIENCE_MS = 20_000
 
 /** One attempt of a node: claim, resolve, executor, result. Two commits, and nothing in between that could be lost. */
 export const createExecutionActivities = (deps: ActivityDeps) => ({
   run_attempt: async (input: AttemptInput): Promise<AttemptResult> => {
-    const claim = await claimAttempt(deps.pool, input)
+    // Nothing has happened yet: while Postgres is away the attempt waits, rather than end as one nobody knows about.
+    const claim = await patiently(() => claimAttempt(deps.pool, input))
     if (claim.verdict === 'refused') {
       deps.observe.refused(claim.reason)
       const { verdict: _, ...refusal } = claim
@@ -245,14 +247,15 @@ const finish = async (
   return { status: 'failed', ...times, error, ...(retry_after_s !== undefined && { retry_after_s }) }
 }
 
-/** Tries a write again while Postgres is away for a moment. */
+/** Tries a statement again while Postgres is away for a moment; the beat tells that somebody is still at it. */
 const patiently = async <T>(write: () => Promise<T>): Promise<T> => {
-  const end = Date.now() + RESULT_PATIENCE_MS
+  const end = Date.now() + PATIENCE_MS
   for (let wait = 100; ; wait = Math.min(wait * 2, 2000)) {
     try {
       return await write()
     } catch (error) {
       if (Date.now() + wait > end) throw error
+      Context.current().heartbeat()
       await delay(wait)
     }
   }

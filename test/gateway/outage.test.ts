@@ -1,51 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { NatsConnection } from 'nats'
 import { request } from 'undici'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { connectNats, ensureStreams, prefixed } from '../../apps/shared/events.ts'
 import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
 import { serverUrl } from '../support/database.ts'
+import { startLink } from '../support/link.ts'
 import { until } from '../support/until.ts'
 import { startUpstream } from './upstream.support.ts'
-
-/** A TCP pass-through that can be cut: the server behind it is then away for whoever goes through here. */
-const startLink = async (target: string) => {
-  const { hostname, port } = new URL(target)
-  const sockets = new Set<Socket>()
-  let down = false
-  const server = createServer((near) => {
-    if (down) return void near.destroy()
-    const far = connect({ host: hostname, port: Number(port) })
-    for (const socket of [near, far]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        sockets.delete(socket)
-        near.destroy()
-        far.destroy()
-      })
-    }
-    near.pipe(far).pipe(near)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = new URL(target)
-  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  return {
-    /** The server as seen through the link, with its credentials. */
-    url: url.href,
-    cut: () => {
-      down = true
-      for (const socket of sockets) socket.destroy()
-    },
-    mend: () => {
-      down = false
-    },
-    stop: () => server.close(),
-  }
-}
 
 let auth: Auth
 let upstream: Awaited<ReturnType<typeof startUpstream>>

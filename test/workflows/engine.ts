@@ -35,6 +35,7 @@ import {
   WORKFLOW_TYPE,
 } from '../../workflows/operation/messages.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
+import { startLink } from '../support/link.ts'
 import { until } from '../support/until.ts'
 
 export const WORKFLOWS = new URL('../../workflows/index.ts', import.meta.url).pathname
@@ -107,16 +108,21 @@ const NO_CATALOG: CatalogWriter = { apply: async () => ({ status: 'refused', mes
  * Real Temporal, real Postgres, real worker; the API's part (rows of a decision) and the relay's (the signal with
  * requestId = command_id) are played here by hand.
  */
-export const createEngine = async (options: { catalog?: CatalogWriter; worker?: Partial<WorkerOptions> } = {}) => {
+export const createEngine = async (
+  options: { catalog?: CatalogWriter; worker?: Partial<WorkerOptions>; linked?: boolean } = {},
+) => {
   install()
   const database = await testDatabase('operations')
   const prefix = `t${randomBytes(4).toString('hex')}-`
   const { db, pool, close } = createDb(database.url, { app: 'test', max: 30 })
+  // The worker's own way to Postgres, so that a test can cut it and still look.
+  const link = options.linked ? await startLink(database.url) : undefined
+  const linked = link && createDb(link.url, { app: 'test', max: 10, statement_timeout_ms: 5000 })
   const telemetry = createTelemetry('test')
   const policy = loadPolicy(TEST_POLICY)
   const deps: ActivityDeps = {
-    db,
-    pool,
+    db: linked?.db ?? db,
+    pool: linked?.pool ?? pool,
     log: telemetry.log,
     policy,
     executors: createExecutors(policy),
@@ -355,6 +361,8 @@ export const createEngine = async (options: { catalog?: CatalogWriter; worker?: 
 
   await startWorkers()
   return {
+    /** The worker's way to Postgres, when asked for. */
+    link,
     db,
     pool,
     client,
@@ -385,6 +393,8 @@ export const createEngine = async (options: { catalog?: CatalogWriter; worker?: 
       await stopWorkers().catch(() => {})
       await client.connection.close()
       await connection.close()
+      await linked?.close()
+      link?.stop()
       await close()
       await database.drop()
     },

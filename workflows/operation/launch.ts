@@ -4,8 +4,8 @@ import type { Bookkeeping, Execution } from '../../activities/index.ts'
 import type { OperationInput } from './messages.ts'
 import type { AttemptResult, CatalogResult, Effect, Event, GraphPage, RunEffect } from './state/types.ts'
 
-/** Time over its slice that an activity may take for claim and result. */
-const MARGIN_S = 30
+/** Time over its slice that an activity may take: claim and result each wait 20 s for a Postgres that is away. */
+const MARGIN_S = 45
 
 const patient = { initialInterval: 200, maximumInterval: '10s', backoffCoefficient: 2 } as const
 /** Each is short, may be repeated, and is repeated until Postgres answers. */
