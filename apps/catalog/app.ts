@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
 import { serviceAuth, userAuth } from '../shared/auth/http.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
-import { AppError } from '../shared/errors.ts'
 import { serveHealth } from '../shared/health.ts'
 import { CATALOG_CODES, createHttpApp } from '../shared/http.ts'
 import { recordDenied } from './audit.ts'
@@ -30,13 +29,13 @@ const READS = [
 export const buildApp = async (deps: CatalogDeps) => {
   const { telemetry, trust } = deps
   const app = createHttpApp({
-    patches: true,
     telemetry,
     codes: CATALOG_CODES,
     openapi: {
       title: 'Signalbox resource catalog',
       description:
         'Resources, their types, relationships, topology, health and graphs. Every mutation takes an Idempotency-Key.',
+      refusals: [CATALOG_CODES.text.status],
     },
   })
   await app.register(userAuth, {
@@ -46,7 +45,6 @@ export const buildApp = async (deps: CatalogDeps) => {
     onDenied: (req, error) => recordDenied(deps, req, error).then(() => {}),
   })
   guardFirst(app as unknown as FastifyInstance)
-  app.addHook('preHandler', refuseInvalidText)
   for (const routes of READS) await app.register(routes, { deps, side: publicSide(deps) })
   await app.register(resourceWrites, { deps })
 
@@ -57,6 +55,7 @@ export const buildApp = async (deps: CatalogDeps) => {
       title: 'Signalbox resource catalog, internal',
       description: 'Commands of control planes, the log of events, and all reads without the limits of a person.',
       listener: 'internal',
+      refusals: [CATALOG_CODES.text.status],
     },
   })
   const health = serveHealth(internal, telemetry, {
@@ -64,9 +63,12 @@ export const buildApp = async (deps: CatalogDeps) => {
     nats: { critical: false, run: deps.nats.check },
   })
   await internal.register(async (guarded) => {
-    await guarded.register(serviceAuth, { registry: trust.services, audience: audienceOf('catalog') })
+    await guarded.register(serviceAuth, {
+      registry: trust.services,
+      audience: audienceOf('catalog'),
+      codes: CATALOG_CODES,
+    })
     guardFirst(guarded as unknown as FastifyInstance)
-    guarded.addHook('preHandler', refuseInvalidText)
     for (const routes of [...READS, relationshipTypesRoutes])
       await guarded.register(routes, { deps, side: internalSide })
     await guarded.register(internalRoutes, { deps })
@@ -82,29 +84,3 @@ const guardFirst = (app: FastifyInstance): void => {
     route.preHandler = []
   })
 }
-
-const MAX_DEPTH = 40
-
-/** Text that Postgres cannot store is refused wherever it stands, before anything else is done with it. */
-const refuseInvalidText = async (req: FastifyRequest): Promise<void> => {
-  const walk = (value: unknown, pointer: string, depth: number): void => {
-    if (depth > MAX_DEPTH) return
-    if (typeof value === 'string') {
-      if (value.includes('\0') || !value.isWellFormed()) throw invalidText(pointer)
-    } else if (typeof value === 'object' && value !== null) {
-      for (const [key, member] of Object.entries(value)) {
-        walk(key, `${pointer}/…`, depth)
-        walk(member, `${pointer}/${key}`, depth + 1)
-      }
-    }
-  }
-  walk(req.params, '/params', 0)
-  walk(req.query, '/querystring', 0)
-  walk(req.body, '', 0)
-}
-
-const invalidText = (pointer: string) =>
-  new AppError('validation_error', 'invalid_text', `${pointer} holds characters that cannot be stored.`, {
-    status: 422,
-    violations: [{ pointer, code: 'invalid_text', message: 'holds U+0000 or half a surrogate pair' }],
-  })

@@ -130,11 +130,17 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
     deps.guard.refuseForgery(req, claims)
   }
   if (route.upstream === 'gateway') {
+    if (target.query !== '' && claims) throw unknownParameter()
     const { status, body: own } = await deps.own(route.path, claims)
     return answerJson(deps, exchange, status, own)
   }
   await forward(deps, exchange, target, { ...match, upstream: route.upstream }, client, claims, body)
 }
+
+const unknownParameter = () =>
+  new AppError('validation_error', 'schema_violation', 'This takes no query parameters.', {
+    hint: 'Send the path alone.',
+  })
 
 /** Limits of routes that nobody is signed in on. The body of a login is read for its name; the same bytes go on. */
 const chargeOpenRoute = async (

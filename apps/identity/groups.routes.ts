@@ -12,7 +12,7 @@ import { createPages } from '../shared/pages.ts'
 import type { IdentityDeps } from './deps.ts'
 import { change, rolesChanged } from './mutations.ts'
 import { refuseLastAdmin, refuseSelfGrant, refuseVersion, throwIf } from './rules.ts'
-import { findLivingUser, viewOf } from './users.service.ts'
+import { findLivingUser, findUser, viewOf } from './users.service.ts'
 
 const GroupParams = Type.Object({ group_key: GroupKey })
 const MemberParams = Type.Object({ group_key: GroupKey, user_id: Type.String({ format: 'uuid' }) })
@@ -216,6 +216,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
       change(deps, req, reply, { arming: false }, async (tx) => {
         const { group_key, user_id } = req.params
         await findGroup(tx, group_key)
+        await findUser(tx, user_id)
         const removed = await keepingAnAdmin(tx, () =>
           tx
             .delete(group_members)

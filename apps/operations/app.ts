@@ -80,7 +80,8 @@ export const buildApp = async (deps: OperationsDeps) => {
   })
   const health = serveHealth(internal, telemetry, checksOf(deps))
   await internal.register(async (guarded) => {
-    await guarded.register(serviceAuth, { registry: trust.registry, audience: audienceOf('operations') })
+    const audience = audienceOf('operations')
+    await guarded.register(serviceAuth, { registry: trust.registry, audience, codes: OPERATIONS_CODES })
     for (const routes of [internalRoutes, projectionRoutes]) await guarded.register(routes, { deps })
   })
   return { app, internal, health }

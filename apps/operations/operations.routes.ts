@@ -3,6 +3,8 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { listOperations, readAsOf, sortKeyOf } from '../../db/operations/reads.ts'
 import { operations } from '../../db/operations/tables.ts'
+import { getResource } from '../../db/operations/tail.ts'
+import type { Caller } from '../shared/auth/caller.ts'
 import { allow } from '../shared/auth/http.ts'
 import { DryRunReply, OperationParams } from '../shared/contracts/operations/common.ts'
 import {
@@ -18,9 +20,11 @@ import {
   ResumeBody,
 } from '../shared/contracts/operations/operations.ts'
 import { text } from '../shared/contracts/text.ts'
+import { notFound } from '../shared/errors.ts'
 import { errorReplies, ReadHeaders, VersionedHeaders } from '../shared/http.ts'
 import { commandOf, runCommand } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
+import { maySeeResource } from './events.topics.ts'
 import { readGraph, readOperation, requireVisible } from './operations.read.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './operations.service.ts'
 import { answer, unlessKnown } from './replies.ts'
@@ -59,7 +63,13 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       },
       preHandler: read,
     },
-    (req) => pageOfOperations(deps, req, { ...req.query, resource_id: req.params.resource_id }),
+    async (req) => {
+      const { resource_id } = req.params
+      const page = await pageOfOperations(deps, req, { ...req.query, resource_id })
+      if (page.items.length === 0 && !(await isKnown(deps, req.caller, resource_id)))
+        throw notFound('resource', resource_id)
+      return page
+    },
   )
 
   app.get(
@@ -174,6 +184,10 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     },
   )
 }
+
+/** A resource without operations is there for whoever may see it; all others hear that it is not. */
+const isKnown = async (deps: OperationsDeps, caller: Caller, resource_id: string): Promise<boolean> =>
+  (await getResource(deps.db, resource_id)) !== undefined && (await maySeeResource(deps, caller, resource_id))
 
 const pageOfOperations = async (deps: OperationsDeps, req: FastifyRequest, query: OperationListQuery) => {
   const { caller } = req

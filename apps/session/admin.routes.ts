@@ -91,7 +91,8 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
         if (!isUuid(user_id) || (error as AppError).status !== 503) throw error
       })
       const answer = await runOnce(deps, commandOf(req), async () => {
-        await endUserSessions(deps, { user_id }, 'admin', byUser(req))
+        const ended = await endUserSessions(deps, { user_id }, 'admin', byUser(req))
+        if (ended === 0) await findUser(deps, user_id, String(req.id)).catch(unlessAway)
         return { status: 204, body: undefined }
       })
       return sendStored(reply, answer)
@@ -127,6 +128,11 @@ export const refuseUnlock = ({ user_id }: Pick<Caller, 'user_id'>, target: strin
         hint: 'Ask another administrator.',
       })
     : undefined
+
+/** Whether such a user exists is asked last, and an outage of identity does not keep sessions alive. */
+const unlessAway = (error: unknown): void => {
+  if (!(error instanceof AppError) || error.status !== 503) throw error
+}
 
 const findUser = async (deps: SessionDeps, user_id: string, request_id: string) => {
   const { user } = isUuid(user_id)

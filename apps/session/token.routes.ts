@@ -37,6 +37,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
       ...common,
       schema: {
         tags: ['tokens'],
+        'x-errors': [401, 403],
         description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
         querystring: Type.Object({ response_mode: Type.Optional(Type.String()) }, { additionalProperties: false }),
         body: TokenBody,
@@ -59,6 +60,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
       schema: {
         tags: ['tokens'],
         description: 'Signs in.',
+        'x-errors': [401],
         body: LoginBody,
         response: { 200: TokenReply, ...errorReplies },
       },
@@ -73,6 +75,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
       schema: {
         tags: ['tokens'],
         description: 'Renews the tokens.',
+        'x-errors': [401],
         body: RefreshBody,
         response: { 200: TokenReply, ...errorReplies },
       },
@@ -106,6 +109,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
       preHandler: open,
       schema: {
         tags: ['tokens'],
+        'x-errors': [401, 403],
         description: 'The CSRF token of the cookie session, for a new tab.',
         response: { 200: CsrfReply, ...errorReplies },
       },
@@ -124,6 +128,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
       preHandler: allow('self', { kind: 'W' }),
       schema: {
         tags: ['tokens'],
+        'x-errors': [422],
         description: 'Proves the password again: an access token with a fresh auth_time.',
         body: ReauthBody,
         response: { 200: AccessReply, ...errorReplies },

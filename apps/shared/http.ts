@@ -13,8 +13,8 @@ import Type, { type TSchema } from 'typebox'
 import { text } from './contracts/text.ts'
 import { AppError, CATEGORIES, type Category, overloaded, problemOf, unavailable, type Violation } from './errors.ts'
 import { uuidv7 } from './ids.ts'
-import type { JsonLimits } from './json.ts'
-import { acceptJson, otherMediaType } from './json-body.ts'
+import { JSON_LIMITS, type JsonLimits } from './json.ts'
+import { acceptJson, otherMediaType, unstorable } from './json-body.ts'
 import { endIdleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import { createPressure, loadBounds } from './pressure.ts'
@@ -50,6 +50,10 @@ export type EdgeCodes = {
   too_large: string
   route: string
   malformed: string
+  /** Of a path that cannot be read. */
+  path: string
+  /** Of text that Postgres cannot store. */
+  text: { code: string; status: 400 | 422 }
 }
 export const AUTH_CODES: EdgeCodes = {
   categories: [
@@ -69,6 +73,8 @@ export const AUTH_CODES: EdgeCodes = {
   too_large: 'body_too_large',
   route: 'not_found',
   malformed: 'malformed_json',
+  path: 'bad_path',
+  text: { code: 'schema_violation', status: 400 },
 }
 export const CATALOG_CODES: EdgeCodes = {
   categories: [
@@ -87,6 +93,8 @@ export const CATALOG_CODES: EdgeCodes = {
   too_large: 'too_large',
   route: 'route',
   malformed: 'malformed',
+  path: 'malformed',
+  text: { code: 'invalid_text', status: 422 },
 }
 export const OPERATIONS_CODES: EdgeCodes = {
   categories: [
@@ -108,6 +116,8 @@ export const OPERATIONS_CODES: EdgeCodes = {
   too_large: 'schema_violation',
   route: 'route',
   malformed: 'schema_violation',
+  path: 'schema_violation',
+  text: { code: 'schema_violation', status: 400 },
 }
 
 export type HttpOptions = {
@@ -116,8 +126,6 @@ export type HttpOptions = {
   /** Bytes; 1 MiB unless said. */
   body_limit?: number
   json_limits?: JsonLimits
-  /** Whether merge patches and JSON patches are taken as well as plain JSON. */
-  patches?: boolean
   /** Milliseconds a handler may take before the caller gets 503 (platform.md 7). */
   deadline_ms?: number
   /** Told of each refusal before it is sent, for audit logs and counters. */
@@ -144,12 +152,21 @@ export const createHttpApp = (options: HttpOptions) => {
       return typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7()
     },
     routerOptions: { maxParamLength: 512 },
+    frameworkErrors: (_error, req, reply) => {
+      reply.header('x-request-id', req.id)
+      sendProblem(req, reply, unreadablePath(codes))
+    },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   app.setValidatorCompiler(validators())
   app.addHook('onRoute', closeInputs)
+  // After who may not call at all has been told so, and before anything is done with the text.
+  app.addHook('preParsing', async (req) => {
+    if (req.url.includes('%00'))
+      throw unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring')
+  })
   if (options.openapi) describeRoutes(app as unknown as FastifyInstance, options.openapi, codes, Problem)
-  acceptJson(app as unknown as FastifyInstance, options, codes)
+  acceptJson(app as unknown as FastifyInstance, options.json_limits ?? JSON_LIMITS, codes)
   answerErrors(app, options)
   measureRequests(app, telemetry)
   app.addHook('preClose', async () => endIdleConnections(app.server))
@@ -175,7 +192,7 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
 
 const answerErrors = (target: HttpApp, { codes, onRefused }: HttpOptions) => {
   target.setErrorHandler(async (error: FastifyError, req, reply) => {
-    const refusal = toAppError(error, codes)
+    const refusal = toAppError(error, codes, req)
     await onRefused?.(req, refusal).catch((err: unknown) => req.log.error({ err }, 'a refusal could not be noted'))
     return sendProblem(req, reply, refusal)
   })
@@ -200,6 +217,12 @@ export const sendProblem = (req: FastifyRequest, reply: FastifyReply, error: App
   return reply.code(error.status).type('application/problem+json; charset=utf-8').serializer(JSON.stringify).send(body)
 }
 
+const unreadablePath = (codes: EdgeCodes) =>
+  new AppError('validation_error', codes.path, 'The path cannot be read: a part is too long or not valid UTF-8.', {
+    status: 400,
+    hint: 'Percent-encode each id as UTF-8; none is longer than 512 characters.',
+  })
+
 const NETWORK = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -215,7 +238,7 @@ const NETWORK = new Set([
 ])
 
 /** Maps whatever a handler threw to an AppError: schema violations, Fastify's own refusals, database outages. */
-export const toAppError = (error: unknown, codes: EdgeCodes): AppError => {
+export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyRequest): AppError => {
   if (error instanceof AppError) return error
   const known = error as FastifyError & {
     cause?: { code?: string; message?: string }
@@ -223,7 +246,7 @@ export const toAppError = (error: unknown, codes: EdgeCodes): AppError => {
     validationContext?: string
   }
   if (known.validation) return invalid(known.validation, known.validationContext ?? 'body', codes)
-  if (known.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return otherMediaType(codes)
+  if (known.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' && req) return otherMediaType(codes, req)
   if (known.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new AppError('validation_error', codes.too_large, 'The body is too large.', {
       status: 413,

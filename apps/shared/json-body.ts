@@ -1,20 +1,20 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from './errors.ts'
-import { JSON_LIMITS, type JsonLimits, scanJson } from './json.ts'
+import { type JsonLimits, scanJson } from './json.ts'
 
-const JSON_TYPE = /^application\/json(\s*;|$)/i
-const PATCH_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json)(\s*;|$)/i
+const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json)(\s*;|$)/i
 const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
+/** Escapes of what Postgres cannot store: U+0000, and surrogates, of which a half may be missing. */
+const SUSPECT = /\\u(0000|[dD][89a-fA-F])/
 
 /** How an area spells the refusals of this parser. */
-type Codes = { media_type: string; malformed: string }
+type Codes = { media_type: string; malformed: string; text: { code: string; status: number } }
 
-/** The one body parser: JSON in UTF-8 within these limits, no doubled member, no prototype. All else is refused. */
-export const acceptJson = (
-  app: FastifyInstance,
-  { json_limits = JSON_LIMITS, patches = false }: { json_limits?: JsonLimits; patches?: boolean },
-  codes: Codes,
-): void => {
+/**
+ * The one body parser: JSON in UTF-8 of a type that the route takes, within these limits, without doubled members,
+ * prototypes or text that cannot be stored. All else is refused.
+ */
+export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Codes): void => {
   const parse = app.getDefaultJsonParser('error', 'error')
   const malformed = (detail: string) =>
     new AppError('validation_error', codes.malformed, detail, {
@@ -22,9 +22,8 @@ export const acceptJson = (
       hint: 'Send one JSON document in UTF-8, and nothing after it.',
     })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser<Buffer>(patches ? PATCH_TYPES : JSON_TYPE, { parseAs: 'buffer' }, (req, body, done) => {
-    const type = req.headers['content-type'] ?? ''
-    if (!UTF8_ONLY.test(type)) return done(otherMediaType(codes, `The content type ${JSON.stringify(type)}`))
+  app.addContentTypeParser<Buffer>(JSON_TYPES, { parseAs: 'buffer' }, (req, body, done) => {
+    if (!isTaken(req)) return done(otherMediaType(codes, req))
     if (body.length === 0) return done(null, undefined)
     let text: string
     try {
@@ -33,19 +32,51 @@ export const acceptJson = (
       return done(malformed('The body is not valid UTF-8.'))
     }
     try {
-      scanJson(text, json_limits)
+      scanJson(text, limits)
     } catch (error) {
       return done(error as AppError)
     }
     parse(req, text, (error, value) => {
-      if (error) done(malformed(`The body is not valid JSON: ${error.message}`))
-      else done(null, value)
+      if (error) return done(malformed(`The body is not valid JSON: ${error.message}`))
+      const pointer = SUSPECT.test(text) ? findUnstorable(value) : undefined
+      if (pointer !== undefined) return done(unstorable(codes, pointer))
+      done(null, value)
     })
   })
 }
 
-export const otherMediaType = ({ media_type }: Codes, what = 'This content type') =>
-  new AppError('validation_error', media_type, `${what} is not accepted here.`, {
+const typesOf = (req: FastifyRequest): readonly string[] =>
+  (req.routeOptions.schema as { consumes?: string[] } | undefined)?.consumes ?? ['application/json']
+
+const isTaken = (req: FastifyRequest): boolean => {
+  const given = req.headers['content-type'] ?? ''
+  const [type = ''] = given.split(';')
+  return UTF8_ONLY.test(given) && (req.is404 || typesOf(req).includes(type.trim().toLowerCase()))
+}
+
+export const otherMediaType = ({ media_type }: Pick<Codes, 'media_type'>, req: FastifyRequest) => {
+  const given = JSON.stringify(req.headers['content-type'] ?? '')
+  return new AppError('validation_error', media_type, `The content type ${given} is not accepted here.`, {
     status: 415,
-    hint: 'Send application/json in UTF-8.',
+    hint: `Send ${typesOf(req).join(' or ')} in UTF-8.`,
+  })
+}
+
+/** Where a value holds text that Postgres cannot store; nothing when it does not. */
+const findUnstorable = (value: unknown, pointer = ''): string | undefined => {
+  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? pointer : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, member] of Object.entries(value)) {
+    if (findUnstorable(key) !== undefined) return `${pointer}/…`
+    const found = findUnstorable(member, `${pointer}/${key}`)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+export const unstorable = ({ text: { code, status } }: Pick<Codes, 'text'>, pointer: string) =>
+  new AppError('validation_error', code, `${pointer} holds characters that cannot be stored.`, {
+    status,
+    hint: 'Leave out the NUL character and halves of surrogate pairs.',
+    violations: [{ pointer, code, message: 'holds U+0000 or half a surrogate pair' }],
   })

@@ -6,7 +6,13 @@ import { exampleOf, type JsonSchema } from './example.ts'
 import type { EdgeCodes } from './http.ts'
 
 /** Title of a document, and which listener it is about: the public one (behind the gateway) or the internal one. */
-export type Documented = { title: string; description: string; listener?: 'public' | 'internal' }
+export type Documented = {
+  title: string
+  description: string
+  listener?: 'public' | 'internal'
+  /** Statuses that any of its routes may refuse with. */
+  refusals?: readonly number[]
+}
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -106,7 +112,7 @@ export const completeDocument = (
     operation.security = securityOf(operation, internal)
     addExamples(operation, lacks)
     addReplyHeaders(operation)
-    for (const status of refusalsOf(path, operation, internal))
+    for (const status of [...refusalsOf(path, method, operation, internal), ...(about.refusals ?? [])])
       operation.responses[status] = { $ref: `#/components/responses/${status}` }
     delete operation['x-reply-headers']
     delete operation['x-errors']
@@ -198,7 +204,7 @@ const HEADERS = Object.fromEntries(
 )
 
 /** Which refusals a route can give, from its parts. */
-const refusalsOf = (path: string, operation: Operation, internal: boolean): number[] => {
+const refusalsOf = (path: string, method: string, operation: Operation, internal: boolean): number[] => {
   const { requestBody, security = [], 'x-errors': more = [] } = operation
   const command = has(operation, 'idempotency-key') || (internal && requestBody !== undefined)
   return [
@@ -207,7 +213,7 @@ const refusalsOf = (path: string, operation: Operation, internal: boolean): numb
     ...(path.includes('{') ? [404] : []),
     ...(command ? [404, 409, 422] : []),
     ...(has(operation, 'if-match') ? [412] : []),
-    ...(requestBody ? [413, 415] : []),
+    ...(WRITES.has(method.toUpperCase()) ? [413, 415] : []),
     ...(internal ? [] : [429]),
     500,
     503,

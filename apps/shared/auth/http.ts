@@ -199,9 +199,9 @@ const tokenRefused = (cause: Error, codes: EdgeCodes): AppError => {
 }
 
 /** Verifies the service token of every route of an internal listener, and refuses user identities there. */
-export const serviceAuth = shared<{ registry: Registry; audience: string }>(function serviceAuth(
+export const serviceAuth = shared<{ registry: Registry; audience: string; codes?: EdgeCodes }>(function serviceAuth(
   app,
-  { registry, audience },
+  { registry, audience, codes = AUTH_CODES },
   done,
 ) {
   app.decorateRequest('service', null as unknown as ServiceCaller)
@@ -218,15 +218,19 @@ export const serviceAuth = shared<{ registry: Registry; audience: string }>(func
     try {
       req.service = verifyServiceToken(registry, audience, bearerOf(req))
     } catch (error) {
-      throw error instanceof TokenMissing
-        ? serviceTokenRefused()
-        : error instanceof TokenRejected
-          ? serviceTokenRefused(error)
-          : error
+      if (error instanceof TokenMissing) throw inWordsOf(codes, serviceTokenRefused())
+      if (error instanceof TokenRejected) throw inWordsOf(codes, serviceTokenRefused(error))
+      throw error instanceof AppError ? inWordsOf(codes, error) : error
     }
   })
   done()
 })
+
+/** A refused token where `invalid_token` is no category of the API (catalog.md 7.6, operations.md 5.1). */
+const inWordsOf = ({ categories }: EdgeCodes, error: AppError): AppError =>
+  categories.includes(error.category)
+    ? error
+    : new AppError('policy_denied', 'invalid_token', error.message, { ...error.options, status: error.status })
 
 const foreignIdentity = () =>
   new AppError('validation_error', 'forbidden_header', 'x-user-id is not taken by an internal listener.', {

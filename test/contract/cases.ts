@@ -1,0 +1,292 @@
+import { randomUUID } from 'node:crypto'
+import type { JsonSchema } from '../../apps/shared/example.ts'
+import type { Operation } from '../../apps/shared/openapi.ts'
+import type { Endpoint } from './documents.ts'
+import type { Call } from './requests.ts'
+
+/** What is broken about a request, and the statuses that are right for it. */
+export type Broken = { what: string; call: Call; status: readonly number[] }
+/** What a case needs to know of the listener that it is sent to. */
+export type Side = {
+  endpoints: readonly Endpoint[]
+  body_limit: (endpoint: Endpoint) => number
+  /** 405 at the gateway, which knows its table; 404 behind it. */
+  method_status: number
+  tokens: { refused: Record<string, string>; powerless: string }
+}
+export type Case = { name: string; breaks: (endpoint: Endpoint, call: () => Call, side: Side) => Broken[] }
+
+const WRITES = ['POST', 'PUT', 'PATCH', 'DELETE']
+const isOpen = ({ security = [] }: Operation) => security.length === 0
+/** Asked by load balancers, which may add what they like. */
+const isProbe = (operation: Operation) => isOpen(operation) && (operation.tags?.includes('health') ?? false)
+const isServed = ({ description }: Operation) => description !== undefined
+const permissionsOf = (operation: Operation) => operation['x-permissions'] ?? []
+const parametersOf = ({ operation }: Endpoint, place: string) =>
+  (operation.parameters ?? []).filter((parameter) => parameter.in === place)
+const bodyOf = ({ operation }: Endpoint): JsonSchema | undefined =>
+  Object.values(operation.requestBody?.content ?? {})[0]?.schema
+const takesKey = (endpoint: Endpoint) => parametersOf(endpoint, 'header').some(({ name }) => name === 'idempotency-key')
+
+const withHeaders = (call: Call, headers: Record<string, string | undefined>): Call => ({
+  ...call,
+  headers: Object.fromEntries(
+    Object.entries({ ...call.headers, ...headers }).filter((pair): pair is [string, string] => pair[1] !== undefined),
+  ),
+})
+const asJson = (call: Call, raw: string | Buffer): Call => ({
+  ...withHeaders(call, { 'content-type': call.headers['content-type'] ?? 'application/json' }),
+  raw,
+})
+const statedLength = (call: Call, bytes: number) => withHeaders(call, { 'content-length': String(bytes) })
+const withMember = (call: Call, name: string, value: unknown): Call => ({
+  ...call,
+  body: { ...(call.body as object), [name]: value },
+})
+
+/** Something of another type than the schema says; nothing where any value is right. */
+const wrongValue = ({ type, anyOf, enum: names, const: only }: JsonSchema): unknown => {
+  const types = [type ?? anyOf?.flatMap((one) => one.type ?? []) ?? []].flat()
+  if (names || only !== undefined) return 'no-such-value'
+  if (types.includes('string')) return { a: 1 }
+  return types.length > 0 ? 'neither of it' : undefined
+}
+
+const matches = (template: string, path: string) =>
+  new RegExp(`^${template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`).test(path)
+
+/** Spellings that no id has: a NUL, broken UTF-8, a way up, a space, SQL, a very long one, one beyond ASCII. */
+const MALFORMED = ['%00', '%F0%28%8C%28', '%2e%2e%2fadmin', 'a%20b', "'%20or%201=1--", 'x'.repeat(700), '%F0%9F%92%A5']
+/** Well-formed ids of nothing, by the name of the parameter. */
+const unknownId = (name: string) =>
+  ({ resource_id: 'not-there', type_key: 'no.such', group_key: 'nobody', node_id: 'not-there', gate_id: 'not-there' })[
+    name
+  ] ?? randomUUID()
+/** Lists of one's own: these ids name a part of another object that is not there either. */
+const DOCUMENTED_4XX = [400, 401, 403, 404, 405, 409, 412, 413, 414, 415, 422, 428]
+
+export const CASES: readonly Case[] = [
+  {
+    name: 'what no app serves yet',
+    breaks: ({ operation }, call) => (isServed(operation) ? [] : [{ what: 'asked', call: call(), status: [404] }]),
+  },
+  {
+    name: 'an unknown query parameter',
+    breaks: ({ operation }, call) =>
+      !isServed(operation) || isProbe(operation)
+        ? []
+        : [{ what: '?colour=red', call: { ...call(), query: [...call().query, ['colour', 'red']] }, status: [400] }],
+  },
+  {
+    name: 'a method that the path does not have',
+    breaks: ({ path }, call, { endpoints, method_status }) => {
+      const here = endpoints.filter((other) => matches(other.path, path)).map(({ method }) => String(method))
+      const method = ['DELETE', 'PATCH', 'PUT', 'POST'].find((one) => !here.includes(one))
+      if (!method) return []
+      return [{ what: method, call: { ...call(), method }, status: [method_status] }]
+    },
+  },
+  {
+    name: 'no token',
+    breaks: ({ operation }, call) =>
+      isOpen(operation)
+        ? []
+        : [{ what: 'no Authorization', call: withHeaders(call(), { authorization: undefined }), status: [401] }],
+  },
+  {
+    name: 'a garbage or foreign token',
+    breaks: ({ operation }, call, { tokens }) =>
+      isOpen(operation)
+        ? []
+        : Object.entries(tokens.refused).map(([what, token]) => ({
+            what,
+            call: withHeaders(call(), { authorization: token }),
+            status: [401],
+          })),
+  },
+  {
+    name: 'a token without the permission',
+    breaks: ({ operation }, call, { tokens }) =>
+      !isServed(operation) ||
+      isOpen(operation) ||
+      permissionsOf(operation).some((asked) => asked === 'self' || asked === 'bearer')
+        ? []
+        : [{ what: 'nobody', call: withHeaders(call(), { authorization: tokens.powerless }), status: [403] }],
+  },
+  {
+    name: 'a malformed id',
+    breaks: (endpoint, call) =>
+      parametersOf(endpoint, 'path').flatMap(({ name }) =>
+        MALFORMED.map((value) => ({
+          what: `${name}=${value.slice(0, 20)}`,
+          call: { ...call(), params: { ...call().params, [name]: value } },
+          status: [400, 404, 414, 422],
+        })),
+      ),
+  },
+  {
+    name: 'an unknown id',
+    breaks: (endpoint, call) =>
+      parametersOf(endpoint, 'path').map(({ name }) => {
+        const before = call()
+        const value = unknownId(name)
+        const text = JSON.stringify(before.body ?? null).replaceAll(
+          JSON.stringify(before.params[name]),
+          JSON.stringify(value),
+        )
+        const body = before.body === undefined ? {} : { body: JSON.parse(text) }
+        return {
+          what: `${name}=${value}`,
+          call: { ...before, ...body, params: { ...before.params, [name]: value } },
+          status: [404],
+        }
+      }),
+  },
+  {
+    name: 'a query parameter of another type',
+    breaks: (endpoint, call) =>
+      parametersOf(endpoint, 'query').flatMap(({ name, schema }) => {
+        const type = [schema.type ?? []].flat()[0]
+        const strict = type !== 'string' || schema.format !== undefined || schema.enum !== undefined
+        const value = type === 'array' && !schema.items?.enum ? undefined : strict ? 'neither-of-it' : undefined
+        const bad = { ...call(), query: call().query.filter(([given]) => given !== name) }
+        const nul: Broken = {
+          what: `${name}=NUL`,
+          call: { ...bad, query: [...bad.query, [name, 'a%00b']] },
+          status: DOCUMENTED_4XX,
+        }
+        if (name === 'page_token' || value === undefined) return strict ? [] : takesNul(schema) ? [nul] : []
+        return [
+          { what: `${name}=${value}`, call: { ...bad, query: [...bad.query, [name, value]] }, status: [400] },
+        ] as Broken[]
+      }),
+  },
+  {
+    name: 'a page that cannot be',
+    breaks: (endpoint, call) =>
+      parametersOf(endpoint, 'query').flatMap(({ name, schema }) => {
+        const { maximum } = schema as JsonSchema & { maximum?: number }
+        const values =
+          name === 'page_size' || name === 'limit'
+            ? ['-1', 'many', '1.5', ...(maximum ? [String(maximum + 1), '9'.repeat(20)] : [])]
+            : name === 'page_token'
+              ? ['abc', 'abc.def', 'eyJsIjoiYSIsImsiOltdfQ.AAAAAAAAAAAAAAAAAAAAAA', '%00', 'x'.repeat(5000)]
+              : []
+        return values.map((value) => ({
+          what: `${name}=${value.slice(0, 30)}`,
+          call: { ...call(), query: [...call().query, [name, value]] as Call['query'] },
+          status: value === '%00' ? [400, 422] : [400],
+        }))
+      }),
+  },
+  {
+    name: 'an unknown member of the body',
+    breaks: (endpoint, call) =>
+      WRITES.includes(endpoint.method) && isServed(endpoint.operation)
+        ? [
+            {
+              what: 'colour',
+              call: asJson(call(), JSON.stringify({ ...(call().body as object), colour: 'red' })),
+              // A merge patch may name any member; those that are not written are told apart.
+              status: endpoint.method === 'PATCH' ? [400, 422] : [400],
+            },
+          ]
+        : [],
+  },
+  {
+    name: 'a member of another type, or none',
+    breaks: (endpoint, call) => {
+      const schema = bodyOf(endpoint)
+      if (!schema) return []
+      const { body } = call()
+      const members = schema.properties ?? Object.fromEntries(Object.keys(body as object).map((name) => [name, {}]))
+      const status = [400, 422]
+      return Object.entries(members).flatMap(([name, member]) => {
+        const wrong = schema.properties ? wrongValue(member as JsonSchema) : [[]]
+        const { [name]: _left, ...rest } = body as Record<string, unknown>
+        return [
+          ...(wrong === undefined ? [] : [{ what: `${name} wrong`, call: withMember(call(), name, wrong), status }]),
+          ...(schema.required?.includes(name)
+            ? [
+                { what: `${name} null`, call: withMember(call(), name, null), status },
+                { what: `${name} missing`, call: { ...call(), body: rest }, status },
+              ]
+            : []),
+        ]
+      })
+    },
+  },
+  {
+    name: 'text that cannot be stored',
+    breaks: (_endpoint, call) =>
+      Object.entries((call().body ?? {}) as object)
+        .filter(([, value]) => typeof value === 'string')
+        .flatMap(([name, value]) =>
+          ['\u0000', '\ud800'].map((char) => ({
+            what: `${name} with ${JSON.stringify(char)}`,
+            call: withMember(call(), name, `${value}${char}`),
+            status: DOCUMENTED_4XX,
+          })),
+        ),
+  },
+  {
+    name: 'what is no JSON object',
+    breaks: (endpoint, call) => {
+      if (!WRITES.includes(endpoint.method) || !isServed(endpoint.operation)) return []
+      const taken = bodyOf(endpoint)
+      const deep = `${'{"a":'.repeat(60)}1${'}'.repeat(60)}`
+      const texts = ['{', '[]', '"x"', '{"a":1}}', '{"a":1,"a":2}', '{"__proto__":{"a":1}}', deep]
+      return [...texts, ...(taken ? ['null', '7', ''] : []), Buffer.from([0x7b, 0xff, 0x7d])].map((raw) => ({
+        what: String(raw).slice(0, 20),
+        call: asJson(call(), raw),
+        status: endpoint.method === 'PATCH' ? [400, 422] : [400],
+      }))
+    },
+  },
+  {
+    name: 'another content type',
+    breaks: (endpoint, call) => {
+      if (!WRITES.includes(endpoint.method) || !isServed(endpoint.operation)) return []
+      const taken = Object.keys(endpoint.operation.requestBody?.content ?? { 'application/json': 1 })
+      const types = ['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'application/json; charset=x']
+      const patches = ['application/merge-patch+json', 'application/json-patch+json', 'application/json']
+      return [...types, ...patches.filter((type) => !taken.includes(type))].map((type) => ({
+        what: type,
+        call: { ...withHeaders(call(), { 'content-type': type }), raw: JSON.stringify(call().body ?? { a: 1 }) },
+        status: [415],
+      }))
+    },
+  },
+  {
+    name: 'a body that is too large',
+    breaks: (endpoint, call, { body_limit }) =>
+      WRITES.includes(endpoint.method) && isServed(endpoint.operation)
+        ? [{ what: 'stated', call: asJson(statedLength(call(), body_limit(endpoint) + 1), '{'), status: [413] }]
+        : [],
+  },
+  {
+    name: 'no Idempotency-Key, or one that is none',
+    breaks: (endpoint, call) =>
+      takesKey(endpoint)
+        ? [undefined, '', 'k'.repeat(256), 'ü', 'a\tb'].map((key) => ({
+            what: String(key).slice(0, 8),
+            call: withHeaders(call(), { 'idempotency-key': key }),
+            status: [400],
+          }))
+        : [],
+  },
+  {
+    name: 'an If-Match that is none of ours',
+    breaks: (endpoint, call) =>
+      parametersOf(endpoint, 'header').some(({ name }) => name === 'if-match')
+        ? ['x', '""', '"1', 'W/"99999999999999999999"', 'x'.repeat(300)].map((tag) => ({
+            what: tag.slice(0, 20),
+            call: withHeaders(call(), { 'if-match': tag }),
+            status: [400, 409, 412],
+          }))
+        : [],
+  },
+]
+
+/** Text parameters that are compared with stored text, which cannot hold a NUL. */
+const takesNul = ({ type }: JsonSchema) => [type ?? []].flat().includes('string')
