@@ -3,7 +3,12 @@ import type { Logger } from '../shared/telemetry.ts'
 import { healthOf } from './host.ts'
 import type { Store } from './store.ts'
 
-/** Tells the catalog each host's health, so that people see it live. A catalog that is away is tried again next time. */
+const LOOK_MS = 1000
+
+/**
+ * Tells the catalog each host's health, so that people see it live: what changed within a second, all of it every
+ * `every_s`. A catalog that is away is tried again next time.
+ */
 export const startReports = ({
   store,
   catalog_url,
@@ -20,10 +25,18 @@ export const startReports = ({
   let stopped = false
   let wake: (() => void) | undefined
   let failing = false
+  let told_all = Number.NEGATIVE_INFINITY
+  const told = new Map<string, string>()
 
   const report = async () => {
+    const all = performance.now() - told_all >= every_s * 1000
+    const begun = performance.now()
+    const due = store
+      .hosts()
+      .filter((host) => host.resource_id && (all || told.get(host.hostname) !== healthOf(host).reason))
+    if (due.length === 0) return
     const bearer = await token()
-    for (const host of store.hosts()) {
+    for (const host of due) {
       if (!host.resource_id || stopped) continue
       const { healthy, reason } = healthOf(host)
       const id = uuidv7()
@@ -49,7 +62,9 @@ export const startReports = ({
       )
       await reply.body?.cancel()
       if (!reply.ok && reply.status !== 404) throw new Error(`catalog answers ${reply.status}`)
+      told.set(host.hostname, reason)
     }
+    if (all) told_all = begun
   }
 
   const run = async () => {
@@ -62,7 +77,7 @@ export const startReports = ({
         failing = true
       }
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, every_s * 1000)
+        const timer = setTimeout(resolve, LOOK_MS)
         wake = () => {
           clearTimeout(timer)
           resolve()

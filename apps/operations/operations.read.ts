@@ -1,4 +1,4 @@
-import { listPendingCommands } from '../../db/operations/commands.ts'
+import { lastSteering, listPendingCommands } from '../../db/operations/commands.ts'
 import { getGraph } from '../../db/operations/history.ts'
 import { getOperation, getOwned, listLeases, listWaitingGates } from '../../db/operations/reads.ts'
 import type { Caller } from '../shared/auth/caller.ts'
@@ -18,11 +18,12 @@ export const readOperation = async (
   const row = await getOperation(deps.db, operation_id)
   if (!row) throw notFound('operation', operation_id)
   const { governed } = row
-  const [places, leases, open_gates, pending_commands] = await Promise.all([
+  const [places, leases, open_gates, pending_commands, steering] = await Promise.all([
     caller ? placesFor(deps.db, caller, governed.resource_ids) : [],
     listLeases(deps.db, operation_id),
     listWaitingGates(deps.db, operation_id),
     listPendingCommands(deps.db, operation_id),
+    lastSteering(deps.db, operation_id),
   ])
   if (caller && !isVisible(caller, governed.requester_id, places)) throw notFound('operation', operation_id)
   return {
@@ -32,6 +33,7 @@ export const readOperation = async (
     open_gates,
     open_patches: [],
     pending_commands,
+    steering: steering ?? null,
     evidence_head: { seq: row.evidence_seq, hash: row.evidence_hash },
     ...(row.engine_ref &&
       caller?.permissions.has('engine:inspect') && {

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { CommandView } from '../../apps/shared/contracts/operations/common.ts'
 import type { Actor, CancelMode, Control } from '../../apps/shared/contracts/operations/graph.ts'
 import { first, type Queryable, type Tx } from '../client.ts'
@@ -114,6 +114,29 @@ export const getCommand = (db: Queryable, command_id: string) =>
     .where(eq(operation_commands.command_id, command_id))
     .then(first)
 export type AcceptedCommand = NonNullable<Awaited<ReturnType<typeof getCommand>>>
+
+export type Steering = { kind: 'pause' | 'resume' | 'cancel'; actor: Actor; reason: string | null; accepted_at: string }
+
+/** The newest command of an operation that stops or resumes the whole of it; nothing that was refused or withdrawn. */
+export const lastSteering = (db: Queryable, operation_id: string): Promise<Steering | undefined> =>
+  db
+    .select({
+      kind: sql<Steering['kind']>`${operation_commands.kind}`,
+      actor: operation_commands.actor,
+      reason: operation_commands.reason,
+      accepted_at: iso(operation_commands.created_at),
+    })
+    .from(operation_commands)
+    .where(
+      and(
+        eq(operation_commands.operation_id, operation_id),
+        inArray(operation_commands.kind, ['pause', 'resume', 'cancel']),
+        inArray(operation_commands.status, ['pending', 'sending', 'delivered', 'applied']),
+      ),
+    )
+    .orderBy(desc(operation_commands.seq))
+    .limit(1)
+    .then(first)
 
 /** Accepted commands of an operation whose outcome is not known yet. */
 export const listPendingCommands = (db: Queryable, operation_id: string): Promise<CommandView[]> =>

@@ -12,6 +12,7 @@ import type {
   Page,
   Plan,
   Resource,
+  ResourceHealth,
   ResourceOperation,
   ResourceRelation,
   ResourceRow,
@@ -72,6 +73,7 @@ export type paths = {
     }
   >
   '/v1/resources/{resource_id}': Get<Resource, { resource_id: string }>
+  '/v1/resources/{resource_id}/health': Get<ResourceHealth, { resource_id: string }>
   '/v1/resources/{resource_id}/relationships': Get<Page<ResourceRelation>, { resource_id: string }, Paging>
   '/v1/resources/{resource_id}/operations': Get<Page<ResourceOperation>, { resource_id: string }, Paging>
 }

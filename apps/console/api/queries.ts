@@ -158,6 +158,13 @@ export const resourceQuery = (resource_id: string) =>
       read(api.GET('/v1/resources/{resource_id}', { params: { path: { resource_id } }, signal })),
   })
 
+export const healthQuery = (resource_id: string) =>
+  queryOptions({
+    queryKey: ['health', resource_id],
+    queryFn: ({ signal }) =>
+      read(api.GET('/v1/resources/{resource_id}/health', { params: { path: { resource_id } }, signal })),
+  })
+
 export const relationsQuery = (resource_id: string) =>
   queryOptions({
     queryKey: ['relations', resource_id],

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import type { HealthView } from '../../shared/contracts/catalog/health.ts'
 import type { ResourceItem, ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import type {
   ActorSchema,
@@ -75,6 +76,8 @@ export type DryRun = {
 
 /** A plan as the console reads it; rehearsals come with a later release. */
 export type Plan = Omit<PlanView, 'rehearsal'>
+export type ResourceHealth = Static<typeof HealthView>
+export type HealthCheck = ResourceHealth['checks'][number]
 export type ResourceRow = Static<typeof ResourceItem>
 export type Resource = ResourceView
 export type ResourceRelation = {

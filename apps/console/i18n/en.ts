@@ -196,8 +196,8 @@ export const en = {
     guide_title: 'New here?',
     guide: [
       'An operation carries out a reviewed plan, node by node. A gate stops it until a person has looked.',
-      'Open the gate below, read what will change, and approve or reject it.',
-      'Then follow the operation: its graph and logs are live.',
+      'A gate that waits for you stands below: read what will change, and approve or reject it.',
+      'Operations shows what runs and what has failed; graphs and logs are live.',
     ],
     guide_close: 'Do not show this again',
   },
@@ -296,7 +296,7 @@ export const en = {
     checking: 'Computing the digest of what is shown …',
     digest_matches: 'The digest was computed in this browser from what is shown; it is the one the server asks about.',
     digest_differs:
-      'What is shown does not have the digest that the server asks about. Nothing can be decided from this page; reload it.',
+      'What is shown does not have the digest that the server asks about. Nothing can be decided from this page.',
     approve: 'Approve',
     reject: 'Reject',
     decide: 'Decide',
@@ -312,6 +312,7 @@ export const en = {
     comment_needed: 'A comment is needed.',
     moved: 'What this gate asks has changed since you read it. Read it again; your comment is kept.',
     read_it: 'I have read what changed',
+    too_late: (who: string) => `${who} decided while you were reading; nothing was sent in your name.`,
     my_vote: (missing: number) =>
       count(missing, 'Your vote is counted. One more is missing.', 'Your vote is counted. {n} more are missing.'),
     next: 'Next in inbox',
@@ -334,6 +335,7 @@ export const en = {
     started: 'Started',
     duration: 'Duration',
     failed: (n: number) => `${n} failed`,
+    ended: (part: number, whole: number) => `${part} of ${whole} ended`,
     empty: {
       running: 'No operation is running.',
       waiting: 'No operation needs a person.',
@@ -362,22 +364,32 @@ export const en = {
       waiting_gate: 'Waiting for a decision:',
       waiting_failed: 'Stopped at a failure:',
       blocked: (message: string) => `Blocked: ${message}`,
-      pausing: (n: number) =>
-        n > 0 ? count(n, 'Pausing: one node is finishing.', 'Pausing: {n} nodes are finishing.') : 'Pausing.',
-      paused: 'Paused. Nothing new starts until it is resumed.',
-      cancelling: (n: number) =>
-        n > 0 ? count(n, 'Cancelling: one node is finishing.', 'Cancelling: {n} nodes are finishing.') : 'Cancelling.',
+      pausing: (n: number, by: string) =>
+        `Pausing${by}${n > 0 ? count(n, ': one node is finishing.', ': {n} nodes are finishing.') : '.'}`,
+      paused: (by: string) => `Paused${by}. Nothing new starts until it is resumed.`,
+      by: (who: string, at: string) => ` by ${who}, ${at}`,
+      cancelling: (n: number, by: string) =>
+        `Cancelling${by}${n > 0 ? count(n, ': one node is finishing.', ': {n} nodes are finishing.') : '.'}`,
       succeeded: (duration: string) => `Succeeded in ${duration}.`,
       succeeded_with_exceptions: (duration: string) => `Succeeded with exceptions in ${duration}.`,
       failed: 'Failed.',
-      cancelled: 'Cancelled.',
+      cancelled: (by: string) => `Cancelled${by}.`,
       timed_out: 'Timed out.',
     },
+    /** Why the system itself paused or ended an operation. */
+    system_reason: {
+      node_failed: 'A node failed.',
+      gate_rejected: 'A gate was rejected.',
+      gate_expired: 'Nobody decided a gate in time.',
+      deadline: 'Its deadline passed.',
+      failed_node: 'A node failed.',
+      catalog_drift: 'Targets have changed in the catalog since the plan.',
+      engine_lost: 'The workflow service has lost it.',
+      start_withdrawn: 'Its start came too late and was withdrawn.',
+    } as Record<string, string>,
     pending: (kind: string) => `pending: ${kind}`,
     actions: 'Actions',
-    pause: 'Pause',
-    resume: 'Resume',
-    cancel: 'Cancel',
+    action: { pause: 'Pause', resume: 'Resume', cancel: 'Cancel' },
     review_gate: 'Review the gate',
     see_failure: 'See the failure',
   },
@@ -538,6 +550,7 @@ export const en = {
     unknown: 'It is not known whether this was done.',
     ask_again: 'Ask again',
     not_possible: 'Not possible now',
+    possible: (actions: string[]) => `Possible now: ${list.format(actions)}.`,
     confirm_word: (word: string) => `Type ${word} to confirm`,
     confirm_needed: (word: string) => `Type ${word}.`,
     offline: 'Commands are off while you are offline.',
@@ -613,7 +626,8 @@ export const en = {
 
   resources: {
     title: 'Resources',
-    search: 'Search names, or a filter such as health_status=degraded',
+    search: 'Search names, or filter',
+    search_hint: 'A word finds names; health_status=degraded or type_key=fleet.host filters.',
     caption: 'Resources by name',
     name: 'Name',
     type: 'Type',
@@ -656,6 +670,10 @@ export const en = {
     no_relations: 'No relations.',
     no_operations: 'No operation has touched it.',
     versions: 'Version made',
+    checks: 'Health checks',
+    check: 'Check',
+    says: 'Says',
+    observed_at: 'Observed',
   },
 
   display: {

@@ -1,16 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import { gateQuery, graphQuery } from '../api/queries.ts'
 import type { Gate } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
-import { AfterDecision, DecidePanel } from '../parts/decide-panel.tsx'
+import { AfterDecision, DecidePanel, type Verdict } from '../parts/decide-panel.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { GateContextView } from '../parts/gate-context.tsx'
 import { GateSubjectView } from '../parts/gate-subject.tsx'
 import { Heading, Loading, Page } from '../parts/page.tsx'
-import { nameOf } from '../parts/person.tsx'
+import { isMe, nameOf } from '../parts/person.tsx'
 import { Status } from '../parts/status.tsx'
 import { useTimeWords } from '../parts/time-text.tsx'
 import { ruleWords, Votes } from '../parts/votes.tsx'
@@ -21,6 +21,7 @@ export const GatePage = () => {
   useTopic(`operation:${operation_id}`)
   const { data: gate, error, isPending, refetch } = useQuery(gateQuery(operation_id, gate_id))
   const graph = useQuery(graphQuery(operation_id)).data
+  const [deciding, setDeciding] = useState<Verdict | null>(null)
   const ranks = useMemo(() => new Map(graph?.nodes.map((node, rank) => [node.node_id, rank])), [graph])
   if (gate === undefined) {
     return (
@@ -74,16 +75,26 @@ export const GatePage = () => {
             </div>
           </section>
         </div>
-        <div className="decide-column">{waiting ? <DecidePanel gate={gate} /> : <Outcome gate={gate} />}</div>
+        <div className="decide-column">
+          {waiting ? (
+            <DecidePanel gate={gate} open={deciding} setOpen={setDeciding} />
+          ) : (
+            <Outcome gate={gate} deciding={deciding !== null} />
+          )}
+        </div>
       </div>
     </Page>
   )
 }
 
-const Outcome = ({ gate }: { gate: Gate }) => (
+/** How it was decided; somebody whose own dialog was still open is told that another was first. */
+const Outcome = ({ gate, deciding }: { gate: Gate; deciding: boolean }) => (
   <section className="card flex flex-col items-start gap-3 p-4" aria-label={t.gate.panel}>
     <Status state={gate.status} badge />
     <StatusWords gate={gate} />
+    {deciding && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
+      <p role="alert">{t.gate.too_late(nameOf(gate.decided.by))}</p>
+    ) : null}
     {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
   </section>
 )

@@ -1,10 +1,11 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useEffect, useId, useMemo } from 'react'
-import { nodeLook } from '../../shared/contracts/client/status.ts'
+import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.ts'
 import { graphQuery, nodesQuery } from '../api/queries.ts'
 import type { NodeRow } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
+import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { Empty, Loading } from '../parts/page.tsx'
 import { NodeStatus } from '../parts/status.tsx'
@@ -25,7 +26,8 @@ export const OperationNodesPage = () => {
   const all = useMemo(() => {
     const rows = list.data?.pages.flatMap((page) => page.items) ?? []
     return rows
-      .map((row) => ({ row, look: nodeLook(row.state, waiting.has(row.node_id)) }))
+      .map((row) => ({ row, person: waiting.has(row.node_id) }))
+      .map(({ row, person }): Shown => ({ row, person, look: nodeLook(row.state, person) }))
       .sort((a, b) => a.look.rank - b.look.rank)
   }, [list.data, waiting])
   if (list.isPending) return <Loading />
@@ -52,11 +54,11 @@ export const OperationNodesPage = () => {
           ))}
         </select>
       </div>
-      <div className="card overflow-x-auto">
+      <div className="card">
         {rows.length === 0 ? (
           <Empty>{t.nodes.no_match}</Empty>
         ) : (
-          <Table rows={rows.map(({ row }) => row)} waiting={waiting} />
+          <DataTable caption={t.nodes.caption} columns={COLUMNS} rows={rows} keyOf={({ row }) => row.node_id} />
         )}
       </div>
     </>
@@ -72,62 +74,44 @@ function useWaitingNodes(operation_id: string): ReadonlySet<string> {
   }, [graph])
 }
 
-const Table = ({ rows, waiting }: { rows: NodeRow[]; waiting: ReadonlySet<string> }) => (
-  <table className="table cards">
-    <caption className="sr-only">{t.nodes.caption}</caption>
-    <thead>
-      <tr>
-        <th scope="col">{t.nodes.node}</th>
-        <th scope="col">{t.nodes.status}</th>
-        <th scope="col">{t.nodes.target}</th>
-        <th scope="col" className="number">
-          {t.nodes.attempt}
-        </th>
-        <th scope="col">{t.nodes.started}</th>
-        <th scope="col" className="number">
-          {t.nodes.duration}
-        </th>
-        <th scope="col">{t.nodes.error}</th>
-      </tr>
-    </thead>
-    <tbody>
-      {rows.map((row) => (
-        <tr key={row.node_id}>
-          <td className="lead" data-label={t.nodes.node}>
-            <Link
-              to="/operations/$operation_id/nodes/$node_id"
-              params={{ operation_id: row.operation_id, node_id: row.node_id }}
-              search={{ tab: row.error_message ? 'logs' : 'summary' }}
-              data-row=""
-              className="font-medium wrap-anywhere"
-            >
-              {row.name}
-            </Link>
-          </td>
-          <td data-label={t.nodes.status}>
-            <NodeStatus state={row.state} person={waiting.has(row.node_id)} />
-          </td>
-          <td data-label={t.nodes.target}>
-            {row.target_id ? (
-              <Link to="/resources/$resource_id" params={{ resource_id: row.target_id }} search={{ tab: 'overview' }}>
-                {row.target_id}
-              </Link>
-            ) : null}
-          </td>
-          <td data-label={t.nodes.attempt} className="number">
-            {row.attempt > 0 ? row.attempt : ''}
-          </td>
-          <td data-label={t.nodes.started} className="whitespace-nowrap">
-            {row.started_at ? <TimeText at={row.started_at} /> : ''}
-          </td>
-          <td data-label={t.nodes.duration} className="number whitespace-nowrap">
-            <DurationText from={row.started_at} to={row.ended_at} />
-          </td>
-          <td data-label={t.nodes.error} className="max-w-96 text-bad wrap-anywhere">
-            {row.error_message ?? ''}
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
-)
+type Shown = { row: NodeRow; look: StatusLook; person: boolean }
+const COLUMNS: Column<Shown>[] = [
+  {
+    name: t.nodes.node,
+    kind: 'lead',
+    cell: ({ row }) => (
+      <Link
+        to="/operations/$operation_id/nodes/$node_id"
+        params={{ operation_id: row.operation_id, node_id: row.node_id }}
+        search={{ tab: row.error_message && row.attempt > 0 ? 'logs' : 'summary' }}
+        data-row=""
+        className="font-medium wrap-anywhere"
+      >
+        {row.name}
+      </Link>
+    ),
+  },
+  { name: t.nodes.status, cell: ({ row, person }) => <NodeStatus state={row.state} person={person} /> },
+  {
+    name: t.nodes.target,
+    cell: ({ row }) =>
+      row.target_id ? (
+        <Link to="/resources/$resource_id" params={{ resource_id: row.target_id }} search={{ tab: 'overview' }}>
+          {row.target_id}
+        </Link>
+      ) : null,
+  },
+  { name: t.nodes.attempt, kind: 'number', cell: ({ row }) => (row.attempt > 0 ? row.attempt : null) },
+  {
+    name: t.nodes.started,
+    className: 'whitespace-nowrap',
+    cell: ({ row }) => (row.started_at ? <TimeText at={row.started_at} /> : null),
+  },
+  {
+    name: t.nodes.duration,
+    kind: 'number',
+    className: 'whitespace-nowrap',
+    cell: ({ row }) => <DurationText from={row.started_at} to={row.ended_at} />,
+  },
+  { name: t.nodes.error, className: 'max-w-96 text-bad wrap-anywhere', cell: ({ row }) => row.error_message ?? null },
+]

@@ -4,6 +4,7 @@ import { useEffect } from 'react'
 import { nodesQuery, operationQuery, timelineQuery } from '../api/queries.ts'
 import type { TimelineEvent } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
+import { type Column, DataTable } from '../parts/data-table.tsx'
 import { eventWords, isAboutPeople, isProblem } from '../parts/event-words.ts'
 import { Failure } from '../parts/failure.tsx'
 import { Gantt } from '../parts/gantt.tsx'
@@ -70,74 +71,63 @@ export const OperationTimelinePage = () => {
         {timeline.isPending ? <Loading /> : null}
         {timeline.isError ? <Failure error={timeline.error} retry={() => void timeline.refetch()} /> : null}
         {timeline.isSuccess && events.length === 0 ? <Empty>{t.timeline.empty}</Empty> : null}
-        {events.length > 0 ? <Events events={events} names={names} operation_id={operation_id} /> : null}
+        {events.length > 0 ? (
+          <DataTable
+            caption={t.timeline.caption}
+            columns={columnsOf(operation_id, names)}
+            rows={events}
+            keyOf={({ seq }) => seq}
+          />
+        ) : null}
       </section>
     </>
   )
 }
 
-const Events = ({
-  events,
-  names,
-  operation_id,
-}: {
-  events: TimelineEvent[]
-  names: ReadonlyMap<string, string>
-  operation_id: string
-}) => (
-  <table className="table cards">
-    <caption className="sr-only">{t.timeline.caption}</caption>
-    <thead>
-      <tr>
-        <th scope="col">{t.timeline.at}</th>
-        <th scope="col">{t.timeline.event}</th>
-        <th scope="col">{t.timeline.about}</th>
-        <th scope="col">{t.timeline.who}</th>
-      </tr>
-    </thead>
-    <tbody>
-      {events.map((event) => {
-        const { shape, tone, words } = eventWords(event)
-        return (
-          <tr key={event.seq}>
-            <td data-label={t.timeline.at} className="whitespace-nowrap tabular-nums">
-              <TimeText at={event.at} form="clock" />
-            </td>
-            <td className="lead" data-label={t.timeline.event}>
-              <span className="flex items-start gap-2">
-                <span className="mt-px">
-                  <ShapeIcon shape={shape} tone={tone} />
-                </span>
-                <span className="min-w-0 wrap-anywhere">
-                  {words}
-                  {event.reason ? <span className="text-muted">: “{event.reason}”</span> : null}
-                </span>
-              </span>
-            </td>
-            <td data-label={t.timeline.about} className="wrap-anywhere">
-              {event.node_id ? (
-                <Link
-                  to="/operations/$operation_id/nodes/$node_id"
-                  params={{ operation_id, node_id: event.node_id }}
-                  search={{ tab: 'summary' }}
-                >
-                  {names.get(event.node_id) ?? event.node_id}
-                </Link>
-              ) : event.gate_id ? (
-                <Link to="/operations/$operation_id/gates/$gate_id" params={{ operation_id, gate_id: event.gate_id }}>
-                  {event.gate_id}
-                </Link>
-              ) : null}
-            </td>
-            <td data-label={t.timeline.who}>
-              <Person who={event.actor} />
-            </td>
-          </tr>
-        )
-      })}
-    </tbody>
-  </table>
-)
+const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Column<TimelineEvent>[] => [
+  {
+    name: t.timeline.at,
+    className: 'whitespace-nowrap tabular-nums',
+    cell: (event) => <TimeText at={event.at} form="clock" />,
+  },
+  {
+    name: t.timeline.event,
+    kind: 'lead',
+    cell: (event) => {
+      const { shape, tone, words } = eventWords(event)
+      return (
+        <span className="flex items-start gap-2">
+          <span className="mt-px">
+            <ShapeIcon shape={shape} tone={tone} />
+          </span>
+          <span className="min-w-0 wrap-anywhere">
+            {words}
+            {event.reason ? <span className="text-muted">: “{event.reason}”</span> : null}
+          </span>
+        </span>
+      )
+    },
+  },
+  {
+    name: t.timeline.about,
+    className: 'wrap-anywhere',
+    cell: (event) =>
+      event.node_id ? (
+        <Link
+          to="/operations/$operation_id/nodes/$node_id"
+          params={{ operation_id, node_id: event.node_id }}
+          search={{ tab: 'summary' }}
+        >
+          {names.get(event.node_id) ?? event.node_id}
+        </Link>
+      ) : event.gate_id ? (
+        <Link to="/operations/$operation_id/gates/$gate_id" params={{ operation_id, gate_id: event.gate_id }}>
+          {event.gate_id}
+        </Link>
+      ) : null,
+  },
+  { name: t.timeline.who, cell: (event) => <Person who={event.actor} /> },
+]
 
 function useAllPages(list: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown }): void {
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = list

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
-import { relationsQuery, resourceOperationsQuery, resourceQuery } from '../api/queries.ts'
-import type { Resource } from '../api/types.ts'
+import { healthQuery, relationsQuery, resourceOperationsQuery, resourceQuery } from '../api/queries.ts'
+import type { HealthCheck, Resource, ResourceOperation, ResourceRelation } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { CopyButton } from '../parts/copy.tsx'
+import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { valueText } from '../parts/diff-view.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../parts/page.tsx'
@@ -64,12 +65,15 @@ export const ResourcePage = () => {
 
 const Overview = ({ resource }: { resource: Resource }) => (
   <div className="grid items-start gap-4 md:grid-cols-[minmax(0,1fr)_320px]">
-    <section className="card overflow-x-auto" aria-labelledby="states">
-      <h2 id="states" className="card-head card-title">
-        {t.resource.states}
-      </h2>
-      <States resource={resource} />
-    </section>
+    <div className="flex min-w-0 flex-col gap-4">
+      <section className="card overflow-x-auto" aria-labelledby="states">
+        <h2 id="states" className="card-head card-title">
+          {t.resource.states}
+        </h2>
+        <States resource={resource} />
+      </section>
+      <Checks resource_id={resource.resource_id} />
+    </div>
     <section className="card" aria-labelledby="facts">
       <h2 id="facts" className="card-head card-title">
         {t.resource.facts}
@@ -151,93 +155,115 @@ const States = ({ resource }: { resource: Resource }) => {
   )
 }
 
-const Relations = ({ resource_id }: { resource_id: string }) => {
-  const { data, error, isPending, refetch } = useQuery(relationsQuery(resource_id))
-  if (isPending) return <Loading />
-  if (data === undefined) return <Failure error={error} retry={() => void refetch()} />
+/** What health is made of: each check with its own words. Nothing where nobody watches the resource. */
+const Checks = ({ resource_id }: { resource_id: string }) => {
+  const { data, error, refetch } = useQuery(healthQuery(resource_id))
+  if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />
+  if (data === undefined || data.checks.length === 0) return null
   return (
-    <div className="card overflow-x-auto">
-      {data.items.length === 0 ? (
-        <Empty>{t.resource.no_relations}</Empty>
-      ) : (
-        <table className="table cards">
-          <caption className="sr-only">{t.resource.tabs.relations}</caption>
-          <thead>
-            <tr>
-              <th scope="col">{t.resource.relation}</th>
-              <th scope="col">{t.resource.peer}</th>
-              <th scope="col">{t.resources.type}</th>
-              <th scope="col">{t.resources.health}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.items.map(({ relationship, direction, peer }) => (
-              <tr key={relationship.relationship_id}>
-                <td data-label={t.resource.relation}>
-                  {relationship.type_key.replaceAll('_', ' ')} ({t.resource[direction]})
-                </td>
-                <td className="lead" data-label={t.resource.peer}>
-                  <Link
-                    to="/resources/$resource_id"
-                    params={{ resource_id: peer.resource_id }}
-                    search={{ tab: 'overview' }}
-                    data-row=""
-                  >
-                    {peer.name}
-                  </Link>
-                </td>
-                <td data-label={t.resources.type} className="mono">
-                  {peer.type_key}
-                </td>
-                <td data-label={t.resources.health}>
-                  <Health health={peer.health_status} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </div>
+    <section className="card" aria-labelledby="checks">
+      <h2 id="checks" className="card-head card-title">
+        {t.resource.checks}
+      </h2>
+      <DataTable
+        caption={t.resource.checks}
+        columns={CHECKS}
+        rows={data.checks}
+        keyOf={({ source, check_key }) => `${source} ${check_key}`}
+      />
+    </section>
   )
 }
 
-const Operations = ({ resource_id }: { resource_id: string }) => {
-  const { data, error, isPending, refetch } = useQuery(resourceOperationsQuery(resource_id))
-  if (isPending) return <Loading />
-  if (data === undefined) return <Failure error={error} retry={() => void refetch()} />
+const CHECKS: Column<HealthCheck>[] = [
+  {
+    name: t.resource.check,
+    kind: 'lead',
+    cell: ({ source, check_key }) => (
+      <>
+        {check_key} <span className="text-muted">({source})</span>
+      </>
+    ),
+  },
+  { name: t.resources.health, cell: ({ status, expired }) => <Health health={expired ? 'unknown' : status} /> },
+  { name: t.resource.says, className: 'wrap-anywhere', cell: ({ summary }) => summary },
+  {
+    name: t.resource.observed_at,
+    className: 'whitespace-nowrap',
+    cell: (check) => <TimeText at={check.observed_at} />,
+  },
+]
+
+const Relations = ({ resource_id }: { resource_id: string }) => {
+  const list = useQuery(relationsQuery(resource_id))
+  const rows = list.data?.items ?? []
   return (
-    <div className="card overflow-x-auto">
-      {data.items.length === 0 ? (
-        <Empty>{t.resource.no_operations}</Empty>
-      ) : (
-        <table className="table cards">
-          <caption className="sr-only">{t.resource.tabs.operations}</caption>
-          <thead>
-            <tr>
-              <th scope="col">{t.operations.operation}</th>
-              <th scope="col">{t.operations.status}</th>
-              <th scope="col">{t.operations.started}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.items.map((row) => (
-              <tr key={row.operation_id}>
-                <td className="lead" data-label={t.operations.operation}>
-                  <Link to="/operations/$operation_id/graph" params={{ operation_id: row.operation_id }} data-row="">
-                    {row.title}
-                  </Link>
-                </td>
-                <td data-label={t.operations.status}>
-                  <Status state={row.status} />
-                </td>
-                <td data-label={t.operations.started}>{row.started_at ? <TimeText at={row.started_at} /> : ''}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </div>
+    <Listing list={list} empty={rows.length === 0 ? <Empty>{t.resource.no_relations}</Empty> : undefined}>
+      <DataTable
+        caption={t.resource.tabs.relations}
+        columns={RELATIONS}
+        rows={rows}
+        keyOf={({ relationship }) => relationship.relationship_id}
+      />
+    </Listing>
   )
 }
+
+const RELATIONS: Column<ResourceRelation>[] = [
+  {
+    name: t.resource.relation,
+    cell: ({ relationship, direction }) => `${relationship.type_key.replaceAll('_', ' ')} (${t.resource[direction]})`,
+  },
+  {
+    name: t.resource.peer,
+    kind: 'lead',
+    cell: ({ peer }) => (
+      <Link
+        to="/resources/$resource_id"
+        params={{ resource_id: peer.resource_id }}
+        search={{ tab: 'overview' }}
+        data-row=""
+      >
+        {peer.name}
+      </Link>
+    ),
+  },
+  { name: t.resources.type, className: 'mono', cell: ({ peer }) => peer.type_key },
+  { name: t.resources.health, cell: ({ peer }) => <Health health={peer.health_status} /> },
+]
+
+const Operations = ({ resource_id }: { resource_id: string }) => {
+  const list = useQuery(resourceOperationsQuery(resource_id))
+  const rows = list.data?.items ?? []
+  return (
+    <Listing list={list} empty={rows.length === 0 ? <Empty>{t.resource.no_operations}</Empty> : undefined}>
+      <DataTable
+        caption={t.resource.tabs.operations}
+        columns={OPERATIONS}
+        rows={rows}
+        keyOf={({ operation_id }) => operation_id}
+      />
+    </Listing>
+  )
+}
+
+const OPERATIONS: Column<ResourceOperation>[] = [
+  {
+    name: t.operations.operation,
+    kind: 'lead',
+    cell: (row) => (
+      <Link to="/operations/$operation_id/graph" params={{ operation_id: row.operation_id }} data-row="">
+        {row.title}
+      </Link>
+    ),
+  },
+  { name: t.operations.status, cell: (row) => <Status state={row.status} /> },
+  {
+    name: t.resource.versions,
+    cell: ({ version_from, version_to }) =>
+      version_to == null ? null : version_from == null ? version_to : `${version_from} → ${version_to}`,
+  },
+  { name: t.operations.started, cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null) },
+]
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)

@@ -6,13 +6,14 @@ import { useTopic } from '../api/hooks.ts'
 import { resourcesQuery } from '../api/queries.ts'
 import type { ResourceRow } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
-import { Failure } from '../parts/failure.tsx'
-import { Empty, Heading, Loading, Page } from '../parts/page.tsx'
+import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
+import { Empty, Heading, Page } from '../parts/page.tsx'
 import { SearchField } from '../parts/search-field.tsx'
 import { Health } from '../parts/status.tsx'
 import { TimeText } from '../parts/time-text.tsx'
 
 const BEHIND_MS = 10_000
+const ALL = { type: '', region: '', health: '', q: '' }
 
 export const ResourcesPage = () => {
   const find = useSearch({ from: '/shell/resources' })
@@ -52,93 +53,70 @@ export const ResourcesPage = () => {
           </select>
         </div>
         {filtered ? (
-          <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button quiet">
+          <Link to="/resources" search={ALL} className="button quiet">
             {t.operations.clear}
           </Link>
         ) : null}
       </div>
-      {list.isPending ? <Loading /> : null}
-      {list.isError ? <Failure error={list.error} retry={() => void list.refetch()} /> : null}
-      {list.isSuccess && rows.length === 0 ? (
-        <div className="card">
-          {filtered ? (
-            <Empty>{t.resources.no_match}</Empty>
-          ) : (
-            <Empty next={<p>{t.resources.empty_hint}</p>}>{t.resources.empty}</Empty>
-          )}
-        </div>
-      ) : null}
-      {rows.length > 0 ? (
-        <div className="card overflow-x-auto">
-          <Table rows={rows} />
-        </div>
-      ) : null}
-      {list.hasNextPage ? (
-        <p className="text-center">
-          <button
-            type="button"
-            className="button"
-            onClick={() => void list.fetchNextPage()}
-            aria-disabled={list.isFetchingNextPage}
-          >
-            {list.isFetchingNextPage ? t.loading : t.more}
-          </button>
-        </p>
-      ) : null}
+      <Listing list={list} empty={rows.length === 0 ? <NothingHere filtered={filtered} /> : undefined}>
+        <DataTable
+          caption={t.resources.caption}
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={({ resource_id }) => resource_id}
+        />
+      </Listing>
     </Page>
   )
 }
 
-const Table = ({ rows }: { rows: ResourceRow[] }) => (
-  <table className="table cards">
-    <caption className="sr-only">{t.resources.caption}</caption>
-    <thead>
-      <tr>
-        <th scope="col">{t.resources.name}</th>
-        <th scope="col">{t.resources.type}</th>
-        <th scope="col">{t.resources.health}</th>
-        <th scope="col">{t.resources.lifecycle}</th>
-        <th scope="col">{t.resources.drift}</th>
-        <th scope="col">{t.resources.place}</th>
-        <th scope="col">{t.resources.last_operation}</th>
-      </tr>
-    </thead>
-    <tbody>
-      {rows.map((row) => (
-        <tr key={row.resource_id}>
-          <td className="lead" data-label={t.resources.name}>
-            <Link
-              to="/resources/$resource_id"
-              params={{ resource_id: row.resource_id }}
-              search={{ tab: 'overview' }}
-              data-row=""
-              className="font-medium wrap-anywhere"
-            >
-              {row.display_name || row.name}
-            </Link>
-          </td>
-          <td data-label={t.resources.type} className="mono">
-            {row.type_key}
-          </td>
-          <td data-label={t.resources.health}>
-            <Health health={row.health_status} />
-          </td>
-          <td data-label={t.resources.lifecycle}>{row.lifecycle_status}</td>
-          <td data-label={t.resources.drift}>{t.resources.drifts[row.drift.status]}</td>
-          <td data-label={t.resources.place}>
-            {[row.scope.region_id, row.scope.datacenter_id].filter((place) => place !== null).join(' / ')}
-          </td>
-          <td data-label={t.resources.last_operation} className="whitespace-nowrap">
-            {row.last_operation ? (
-              <Link to="/operations/$operation_id/graph" params={{ operation_id: row.last_operation.operation_id }}>
-                <TimeText at={row.last_operation.at} />
-              </Link>
-            ) : (
-              ''
-            )}
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
-)
+const NothingHere = ({ filtered }: { filtered: boolean }) =>
+  filtered ? (
+    <Empty
+      next={
+        <Link to="/resources" search={ALL} className="button">
+          {t.operations.clear}
+        </Link>
+      }
+    >
+      {t.resources.no_match}
+    </Empty>
+  ) : (
+    <Empty next={<p>{t.resources.empty_hint}</p>}>{t.resources.empty}</Empty>
+  )
+
+const COLUMNS: Column<ResourceRow>[] = [
+  {
+    name: t.resources.name,
+    kind: 'lead',
+    cell: (row) => (
+      <Link
+        to="/resources/$resource_id"
+        params={{ resource_id: row.resource_id }}
+        search={{ tab: 'overview' }}
+        data-row=""
+        className="font-medium wrap-anywhere"
+      >
+        {row.display_name || row.name}
+      </Link>
+    ),
+  },
+  { name: t.resources.type, className: 'mono', cell: (row) => row.type_key },
+  { name: t.resources.health, cell: (row) => <Health health={row.health_status} /> },
+  { name: t.resources.lifecycle, cell: (row) => row.lifecycle_status },
+  { name: t.resources.drift, cell: (row) => t.resources.drifts[row.drift.status] },
+  {
+    name: t.resources.place,
+    cell: ({ scope }) => [scope.region_id, scope.datacenter_id].filter((place) => place !== null).join(' / '),
+  },
+  {
+    name: t.resources.last_operation,
+    className: 'whitespace-nowrap',
+    cell: ({ last_operation }) =>
+      last_operation ? (
+        <Link to="/operations/$operation_id/graph" params={{ operation_id: last_operation.operation_id }}>
+          <TimeText at={last_operation.at} />
+        </Link>
+      ) : null,
+  },
+]

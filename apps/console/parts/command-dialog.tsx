@@ -3,6 +3,7 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { type Command, dryRun, type Outcome, sendCommand } from '../api/commands.ts'
 import { useConnection } from '../api/hooks.ts'
 import { confirmPassword } from '../api/token.ts'
+import type { AllowedAction } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { ProblemText } from './failure.tsx'
 import { DialogFrame } from './overlays.tsx'
@@ -218,10 +219,22 @@ const Refusal = ({ title, problem }: { title: string; problem: Problem }) => (
     </span>
     <div className="min-w-0">
       <p className="font-medium">{title}</p>
-      <ProblemText problem={problem} />
+      {problem.category === 'invalid_state_transition' ? (
+        <ProblemText problem={{ ...problem, hint: t.command.possible(possibleNow(problem)) }} />
+      ) : (
+        <ProblemText problem={problem} />
+      )}
     </div>
   </div>
 )
+
+/** What the refusal says may be done instead, in the words of the buttons. */
+const possibleNow = (problem: Problem): string[] => {
+  const actions = (problem.allowed_actions ?? []) as AllowedAction[]
+  const words: Record<string, string> = { ...t.operation.action, approve: t.gate.approve, reject: t.gate.reject }
+  const named = actions.flatMap(({ action, allowed }) => (allowed ? (words[action] ?? []) : []))
+  return named.length > 0 ? named : [t.none]
+}
 
 /** Step-up: the last sign-in is too old for this command. Afterwards the dialog is as it was; the person presses again. */
 const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {

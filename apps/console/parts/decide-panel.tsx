@@ -11,6 +11,7 @@ import { votesInRound } from './votes.tsx'
 const loadDialog = () => import('./decide-dialog.tsx').then((part) => ({ default: part.DecideDialog }))
 const DecideDialog = lazy(loadDialog)
 
+export type Verdict = 'approve' | 'reject'
 export type DigestCheck = 'checking' | 'matches' | 'differs'
 
 /** Whether what this page shows has the digest that the server asks about; computed here, from what is shown. */
@@ -30,21 +31,27 @@ export const useDigestCheck = (subject: unknown, digest: string | null): DigestC
 }
 
 /** Approve and reject, bound to the digest and round that were read; why not, where not. */
-export const DecidePanel = ({ gate }: { gate: Gate }) => {
-  const [open, setOpen] = useState<'approve' | 'reject' | null>(null)
+export const DecidePanel = ({
+  gate,
+  open,
+  setOpen,
+}: {
+  gate: Gate
+  open: Verdict | null
+  setOpen: (open: Verdict | null) => void
+}) => {
   const check = useDigestCheck(gate.subject, gate.digest)
   const approve = actionOf(gate, 'approve')
   const reject = actionOf(gate, 'reject')
   const mine = votesInRound(gate).findLast((vote) => isMe(vote.actor))
   const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
-  const reasons =
-    check === 'differs' ? [t.gate.digest_differs] : [...new Set([approve, reject].map(whyNot).filter(isText))]
+  const reasons = check === 'differs' ? [] : [...new Set([approve, reject].map(whyNot).filter(isText))]
   return (
     <section className="card decide" aria-labelledby="decide-title">
       <h2 id="decide-title" className="card-title max-md:sr-only">
         {t.gate.panel}
       </h2>
-      <div className="flex flex-col gap-2 max-md:hidden">
+      <div id="decide-check" className={`flex flex-col gap-2 ${check === 'differs' ? '' : 'max-md:hidden'}`}>
         <p>{t.gate.panel_binding(gate.round, shortDigest(gate.digest))}</p>
         <p className="flex gap-2 text-table text-muted">
           <span className="mt-px">
@@ -55,6 +62,13 @@ export const DecidePanel = ({ gate }: { gate: Gate }) => {
           </span>
           {check === 'matches' ? t.gate.digest_matches : check === 'differs' ? t.gate.digest_differs : t.gate.checking}
         </p>
+        {check === 'differs' ? (
+          <p>
+            <button type="button" className="button" onClick={() => location.reload()}>
+              {t.connection.reload}
+            </button>
+          </p>
+        ) : null}
       </div>
       {mine && gate.status === 'waiting' ? <p role="status">{t.gate.my_vote(missing)}</p> : null}
       {reasons.length > 0 ? (
@@ -118,7 +132,7 @@ const Decide = ({
     type="button"
     className={`button flex-1 ${main ? 'main' : 'danger'}`}
     aria-disabled={!enabled}
-    aria-describedby={enabled ? undefined : 'decide-reason'}
+    aria-describedby={enabled ? undefined : 'decide-reason decide-check'}
     onPointerEnter={() => void loadDialog()}
     onFocus={() => void loadDialog()}
     onClick={() => enabled && press()}

@@ -1,6 +1,6 @@
 import '@xyflow/react/dist/base.css'
 import '../styles/graph.css'
-import { type Edge, MiniMap, type Node, ReactFlow, ReactFlowProvider, useReactFlow } from '@xyflow/react'
+import { type Edge, MiniMap, type Node, ReactFlow, ReactFlowProvider, useReactFlow, useStoreApi } from '@xyflow/react'
 import { Maximize, Minus, Plus } from 'lucide-react'
 import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from 'react'
 import type { Graph } from '../api/types.ts'
@@ -40,6 +40,7 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
   const drawing = useDrawing(name, graph, folded)
   const states = useContext(StatesContext)
   const flow = useReactFlow()
+  const store = useStoreApi()
   const keysId = useId()
   const [at, setAt] = useState<string | undefined>(selected)
   const [focused, setFocused] = useState(false)
@@ -58,9 +59,13 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
       if (box === undefined) return
       const parent = drawing?.boxes.find((candidate) => candidate.id === box.parent)
       const zoom = Math.max(flow.getZoom(), READABLE)
-      void flow.setCenter((parent?.x ?? 0) + box.x + box.width / 2, (parent?.y ?? 0) + box.y + box.height / 2, { zoom })
+      const pane = store.getState()
+      const { width, height } = sizeOf(drawing)
+      const x = within((parent?.x ?? 0) + box.x + box.width / 2, width, pane.width / zoom)
+      const y = within((parent?.y ?? 0) + box.y + box.height / 2, height, pane.height / zoom)
+      void flow.setCenter(x, y, { zoom })
     },
-    [drawing, flow],
+    [drawing, flow, store],
   )
 
   // Opens on everything where that can be read, else on what needs somebody.
@@ -191,10 +196,23 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
   )
 }
 
+const sizeOf = (drawing: Drawing | null): { width: number; height: number } => {
+  const boxes = drawing?.boxes.filter((box) => box.parent === undefined) ?? []
+  return {
+    width: Math.max(0, ...boxes.map((box) => box.x + box.width)),
+    height: Math.max(0, ...boxes.map((box) => box.y + box.height)),
+  }
+}
+
+const MARGIN = 24
+/** The centre nearest to the wanted one with nothing but drawing in view; the middle of a drawing that fits. */
+const within = (wanted: number, whole: number, seen: number): number =>
+  whole + 2 * MARGIN <= seen ? whole / 2 : Math.min(Math.max(wanted, seen / 2 - MARGIN), whole + MARGIN - seen / 2)
+
 /** As high as the drawing needs at a readable size, with room for the map below it. */
 const heightOf = (drawing: Drawing | null): number => {
-  const bottoms = drawing?.boxes.filter((box) => box.parent === undefined).map((box) => box.y + box.height) ?? []
-  return bottoms.length === 0 ? 0 : Math.max(...bottoms) * 0.9 + 2 * (MAP.height + 24)
+  const { height } = sizeOf(drawing)
+  return height === 0 ? 0 : height * 0.9 + 2 * (MAP.height + 24)
 }
 
 const toneOf = (states: React.ContextType<typeof StatesContext>, id: string): string => {

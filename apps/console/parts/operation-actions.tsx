@@ -30,15 +30,15 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
         <>
           {paused ? (
             <ActionButton action={resumable} press={() => setOpen('resume')} main={gate === undefined}>
-              {t.operation.resume}
+              {t.operation.action.resume}
             </ActionButton>
           ) : (
             <ActionButton action={pausable} press={() => setOpen('pause')}>
-              {t.operation.pause}
+              {t.operation.action.pause}
             </ActionButton>
           )}
           <ActionButton action={actionOf(operation, 'cancel')} press={() => setOpen('cancel')} danger>
-            {t.operation.cancel}
+            {t.operation.action.cancel}
           </ActionButton>
         </>
       )}

@@ -28,14 +28,16 @@ export const OperationDialog = ({
   const [mode, setMode] = useState<'graceful' | 'compensate'>('graceful')
   const [acknowledged, setAcknowledged] = useState(false)
   const words = t.command[command]
+  const refresh = () => {
+    for (const noun of ['operation', 'graph', 'nodes', 'timeline'])
+      void client.invalidateQueries({ queryKey: [noun, operation.operation_id] })
+  }
   const common = {
     title: words.title,
     button: words.button,
     text: { name: 'reason' as const, label: t.command.reason, needed: true, missing: t.command.reason_needed },
-    done: () => {
-      for (const noun of ['operation', 'graph', 'nodes', 'timeline'])
-        void client.invalidateQueries({ queryKey: [noun, operation.operation_id] })
-    },
+    done: refresh,
+    refused: refresh,
     close,
   }
   const path = `/v1/operations/${encodeURIComponent(operation.operation_id)}/${command}`

@@ -2,16 +2,18 @@ import { Link } from '@tanstack/react-router'
 import { duration } from '../api/format.ts'
 import type { Operation } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
+import { nameOf } from './person.tsx'
 import { ShapeIcon } from './status.tsx'
-import { TimeText } from './time-text.tsx'
+import { TimeText, useTimeWords } from './time-text.tsx'
 
 /** What is happening and whether it waits for somebody, in one sentence; pending commands behind it. */
 export const OperationSentence = ({ operation }: { operation: Operation }) => (
   <div className="flex flex-col gap-1" aria-live="polite">
     <p className="max-w-text">
-      {sentence(operation)}
+      <Sentence operation={operation} />
       <Since operation={operation} />
     </p>
+    <Why operation={operation} />
     {operation.pending_commands.map((command) => (
       <p key={command.command_id} className="flex items-center gap-1.5 text-table text-muted">
         <ShapeIcon shape="clock" tone="idle" size={14} />
@@ -31,8 +33,27 @@ const Since = ({ operation }: { operation: Operation }) => {
   )
 }
 
-function sentence(operation: Operation): React.ReactNode {
+/** The command by which somebody brought the operation into this state; nothing where the system did it by itself. */
+function steeredInto({ status, steering, pause_reason, end_reason }: Operation): Operation['steering'] {
+  if (steering === null) return null
+  const paused = (status === 'paused' || status === 'pausing') && pause_reason === 'operator'
+  const cancelled = status === 'cancelling' || (status === 'cancelled' && end_reason === 'cancelled')
+  return (paused && steering.kind === 'pause') || (cancelled && steering.kind === 'cancel') ? steering : null
+}
+
+/** Why it is as it is: the person's own words, else the system's reason. */
+const Why = ({ operation }: { operation: Operation }) => {
+  const given = steeredInto(operation)?.reason
+  const code = operation.ended_at === null ? operation.pause_reason : operation.end_reason
+  const text = given ? `“${given}”` : code === null ? undefined : t.operation.system_reason[code]
+  return text === undefined ? null : <p className="max-w-text text-muted wrap-anywhere">{text}</p>
+}
+
+const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
   const words = t.operation.sentence
+  const timeWords = useTimeWords()
+  const steering = steeredInto(operation)
+  const by = steering === null ? '' : words.by(nameOf(steering.actor), timeWords(steering.accepted_at))
   const { status, progress, blocked_on, open_gates } = operation
   const took =
     operation.started_at && operation.ended_at
@@ -74,17 +95,18 @@ function sentence(operation: Operation): React.ReactNode {
       return words.blocked(blocked_on.map(({ message }) => message).join('; '))
     }
     case 'pausing':
-      return words.pausing(progress.running)
+      return words.pausing(progress.running, by)
     case 'cancelling':
-      return words.cancelling(progress.running)
+      return words.cancelling(progress.running, by)
     case 'succeeded':
     case 'succeeded_with_exceptions':
       return words[status](took)
-    case 'failed':
     case 'cancelled':
+      return words.cancelled(by)
+    case 'failed':
     case 'timed_out':
-      return `${words[status]}${operation.end_reason ? ` ${operation.end_reason.replaceAll('_', ' ')}.` : ''}`
+      return words[status]
     default:
-      return words.paused
+      return words.paused(by)
   }
 }

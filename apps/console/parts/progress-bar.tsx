@@ -2,6 +2,9 @@ import { operationLook } from '../../shared/contracts/client/status.ts'
 import type { OperationRow } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 
+/** Ends in which a node that is over need not have been carried out. */
+const UNDONE = new Set(['failed', 'cancelled', 'timed_out'])
+
 /** How many nodes are done, as words and a bar; failures are named. */
 export const ProgressBar = ({
   progress,
@@ -14,7 +17,7 @@ export const ProgressBar = ({
 }) => (
   <span className={`flex flex-col gap-1 tone-${operationLook(status, blockedOn).tone}`}>
     <span className="tabular-nums">
-      {t.of(progress.done, progress.total)}
+      {UNDONE.has(status) ? t.operations.ended(progress.done, progress.total) : t.of(progress.done, progress.total)}
       {progress.failed > 0 ? <span className="text-bad">, {t.operations.failed(progress.failed)}</span> : null}
     </span>
     <progress

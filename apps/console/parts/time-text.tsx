@@ -40,7 +40,8 @@ export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'c
   const now = useNow()
   const { zone } = useDisplay()
   const ms = Date.parse(at)
-  const away = now - ms
+  // The page's clock moves every ten seconds: what happened since is over, not to come.
+  const away = ms > now && ms <= Date.now() ? 0 : now - ms
   const relative = Math.abs(away) < 5000 ? t.time.now : away > 0 ? t.time.ago(coarse(away)) : t.time.in(coarse(away))
   const absolute = form === 'clock' ? clockTime(ms, zone, true) : shortTime(ms, now, zone)
   const near = Math.abs(away) < DAY_MS

@@ -76,6 +76,12 @@ const single = {
   ),
   open_patches: Type.Array(Type.Unknown()),
   pending_commands: Type.Array(CommandView),
+  steering: Nullable(
+    Type.Object(
+      { kind: Type.Enum(['pause', 'resume', 'cancel']), actor: ActorSchema, reason: NullableText, accepted_at: Time },
+      { description: 'The newest pause, resume or cancel by somebody: who, why and when.' },
+    ),
+  ),
   constraints: Json,
   deadline_at: NullableText,
   max_parallel: Type.Integer(),
