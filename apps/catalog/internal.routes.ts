@@ -29,7 +29,12 @@ const senderOf = (req: FastifyRequest): Sender => ({
 /** Commands of the control plane, and the log from which other apps fill their projections. */
 export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
   const tags = ['internal']
-  const command = { tags, params: ResourceParams, response: { 200: CommandResult, ...errorReplies } }
+  const command = {
+    tags,
+    'x-reply-headers': ['etag'] as const,
+    params: ResourceParams,
+    response: { 200: CommandResult, ...errorReplies },
+  }
 
   app.post(
     '/internal/v1/resources/:resource_id/apply-operation-result',

@@ -145,7 +145,7 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
         tags,
         params: ResourceParams,
         headers: PatchHeaders,
-        'x-reply-headers': ['etag'],
+        'x-reply-headers': ['etag', 'location'],
         'x-errors': [428],
         querystring: WriteQuery,
         body: ResourcePatch,

@@ -69,7 +69,7 @@ export const exampleCall = ({ method, path, operation }: Endpoint, ids: Record<s
     // What the path names, the body names alike.
     text = text.replaceAll(JSON.stringify(shown), JSON.stringify(params[parameter.name]))
   }
-  const query = examples.filter((one) => one.in === 'query' && one.required)
+  const query = examples.filter((one) => one.in === 'query')
   const body = text === '' ? undefined : withIds(JSON.parse(text), ids)
   return {
     method,

@@ -74,5 +74,11 @@ export const PageQuery = {
 }
 
 /** A parameter that may be repeated or hold several values with commas between them. */
-export const many = (description: string) =>
-  Type.Optional(Type.Array(Type.String({ maxLength: 8000 }), { maxItems: 200, description }))
+export const many = (description: string, example?: string) =>
+  Type.Optional(
+    Type.Array(Type.String({ maxLength: 8000 }), {
+      maxItems: 200,
+      description,
+      ...(example !== undefined && { examples: [[example]] }),
+    }),
+  )

@@ -5,7 +5,7 @@ import { Health } from './resources.ts'
 
 export const GraphQuery = Type.Object(
   {
-    root_id: many('1 to 20 resource ids to start from.'),
+    root_id: many('1 to 20 resource ids to start from.', 'eu1-web-01'),
     filter: Type.Optional(
       Type.String({ maxLength: 2048, description: 'Instead of root_id: selects at most 500 roots.' }),
     ),

@@ -72,7 +72,7 @@ export const NewUser = Type.Object(
     username: Type.String({ minLength: 1, maxLength: 64, pattern: '^[\\p{L}\\p{M}\\p{Nd}._@+-]+$' }),
     grants: Type.Optional(Type.Array(NewGrant, { maxItems: 20 })),
   },
-  closed({ username: 'olga', grants: [{ role: 'operator', scope: { region_id: 'eu1' } }] }),
+  closed({ username: 'nadia', grants: [{ role: 'operator', scope: { region_id: 'eu1' } }] }),
 )
 export const Reason = Type.Object(
   { reason: text('reason', { minLength: 1, maxLength: 2000 }) },
@@ -84,7 +84,7 @@ export const NewGroup = Type.Object(
     name: text('Network operations', { minLength: 1, maxLength: 200 }),
     description: Type.Optional(Type.String({ maxLength: 2000 })),
   },
-  closed({ group_key: 'netops', name: 'Network operations' }),
+  closed({ group_key: 'storage', name: 'Storage team' }),
 )
 export const GroupView = Type.Object({
   group_key: text('netops'),

@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { request } from 'undici'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openapiDocuments } from '../../apps/platform/openapi-files.ts'
+import { until } from '../support/until.ts'
+import { type Api, type Endpoint, FOLDER, readApis } from './documents.ts'
+import { PREPARED } from './prepared.ts'
+import { type Answer, type Call, exampleCall, sendCall } from './requests.ts'
+import { ROLES, registerHost, startOperation, startWorld, type World } from './world.ts'
+
+/** The documents say what the apps do: every example is sent, and every reply is what its document says. */
+const apis = readApis()
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
+const compiled = new Map<object, ValidateFunction>()
+const faultsOf = (schema: object, value: unknown): string[] => {
+  const validate = compiled.get(schema) ?? ajv.compile(schema)
+  compiled.set(schema, validate)
+  return validate(value) ? [] : (validate.errors ?? []).map((error) => `${error.instancePath} ${error.message}`)
+}
+const endpoints = apis.flatMap((api) => api.endpoints.map((endpoint) => ({ api, endpoint, name: endpoint.name })))
+
+describe('the committed documents', () => {
+  it('are what the routes say now', async () => {
+    for (const [file, document] of await openapiDocuments())
+      expect(readFileSync(join(FOLDER, basename(file)), 'utf8') === document, `${file}: run npm run openapi`).toBe(true)
+  })
+
+  it.each(endpoints)('describe $name, with examples that fit their schemas', ({ endpoint: { operation } }) => {
+    expect(operation.description).toMatch(/\w{3,}/)
+    expect(operation.tags?.length).toBeGreaterThan(0)
+    const bodies = Object.entries(operation.requestBody?.content ?? {})
+    const replies = Object.values(operation.responses).flatMap((reply) =>
+      'content' in reply ? Object.entries(reply.content ?? {}) : [],
+    )
+    for (const [type, { schema, example }] of [...bodies, ...replies]) {
+      expect(example, type).not.toBe(undefined)
+      expect(faultsOf(schema ?? {}, example)).toEqual([])
+    }
+    for (const parameter of operation.parameters ?? [])
+      if (parameter.required) expect(parameter.example, parameter.name).not.toBe(undefined)
+    expect(Object.keys(operation.responses).some((status) => /^2/.test(status))).toBe(true)
+  })
+})
+
+let world: World
+let token: string
+let ids: Record<string, string>
+
+beforeAll(async () => {
+  world = await startWorld({
+    apps: ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway'],
+  })
+  for (const name of ['eu1-web-01', 'eu1-web-02', 'eu1-web-03']) await registerHost(world, name)
+  await world.addUser('zoe', ROLES)
+  const { id: user_id } = await world.addUser('rae', ['viewer'])
+  await world.addUser('pam', [])
+  token = (await world.login('zoe')).access_token
+  const operation = await startOperation(world, token)
+  const artifact_id = randomUUID()
+  await world.rows(
+    `insert into operations.operation_artifact_index
+       (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status, content)
+     values ($1, $2, 'before', 1, 'report.txt', 'report', 'text/plain', 2, 'x', 'stored', $3)`,
+    [artifact_id, operation.operation_id, Buffer.from('ok')],
+  )
+  ids = { ...operation, artifact_id, user_id, node_id: 'before', gate_id: 'go', resource_id: 'eu1-web-01' }
+  await until(
+    async () => (await world.rows(`select 1 from operations.catalog_resources where resource_id like 'eu1-web-%'`))[1],
+    { what: 'the hosts in the projection', timeout_ms: 30_000 },
+  )
+}, 180_000)
+afterAll(() => world?.stop(), 60_000)
+
+const AT_ROOT = /^\/(auth\/|v1\/token|\.well-known\/|health\/|api\/)/
+
+/** Clients come through the gateway; services to the internal listener; verifiers to token itself. */
+const baseOf = (api: Api, { path }: Endpoint): string => {
+  if (api.name.endsWith('-internal')) return world.stack.internal(api.name.replace('-internal', ''))
+  if (path === '/jwks') return world.stack.url('token')
+  return AT_ROOT.test(path) ? world.stack.gateway_url : `${world.stack.gateway_url}/api`
+}
+
+/** The first frame of an endless reply. */
+const firstFrame = async (base: string, call: Call): Promise<Answer> => {
+  const query = call.query.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')
+  const ended = new AbortController()
+  const { statusCode, headers, body } = await request(`${base}${call.path}?${query}`, {
+    headers: call.headers,
+    signal: ended.signal,
+  })
+  for await (const chunk of body) {
+    ended.abort()
+    return { status: statusCode, headers, text: String(chunk), body: undefined }
+  }
+  throw new Error('the stream ended without a frame')
+}
+
+const replay = async (api: Api, endpoint: Endpoint): Promise<Answer> => {
+  const prepared = (await PREPARED[endpoint.name]?.(world, token)) ?? {}
+  const call = exampleCall(endpoint, { ...ids, ...prepared.ids })
+  const guarded = (endpoint.operation.security ?? []).length > 0
+  const bearer = api.name.endsWith('-internal') ? world.controlPlane(api.name.replace('-internal', '')) : token
+  const complete: Call = {
+    ...call,
+    ...(call.body !== undefined && { body: { ...(call.body as object), ...prepared.body } }),
+    headers: { ...call.headers, ...(guarded && { authorization: `Bearer ${bearer}` }), ...prepared.headers },
+  }
+  const base = baseOf(api, endpoint)
+  return endpoint.operation.tags?.includes('events') ? firstFrame(base, complete) : sendCall(base, complete)
+}
+
+describe('every example', () => {
+  it.concurrent.each(endpoints)('of $name gets what is documented', async ({ api, endpoint }) => {
+    const { status, headers, text, body } = await replay(api, endpoint)
+    const reply = endpoint.operation.responses[status]
+    expect(status, text).toBeLessThan(300)
+    expect(reply, `${status} is documented: ${text}`).toBeDefined()
+    if (!reply || '$ref' in reply) return
+    const [type, media] = Object.entries(reply.content ?? {})[0] ?? []
+    if (type) expect(String(headers['content-type']).split(';')[0]).toBe(type)
+    else expect(text).toBe('')
+    if (type === 'application/json') expect(faultsOf(media?.schema ?? {}, body)).toEqual([])
+    const documented = Object.keys(reply.headers ?? {})
+    expect(documented).toContain('x-request-id')
+    for (const name of ['etag', 'location'])
+      if (headers[name] !== undefined) expect(documented, `${name} is sent`).toContain(name)
+    const promised = documented.filter((name) => name === 'etag' || (name === 'location' && status > 200))
+    for (const name of promised) expect(headers[name], `${name} is documented`).toBeDefined()
+  })
+
+  it('names its objects by ids that are prepared', () => {
+    const known = new Set(endpoints.map(({ name }) => name))
+    expect(Object.keys(PREPARED).filter((name) => !known.has(name))).toEqual([])
+  })
+})

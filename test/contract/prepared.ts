@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto'
+import { until } from '../support/until.ts'
+import type { Call } from './requests.ts'
+import { startOperation, type World } from './world.ts'
+
+/** What an example needs beside the ids that all share: its own objects, which it may use up. */
+export type Prepared = {
+  ids?: Record<string, string>
+  body?: Record<string, unknown>
+  headers?: Record<string, string>
+  query?: Call['query']
+}
+type Prepare = (world: World, token: string) => Promise<Prepared>
+
+const claimsOf = (token: string) =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { session_id: string; sub: string }
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+let users = 0
+/** A user who has not enrolled; with the token to do so. */
+const newcomer = async ({ ada }: World) => {
+  users += 1
+  const made = await ada.post<{ user: { id: string }; enrolment: { token: string } }>('/v1/admin/users', {
+    username: `newcomer-${users}`,
+    grants: [],
+  })
+  return { user_id: made.body.user.id, token: made.body.enrolment.token }
+}
+const forNewcomer: Prepare = async (world) => ({ ids: { user_id: (await newcomer(world)).user_id } })
+
+/** Two operations of one user never wait for one another here, so each example has one of its own, at its gate. */
+const atGate = async (world: World, token: string) => {
+  const started = await startOperation(world, token)
+  const path = `/api/v1/operations/${started.operation_id}`
+  const gate = await until(
+    async () => {
+      const { body } = await world.call(token, 'GET', `${path}/gates/go`)
+      return body?.status === 'waiting' ? (body as { digest: string; round: number }) : undefined
+    },
+    { timeout_ms: 60_000, what: 'the gate of an operation', every_ms: 100 },
+  )
+  return { ids: { ...started, node_id: 'behind' } as Record<string, string>, gate, path }
+}
+const forOperation: Prepare = async (world, token) => ({ ids: (await atGate(world, token)).ids })
+
+/** Each command has a host of its own, still at its first version. */
+const forCommand =
+  (resource_id: string): Prepare =>
+  async () => ({ ids: { resource_id }, body: { command_id: randomUUID(), idempotency_key: randomUUID() } })
+
+/** By the name of the endpoint in its app's document. */
+export const PREPARED: Readonly<Record<string, Prepare>> = {
+  'POST /v1/token': async () => ({ body: { username: 'zoe' } }),
+  'POST /auth/login': async () => ({ body: { username: 'zoe' } }),
+  'POST /auth/refresh': async ({ login }) => ({ body: { refresh_token: (await login('rae')).refresh_token } }),
+  'POST /auth/logout': async ({ login }) => ({ headers: bearer((await login('rae')).access_token) }),
+  'GET /v1/token/csrf': async ({ call }) => {
+    const password = 'Tr0mbone-Glacier-Napkin'
+    const answer = await call('', 'POST', '/v1/token?response_mode=cookie', { username: 'rae', password })
+    const cookie = [answer.headers['set-cookie'] ?? []].flat().map((line) => line.split(';')[0])
+    return { headers: { cookie: cookie.join('; '), 'sec-fetch-site': 'same-origin' } }
+  },
+  'DELETE /v1/sessions/{session_id}': async ({ login }) => {
+    const { access_token } = await login('rae')
+    return { ids: { session_id: claimsOf(access_token).session_id }, headers: bearer(access_token) }
+  },
+  'POST /v1/sessions/revoke-others': async ({ login }) => ({ headers: bearer((await login('rae')).access_token) }),
+  'POST /v1/users/me/password': async ({ login }) => ({ headers: bearer((await login('pam')).access_token) }),
+  'DELETE /v1/admin/users/{user_id}/sessions/{session_id}': async ({ login }) => {
+    const { sub, session_id } = claimsOf((await login('rae')).access_token)
+    return { ids: { user_id: sub, session_id } }
+  },
+  'DELETE /v1/admin/users/{user_id}/sessions': forNewcomer,
+
+  'POST /v1/users/enrol': async (world) => ({ body: { enrolment_token: (await newcomer(world)).token } }),
+  'POST /v1/admin/users/{user_id}/enrolment-token': forNewcomer,
+  'POST /v1/admin/users/{user_id}/disable': forNewcomer,
+  'POST /v1/admin/users/{user_id}/delete': forNewcomer,
+  'POST /v1/admin/users/{user_id}/enable': forNewcomer,
+  'DELETE /v1/admin/groups/{group_key}': async ({ ada }) => {
+    await ada.post('/v1/admin/groups', { group_key: 'to-be-removed', name: 'To be removed' })
+    return { ids: { group_key: 'to-be-removed' } }
+  },
+  'DELETE /v1/admin/grants/{grant_id}': async (world) => {
+    const { user_id } = await newcomer(world)
+    const grant = { subject_type: 'user', subject_id: user_id, role: 'viewer' }
+    const made = await world.ada.post<{ id: string }>('/v1/admin/grants', grant)
+    return { ids: { grant_id: made.body.id } }
+  },
+
+  'POST /internal/v1/resources/{resource_id}/apply-operation-result': forCommand('eu1-web-02'),
+  'POST /internal/v1/resources/{resource_id}/provided-capabilities': forCommand('eu1-web-03'),
+  'POST /internal/v1/resources/{resource_id}/health-observations': forCommand('eu1-web-03'),
+
+  'POST /v1/intents/{intent_id}/plan-preview': async ({ call }, token) => {
+    const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
+    const intent = { kind: 'graph', title: 'an example', reason: 'to see', graph }
+    const { body } = await call(token, 'POST', '/api/v1/intents', intent)
+    return { ids: { intent_id: body.intent_id } }
+  },
+  'POST /v1/plans/{plan_id}/start': async ({ call }, token) => {
+    const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
+    const intent = { kind: 'graph', title: 'an example', reason: 'to see', graph }
+    const { body } = await call(token, 'POST', '/api/v1/intents', intent)
+    const plan = await call(token, 'POST', `/api/v1/intents/${body.intent_id}/plan-preview`, {})
+    return { ids: { plan_id: plan.body.plan_id }, body: { reviewed_plan_hash: plan.body.plan_hash } }
+  },
+  'POST /v1/operations/{operation_id}/pause': forOperation,
+  'POST /v1/operations/{operation_id}/cancel': forOperation,
+  'POST /v1/operations/{operation_id}/resume': async (world, token) => {
+    const { ids, path } = await atGate(world, token)
+    await world.call(token, 'POST', `${path}/pause`, { reason: 'to resume' })
+    return { ids }
+  },
+  'POST /v1/operations/{operation_id}/nodes/{node_id}/retry': async (world, token) => {
+    const { ids } = await atGate(world, token)
+    return { ids: { ...ids, node_id: 'before' } }
+  },
+  'POST /v1/operations/{operation_id}/interventions': forOperation,
+  'POST /v1/operations/{operation_id}/gates/{gate_id}/approve': async (world, token) => {
+    const { ids, gate } = await atGate(world, token)
+    return { ids, body: { reviewed_digest: gate.digest, round: gate.round } }
+  },
+  'POST /v1/operations/{operation_id}/gates/{gate_id}/reject': forOperation,
+  'POST /internal/v1/workflow-signals/{operation_id}': async (world, token) => ({
+    ...(await forOperation(world, token)),
+    body: { signal_id: randomUUID() },
+  }),
+}
