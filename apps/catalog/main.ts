@@ -21,7 +21,7 @@ await runApp('catalog', async () => {
   return {
     log: telemetry.log,
     stop: async () => {
-      health.drain()
+      await health.drain()
       await app.close()
       await internal.close()
       await Promise.all([sweeper.stop(), consumer.stop()])

@@ -10,6 +10,9 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
   version: string
 }
 
+/** How long what is under way may take at the end. */
+const IN_FLIGHT_MS = 20_000
+
 await runApp('gateway', async () => {
   const config = loadGatewayConfig()
   const deps = createDeps(config, { version })
@@ -21,9 +24,10 @@ await runApp('gateway', async () => {
   return {
     log: deps.telemetry.log,
     stop: async () => {
-      health.drain()
       deps.drain()
+      await health.drain()
       deps.streams.endAll()
+      setTimeout(() => server.closeAllConnections(), IN_FLIGHT_MS).unref()
       const closed = once(server, 'close')
       server.close()
       server.closeIdleConnections()

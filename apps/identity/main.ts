@@ -15,7 +15,7 @@ await runApp('identity', async () => {
   return {
     log: deps.telemetry.log,
     stop: async () => {
-      health.drain()
+      await health.drain()
       await app.close()
       await internal.close()
       await deps.close()

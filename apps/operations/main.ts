@@ -21,7 +21,7 @@ await runApp('operations', async () => {
   return {
     log: telemetry.log,
     stop: async () => {
-      health.drain()
+      await health.drain()
       await app.close()
       await background.stop()
       await internal.close()

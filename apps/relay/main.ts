@@ -14,7 +14,7 @@ await runApp('relay', async () => {
   return {
     log: deps.telemetry.log,
     stop: async () => {
-      health.drain()
+      await health.drain()
       await relay.stop()
       await app.close()
       await deps.nats.close()

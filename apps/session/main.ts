@@ -24,7 +24,7 @@ await runApp('session', async () => {
   return {
     log: telemetry.log,
     stop: async () => {
-      health.drain()
+      await health.drain()
       deps.revocations.stop()
       await app.close()
       await internal.close()

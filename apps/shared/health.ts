@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import Type from 'typebox'
 import type { HttpApp } from './http.ts'
 import type { Telemetry } from './telemetry.ts'
@@ -15,6 +16,8 @@ const Ready = Type.Object({
 })
 
 const CHECK_MS = 1000
+/** Between "not ready" and the first listener that closes (reliability.md 2.6). */
+const LEAD_MS = 2000
 
 /** Runs all checks side by side, each within a second. */
 export const readiness = async (checks: Checks) => {
@@ -53,9 +56,13 @@ export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) 
     reply.type(telemetry.metrics.contentType).send(await telemetry.metrics.metrics()),
   )
   return {
-    /** From here on the app says it is not ready, so that nothing new is sent to it. */
-    drain: () => {
+    /**
+     * From here on the app says that it is not ready. Resolves when whoever sends work here had the time to hear of it:
+     * after 2 s in production, at once where nobody stands in front.
+     */
+    drain: async (): Promise<void> => {
       draining = true
+      await delay(process.env.NODE_ENV === 'production' ? LEAD_MS : 0)
     },
   }
 }

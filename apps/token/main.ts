@@ -13,7 +13,7 @@ await runApp('token', async () => {
   return {
     log: deps.telemetry.log,
     stop: async () => {
-      health.drain()
+      await health.drain()
       await app.close()
       await internal.close()
       await deps.close()

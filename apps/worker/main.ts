@@ -26,7 +26,7 @@ await runApp('worker', async () => {
   return {
     log: telemetry.log,
     stop: async () => {
-      health.drain()
+      await health.drain()
       await workers.stop()
       await app.close()
       await deps.close()

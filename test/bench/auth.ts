@@ -19,7 +19,7 @@ const REFRESHERS = 16
 const BUSY = 32
 const QUIET = 2
 const AUTH_APPS = ['gateway', 'session', 'token', 'identity'] as const
-const LIMIT = '10000000/60/10000000'
+const LIMIT = '1000000/1/1000000'
 
 type Bares = { upstream: Bare<number>; proxy: Bare<number>; crypto: Bare<string> }
 type Physics = { count: number; seconds: number; cpu_ms: number }

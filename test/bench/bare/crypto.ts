@@ -45,3 +45,4 @@ process.on('message', async ({ kind, ms }: Task) => {
   process.send?.({ count, seconds: (performance.now() - started) / 1000, cpu_ms: (user + system) / 1000 })
 })
 process.send?.('ready')
+process.on('disconnect', () => process.exit())

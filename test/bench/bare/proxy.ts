@@ -21,3 +21,4 @@ const server = createServer({ keepAliveTimeout: 75_000 }, (req, res) => {
   )
 })
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
+process.on('disconnect', () => process.exit())

@@ -9,3 +9,4 @@ const server = createServer({ keepAliveTimeout: 75_000 }, (req, res) => {
   res.end(body)
 })
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
+process.on('disconnect', () => process.exit())
