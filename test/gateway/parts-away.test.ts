@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Answer, type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { until } from '../support/until.ts'
+import { startLink } from './link.support.ts'
+import { startUpstream } from './upstream.support.ts'
+
+type Link = Awaited<ReturnType<typeof startLink>>
+
+let auth: Auth
+let upstream: Awaited<ReturnType<typeof startUpstream>>
+let gateway: Awaited<ReturnType<Auth['addGateway']>>
+let links: { session: Link; identity: Link; token: Link }
+let tokens: { access_token: string; refresh_token: string }
+
+const login = () => send(`${gateway.url}/auth/login`, { body: { username: 'eva', password: PASSWORD } })
+const refresh = (refresh_token: string) => send(`${gateway.url}/auth/refresh`, { body: { refresh_token } })
+const read = () => send(`${gateway.url}/api/v1/resources`, { headers: bearer(tokens.access_token) })
+const outcome = ({ status, body, headers }: Answer) => ({
+  status,
+  category: body.category,
+  retryable: body.retryable,
+  waits: Number(headers['retry-after']) >= 1,
+})
+const OUTAGE = { status: 503, category: 'unavailable', retryable: true, waits: true }
+
+/** Each part away for the time of one check, and back afterwards. */
+const without = async (link: Link, check: () => Promise<void>) => {
+  link.cut()
+  try {
+    await check()
+  } finally {
+    link.mend()
+  }
+}
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  auth = await startAuth({
+    GATEWAY__UPSTREAM__CATALOG_URL: upstream.url,
+    GATEWAY__UPSTREAM__OPERATIONS_URL: upstream.url,
+  })
+  const identity = await startLink(auth.vars.AUTH__RPC__IDENTITY_URL ?? '')
+  const token = await startLink(auth.vars.AUTH__RPC__TOKEN_URL ?? '')
+  const behind = { AUTH__RPC__IDENTITY_URL: identity.url, AUTH__RPC__TOKEN_URL: token.url }
+  const session = await startLink((await auth.addSession(behind)).url)
+  links = { session, identity, token }
+  gateway = await auth.addGateway({ ...behind, GATEWAY__UPSTREAM__SESSION_URL: session.url })
+  await auth.addUser('eva', ['operator', 'engineer'])
+  tokens = (await login()).body as typeof tokens
+})
+afterAll(async () => {
+  await auth?.stop()
+  upstream?.stop()
+  for (const link of Object.values(links ?? {})) link.stop()
+})
+
+describe('while token signs nothing', () => {
+  it('who is signed in goes on by cached keys; login and refresh are 503 and rotate nothing', async () => {
+    await without(links.token, async () => {
+      expect((await read()).status).toBe(200)
+      expect(outcome(await login())).toEqual(OUTAGE)
+      expect(outcome(await refresh(tokens.refresh_token))).toEqual(OUTAGE)
+    })
+    const again = await until(
+      async () => {
+        const answer = await refresh(tokens.refresh_token)
+        return answer.status === 200 ? answer : undefined
+      },
+      { what: 'the refresh token that was not used up' },
+    )
+    tokens = again.body as typeof tokens
+  })
+})
+
+describe('while identity is away', () => {
+  it('login and refresh are 503, never 401; what needs no principal here goes on', async () => {
+    await without(links.identity, async () => {
+      expect(outcome(await login())).toEqual(OUTAGE)
+      expect(outcome(await refresh(tokens.refresh_token))).toEqual(OUTAGE)
+      expect((await read()).status).toBe(200)
+      expect(
+        outcome(await send(`${gateway.url}/api/v1/platform/health`, { headers: bearer(tokens.access_token) })),
+      ).toEqual(OUTAGE)
+    })
+  })
+})
+
+describe('while session is away', () => {
+  it('login, refresh and logout are refused as retryable, and nobody is signed out', async () => {
+    await without(links.session, async () => {
+      const FAILED = { ...OUTAGE, status: 502 }
+      expect(outcome(await login())).toEqual(FAILED)
+      expect(outcome(await refresh(tokens.refresh_token))).toEqual(FAILED)
+      const logout = await send(`${gateway.url}/auth/logout`, { method: 'POST', headers: bearer(tokens.access_token) })
+      expect(outcome(logout)).toEqual(FAILED)
+      expect((await read()).status).toBe(200)
+      const ready = await until(
+        async () => {
+          const answer = await send(`${gateway.url}/health/ready`)
+          return answer.body.status === 'degraded' ? answer : undefined
+        },
+        { what: 'the gateway to say that a part is away' },
+      )
+      expect(ready.status).toBe(200)
+    })
+  })
+})
+
+describe('while an upstream is silent or gone', () => {
+  const patience = { GATEWAY__UPSTREAM__REPLY_MS: '200', AUTH__REDIS__PREFIX: '' }
+  const ask = (url: string, method: 'GET' | 'POST', path: string) =>
+    send(`${url}${path}`, { method, headers: { ...bearer(tokens.access_token), 'idempotency-key': 'k' } })
+
+  it('is 504 after the reply time, sent once, and the late answer goes nowhere', async () => {
+    const hurried = await auth.addGateway({ ...patience, AUTH__REDIS__PREFIX: auth.prefix })
+    const late: (() => void)[] = []
+    upstream.answerWith((_req, res) => late.push(() => res.writeHead(200).end('late')))
+    const count = upstream.seen.length
+    const answer = await ask(hurried.url, 'GET', '/api/v1/resources')
+    expect(answer.body).toMatchObject({ status: 504, code: 'upstream_timeout', retryable: true })
+    expect(upstream.seen.length).toBe(count + 1)
+    for (const send_late of late) send_late()
+    upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
+    expect((await ask(hurried.url, 'GET', '/api/v1/resources')).text).toBe('{}')
+  })
+
+  it('breaks off an answer that stops in the middle', async () => {
+    const hurried = await auth.addGateway({ ...patience, AUTH__REDIS__PREFIX: auth.prefix })
+    upstream.answerWith((_req, res) => void res.writeHead(200, { 'content-length': '100' }).write('half'))
+    await expect(ask(hurried.url, 'GET', '/api/v1/resources')).rejects.toThrow()
+    upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
+  })
+
+  it('opens the breaker after 20 failures: 503 at once, stopping is still tried, one success closes it', async () => {
+    const link = await startLink(upstream.url)
+    const broken = await auth.addGateway({
+      GATEWAY__UPSTREAM__OPERATIONS_URL: link.url,
+      AUTH__REDIS__PREFIX: auth.prefix,
+    })
+    const state = () => counted(broken.deps.telemetry.metrics, 'breaker_state', { dependency: 'operations' })
+    link.cut()
+    for (let i = 0; i < 20; i++) expect((await ask(broken.url, 'GET', '/api/v1/intents')).status).toBe(502)
+    expect(await state()).toBe(1)
+    const count = upstream.seen.length
+    const started = performance.now()
+    for (let i = 0; i < 5; i++) {
+      const refused = await ask(broken.url, 'POST', '/api/v1/plans/p/start')
+      expect({ ...outcome(refused), code: refused.body.code }).toEqual({ ...OUTAGE, code: 'dependency_down' })
+    }
+    expect(performance.now() - started).toBeLessThan(500)
+    expect((await ask(broken.url, 'POST', '/api/v1/operations/o/pause')).status).toBe(502)
+    // Another dependency has a breaker of its own.
+    expect((await ask(broken.url, 'GET', '/api/v1/resources')).status).toBe(200)
+    link.mend()
+    expect(upstream.seen.length).toBe(count + 1)
+    expect((await ask(broken.url, 'POST', '/api/v1/operations/o/pause')).status).toBe(200)
+    expect(await state()).toBe(0)
+    expect((await ask(broken.url, 'GET', '/api/v1/intents')).status).toBe(200)
+    link.stop()
+  })
+
+  it('hears of a client that went away', async () => {
+    let closed = false
+    upstream.answerWith((req) => req.socket.on('close', () => (closed = true)))
+    const count = upstream.seen.length
+    const gone = new AbortController()
+    const asked = fetch(`${gateway.url}/api/v1/resources`, {
+      headers: bearer(tokens.access_token),
+      signal: gone.signal,
+    }).catch(() => 'aborted')
+    await until(() => upstream.seen.length > count, { what: 'the request at the upstream' })
+    gone.abort()
+    expect(await asked).toBe('aborted')
+    await until(() => closed, { what: 'the end of the upstream connection' })
+    upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
+  })
+})
