@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { AccessClaims } from '../shared/auth/claims.ts'
 import { AppError, overloaded, problemOf } from '../shared/errors.ts'
-import { uuidv7 } from '../shared/ids.ts'
+import { requestId } from '../shared/ids.ts'
 import { foldUsername } from '../shared/username.ts'
 import type { ClientAddress } from './address.ts'
 import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type Exchange } from './answers.ts'
@@ -50,7 +50,7 @@ export const createGateway = (deps: GatewayDeps) => {
     },
     (req, res) => {
       const given = req.headers['x-request-id']
-      const request_id = typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7()
+      const request_id = typeof given === 'string' && REQUEST_ID.test(given) ? given : requestId()
       const exchange: Exchange = {
         req,
         res,
@@ -86,7 +86,7 @@ const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): void => 
   const refusal = new AppError('validation_error', String(code), 'The request is not valid HTTP.', {
     status: Number(status),
   })
-  const body = JSON.stringify(problemOf(refusal, uuidv7(), '/'))
+  const body = JSON.stringify(problemOf(refusal, requestId(), '/'))
   socket.end(
     `HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Type: application/problem+json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n${body}`,

@@ -6,6 +6,21 @@ export const uuidv7 = (): string => v7()
 /** A name-based id: the same name in the same namespace (a UUID) is the same id in every process. */
 export const uuidv5 = (namespace: string, name: string): string => v5(name, namespace)
 
+const POOL_BYTES = 4096
+let pool = new Uint8Array(0)
+let drawn = 0
+
+/** The id of a request, a UUIDv7 too. Its random part comes from bytes drawn many at once: one system call for 256 ids. */
+export const requestId = (): string => {
+  if (drawn + 16 > pool.length) {
+    pool = crypto.getRandomValues(new Uint8Array(POOL_BYTES))
+    drawn = 0
+  }
+  const random = pool.subarray(drawn, drawn + 16)
+  drawn += 16
+  return v7({ random })
+}
+
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** `<prefix>_<UUIDv7 in lower-case base32>`, 26 characters after the underscore. */

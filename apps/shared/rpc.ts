@@ -1,4 +1,3 @@
-import http from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DescService } from '@bufbuild/protobuf'
 import {
@@ -15,7 +14,6 @@ import {
   type ServiceImpl,
 } from '@connectrpc/connect'
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify'
-import { createConnectTransport } from '@connectrpc/connect-node'
 import {
   checkScope,
   type Registry,
@@ -27,6 +25,7 @@ import { type WatchedDependency, watchDependency } from './dependency.ts'
 import { AppError, type Category, unavailable } from './errors.ts'
 import type { HttpApp } from './http.ts'
 import { uuidv7 } from './ids.ts'
+import { type Around, createUnaryTransport } from './rpc-transport.ts'
 import type { Telemetry } from './telemetry.ts'
 
 export type RpcClientOptions = {
@@ -48,19 +47,15 @@ export type RpcClientOptions = {
 export const createRpcClient = <S extends DescService>(service: S, options: RpcClientOptions): Client<S> => {
   const { url, signer, audience, timeout_ms = 2000, telemetry } = options
   const dependency = audience.replace(/-internal$/, '')
-  const agent = new http.Agent({ keepAlive: true, timeout: 60_000, maxFreeSockets: 64 })
-  const sign: Interceptor = (next) => (req) => {
-    req.header.set('authorization', `Bearer ${signer(audience)}`)
-    return next(req)
-  }
-  const transport = createConnectTransport({
-    httpVersion: '1.1',
-    baseUrl: url,
-    defaultTimeoutMs: timeout_ms,
-    nodeOptions: { agent },
-    interceptors: [breaking(watchDependency(telemetry, dependency)), retryReads(), sign],
-  })
-  return createClient(service, transport)
+  return createClient(
+    service,
+    createUnaryTransport({
+      url,
+      timeout_ms,
+      authorization: () => `Bearer ${signer(audience)}`,
+      around: patiently(watchDependency(telemetry, dependency)),
+    }),
+  )
 }
 
 const kInsist = createContextKey(false)
@@ -70,47 +65,41 @@ export const insisting = (): { contextValues: ContextValues } => ({
   contextValues: createContextValues().set(kInsist, true),
 })
 
-const FAILURES: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceeded, Code.Aborted])
-
-const breaking =
-  ({ breaker, called }: WatchedDependency): Interceptor =>
-  (next) =>
-  async (req) => {
-    if (!breaker.allows(req.contextValues.get(kInsist)))
-      throw new ConnectError('the breaker of this dependency is open', Code.Unavailable)
-    const started = performance.now()
-    const end = (result: 'ok' | 'failed' | 'refused' | 'gone') => called(req.method.name, result, started)
-    try {
-      const reply = await next(req)
-      end('ok')
-      return reply
-    } catch (error) {
-      const { code } = ConnectError.from(error)
-      end(FAILURES.has(code) ? 'failed' : code === Code.Canceled ? 'gone' : 'refused')
-      throw error
-    }
-  }
+const FAILURES: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceeded])
 
 const RETRY_SHARE = 0.1
 const RETRY_JITTER_MS = 50
 
 const isRead = (name: string) => /^(Get|List)/.test(name)
-/** A refused connection, and one that was cut under the call, such as an idle one that the server has just closed. */
-const AWAY: ReadonlySet<Code> = new Set([Code.Unavailable, Code.Aborted])
 
-/** One more try of a read that found nobody, within 10 % of all calls (reliability.md 2.4). */
-const retryReads = (): Interceptor => {
+/**
+ * A call behind its breaker; a read that found nobody, a refused connection or one that was cut under it, is tried once
+ * more, within 10 % of all calls (reliability.md 2.4).
+ */
+const patiently = ({ breaker, called }: WatchedDependency): Around => {
   let budget = 1
-  return (next) => async (req) => {
+  const once = async <T>(method: string, run: () => Promise<T>): Promise<T> => {
     budget = Math.min(budget + RETRY_SHARE, 10)
     try {
-      return await next(req)
+      return await run()
     } catch (error) {
-      const again = isRead(req.method.name) && AWAY.has(ConnectError.from(error).code) && budget >= 1
-      if (!again || req.stream || req.signal.aborted) throw error
+      if (!isRead(method) || ConnectError.from(error).code !== Code.Unavailable || budget < 1) throw error
       budget -= 1
       await delay(Math.random() * RETRY_JITTER_MS)
-      return next(req)
+      return run()
+    }
+  }
+  return async (method, contextValues, run) => {
+    if (!breaker.allows(contextValues?.get(kInsist)))
+      throw new ConnectError('the breaker of this dependency is open', Code.Unavailable)
+    const started = performance.now()
+    try {
+      const reply = await once(method, run)
+      called(method, 'ok', started)
+      return reply
+    } catch (error) {
+      called(method, FAILURES.has(ConnectError.from(error).code) ? 'failed' : 'refused', started)
+      throw error
     }
   }
 }
@@ -196,6 +185,8 @@ export const registerRpc = (app: HttpApp, { registry, audience, services }: RpcO
     },
     interceptors: [guard],
     contextValues: () => createContextValues(),
+    // Messages of a kilobyte inside one network: compressing them costs more than sending them.
+    acceptCompression: [],
     connect: true,
     grpc: false,
     grpcWeb: false,

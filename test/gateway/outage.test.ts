@@ -7,7 +7,6 @@ import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../sessio
 import { serverUrl } from '../support/database.ts'
 import { startLink } from '../support/link.ts'
 import { until } from '../support/until.ts'
-import { startLink } from './link.support.ts'
 import { startUpstream } from './upstream.support.ts'
 
 let auth: Auth

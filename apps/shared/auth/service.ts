@@ -130,10 +130,10 @@ export const verifyServiceToken = (
   token: string,
   options: { now?: Date; skew_s?: number } = {},
 ): ServiceCaller => {
-  const { now = new Date(), ...skew } = options
+  const { now = new Date(), skew_s = 5 } = options
   let claims: ServiceClaims
   try {
-    claims = verifyToken(token, { type: 'service', keys: registry.key, audience, now, ...skew })
+    claims = remembered(registry, audience, token, now, skew_s) ?? verifyAnew(registry, audience, token, now, skew_s)
   } catch (error) {
     if (error instanceof TokenRejected) throw serviceTokenRefused(error)
     throw error
@@ -143,6 +143,39 @@ export const verifyServiceToken = (
   const foreign = claims.scope.find((scope) => !caller.scopes.has(scope))
   if (foreign !== undefined) throw scopeMissing(caller.name, foreign, 'is not registered for')
   return { name: caller.name, scopes: new Set(claims.scope), jti: claims.jti }
+}
+
+type Verified = { claims: ServiceClaims; key: VerificationKey; kid: string }
+const MAX_VERIFIED = 500
+const verified = new WeakMap<Registry, Map<string, Verified>>()
+
+/**
+ * A caller sends the same token for minutes: its signature is computed once. It is the same text under a key that the
+ * registry still has, for this audience and within its time; audiences and scopes are read from the registry each time.
+ */
+const remembered = (registry: Registry, audience: string, token: string, now: Date, skew_s: number) => {
+  const found = verified.get(registry)?.get(token)
+  if (!found) return undefined
+  const { claims, key, kid } = found
+  const seconds = now.getTime() / 1000
+  const holds =
+    registry.key(kid) === key && claims.aud === audience && claims.exp > seconds && claims.iat <= seconds + skew_s
+  return holds ? claims : undefined
+}
+
+const verifyAnew = (registry: Registry, audience: string, token: string, now: Date, skew_s: number) => {
+  let used: Omit<Verified, 'claims'> | undefined
+  const keys = (kid: string) => {
+    const key = registry.key(kid)
+    if (key) used = { kid, key }
+    return key
+  }
+  const claims = Object.freeze(verifyToken(token, { type: 'service', keys, audience, now, skew_s }))
+  if (!used || 'nbf' in claims) return claims
+  const known = verified.get(registry) ?? new Map<string, Verified>()
+  if (known.size >= MAX_VERIFIED) known.delete(known.keys().next().value as string)
+  verified.set(registry, known.set(token, { claims, ...used }))
+  return claims
 }
 
 /** Refuses a call for which the caller's token lacks the scope. */

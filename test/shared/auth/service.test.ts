@@ -82,6 +82,23 @@ describe('a service token', () => {
       expect.objectContaining({ status: 403, code: 'permission_missing' }),
     )
   })
+  it('that was verified before is bound to its audience, its time and its key all the same', async () => {
+    const sign = createServiceSigner({ name: 'session', key_file: keyFile('session', session) })
+    const token = sign('token-internal')
+    const verify =
+      (audience: string, now = new Date()) =>
+      () =>
+        verifyServiceToken(registry, audience, token, { now })
+    for (let i = 0; i < 2; i++) expect(verify('token-internal')()).toMatchObject({ name: 'session' })
+    expect(verify('identity-internal')).toThrow(expect.objectContaining({ status: 401 }))
+    expect(verify('token-internal', new Date(Date.now() + 300_000))).toThrow(expect.objectContaining({ status: 401 }))
+    expect(verify('token-internal', new Date(Date.now() - 60_000))).toThrow(expect.objectContaining({ status: 401 }))
+    write({ relay: all().relay })
+    await registry.reload()
+    expect(verify('token-internal')).toThrow(expect.objectContaining({ status: 401 }))
+    write(all())
+    await registry.reload()
+  })
   it('of one app does not speak for another', () => {
     const sign = createServiceSigner({ name: 'session', key_file: keyFile('relay', relay) })
     expect(() => verifyServiceToken(registry, 'token-internal', sign('token-internal'))).toThrow(
