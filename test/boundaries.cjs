@@ -54,6 +54,13 @@ module.exports = {
       to: { path: '^(apps|db|workflows|activities)/', pathNot: '^apps/(console|shared/contracts)/' },
     },
     {
+      name: 'cli-knows-the-api-only',
+      comment: 'The command line client is a client of the public API.',
+      severity: 'error',
+      from: { path: '^apps/cli/' },
+      to: { path: '^(db|workflows|activities)/' },
+    },
+    {
       name: 'routes-know-no-engine',
       comment: 'Routes never call Temporal: a command goes through its row and the relay.',
       severity: 'error',

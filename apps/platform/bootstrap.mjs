@@ -12,14 +12,17 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const NODE_MAJOR = 24
+/** The command line client: a person's own command, so it runs in the folder where it was typed. */
+const CLI = 'signalbox'
 
 const [verb = '', ...args] = process.argv.slice(2)
 const script = scriptOf(verb)
 installPackages()
 handOver(nodeBinary(), script, args)
 
-/** `bench:operations` runs bench.ts with the area as its first argument; every other verb has a file of its name. */
+/** `bench:operations` runs bench.ts with the area as its first argument; `signalbox` is an app; every other verb has a file of its name. */
 function scriptOf(name) {
+  if (name === CLI) return join(ROOT, 'apps/cli/main.ts')
   const [head, area] = name.split(':')
   const candidates = [name.replaceAll(':', '-'), head]
   const found =
@@ -117,7 +120,7 @@ function cacheFolder() {
 /** Runs the verb in this terminal. Ctrl-C reaches the child by itself; other signals are passed on. */
 function handOver(node, file, rest) {
   const child = spawn(node, [file, ...rest], {
-    cwd: ROOT,
+    cwd: verb === CLI ? (process.env.INIT_CWD ?? process.cwd()) : ROOT,
     stdio: 'inherit',
     env: { ...process.env, SIGNALBOX_ROOT: ROOT, PATH: `${dirname(node)}:${process.env.PATH ?? ''}` },
   })

@@ -1,7 +1,7 @@
 import { cpus, loadavg } from 'node:os'
 import { Pool } from 'undici'
 import { readDemo } from '../../apps/platform/demo/accounts.ts'
-import { table } from '../../apps/platform/demo/print.ts'
+import { table } from '../../apps/shared/print.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { cpuSince, residentMib } from './lib/cpu.ts'
 import { ask, type Bare, forkBare } from './lib/fork.ts'

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { bold, dim, paint, stateColour, table } from '../../shared/print.ts'
 import type { Person } from './client.ts'
 import type { FleetClient } from './fleet.ts'
 import { approveGate, releaseIntent, startOperation, waitForGate } from './operations.ts'
-import { bold, dim, paint, stateColour, table } from './print.ts'
 
 type PlanGraphView = { nodes: { node_id: string; kind: string; target_id: string | null; group: string | null }[] }
 type NodeRow = { node_id: string; name: string; state: string; attempt: number; error_message?: string | null }

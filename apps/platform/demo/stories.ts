@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
+import { bold, dim, table } from '../../shared/print.ts'
 import { register } from './catalog.ts'
 import { type Account, type Person, signIn } from './client.ts'
 import { createFleetClient, type FleetClient } from './fleet.ts'
 import { type Manifest, parseManifest } from './kubernetes.ts'
-import { bold, dim, table } from './print.ts'
 import { rollOut } from './rollout.ts'
 
 export type Story = { gateway_url: string; fleet_url: string; accounts: Account[]; print: (line: string) => void }

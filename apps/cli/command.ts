@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import type { ParseArgsConfig } from 'node:util'
+import { parse } from 'yaml'
+import type { Api } from './api.ts'
+import { type ExitCode, usageError } from './errors.ts'
+import type { Output } from './output.ts'
+
+export type Values = Record<string, string | boolean | undefined>
+
+/** What a command works with. */
+export type Context = {
+  api: Api
+  out: Output
+  /** `--all`: follow the cursor to the end. */
+  all: boolean
+  /** `--yes`: no question is asked. */
+  yes: boolean
+  dry_run: boolean
+}
+
+export type Command = {
+  /** `gate approve`: noun, then verb. */
+  name: string
+  /** Positional arguments as the usage shows them: `GATE`, `[NAME]`. */
+  takes?: string
+  about: string
+  options?: NonNullable<ParseArgsConfig['options']>
+  // biome-ignore lint/suspicious/noConfusingVoidType: most commands have nothing to say beyond that they are done
+  run: (context: Context, args: string[], values: Values) => Promise<ExitCode | void>
+}
+
+export const text = (values: Values, name: string): string | undefined => {
+  const value = values[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** An option that a command cannot do without. */
+export const needed = (values: Values, name: string): string => {
+  const value = text(values, name)
+  if (value === undefined) throw usageError(`--${name} is missing.`)
+  return value
+}
+
+/** A YAML or JSON document from a file, or from stdin as `-`. */
+export const readDocument = (file: string): unknown => {
+  let source: string
+  try {
+    source = readFileSync(file === '-' ? 0 : file, 'utf8')
+  } catch (error) {
+    throw usageError(`${file} cannot be read: ${(error as Error).message}`)
+  }
+  try {
+    return parse(source)
+  } catch (error) {
+    throw usageError(`${file} is neither YAML nor JSON: ${(error as Error).message.split('\n')[0]}`)
+  }
+}
+
+const WHOLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** A whole id, or the one item of the list whose id ends so. */
+export const wholeId = async <T>(
+  { api }: Context,
+  given: string,
+  path: string,
+  idOf: (item: T) => string,
+): Promise<string> => {
+  if (WHOLE_ID.test(given)) return given
+  const items = await api.list<T>(path, { page_size: '500' }, false)
+  const found = items.map(idOf).filter((id) => id.endsWith(given))
+  if (found.length === 1 && found[0]) return found[0]
+  throw usageError(
+    found.length === 0
+      ? `No id ends with ${JSON.stringify(given)}.`
+      : `${found.length} ids end with ${JSON.stringify(given)}.`,
+  )
+}

@@ -1,0 +1,169 @@
+import type { Gate, GateSummary, InboxItem } from '../../shared/contracts/operations/gates.ts'
+import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/digest.ts'
+import { type Command, type Context, needed, text, type Values } from '../command.ts'
+import { CliError, EXIT, usageError } from '../errors.ts'
+import { dim, minute, short, word } from '../output.ts'
+import { confirm } from '../terminal.ts'
+import { operationId } from './operation.ts'
+
+const OP = { op: { type: 'string' } } as const
+const MAX_SHOWN = 30
+
+/** Gates: what waits for people, and the decision on exactly what was shown. */
+export const gateCommands: Command[] = [
+  {
+    name: 'inbox',
+    about: 'Gates that wait, the nearest deadline first; --for all shows those of others too.',
+    options: { for: { type: 'string' } },
+    run: async ({ api, out, all }, _, values) => {
+      const gates = await api.list<InboxItem>('/api/v1/gates', { for: text(values, 'for'), sort: 'deadline' }, all)
+      out.list(
+        gates,
+        [
+          ['gate', ({ gate_id }) => gate_id],
+          ['op', ({ operation_id }) => short(operation_id)],
+          ['operation', ({ operation_title }) => operation_title],
+          ['risk', ({ risk }) => risk],
+          ['asks', ({ question }) => question],
+          ['until (UTC)', ({ deadline_at }) => minute(deadline_at)],
+          ['you', ({ eligible_me }) => (eligible_me ? 'may decide' : '')],
+        ],
+        ({ gate_id }) => gate_id,
+      )
+    },
+  },
+  {
+    name: 'gate list',
+    about: 'The gates of an operation.',
+    options: OP,
+    run: async (context, _, values) => {
+      const { api, out, all } = context
+      const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/gates`
+      out.list(
+        await api.list<GateSummary>(path, {}, all),
+        [
+          ['gate', ({ gate_id }) => gate_id],
+          ['status', ({ status }) => word(status)],
+          ['round', ({ round }) => round],
+          ['asks', ({ question }) => question],
+          ['decided by', ({ decided }) => decided?.by.name],
+        ],
+        ({ gate_id }) => gate_id,
+      )
+    },
+  },
+  {
+    name: 'gate show',
+    takes: 'GATE',
+    about: 'What a gate asks, who may decide, and what will change.',
+    options: OP,
+    run: async (context, [gate_id = ''], values) => {
+      const { gate } = await readGate(context, gate_id, values)
+      context.out.one(gate, gateLines, () => gate_id)
+    },
+  },
+  {
+    name: 'gate approve',
+    takes: 'GATE',
+    about: 'Approves what is shown; without a terminal --yes needs --digest, the one that was reviewed.',
+    options: { ...OP, digest: { type: 'string' }, comment: { type: 'string' } },
+    run: async (context, [gate_id = ''], values) => {
+      const { gate, path } = await readGate(context, gate_id, values)
+      const reviewed_digest = await reviewed(context, gate, text(values, 'digest'))
+      const comment = text(values, 'comment')
+      const body = { reviewed_digest, round: gate.round, ...(comment !== undefined && { comment }) }
+      tell(context, await context.api.post<Decided>(`${path}/approve`, withDryRun(context, body)))
+    },
+  },
+  {
+    name: 'gate reject',
+    takes: 'GATE',
+    about: 'Rejects it, with the reason.',
+    options: { ...OP, comment: { type: 'string' } },
+    run: async (context, [gate_id = ''], values) => {
+      const comment = needed(values, 'comment')
+      const { gate, path } = await readGate(context, gate_id, values)
+      if (!context.yes && !context.dry_run) await confirm(`Reject ${gate_id} of "${gate.operation_title}"?`)
+      tell(
+        context,
+        await context.api.post<Decided>(`${path}/reject`, withDryRun(context, { round: gate.round, comment })),
+      )
+    },
+  },
+]
+
+type Decided = Gate & { dry_run?: true; effect?: Record<string, unknown> }
+
+/** `--dry-run` asks the server what would happen; nothing is changed. */
+export const withDryRun = ({ dry_run }: Context, body: Record<string, unknown>) =>
+  dry_run ? { ...body, dry_run } : body
+
+const tell = ({ out }: Context, decided: Decided): void =>
+  out.one(
+    decided,
+    ({ gate_id, status, missing, dry_run, effect }) => {
+      if (dry_run) return [`Would be: ${JSON.stringify(effect)}`]
+      const left = missing.reduce((sum, { count }) => sum + count, 0)
+      return [`${word(status)}   gate ${gate_id}${status === 'waiting' ? `, ${left} more needed` : ''}`]
+    },
+    ({ gate_id }) => gate_id,
+  )
+
+const readGate = async (context: Context, gate_id: string, values: Values) => {
+  const op = text(values, 'op')
+  const operation_id = op === undefined ? await operationOf(context, gate_id) : await operationId(context, op)
+  const path = `/api/v1/operations/${operation_id}/gates/${encodeURIComponent(gate_id)}`
+  return { path, gate: await context.api.get<Gate>(path) }
+}
+
+/** Without --op: the one waiting gate of that name. */
+const operationOf = async ({ api }: Context, gate_id: string): Promise<string> => {
+  const waiting = await api.list<InboxItem>('/api/v1/gates', { for: 'all', page_size: '500' }, false)
+  const found = waiting.filter((gate) => gate.gate_id === gate_id)
+  if (found.length === 1 && found[0]) return found[0].operation_id
+  throw usageError(
+    `${found.length === 0 ? 'No' : found.length} waiting gates are called ${gate_id}: name the operation with --op.`,
+  )
+}
+
+/** The digest that the decision covers: of what was shown here and confirmed, or given by who reviewed it elsewhere. */
+const reviewed = async ({ out, yes, dry_run }: Context, gate: Gate, given: string | undefined): Promise<string> => {
+  if (given !== undefined) return given
+  if (yes) throw usageError('--yes needs --digest: the digest that `gate show` printed when it was reviewed.')
+  const shown = digest(gate.subject)
+  if (shown !== gate.digest)
+    throw new CliError(
+      EXIT.error,
+      'failed   what the server shows is not what it asks to approve.',
+      'hint     Ask an engineer; do not approve.',
+    )
+  for (const line of gateLines(gate)) out.note(line)
+  if (!dry_run) await confirm('Approve this?')
+  return shown
+}
+
+const gateLines = (gate: Gate): string[] => {
+  const { releases, releases_count = releases.length, changes } = gate.subject as GateSubject
+  const fields = changes.flatMap(({ resource_id, change, fields: moved }) =>
+    moved.map(
+      ({ path, before, after }) =>
+        `  ${change.padEnd(8)} ${resource_id}   ${path}   ${JSON.stringify(before)} -> ${JSON.stringify(after)}`,
+    ),
+  )
+  const who = gate.eligible.map(({ name }) => name).join(', ')
+  return [
+    `${word(gate.status)}   gate ${gate.gate_id}, round ${gate.round}   "${gate.operation_title}"`,
+    `  ${gate.question}`,
+    `  ${releases_count} node${releases_count === 1 ? '' : 's'} behind it, ${changes.length} resource${changes.length === 1 ? '' : 's'} change`,
+    ...fields.slice(0, MAX_SHOWN),
+    ...(fields.length > MAX_SHOWN ? [dim(`  … ${fields.length - MAX_SHOWN} more: -o json shows all`)] : []),
+    ...(gate.decided
+      ? [`  decided by ${gate.decided.by.name} at ${minute(gate.decided.at)} UTC`]
+      : [`  may decide: ${who || 'whoever holds gate:decide'}`]),
+    ...(gate.deadline_at && gate.status === 'waiting'
+      ? [`  until ${minute(gate.deadline_at)} UTC, then ${gate.on_timeout}`]
+      : []),
+    `  digest ${gate.digest}`,
+  ]
+}

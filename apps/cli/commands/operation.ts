@@ -1,0 +1,236 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LogPage } from '../../shared/contracts/operations/logs.ts'
+import type { NodeReply, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
+import type {
+  Operation,
+  OperationReply,
+  OperationSummary,
+  Timeline,
+} from '../../shared/contracts/operations/operations.ts'
+import { withQuery } from '../api.ts'
+import { type Command, type Context, needed, text, wholeId } from '../command.ts'
+import { EXIT, type ExitCode, usageError } from '../errors.ts'
+import { minute, short, word } from '../output.ts'
+import { confirm } from '../terminal.ts'
+
+const ENDS: Record<string, ExitCode> = {
+  succeeded: EXIT.done,
+  succeeded_with_exceptions: EXIT.done,
+  failed: EXIT.failed,
+  timed_out: EXIT.failed,
+  cancelled: EXIT.cancelled,
+}
+const LOOK_MS = 1000
+/** The server holds a question for news so long. */
+const NEWS_MS = 10_000
+const STRICT = { strict: { type: 'boolean' } } as const
+const OP = { op: { type: 'string' } } as const
+
+export const operationId = (context: Context, given: string): Promise<string> =>
+  wholeId<OperationSummary>(context, given, '/api/v1/operations', ({ operation_id }) => operation_id)
+
+const read = async (context: Context, given: string): Promise<Operation> =>
+  context.api.get(`/api/v1/operations/${await operationId(context, given)}`)
+
+/** A command on a running operation: asks, sends, shows the status that it has then. */
+const steering = (verb: 'pause' | 'resume' | 'cancel', about: string, options: Command['options'] = {}): Command => ({
+  name: `op ${verb}`,
+  takes: 'OPERATION',
+  about,
+  options: { reason: { type: 'string' }, ...options },
+  run: async (context, [given = ''], values) => {
+    const reason = needed(values, 'reason')
+    const { operation_id, title } = await read(context, given)
+    if (!context.yes && !context.dry_run) await confirm(`${verb} "${title}"?`)
+    const mode = text(values, 'mode')
+    const body = {
+      reason,
+      ...(mode !== undefined && { mode }),
+      ...(values['acknowledge-drift'] === true && { acknowledge_drift: true }),
+      ...(context.dry_run && { dry_run: true }),
+    }
+    const reply = await context.api.post<OperationReply & { effect?: unknown }>(
+      `/api/v1/operations/${operation_id}/${verb}`,
+      body,
+    )
+    context.out.one(
+      reply,
+      () => (context.dry_run ? [`Would be: ${JSON.stringify(reply.effect)}`] : operationLines(reply)),
+      () => operation_id,
+    )
+  },
+})
+
+/** Running operations: look, wait, steer. */
+export const operationCommands: Command[] = [
+  {
+    name: 'op list',
+    about: 'Operations, the newest first.',
+    options: { status: { type: 'string' } },
+    run: async ({ api, out, all }, _, values) =>
+      out.list(
+        await api.list<OperationSummary>('/api/v1/operations', { status: text(values, 'status') }, all),
+        [
+          ['id', ({ operation_id }) => short(operation_id)],
+          ['status', ({ status }) => word(status)],
+          ['title', ({ title }) => title],
+          ['done', ({ progress }) => `${progress.done}/${progress.total}`],
+          ['gates', ({ open_gates }) => open_gates || ''],
+          ['by', ({ requester }) => requester.name],
+          ['created (UTC)', ({ created_at }) => minute(created_at)],
+        ],
+        ({ operation_id }) => operation_id,
+      ),
+  },
+  {
+    name: 'op show',
+    takes: 'OPERATION',
+    about: 'One operation: how far it is and what it waits for.',
+    run: async (context, [given = '']) =>
+      context.out.one(await read(context, given), operationLines, ({ operation_id }) => operation_id),
+  },
+  {
+    name: 'op nodes',
+    takes: 'OPERATION',
+    about: 'Its nodes with their states; failed ones first.',
+    run: async (context, [given = '']) => {
+      const path = `/api/v1/operations/${await operationId(context, given)}/nodes`
+      context.out.list(
+        await context.api.list<NodeSummary>(path, { failed_first: 'true' }, context.all),
+        [
+          ['node', ({ node_id }) => node_id],
+          ['state', ({ state }) => word(state)],
+          ['attempt', ({ attempt }) => attempt],
+          ['error', ({ error_message }) => error_message],
+        ],
+        ({ node_id }) => node_id,
+      )
+    },
+  },
+  {
+    name: 'op watch',
+    takes: 'OPERATION',
+    about: 'One line for each thing that happens, until it ends; the exit code tells how.',
+    options: STRICT,
+    run: async (context, [given = ''], values) => {
+      const id = await operationId(context, given)
+      for (let after = 0; ; ) {
+        const query = { after_seq: String(after), limit: '500', wait_ms: String(NEWS_MS) }
+        const { events, last_seq } = await context.api.get<Timeline>(
+          withQuery(`/api/v1/operations/${id}/timeline`, query),
+        )
+        for (const event of events) context.out.print(eventLine(event))
+        after = events.at(-1)?.seq ?? after
+        const operation = await context.api.get<Operation>(`/api/v1/operations/${id}`)
+        if (operation.status in ENDS && after >= last_seq) return ended(context, operation, values.strict === true)
+      }
+    },
+  },
+  {
+    name: 'op wait',
+    takes: 'OPERATION',
+    about: 'Waits for its end, or for a person: exit code 4 then, unless --through-gates.',
+    options: { ...STRICT, timeout: { type: 'string' }, 'through-gates': { type: 'boolean' } },
+    run: async (context, [given = ''], values) => {
+      const id = await operationId(context, given)
+      const until = Date.now() + spanOf(text(values, 'timeout') ?? '30m')
+      for (;;) {
+        const operation = await context.api.get<Operation>(`/api/v1/operations/${id}`)
+        if (operation.status in ENDS) return ended(context, operation, values.strict === true)
+        const gate = operation.open_gates.find(({ status }) => status === 'waiting')
+        if (gate && values['through-gates'] !== true) {
+          const deadline = gate.deadline_at ? `, until ${minute(gate.deadline_at)} UTC` : ''
+          context.out.print(
+            `${word('waiting')}   gate ${gate.gate_id}${deadline}     Next: signalbox gate show ${gate.gate_id} --op ${short(id)}`,
+          )
+          return EXIT.person
+        }
+        if (Date.now() > until) {
+          context.out.note(`It still is ${operation.status}.`)
+          return EXIT.waited
+        }
+        await delay(LOOK_MS)
+      }
+    },
+  },
+  {
+    name: 'op logs',
+    takes: 'NODE',
+    about: 'The log of a node, of its newest attempt unless --attempt.',
+    options: { ...OP, attempt: { type: 'string' } },
+    run: async (context, [node_id = ''], values) => {
+      const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/nodes/${encodeURIComponent(node_id)}/logs`
+      for (let after = 0; ; ) {
+        const query = { attempt: text(values, 'attempt'), after_seq: String(after), limit: '1000' }
+        const { lines, total_lines } = await context.api.get<LogPage>(withQuery(path, query))
+        for (const { time, level, text: line } of lines)
+          context.out.print(`${time.slice(11, 19)} ${level.padEnd(5)} ${line}`)
+        after = lines.at(-1)?.seq ?? total_lines
+        if (after >= total_lines) return
+      }
+    },
+  },
+  steering('pause', 'Nothing new starts from the moment it is accepted.'),
+  steering('resume', 'Goes on; --acknowledge-drift takes the new values of changed targets.', {
+    'acknowledge-drift': { type: 'boolean' },
+  }),
+  steering('cancel', 'Ends it: --mode graceful (default), compensate or force.', { mode: { type: 'string' } }),
+  {
+    name: 'op retry',
+    takes: 'NODE',
+    about: 'Runs a node again, and what depends on it unless --scope node.',
+    options: { ...OP, reason: { type: 'string' }, scope: { type: 'string' } },
+    run: async (context, [node_id = ''], values) => {
+      const { api, out, yes, dry_run } = context
+      const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/nodes/${encodeURIComponent(node_id)}/retry`
+      const scope = text(values, 'scope')
+      const body = { reason: needed(values, 'reason'), ...(scope !== undefined && { scope }) }
+      const { effect } = await api.post<{ effect: { reset_cone?: string[] } }>(path, { ...body, dry_run: true })
+      out.note(`Runs again: ${(effect.reset_cone ?? [node_id]).join(', ')}`)
+      if (dry_run) return
+      if (!yes) await confirm('Retry?')
+      out.one(
+        await api.post<NodeReply>(path, body),
+        ({ state }) => [`${word(state)}   ${node_id}`],
+        () => node_id,
+      )
+    },
+  },
+]
+
+const ended = ({ out }: Context, operation: Operation, strict: boolean): ExitCode => {
+  const { status, title, end_reason } = operation
+  out.print(`${word(status)}   ${title}${end_reason ? `   ${end_reason}` : ''}`)
+  if (status !== 'succeeded_with_exceptions') return ENDS[status] ?? EXIT.error
+  out.note('It ended with exceptions: somebody skipped, marked or overrode something.')
+  return strict ? EXIT.failed : EXIT.done
+}
+
+const operationLines = ({ operation_id, title, status, progress, blocked_on, open_gates }: Operation): string[] => [
+  `${word(status)}   ${title}   operation ${operation_id}`,
+  `  ${progress.done} of ${progress.total} nodes done, ${progress.running} running, ${progress.failed} failed`,
+  ...blocked_on.map(({ message }) => `  waits: ${message}`),
+  ...open_gates
+    .filter(({ status: gate }) => gate === 'waiting')
+    .map(({ gate_id }) => `Next: signalbox gate show ${gate_id} --op ${short(operation_id)}`),
+]
+
+const eventLine = ({ at, type, actor, node_id, gate_id, reason }: Timeline['events'][number]): string =>
+  [
+    at.slice(11, 19),
+    type.padEnd(24),
+    node_id ?? gate_id ?? '',
+    actor.kind === 'engine' ? '' : `by ${actor.name}`,
+    reason ? `"${reason}"` : '',
+  ]
+    .filter(Boolean)
+    .join('  ')
+
+const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000 }
+
+const spanOf = (given: string): number => {
+  const [, count, unit = ''] = /^(\d+)([smh])$/.exec(given) ?? []
+  const ms = Number(count) * (UNITS[unit] ?? Number.NaN)
+  if (!Number.isFinite(ms)) throw usageError(`--timeout takes 90s, 30m or 2h, not ${JSON.stringify(given)}.`)
+  return ms
+}

@@ -1,0 +1,140 @@
+import type { IntentRow, IntentView } from '../../shared/contracts/operations/intents.ts'
+import type { Operation } from '../../shared/contracts/operations/operations.ts'
+import type { PlanView } from '../../shared/contracts/operations/plans.ts'
+import { type Command, type Context, needed, readDocument, text, wholeId } from '../command.ts'
+import { usageError } from '../errors.ts'
+import { dim, minute, short, word } from '../output.ts'
+import { confirm } from '../terminal.ts'
+
+const MAX_SHOWN = 20
+const intentId = (context: Context, given: string) =>
+  wholeId<IntentRow>(context, given, '/api/v1/intents', ({ intent_id }) => intent_id)
+
+/** Plans are found by the end of their own id or of their intent's. */
+const planId = async (context: Context, given: string): Promise<string> => {
+  const intents = await context.api.list<IntentRow>('/api/v1/intents', { page_size: '500' }, false)
+  const found = intents.find(({ intent_id, latest_plan_id }) =>
+    [latest_plan_id, intent_id].some((id) => id?.endsWith(given)),
+  )
+  return found?.latest_plan_id ?? given
+}
+
+/** From what should be true to what will be done: intents, plans, the start. */
+export const planCommands: Command[] = [
+  {
+    name: 'intent create',
+    about: 'Creates an intent from a file of YAML or JSON; - is stdin.',
+    options: { file: { type: 'string', short: 'f' } },
+    run: async ({ api, out, dry_run }, _, values) => {
+      const document = readDocument(needed(values, 'file')) as Record<string, unknown>
+      const intent = await api.post<IntentView>('/api/v1/intents', dry_run ? { ...document, dry_run } : document)
+      out.one(
+        intent,
+        ({ intent_id, title }) => [
+          `${title}   intent ${intent_id}`,
+          `Next: signalbox plan preview ${short(intent_id)}`,
+        ],
+        ({ intent_id }) => intent_id,
+      )
+    },
+  },
+  {
+    name: 'intent list',
+    about: 'Intents, the newest first.',
+    run: async ({ api, out, all }) =>
+      out.list(
+        await api.list<IntentRow>('/api/v1/intents', {}, all),
+        [
+          ['id', ({ intent_id }) => short(intent_id)],
+          ['status', ({ status }) => word(status)],
+          ['title', ({ title }) => title],
+          ['by', ({ requester }) => requester.name],
+          ['created (UTC)', ({ created_at }) => minute(created_at)],
+        ],
+        ({ intent_id }) => intent_id,
+      ),
+  },
+  {
+    name: 'plan preview',
+    takes: 'INTENT',
+    about: 'Plans an intent: what would change, in which order, behind which gates.',
+    run: async (context, [given = '']) => {
+      const path = `/api/v1/intents/${await intentId(context, given)}/plan-preview`
+      context.out.one(await context.api.post<PlanView>(path, {}), planLines, ({ plan_id }) => plan_id)
+    },
+  },
+  {
+    name: 'plan show',
+    takes: 'PLAN',
+    about: 'A plan, with the hash that a start names.',
+    run: async (context, [given = '']) => {
+      const plan = await context.api.get<PlanView>(`/api/v1/plans/${await planId(context, given)}`)
+      context.out.one(plan, planLines, ({ plan_id }) => plan_id)
+    },
+  },
+  {
+    name: 'plan start',
+    takes: 'PLAN',
+    about: 'Starts what was reviewed; --yes needs --digest, the hash that plan show printed.',
+    options: { digest: { type: 'string' } },
+    run: async (context, [given = ''], values) => {
+      const { api, out, yes, dry_run } = context
+      const plan = await api.get<PlanView>(`/api/v1/plans/${await planId(context, given)}`)
+      const reviewed = text(values, 'digest')
+      if (reviewed === undefined) {
+        if (yes) throw usageError('--yes needs --digest: the hash that `plan show` printed when it was reviewed.')
+        for (const line of planLines(plan)) out.note(line)
+        if (!dry_run) await confirm('Start this?')
+      }
+      const body = { reviewed_plan_hash: reviewed ?? plan.plan_hash, ...(dry_run && { dry_run }) }
+      const operation = await api.post<Operation>(`/api/v1/plans/${plan.plan_id}/start`, body)
+      out.one(
+        operation,
+        ({ operation_id, title, status }) =>
+          dry_run
+            ? ['It would start.']
+            : [
+                `${word(status)}   ${title}   operation ${operation_id}`,
+                `Next: signalbox op watch ${short(operation_id)}`,
+              ],
+        ({ operation_id }) => operation_id,
+      )
+    },
+  },
+]
+
+const SIGNS: Record<string, string> = {
+  create: '+ add',
+  update: '~ change',
+  replace: '! replace',
+  delete: '- remove',
+  unknown: '? unknown',
+}
+
+const planLines = (plan: PlanView): string[] => {
+  const { counts, diff, gates, estimates, conflicts, warnings } = plan
+  const changes = diff.flatMap(({ resource_id, change, fields }) =>
+    fields
+      .filter(({ noise }) => !noise)
+      .map(
+        ({ path, before, after }) =>
+          `  ${(SIGNS[change] ?? change).padEnd(10)} ${resource_id}   ${path}   ${JSON.stringify(before)} -> ${JSON.stringify(after)}`,
+      ),
+  )
+  const nodes = `${counts.nodes ?? 0} nodes, ${gates.length} gate${gates.length === 1 ? '' : 's'}`
+  return [
+    `Plan ${short(plan.plan_id)}   "${plan.title}"   ${word(plan.status)}   risk ${plan.risk.level}   ${nodes}, ${span(estimates.p50_s)} to ${span(estimates.p90_s)}`,
+    ...changes.slice(0, MAX_SHOWN),
+    ...(changes.length > MAX_SHOWN ? [dim(`  … ${changes.length - MAX_SHOWN} more: -o json shows all`)] : []),
+    ...gates.map(
+      ({ gate_id, question, who, can_i }) =>
+        `Gate  ${gate_id}   ${question}   ${who.join(', ') || 'gate:decide'}${can_i ? ' (you can)' : ''}`,
+    ),
+    ...[...conflicts, ...warnings].map(({ message }) => `Note  ${message}`),
+    `hash ${plan.plan_hash}`,
+    ...(plan.status === 'ready' ? [`Next: signalbox plan start ${short(plan.plan_id)}`] : []),
+  ]
+}
+
+const span = (seconds: number): string =>
+  seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`

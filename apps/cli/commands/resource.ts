@@ -1,0 +1,98 @@
+import type { Static } from 'typebox'
+import { stringify } from 'yaml'
+import type { ResourceDocument, ResourceView, VersionItem } from '../../shared/contracts/catalog/resources.ts'
+import { type Command, needed, readDocument, text } from '../command.ts'
+import { minute, short, word } from '../output.ts'
+
+const FILE = { file: { type: 'string', short: 'f' } } as const
+type Version = Static<typeof VersionItem>
+
+/** The catalog: what exists and how it is. */
+export const resourceCommands: Command[] = [
+  {
+    name: 'resource list',
+    about: 'Resources; --filter takes the filter language of the API, --type one type.',
+    options: { filter: { type: 'string' }, type: { type: 'string' } },
+    run: async ({ api, out, all }, _, values) =>
+      out.list(
+        await api.list<ResourceView>(
+          '/api/v1/resources',
+          { filter: text(values, 'filter'), type_key: text(values, 'type') },
+          all,
+        ),
+        [
+          ['id', ({ resource_id }) => resource_id],
+          ['type', ({ type_key }) => type_key],
+          ['lifecycle', ({ lifecycle_status }) => lifecycle_status],
+          ['health', ({ health_status }) => word(health_status)],
+          ['version', ({ version }) => version],
+          ['drift', ({ drift }) => drift.status],
+        ],
+        ({ resource_id }) => resource_id,
+      ),
+  },
+  {
+    name: 'resource show',
+    takes: 'RESOURCE',
+    about: 'One resource with its desired and observed state.',
+    run: async ({ api, out }, [id = '']) => {
+      const resource = await api.get<ResourceDocument>(`/api/v1/resources/${encodeURIComponent(id)}`)
+      out.one(
+        resource,
+        (body) => stringify(body).trimEnd().split('\n'),
+        ({ resource_id }) => resource_id,
+      )
+    },
+  },
+  {
+    name: 'resource create',
+    about: 'Creates a resource from a file of YAML or JSON; - is stdin.',
+    options: FILE,
+    run: async ({ api, out }, _, values) => {
+      const resource = await api.post<ResourceDocument>('/api/v1/resources', readDocument(needed(values, 'file')))
+      out.one(
+        resource,
+        ({ resource_id, version }) => [`${resource_id}   version ${version}`],
+        ({ resource_id }) => resource_id,
+      )
+    },
+  },
+  {
+    name: 'resource update',
+    takes: 'RESOURCE',
+    about: 'Changes a resource by a merge patch from a file, on the version that is current now or on --version.',
+    options: { ...FILE, version: { type: 'string' } },
+    run: async ({ api, out }, [id = ''], values) => {
+      const path = `/api/v1/resources/${encodeURIComponent(id)}`
+      const patch = readDocument(needed(values, 'file'))
+      const version = text(values, 'version')
+      const if_match = version === undefined ? (await api.send('GET', path)).headers.get('etag') : `"${version}"`
+      const { body } = await api.send<ResourceDocument>('PATCH', path, patch, {
+        'content-type': 'application/merge-patch+json',
+        ...(if_match !== null && { 'if-match': if_match }),
+      })
+      out.one(
+        body,
+        ({ resource_id, version: now }) => [`${resource_id}   version ${now}`],
+        ({ resource_id }) => resource_id,
+      )
+    },
+  },
+  {
+    name: 'resource history',
+    takes: 'RESOURCE',
+    about: 'Its versions: when, by whom, what.',
+    run: async ({ api, out, all }, [id = '']) =>
+      out.list(
+        await api.list<Version>(`/api/v1/resources/${encodeURIComponent(id)}/versions`, {}, all),
+        [
+          ['version', ({ version }) => version],
+          ['when (UTC)', ({ at }) => minute(at)],
+          ['by', ({ actor }) => actor],
+          ['operation', ({ operation_id }) => (operation_id ? short(operation_id) : '')],
+          ['changed', ({ changed_paths }) => changed_paths.join(' ')],
+        ],
+        ({ version }) => String(version),
+      ),
+  },
+]

@@ -1,0 +1,99 @@
+import { type Command, readDocument, text, wholeId } from '../command.ts'
+import { minute, short } from '../output.ts'
+import { ask, readPassword } from '../terminal.ts'
+
+type Me = { username: string; roles: string[]; permissions: string[]; groups: string[]; counts: { gates_mine: number } }
+type Session = {
+  id: string
+  created_at: string
+  last_used_at: string
+  ip_address: string | null
+  user_agent: string | null
+  mode: string
+  current: boolean
+}
+
+/** Who one is, and the way to every endpoint that has no command of its own. */
+export const sessionCommands: Command[] = [
+  {
+    name: 'login',
+    takes: '[NAME]',
+    about: 'Signs in and keeps the session in the credentials file.',
+    options: { 'password-stdin': { type: 'boolean' } },
+    run: async ({ api, out }, [given], values) => {
+      const name = given ?? (await ask('name:', 'signalbox login NAME'))
+      await api.login(name, await readPassword(values['password-stdin'] === true))
+      out.note(`Signed in at ${api.url} as ${name}.`)
+    },
+  },
+  {
+    name: 'logout',
+    about: 'Ends the session, here and on the server.',
+    run: async ({ api, out }) => {
+      await api.logout()
+      out.note('Signed out.')
+    },
+  },
+  {
+    name: 'whoami',
+    about: 'Who is signed in, with roles and groups.',
+    run: async ({ api, out }) => {
+      const me = await api.get<Me>('/api/v1/me')
+      out.one(
+        me,
+        ({ username, roles, groups, counts }) => [
+          `${username}   roles ${roles.join(', ') || 'none'}   groups ${groups.join(', ') || 'none'}`,
+          `${counts.gates_mine} gate${counts.gates_mine === 1 ? '' : 's'} wait for you.`,
+        ],
+        ({ username }) => username,
+      )
+    },
+  },
+  {
+    name: 'api',
+    takes: 'METHOD PATH',
+    about:
+      'Any endpoint: signalbox api GET /v1/operations. Paths below /api; -d takes a file of JSON or YAML, - is stdin.',
+    options: { data: { type: 'string', short: 'd' }, 'if-match': { type: 'string' } },
+    run: async ({ api, out }, [method = 'GET', path = ''], values) => {
+      const file = text(values, 'data')
+      const if_match = text(values, 'if-match')
+      const { body } = await api.send(
+        method.toUpperCase(),
+        path.startsWith('/v1/') ? `/api${path}` : path,
+        file === undefined ? undefined : readDocument(file.replace(/^@/, '')),
+        if_match === undefined ? {} : { 'if-match': if_match },
+      )
+      out.print(typeof body === 'string' ? body : JSON.stringify(body, null, 2))
+    },
+  },
+  {
+    name: 'session list',
+    about: 'Your own sessions.',
+    run: async ({ api, out, all }) => {
+      const sessions = await api.list<Session>('/api/v1/sessions', {}, all)
+      out.list(
+        sessions,
+        [
+          ['id', ({ id }) => short(id)],
+          ['began', ({ created_at }) => minute(created_at)],
+          ['last used', ({ last_used_at }) => minute(last_used_at)],
+          ['from', ({ ip_address }) => ip_address],
+          ['with', ({ user_agent, mode }) => `${mode} ${user_agent ?? ''}`.trim().slice(0, 60)],
+          ['', ({ current }) => (current ? 'this one' : '')],
+        ],
+        ({ id }) => id,
+      )
+    },
+  },
+  {
+    name: 'session revoke',
+    takes: 'SESSION',
+    about: 'Ends one of your sessions.',
+    run: async (context, [given = '']) => {
+      const id = await wholeId<Session>(context, given, '/api/v1/sessions', (session) => session.id)
+      await context.api.send('DELETE', `/api/v1/sessions/${id}`)
+      context.out.note('Ended.')
+    },
+  },
+]

@@ -1,0 +1,55 @@
+/** What scripts branch on (design of the command line: one number, one meaning). */
+export const EXIT = {
+  done: 0,
+  error: 1,
+  usage: 2,
+  waited: 3,
+  person: 4,
+  failed: 5,
+  cancelled: 6,
+  refused: 7,
+  sign_in: 9,
+} as const
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+/** An end that is told in lines on stderr; nothing else of it is shown. */
+export class CliError extends Error {
+  readonly exit: ExitCode
+  readonly lines: string[]
+  constructor(exit: ExitCode, ...lines: string[]) {
+    super(lines[0])
+    this.exit = exit
+    this.lines = lines
+  }
+}
+
+export const usageError = (message: string) =>
+  new CliError(EXIT.usage, message, 'hint     signalbox --help lists the commands.')
+
+type Problem = {
+  category?: string
+  code?: string
+  detail?: string
+  hint?: string
+  request_id?: string
+  violations?: { pointer: string; message: string }[]
+}
+
+/** A refusal of the API: category and code for scripts, the sentence and the next step for people. */
+export const refused = (status: number, problem: Problem): CliError => {
+  const { category = `http_${status}`, code = '', detail = '', hint, request_id, violations = [] } = problem
+  const word = status >= 500 ? 'failed  ' : 'refused '
+  return new CliError(
+    exitOf(status, category),
+    `${word} ${category}/${code}: ${detail}`,
+    ...violations.map(({ pointer, message }) => `         ${pointer || '/'} ${message}`),
+    `hint     ${hint ?? 'Try again later.'}${request_id ? `        request ${request_id}` : ''}`,
+  )
+}
+
+const exitOf = (status: number, category: string): ExitCode => {
+  if (status === 401) return EXIT.sign_in
+  if (category === 'validation_error' && (status === 400 || status === 422)) return EXIT.usage
+  if (status === 404 || status === 429 || status >= 500) return EXIT.error
+  return EXIT.refused
+}

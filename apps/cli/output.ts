@@ -1,0 +1,51 @@
+import { stringify } from 'yaml'
+import { dim, paint, stateColour, table } from '../shared/print.ts'
+
+export type Format = 'table' | 'json' | 'yaml' | 'id'
+export type Column<T> = [title: string, cell: (item: T) => string | number | null | undefined]
+
+/** stdout is data: tables for people, else the API's body as it came. stderr is what goes on beside it. */
+export const createOutput = ({ format, jsonl }: { format: Format; jsonl: boolean }) => {
+  const print = (text: string) => void process.stdout.write(`${text}\n`)
+  const data = (body: unknown) => print(format === 'yaml' ? stringify(body).trimEnd() : JSON.stringify(body, null, 2))
+
+  const tableOf = <T>(items: T[], columns: Column<T>[]): string[] =>
+    table(
+      columns.map(([title]) => title),
+      items.map((item) => columns.map(([, cell]) => String(cell(item) ?? ''))),
+    )
+
+  return {
+    /** Items as a table, or as they came; `id` prints what the next command takes. */
+    list: <T>(items: T[], columns: Column<T>[], idOf: (item: T) => string): void => {
+      if (jsonl) for (const item of items) print(JSON.stringify(item))
+      else if (format === 'id') for (const item of items) print(idOf(item))
+      else if (format !== 'table') data(items)
+      else if (items.length === 0) note('nothing')
+      else for (const line of tableOf(items, columns)) print(line)
+    },
+    /** One thing: lines for people, or the body as it came. */
+    one: <T>(body: T, lines: (body: T) => string[], idOf: (body: T) => string): void => {
+      if (jsonl) print(JSON.stringify(body))
+      else if (format === 'id') print(idOf(body))
+      else if (format !== 'table') data(body)
+      else for (const line of lines(body)) print(line)
+    },
+    print,
+    note,
+  }
+}
+export type Output = ReturnType<typeof createOutput>
+
+const note = (text: string): void => void process.stderr.write(`${text}\n`)
+
+/** A status as a coloured word. */
+export const word = (state: string): string => paint(state.toUpperCase(), stateColour(state))
+
+/** The end of an id that people type; the whole one goes with `-o json` or `-o id`. */
+export const short = (id: string): string => id.slice(-6)
+
+/** `2026-11-21 08:15` of an RFC 3339 time, in UTC. */
+export const minute = (time: string | null | undefined): string => (time ? time.slice(0, 16).replace('T', ' ') : '')
+
+export { dim }

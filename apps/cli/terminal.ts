@@ -1,0 +1,44 @@
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import { CliError, EXIT } from './errors.ts'
+
+const asking = () => process.stdin.isTTY === true && process.stderr.isTTY === true
+
+/** Asks a person; where nobody can answer, `--yes` (or the named option) is what is missing. */
+export const ask = async (question: string, instead: string): Promise<string> => {
+  if (!asking()) throw new CliError(EXIT.usage, `${question} Nobody is here to answer.`, `hint     ${instead}`)
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return (await lines.question(`${question} `)).trim()
+  } finally {
+    lines.close()
+  }
+}
+
+export const confirm = async (question: string): Promise<void> => {
+  const answer = await ask(`${question} [y/N]`, 'Pass --yes to go on without a question.')
+  if (!/^y(es)?$/i.test(answer)) throw new CliError(EXIT.error, 'Nothing was sent.')
+}
+
+/** A password: from a prompt that shows nothing, or the first line of stdin. */
+export const readPassword = async (from_stdin: boolean): Promise<string> => {
+  if (from_stdin) {
+    const chunks: Buffer[] = []
+    for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
+    return Buffer.concat(chunks).toString('utf8').split(/\r?\n/)[0] ?? ''
+  }
+  if (!asking())
+    throw new CliError(EXIT.usage, 'The password is missing.', 'hint     Pipe it in with --password-stdin.')
+  process.stderr.write('password: ')
+  const lines = createInterface({
+    input: process.stdin,
+    output: new Writable({ write: (_, __, done) => done() }),
+    terminal: true,
+  })
+  try {
+    return await lines.question('')
+  } finally {
+    lines.close()
+    process.stderr.write('\n')
+  }
+}

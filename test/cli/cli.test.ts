@@ -1,0 +1,178 @@
+import { spawn } from 'node:child_process'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readDemo } from '../../apps/platform/demo/accounts.ts'
+import { ROOT } from '../../apps/platform/paths.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+
+/** The command line client against a real platform, as a process of its own with its own credentials file. */
+let stack: Stack
+let home: string
+const passwords = new Map<string, string>()
+
+beforeAll(async () => {
+  stack = await startStack()
+  home = mkdtempSync(join(tmpdir(), 'signalbox-cli-'))
+  await stack.people()
+  for (const { username, password } of readDemo(stack.dir)?.users ?? []) passwords.set(username, password)
+})
+afterAll(async () => {
+  rmSync(home, { recursive: true, force: true })
+  await stack.stop()
+})
+
+type Ran = { code: number | null; out: string; err: string }
+
+const signalbox = (who: string, args: string[], input = '', env: Record<string, string> = {}): Promise<Ran> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), ...args], {
+      cwd: home,
+      env: {
+        PATH: process.env.PATH,
+        XDG_CONFIG_HOME: join(home, who),
+        SIGNALBOX_URL: stack.gateway_url,
+        NO_COLOR: '1',
+        ...env,
+      },
+    })
+    const ran: Ran = { code: null, out: '', err: '' }
+    child.stdout.on('data', (chunk: Buffer) => (ran.out += chunk))
+    child.stderr.on('data', (chunk: Buffer) => (ran.err += chunk))
+    child.on('close', (code) => resolve({ ...ran, code }))
+    child.stdin.end(input)
+  })
+
+const login = (who: string) => signalbox(who, ['login', who, '--password-stdin'], `${passwords.get(who)}\n`)
+const json = <T>({ out }: Ran): T => JSON.parse(out) as T
+const credentials = (who: string) => join(home, who, 'signalbox/credentials.json')
+
+describe('signing in', () => {
+  it('keeps a session that only its owner can read, and ends it', async () => {
+    expect(await login('ada')).toMatchObject({ code: 0 })
+    expect(statSync(credentials('ada')).mode & 0o777).toBe(0o600)
+    expect(readFileSync(credentials('ada'), 'utf8')).not.toContain(passwords.get('ada'))
+    expect((await signalbox('ada', ['whoami'])).out).toContain('ada')
+    chmodSync(credentials('ada'), 0o644)
+    expect(await signalbox('ada', ['whoami'])).toMatchObject({ code: 9, err: expect.stringContaining('chmod 600') })
+    chmodSync(credentials('ada'), 0o600)
+    expect(await signalbox('ada', ['logout'])).toMatchObject({ code: 0 })
+    expect(await signalbox('ada', ['whoami'])).toMatchObject({
+      code: 9,
+      err: expect.stringContaining('signalbox login'),
+    })
+  })
+
+  it('says what is wrong: a password, a command, an option, an address in the clear, nobody there', async () => {
+    const wrong = await signalbox('nobody', ['login', 'olga', '--password-stdin'], 'not the password\n')
+    expect(wrong).toMatchObject({ code: 9, err: expect.stringContaining('invalid_credentials') })
+    expect(await signalbox('nobody', ['gates'])).toMatchObject({ code: 2, err: expect.stringContaining('gates') })
+    expect(await signalbox('nobody', ['op', 'list', '--wrong'])).toMatchObject({ code: 2 })
+    expect(await signalbox('nobody', ['whoami', '--url', 'http://example.com'])).toMatchObject({ code: 2 })
+    const away = await signalbox('nobody', ['login', 'olga', '--password-stdin', '--url', 'http://127.0.0.1:1'], 'x\n')
+    expect(away).toMatchObject({ code: 1, err: expect.stringContaining('did not answer') })
+    for (const { err } of [wrong, away]) expect(err).not.toMatch(/\n\s+at /)
+  })
+
+  it('ten commands at once with an ended access token refresh once and all get through', async () => {
+    await login('eva')
+    const kept = JSON.parse(readFileSync(credentials('eva'), 'utf8'))
+    const before = kept[stack.gateway_url]
+    kept[stack.gateway_url] = { ...before, expires_at: 0 }
+    writeFileSync(credentials('eva'), JSON.stringify(kept), { mode: 0o600 })
+    const all = await Promise.all(Array.from({ length: 10 }, () => signalbox('eva', ['whoami', '-o', 'id'])))
+    expect(all.map(({ code, out }) => [code, out.trim()])).toEqual(Array(10).fill([0, 'eva']))
+    const after = JSON.parse(readFileSync(credentials('eva'), 'utf8'))[stack.gateway_url]
+    expect(after.refresh_token).not.toBe(before.refresh_token)
+  })
+})
+
+describe('a change from intent to end', () => {
+  const intent = {
+    kind: 'graph',
+    title: 'two steps and a gate',
+    reason: 'cli',
+    targets: [],
+    graph: {
+      nodes: ['first', 'second'].map((node_id) => ({
+        node_id,
+        kind: 'task',
+        executor: 'noop',
+        depends_on: node_id === 'second' ? ['first'] : [],
+        with: { delay_ms: 0 },
+        idempotent: true,
+      })),
+      gates: [
+        { gate_id: 'go', question: 'Go on?', policy: { approvals: { quorum: 1, groups: [] } }, guards: ['second'] },
+      ],
+    },
+  }
+
+  it('is created, planned, started, waits for a person, is approved on the digest that was shown, and ends', async () => {
+    await Promise.all([login('olga'), login('eva')])
+    writeFileSync(join(home, 'intent.json'), JSON.stringify(intent))
+    const intent_id = (await signalbox('olga', ['intent', 'create', '-f', 'intent.json', '-o', 'id'])).out.trim()
+    const plan = json<{ plan_id: string; plan_hash: string }>(
+      await signalbox('olga', ['plan', 'preview', intent_id.slice(-8), '-o', 'json']),
+    )
+    expect(await signalbox('olga', ['plan', 'start', plan.plan_id, '--yes'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--digest'),
+    })
+    const started = await signalbox('olga', [
+      'plan',
+      'start',
+      plan.plan_id,
+      '--yes',
+      '--digest',
+      plan.plan_hash,
+      '-o',
+      'id',
+    ])
+    const id = started.out.trim()
+    const waits = await signalbox('olga', ['op', 'wait', id.slice(-8), '--timeout', '60s'])
+    expect(waits).toMatchObject({ code: 4, out: expect.stringContaining('gate go') })
+    expect((await signalbox('eva', ['inbox'])).out).toContain('two steps and a gate')
+    const { digest } = json<{ digest: string }>(
+      await signalbox('eva', ['gate', 'show', 'go', '--op', id, '-o', 'json']),
+    )
+    const approve = ['gate', 'approve', 'go', '--op', id, '--yes', '--digest']
+    expect(await signalbox('eva', [...approve, `sha256:${'0'.repeat(64)}`])).toMatchObject({
+      code: 7,
+      err: expect.stringContaining('version_conflict/digest_moved'),
+    })
+    expect(await signalbox('eva', [...approve, digest])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('APPROVED'),
+    })
+    expect(await signalbox('eva', [...approve, digest])).toMatchObject({
+      code: 7,
+      err: expect.stringMatching(/gate_not_waiting\/already_(decided|consumed)/),
+    })
+    const watched = await signalbox('olga', ['op', 'watch', id])
+    expect(watched).toMatchObject({ code: 0, out: expect.stringContaining('node.succeeded') })
+    expect(watched.out.trim().split('\n').at(-1)).toMatch(/^SUCCEEDED {3}two steps and a gate/)
+  })
+
+  it('a cancelled one ends with a code of its own', async () => {
+    const created = await signalbox('olga', ['intent', 'create', '-f', '-', '-o', 'id'], JSON.stringify(intent))
+    const plan = json<{ plan_id: string; plan_hash: string }>(
+      await signalbox('olga', ['plan', 'preview', created.out.trim(), '-o', 'json']),
+    )
+    const start = ['plan', 'start', plan.plan_id, '--yes', '--digest', plan.plan_hash, '-o', 'id']
+    const id = (await signalbox('olga', start)).out.trim()
+    const cancel = ['op', 'cancel', id, '--reason', 'no longer wanted']
+    expect(await signalbox('olga', cancel)).toMatchObject({ code: 2, err: expect.stringContaining('--yes') })
+    expect(await signalbox('olga', [...cancel, '--yes'])).toMatchObject({ code: 0 })
+    expect(await signalbox('olga', ['op', 'wait', id])).toMatchObject({ code: 6 })
+    expect(await signalbox('olga', ['op', 'pause', id, '--reason', 'late', '--yes'])).toMatchObject({ code: 7 })
+  })
+})
+
+it('every command says how it is used', async () => {
+  const { code, out } = await signalbox('nobody', ['--help'])
+  expect(code).toBe(0)
+  for (const name of ['login', 'inbox', 'gate approve', 'plan start', 'op wait', 'resource list', 'api'])
+    expect(out).toContain(`signalbox ${name}`)
+})
