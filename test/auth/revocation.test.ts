@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto'
+import type { NatsConnection } from 'nats'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { connectNats, ensureStreams, streamName } from '../../apps/shared/events.ts'
+import { startUpstream } from '../gateway/upstream.support.ts'
+import { type Auth, bearer, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { serverUrl } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+/** auth.md 14.4: what ends a session ends its access token at every gateway, with Redis or NATS away; one event each. */
+
+type Tokens = { access_token: string; refresh_token: string }
+type User = { id: string; username: string }
+let auth: Auth
+let nats: NatsConnection
+let upstream: Awaited<ReturnType<typeof startUpstream>>
+let admin: Tokens
+let gateways: Record<'one' | 'two' | 'without NATS' | 'without Redis', string>
+let small: string
+
+const NEW_PASSWORD = 'Another-Staple-9-Lantern'
+const prefix = () => auth.vars.SIGNALBOX__NATS__PREFIX ?? ''
+const login = async (username: string, password = PASSWORD, url = auth.session.url) => {
+  const answer = await send(`${url}/auth/login`, { body: { username, password } })
+  if (answer.status !== 200) throw new Error(answer.text)
+  return answer.body as Tokens
+}
+const sessionOf = (token: string): string =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).session_id
+const command = (url: string, token: string, body?: object, method: 'POST' | 'DELETE' = 'POST') =>
+  send(url, {
+    method,
+    headers: { ...bearer(token), 'idempotency-key': randomUUID() },
+    ...(body && { body }),
+  })
+/** The upstream behind this route lets everybody in: what refuses is the gateway. */
+const asked = async (gateway: string, token: string) =>
+  (await send(`${gateway}/api/v1/resources`, { headers: bearer(token) })).status
+const refresh = (token: string) => send(`${auth.session.url}/auth/refresh`, { body: { refresh_token: token } })
+
+/** The events of each session in the stream. */
+const eventsOf = async (session_id: string): Promise<Record<string, unknown>[]> => {
+  const consumer = await nats.jetstream().consumers.get(streamName(prefix(), 'AUTH'), {
+    filterSubjects: [`${prefix()}.auth.session.revoked.v1`],
+  })
+  const found: Record<string, unknown>[] = []
+  const { num_pending } = await consumer.info(true)
+  if (num_pending === 0) return found
+  const messages = await consumer.fetch({ max_messages: num_pending, expires: 2000 })
+  for await (const message of messages) {
+    const event = message.json<Record<string, unknown>>()
+    if (event.session_id === session_id) found.push(event)
+    if (message.info.pending === 0) break
+  }
+  return found
+}
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  auth = await startAuth({ GATEWAY__UPSTREAM__CATALOG_URL: upstream.url })
+  nats = await connectNats(serverUrl('NATS_URL'), 'test')
+  await ensureStreams(nats, prefix(), ['AUTH'])
+  await auth.addRelay()
+  small = (await auth.addSession({ SESSION__CAP__PER_USER: '1' })).url
+  await auth.addUser('ada', ['admin'])
+  admin = await login('ada')
+  const away = { GATEWAY__REDIS__URL: 'redis://127.0.0.1:9', GATEWAY__REDIS__TIMEOUT_MS: '250' }
+  gateways = {
+    one: (await auth.addGateway()).url,
+    two: (await auth.addGateway()).url,
+    'without NATS': (await auth.addGateway({ GATEWAY__NATS__URL: 'nats://127.0.0.1:9' })).url,
+    'without Redis': (await auth.addGateway(away)).url,
+  }
+})
+afterAll(async () => {
+  await auth?.stop()
+  upstream?.stop()
+  await (await nats.jetstreamManager()).streams.delete(streamName(prefix(), 'AUTH'))
+  await nats.close()
+})
+
+const identity = (path: string, body: object) =>
+  command(`${auth.vars.GATEWAY__UPSTREAM__IDENTITY_URL}/v1/admin/users/${path}`, admin.access_token, body)
+
+const CAUSES: { what: string; reason: string; end: (user: User, tokens: Tokens) => Promise<unknown> }[] = [
+  {
+    what: 'logout',
+    reason: 'logout',
+    end: (_user, { access_token }) => command(`${auth.session.url}/auth/logout`, access_token),
+  },
+  {
+    what: 'ending it from another session',
+    reason: 'logout',
+    end: async ({ username }, { access_token }) =>
+      command(
+        `${auth.session.url}/v1/sessions/${sessionOf(access_token)}`,
+        (await login(username)).access_token,
+        undefined,
+        'DELETE',
+      ),
+  },
+  {
+    what: 'an administrator',
+    reason: 'admin',
+    end: ({ id }) =>
+      command(`${auth.session.url}/v1/admin/users/${id}/sessions`, admin.access_token, undefined, 'DELETE'),
+  },
+  { what: 'a disable', reason: 'user_disabled', end: ({ id }) => identity(`${id}/disable`, { reason: 'left' }) },
+  { what: 'a delete', reason: 'user_deleted', end: ({ id }) => identity(`${id}/delete`, { reason: 'left' }) },
+  {
+    what: 'a change of the password elsewhere',
+    reason: 'password_changed',
+    end: async ({ username }) =>
+      command(`${auth.session.url}/v1/users/me/password`, (await login(username)).access_token, {
+        current_password: PASSWORD,
+        new_password: NEW_PASSWORD,
+      }),
+  },
+  {
+    what: 'a new password by enrolment',
+    reason: 'password_changed',
+    end: async (user, { refresh_token }) => {
+      await auth.setPassword(user, NEW_PASSWORD)
+      await until(async () => (await refresh(refresh_token)).status === 401)
+    },
+  },
+  { what: 'eviction by newer sessions', reason: 'evicted', end: ({ username }) => login(username, PASSWORD, small) },
+  {
+    what: 'a replay',
+    reason: 'replay',
+    end: async (_user, { refresh_token }) => {
+      await refresh(refresh_token)
+      await refresh(refresh_token)
+    },
+  },
+]
+
+describe('an access token is dead at every gateway after', () => {
+  it.each(CAUSES)('$what', async ({ what, reason, end }) => {
+    const user = await auth.addUser(what.replaceAll(' ', '-'))
+    // The message of the user's own first password is not what ends the session here.
+    await until(async () => (await auth.redis.exists(`${auth.prefix}pv:{${user.id}}`)) === 1)
+    const tokens = await login(user.username)
+    for (const [name, url] of Object.entries(gateways))
+      expect([name, await asked(url, tokens.access_token)]).toEqual([name, 200])
+
+    await end(user, tokens)
+    for (const name of ['one', 'two', 'without NATS'] as const)
+      expect([name, await asked(gateways[name], tokens.access_token)]).toEqual([name, 401])
+    await until(async () => (await asked(gateways['without Redis'], tokens.access_token)) === 401, {
+      what: 'the refusal by the event alone',
+    })
+    expect((await refresh(tokens.refresh_token)).status).toBe(401)
+    const events = await until(async () => {
+      const found = await eventsOf(sessionOf(tokens.access_token))
+      return found.length > 0 && found
+    })
+    expect(events).toMatchObject([{ reason, user_id: user.id, type: 'auth.session.revoked.v1', schema_version: 1 }])
+    expect(Object.keys((events as Record<string, unknown>[])[0] ?? {}).sort()).toEqual(
+      [
+        'event_id',
+        'type',
+        'schema_version',
+        'occurred_at',
+        'request_id',
+        'actor',
+        'session_id',
+        'user_id',
+        'reason',
+        'access_valid_until',
+      ].sort(),
+    )
+  })
+})
