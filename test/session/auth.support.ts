@@ -193,6 +193,7 @@ export const startAuth = async (env: Record<string, string> = {}) => {
     session,
     identity_deps,
     token_deps,
+    credential_deps,
     addSession,
     addGateway,
     addRelay,

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadCredentialConfig } from '../../apps/credential/config.ts'
+import { loadSessionConfig } from '../../apps/session/config.ts'
+import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+
+/** auth.md 8 and 14.5: the numbers, and what a flood of logins meets. */
+
+let auth: Auth
+let flooded: Auth
+const WRONG = 'Wrong-Horse-7-Battery'
+const from = (address: string) => ({ 'x-forwarded-for': address })
+
+beforeAll(async () => {
+  auth = await startAuth({
+    SESSION__LIMITS__REFRESH: '10/60/10',
+    SESSION__LIMITS__PASSWORD: '5/600/5',
+    SESSION__LIMITS__LOGIN_FAILURES: '4/86400/4',
+  })
+  flooded = await startAuth({
+    CREDENTIAL__HASH__CONCURRENCY: '2',
+    CREDENTIAL__HASH__QUEUE_MAX: '3',
+    CREDENTIAL__HASH__PER_KEY: '2',
+    CREDENTIAL__HASH__MEMORY_KIB: '32768',
+  })
+  await auth.addUser('eva')
+  await flooded.addUser('eva')
+})
+afterAll(async () => {
+  await auth?.stop()
+  await flooded?.stop()
+})
+
+const login = (at: Auth, username: string, password = PASSWORD, headers = {}) =>
+  send(`${at.session.url}/auth/login`, { body: { username, password }, headers })
+
+describe('the numbers of the design', () => {
+  it('are the defaults', () => {
+    const secret = JSON.stringify([Buffer.from(randomUUID().slice(0, 32)).toString('base64').slice(0, 43)])
+    const config = loadSessionConfig({
+      SESSION__DATABASE__URL: 'postgres://db/x',
+      SESSION__REDIS__URL: 'redis://redis',
+      SESSION__SECRET__KEYS: secret,
+      AUTH__SECRET__KEYS: secret,
+    })
+    expect(config.limits).toEqual({
+      refresh: { count: 10, seconds: 60, burst: 10 },
+      password: { count: 5, seconds: 600, burst: 5 },
+      login_failures: { count: 100, seconds: 86_400, burst: 100 },
+    })
+    expect(config).toMatchObject({
+      SESSION__LOCKOUT__FREE: 5,
+      SESSION__LOCKOUT__MAX_S: 900,
+      SESSION__LOCKOUT__CLOSE_AT: 100,
+      SESSION__REFRESH__RETRY_WINDOW_S: 10,
+      SESSION__CAP__PER_USER: 20,
+      SESSION__IDLE__LIMIT_S: 0,
+      SESSION__BINDING__MODE: 'ua',
+      SESSION__BINDING__ACTION: 'signal',
+      SESSION__REDIS__WAIT_REPLICAS: 0,
+      TOKEN__TOKENS__COOKIE_NAME: 'refresh_token',
+      TOKEN__TOKENS__COOKIE_PATH: '/v1/token',
+      TOKEN__TOKENS__COOKIE_DOMAIN: '',
+      TOKEN__TOKENS__COOKIE_SECURE: true,
+      TOKEN__TOKENS__COOKIE_HTTPONLY: true,
+      TOKEN__TOKENS__COOKIE_SAMESITE: 'strict',
+    })
+    const credential = loadCredentialConfig({
+      CREDENTIAL__DATABASE__URL: 'postgres://db/x',
+      CREDENTIAL__ENROLMENT__KEY: 'A'.repeat(43),
+      UV_THREADPOOL_SIZE: '14',
+    })
+    expect(credential).toMatchObject({
+      CREDENTIAL__HASH__CONCURRENCY: 10,
+      CREDENTIAL__HASH__QUEUE_MAX: 100,
+      CREDENTIAL__HASH__QUEUE_WAIT_MS: 2000,
+      CREDENTIAL__HASH__PER_KEY: 3,
+      CREDENTIAL__HASH__MEMORY_KIB: 65_536,
+      CREDENTIAL__HASH__TIME: 3,
+      CREDENTIAL__HASH__PARALLELISM: 4,
+      CREDENTIAL__ENROLMENT__TTL_S: 3600,
+    })
+  })
+})
+
+describe('a limit', () => {
+  it('on refreshes counts per session, after the token verified, and the session lives on', async () => {
+    const other = (await login(auth, 'eva')).body
+    let { refresh_token } = (await login(auth, 'eva')).body
+    const refresh = (token: unknown) => send(`${auth.session.url}/auth/refresh`, { body: { refresh_token: token } })
+    for (let i = 0; i < 10; i++) {
+      const next = await refresh(refresh_token)
+      expect([i, next.status]).toEqual([i, 200])
+      refresh_token = next.body.refresh_token
+    }
+    const over = await refresh(refresh_token)
+    expect([over.status, over.body.category, over.body.code]).toEqual([429, 'rate_limited', 'rate_limited'])
+    expect(Number(over.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+    expect((await refresh(other.refresh_token)).status).toBe(200)
+    const { metrics } = auth.session.deps.telemetry
+    expect(await counted(metrics, 'rate_limited_total', { class: 'refresh_session' })).toBe(1)
+  })
+
+  it('on proofs of the password is shared by change and reauthentication', async () => {
+    const { access_token } = (await login(auth, 'eva')).body
+    const reauth = () =>
+      send(`${auth.session.url}/v1/token/reauth`, { body: { password: PASSWORD }, headers: bearer(access_token) })
+    for (let i = 0; i < 5; i++) expect((await reauth()).status).toBe(200)
+    expect([(await reauth()).status, (await reauth()).body.code]).toEqual([429, 'rate_limited'])
+    const change = await send(`${auth.session.url}/v1/users/me/password`, {
+      body: { current_password: PASSWORD, new_password: 'Another-Staple-9-Lantern' },
+      headers: { ...bearer(access_token), 'idempotency-key': randomUUID() },
+    })
+    expect(change.status).toBe(429)
+    expect((await login(auth, 'eva')).status).toBe(200)
+  })
+
+  it('on failed logins of one address blocks it at the gateway for an hour', async () => {
+    const gateway = (await auth.addGateway()).url
+    const attempt = (username: string, password: string) =>
+      send(`${gateway}/auth/login`, { body: { username, password } })
+    for (let i = 0; i < 5; i++) expect((await attempt(`ghost-${i}`, WRONG)).status).toBe(401)
+    const blocked = await attempt('eva', PASSWORD)
+    expect([blocked.status, blocked.body.code]).toEqual([429, 'rate_limited'])
+    expect(Number(blocked.headers['retry-after'])).toBeGreaterThan(3500)
+  })
+})
+
+describe('a flood of logins', () => {
+  it('runs and queues so many hashes, answers the rest login_busy at once, right and wrong passwords alike', async () => {
+    const names = ['eva', ...Array.from({ length: 39 }, (_, i) => `ghost-${i}`)]
+    const { metrics } = flooded.session.deps.telemetry
+    const before = await counted(metrics, 'user_login_failures_total')
+    const answers = await Promise.all(names.map((name, i) => login(flooded, name, PASSWORD, from(`192.0.2.${i + 1}`))))
+    const busy = answers.filter(({ status }) => status === 503)
+    expect(busy.length).toBeGreaterThan(20)
+    for (const { body, headers } of busy) {
+      expect([body.category, body.code, body.retryable]).toEqual(['unavailable', 'login_busy', true])
+      expect(headers['retry-after']).toBe('2')
+    }
+    const checked = answers.filter(({ status }) => status === 401 || status === 200)
+    expect(checked.length + busy.length).toBe(40)
+    // Who was not checked is not charged: no failure counted, no lock left behind.
+    expect(await counted(metrics, 'user_login_failures_total')).toBe(
+      before + answers.filter(({ status }) => status === 401).length,
+    )
+    const locks = await flooded.redis.keys(`${flooded.prefix}lock:name:*`)
+    expect(locks.length).toBe(answers.filter(({ status }) => status === 401).length)
+    expect((await login(flooded, 'eva')).status).toBe(200)
+  })
+
+  it('from one address takes its share of the queue and no more', async () => {
+    const names = Array.from({ length: 8 }, (_, i) => `crowd-${i}`)
+    const answers = await Promise.all(names.map((name) => login(flooded, name, WRONG, from('198.51.100.1'))))
+    expect(answers.filter(({ status }) => status === 503).length).toBeGreaterThanOrEqual(4)
+    expect((await login(flooded, 'eva', PASSWORD, from('192.0.2.50'))).status).toBe(200)
+  })
+
+  it('at a locked name costs no hash', async () => {
+    for (let i = 0; i < 6; i++) await login(flooded, 'besieged', WRONG, from('192.0.2.60'))
+    const hashes = async () => {
+      const text = await flooded.credential_deps.telemetry.metrics.metrics()
+      return Number(/^hash_wait_seconds_count\S* (\d+)/m.exec(text)?.[1])
+    }
+    const before = await hashes()
+    for (let i = 0; i < 5; i++) expect((await login(flooded, 'besieged')).status).toBe(429)
+    expect(await hashes()).toBe(before)
+  })
+})
