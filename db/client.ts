@@ -30,6 +30,8 @@ export const createDb = (url: string, { app, max = 16, statement_timeout_ms = 20
   })
   // A server that goes away breaks idle connections; the pool opens new ones, so there is nothing to do here.
   pool.on('error', () => {})
+  // The same for one that is in use but idle, such as a transaction that waits for another app: its next query fails.
+  pool.on('connect', (client) => client.on('error', () => {}))
   const db = drizzle(pool) as unknown as Db
   return { db, pool, close: () => pool.end() }
 }
