@@ -4,7 +4,7 @@ import { ensureAccounts } from '../../apps/platform/demo/accounts.ts'
 import type { Account } from '../../apps/platform/demo/client.ts'
 import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
 import { runScenario } from '../../apps/platform/demo/scenario.ts'
-import { accessibilityOf, complaintsOf, launchBrowser } from '../support/browser.ts'
+import { accessibilityOf, complaintsOf, launchBrowser, signInAs } from '../support/browser.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -14,11 +14,13 @@ let browser: Browser
 let page: Page
 let complaints: string[]
 let eva: Account
+let olga: Account
 
 beforeAll(async () => {
   stack = await startStack({ console: true })
   const { users: accounts } = await ensureAccounts(stack.gateway_url, stack.dir)
   eva = accounts.find(({ username }) => username === 'eva') as Account
+  olga = accounts.find(({ username }) => username === 'olga') as Account
   await runScenario({
     gateway_url: stack.gateway_url,
     fleet_url: stack.url('fleet'),
@@ -36,20 +38,12 @@ afterAll(async () => {
   await stack?.stop()
 }, 60_000)
 
-const signIn = async () => {
-  await page.goto(`${stack.gateway_url}/login`)
-  await page.getByLabel('Username').fill(eva.username)
-  await page.getByLabel('Password', { exact: true }).fill(eva.password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('heading', { level: 1, name: /Inbox/ }).waitFor()
-}
-
 describe('the first minute', () => {
   it('signs in and shows the one gate that waits', async () => {
     await page.goto(`${stack.gateway_url}/`)
     await page.getByLabel('Username').waitFor()
     expect(await accessibilityOf(page)).toEqual([])
-    await signIn()
+    await signInAs(page, stack.gateway_url, eva)
     await page.getByText('web 2.4.0 on eu1').first().waitFor()
     expect(await accessibilityOf(page)).toEqual([])
     const stored = await page.evaluate<string>(
@@ -84,6 +78,32 @@ describe('the first minute', () => {
     const fleet = createFleetClient(stack.url('fleet'))
     const hosts = (await fleet.hosts()).filter(({ hostname }) => hostname.startsWith('eu1-'))
     expect(hosts.map(({ release, traffic }) => `${release} ${traffic}`)).toEqual(hosts.map(() => '2.4.0 in'))
+  }, 150_000)
+
+  it('says why a node failed, and after the host was mended a retry brings the operation to its end', async () => {
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
+    const desk = await context.newPage()
+    await signInAs(desk, stack.gateway_url, olga)
+    await desk.goto(`${stack.gateway_url}/operations?tab=waiting`)
+    await desk.getByRole('link', { name: 'web 2.4.0 on us1' }).click()
+    await desk.getByText(/^Stopped at a failure:/).waitFor({ timeout: 60_000 })
+    await desk.getByRole('link', { name: /^verify us1-web-03: GET \/health answers 500/ }).click()
+    await desk
+      .getByText('release 2.4.0 fails its start-up check: cannot open the session store', { exact: true })
+      .waitFor()
+    await createFleetClient(stack.url('fleet')).setFaults('us1-web-03', {})
+    await desk.getByRole('button', { name: 'Retry node' }).click()
+    const dialog = desk.getByRole('dialog')
+    await dialog.getByText('These nodes run again: verify.us1-web-03.').waitFor()
+    await dialog.getByLabel('Reason').fill('the session store is back')
+    await dialog.getByRole('button', { name: 'Retry node' }).click()
+    await desk.getByRole('link', { name: 'web 2.4.0 on us1' }).click()
+    await desk.getByText(/^Succeeded in/).waitFor({ timeout: 60_000 })
+    await desk.goto(`${stack.gateway_url}/resources/us1-web-03`)
+    await desk.getByRole('row', { name: 'release 2.4.0 2.4.0' }).waitFor()
+    await desk.getByText('all checks pass').waitFor()
+    expect(await accessibilityOf(desk)).toEqual([])
+    await context.close()
   }, 150_000)
 
   it('shows timeline, nodes, a node with its log, operations, and resources without a complaint', async () => {

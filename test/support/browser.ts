@@ -1,5 +1,6 @@
 import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Account } from '../../apps/platform/demo/client.ts'
 import { createScreen } from '../../apps/platform/screen.ts'
 import { locateChromium } from '../../apps/platform/servers/chromium.ts'
 
@@ -18,6 +19,15 @@ export const launchBrowser = async (): Promise<Browser> => {
   const executablePath = await locateChromium(createScreen())
   const asRoot = process.getuid?.() === 0
   return chromium.launch({ executablePath, headless: true, args: asRoot ? ['--no-sandbox', ...ARGS] : ARGS })
+}
+
+/** Signs this person in at the login page and waits for their inbox. */
+export const signInAs = async (page: Page, gateway_url: string, { username, password }: Account): Promise<void> => {
+  await page.goto(`${gateway_url}/login`)
+  await page.getByLabel('Username').fill(username)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { level: 1, name: /Inbox/ }).waitFor()
 }
 
 /** Everything a page complains about: errors of scripts, refused policies, failed loads of its own files. */

@@ -96,7 +96,12 @@ const enrol = (gateway_url: string, enrolment_token: string, new_password: strin
 type User = { id: string; username: string }
 type Made = { user: User; enrolment: { token: string } }
 
-const ensurePerson = async (gateway_url: string, ada: Person, account: Account, group_key: string): Promise<void> => {
+export const ensurePerson = async (
+  gateway_url: string,
+  ada: Person,
+  account: Account,
+  group_key: string,
+): Promise<void> => {
   if (await canSignIn(gateway_url, account)) return
   const grants = account.roles.map((role) => ({ role, scope: {} }))
   const made = await unlessThere(() => ada.post<Made>('/v1/admin/users', { username: account.username, grants }))

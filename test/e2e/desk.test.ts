@@ -1,0 +1,353 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ensurePerson, readDemo } from '../../apps/platform/demo/accounts.ts'
+import { type Account, type Person, signIn } from '../../apps/platform/demo/client.ts'
+import { startOperation } from '../../apps/platform/demo/operations.ts'
+import { accessibilityOf, complaintsOf, launchBrowser, signInAs } from '../support/browser.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+
+/** What people do at the console while an operation runs: steer it, decide its gates, keep their session. */
+let stack: Stack
+let browser: Browser
+let people: Record<'ada' | 'olga' | 'eva', Person>
+const accounts = new Map<string, Account>()
+const complaints: string[] = []
+
+/** Something outside that takes its time: every request is answered once the test says so. */
+const target = {
+  url: '',
+  waiting: [] as ServerResponse[],
+  server: createServer((_req, res) => void target.waiting.push(res)),
+}
+const letGo = () => {
+  for (const answer of target.waiting.splice(0)) answer.end('{}')
+}
+const isHeld = () =>
+  until(() => target.waiting.length > 0, { timeout_ms: 20_000, what: 'the first node at its target' })
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => target.server.listen(0, '127.0.0.1', resolve))
+  target.url = `http://127.0.0.1:${(target.server.address() as AddressInfo).port}/work`
+  stack = await startStack({ console: true, apps: APPS })
+  people = await stack.people()
+  for (const account of readDemo(stack.dir)?.users ?? []) accounts.set(account.username, account)
+  // Somebody who may start operations and decide gates: what four eyes are about.
+  const otto = { username: 'otto', password: 'rT5hw-xC7pP-kJ2pa-qR4zz', roles: ['operator', 'approver'] }
+  await ensurePerson(stack.gateway_url, people.ada, otto, 'netops')
+  accounts.set('otto', otto)
+  browser = await launchBrowser()
+}, 300_000)
+afterAll(async () => {
+  target.server.closeAllConnections()
+  target.server.close()
+  await browser?.close()
+  await stack?.stop()
+}, 60_000)
+
+const APPS = ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway']
+
+const openTab = async (context: BrowserContext): Promise<Page> => {
+  const page = await context.newPage()
+  const said = complaintsOf(page)
+  page.on('close', () => complaints.push(...said))
+  return page
+}
+
+/** A browser of its own with this person signed in, for tests that end or bend the session. */
+const sitDown = async (username: string): Promise<{ context: BrowserContext; page: Page }> => {
+  const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, reducedMotion: 'reduce' })
+  const page = await openTab(context)
+  await signInAs(page, stack.gateway_url, accounts.get(username) as Account)
+  return { context, page }
+}
+
+const desks = new Map<string, Promise<{ context: BrowserContext; page: Page }>>()
+/** Another tab at this person's desk. */
+const tabOf = async (username: string): Promise<Page> => {
+  if (!desks.has(username)) desks.set(username, sitDown(username))
+  const desk = desks.get(username) as ReturnType<typeof sitDown>
+  return openTab((await desk).context)
+}
+
+type Wanted = { held?: boolean; deadline_s?: number; owner?: Person }
+/** Two nodes, the second behind a gate; `held`: without a gate, and the first runs until `letGo`. */
+const start = async (title: string, { held = false, deadline_s = 3600, owner }: Wanted = {}) => {
+  const task = (node_id: string, depends_on: string[] = []) => ({
+    node_id,
+    name: `task ${node_id}`,
+    kind: 'task',
+    executor: 'noop',
+    with: {},
+    idempotent: true,
+    depends_on,
+  })
+  const first = { ...task('first'), executor: 'http', with: { request: { method: 'GET', url: target.url } } }
+  const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], four_eyes: true }, deadline_s }
+  const { operation_id } = await startOperation(owner ?? people.olga, title, {
+    kind: 'graph',
+    title,
+    reason: 'a test',
+    targets: [],
+    graph: {
+      nodes: [held ? first : task('first'), task('second', ['first'])],
+      gates: held ? [] : [{ gate_id: 'go', question: `Go on with ${title}?`, guards: ['second'], policy }],
+    },
+  })
+  return {
+    operation_id,
+    url: `${stack.gateway_url}/operations/${operation_id}`,
+    gate: `${stack.gateway_url}/operations/${operation_id}/gates/go`,
+  }
+}
+
+const nodesOf = async (operation_id: string): Promise<Record<string, string>> => {
+  const { items } = await people.eva.get<{ items: { node_id: string; state: string }[] }>(
+    `/v1/operations/${operation_id}/nodes`,
+  )
+  return Object.fromEntries(items.map(({ node_id, state }) => [node_id, state]))
+}
+
+const dialogOf = (page: Page) => page.getByRole('dialog')
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const confirm = (page: Page, name: string) => dialogOf(page).getByRole('button', { name, exact: true }).click()
+
+describe('steering a running operation', () => {
+  it('pauses as the dialog said, live in both tabs, and holds; the later of two resumes learns what is possible', async () => {
+    const [page, other] = [await tabOf('olga'), await tabOf('olga')]
+    const { operation_id, url } = await start('pause me', { held: true })
+    await isHeld()
+    await Promise.all([page.goto(url), other.goto(`${url}/nodes`)])
+    await press(page, 'Pause')
+    await dialogOf(page).getByText('One running node finishes; one does not start until it is resumed.').waitFor()
+    expect(await accessibilityOf(page)).toEqual([])
+    await confirm(page, 'Pause operation')
+    await dialogOf(page).getByText('A reason is needed.').waitFor()
+    await dialogOf(page).getByLabel('Reason').fill('lunch')
+    await confirm(page, 'Pause operation')
+    for (const tab of [page, other]) {
+      await tab.getByText(/^Pausing by olga, .*: one node is finishing\.$/).waitFor()
+      await tab.getByText('“lunch”').waitFor()
+    }
+    letGo()
+    for (const tab of [page, other]) await tab.getByText(/^Paused by olga, .*Nothing new starts/).waitFor()
+    expect(await nodesOf(operation_id)).toEqual({ first: 'succeeded', second: 'ready' })
+
+    for (const tab of [page, other]) {
+      await press(tab, 'Resume')
+      await dialogOf(tab).getByText('Next to start: task second.').waitFor()
+      await dialogOf(tab).getByLabel('Reason').fill('back again')
+    }
+    await confirm(page, 'Resume operation')
+    await page.getByText(/^Succeeded in/).waitFor()
+    await confirm(other, 'Resume operation')
+    await dialogOf(other).getByText('Not possible now').waitFor()
+    await dialogOf(other).getByText('Possible now: None.').waitFor()
+    await Promise.all([page.close(), other.close()])
+  }, 60_000)
+
+  it('cancels gracefully: what runs finishes, the rest is cancelled, and the page says who and why', async () => {
+    const page = await tabOf('olga')
+    const { operation_id, url } = await start('cancel me', { held: true })
+    await isHeld()
+    await page.goto(url)
+    await press(page, 'Cancel')
+    await dialogOf(page).getByText('One running node finishes; one will not start.').waitFor()
+    await dialogOf(page).getByLabel('Reason').fill('not today')
+    await confirm(page, 'Cancel operation')
+    await page.getByText(/^Cancelling by olga, .*: one node is finishing\.$/).waitFor()
+    letGo()
+    await page.getByText(/^Cancelled by olga, /).waitFor()
+    await page.getByText('“not today”').waitFor()
+    await page.getByText('2 of 2 ended').waitFor()
+    expect(await nodesOf(operation_id)).toEqual({ first: 'succeeded', second: 'cancelled' })
+    await page.getByRole('button', { name: 'Cancel', exact: true }).waitFor({ state: 'detached' })
+    await page.close()
+  }, 60_000)
+})
+
+describe('deciding a gate', () => {
+  it('refuses the requester with the reason beside the button', async () => {
+    const page = await tabOf('otto')
+    const owner = await signIn(stack.gateway_url, accounts.get('otto') as Account)
+    await page.goto((await start('four eyes', { owner })).gate)
+    await page.getByText('You started this operation; its gates need someone else.').waitFor()
+    const approve = page.getByRole('button', { name: 'Approve' })
+    expect(await approve.getAttribute('aria-disabled')).toBe('true')
+    await approve.click({ force: true })
+    expect(await dialogOf(page).count()).toBe(0)
+    await page.close()
+  })
+
+  it('rejects with a comment, and tells the one who was reading too who was first', async () => {
+    const [eva, otto] = await Promise.all([tabOf('eva'), tabOf('otto')])
+    const { operation_id, gate } = await start('race')
+    await Promise.all([eva.goto(gate), otto.goto(gate)])
+    await press(otto, 'Approve')
+    await dialogOf(otto).getByLabel('Comment (optional)').fill('looks good')
+    await press(eva, 'Reject')
+    await confirm(eva, 'Reject')
+    await dialogOf(eva).getByText('A comment is needed.').waitFor()
+    await dialogOf(eva).getByLabel('Comment').fill('not on a Friday')
+    await confirm(eva, 'Reject')
+    for (const page of [eva, otto]) {
+      await page
+        .getByText(/^Rejected by eva, /)
+        .first()
+        .waitFor()
+      await page.getByText('“not on a Friday”').waitFor()
+      expect(await dialogOf(page).count()).toBe(0)
+    }
+    await otto.getByRole('alert').getByText('eva decided while you were reading').waitFor()
+    expect(await eva.getByText('decided while you were reading').count()).toBe(0)
+    expect(await nodesOf(operation_id)).toMatchObject({ second: 'failed' })
+    await Promise.all([eva.close(), otto.close()])
+  }, 60_000)
+
+  it('shows that nobody decided in time, without a reload', async () => {
+    const page = await tabOf('eva')
+    await page.goto((await start('late', { deadline_s: 4 })).gate)
+    await page.getByText(/^If nobody decides by .*, it is rejected, and the nodes behind it fail\.$/).waitFor()
+    await page
+      .getByText(/^Nobody decided in time; it expired/)
+      .first()
+      .waitFor({ timeout: 20_000 })
+    expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+    await page.close()
+  }, 60_000)
+
+  it('lets nothing be decided when what is shown is not what the server asks about', async () => {
+    const page = await tabOf('eva')
+    const { operation_id, gate } = await start('tampered')
+    await page.route(`**/api/v1/operations/${operation_id}/gates/go`, async (route) => {
+      const answer = await route.fetch()
+      const json = await answer.json()
+      json.subject.releases[0].inputs = { forged: true }
+      await route.fulfill({ response: answer, json })
+    })
+    await page.goto(gate)
+    await page.getByText(/does not have the digest that the server asks about/).waitFor()
+    for (const name of ['Approve', 'Reject'])
+      expect(await page.getByRole('button', { name }).getAttribute('aria-disabled')).toBe('true')
+    expect(await accessibilityOf(page)).toEqual([])
+    await page.unroute(`**/api/v1/operations/${operation_id}/gates/go`)
+    await press(page, 'Reload')
+    await page.getByText(/computed in this browser/).waitFor()
+    await page.close()
+  }, 60_000)
+
+  it('asks the password again where the server wants it, then sends the same decision', async () => {
+    const page = await tabOf('eva')
+    const { operation_id, gate } = await start('step up')
+    let confirmed = false
+    page.on('response', (answer) => {
+      if (answer.url().endsWith('/v1/token/reauth') && answer.ok()) confirmed = true
+    })
+    // The server's own word, said early: by itself it would come after minutes.
+    await page.route(`**/api/v1/operations/${operation_id}/gates/go/approve`, async (route) => {
+      if (confirmed) return route.continue()
+      await route.fulfill({
+        status: 403,
+        contentType: 'application/problem+json',
+        json: { status: 403, category: 'policy_denied', code: 'reauth_required', detail: 'Sign in again.' },
+      })
+    })
+    await page.goto(gate)
+    await press(page, 'Approve')
+    await dialogOf(page).getByText('Confirm that it is you').waitFor()
+    await dialogOf(page).getByLabel('Password').fill('wrong-password')
+    await confirm(page, 'Confirm')
+    await dialogOf(page).getByText('The password is not right.').waitFor()
+    await dialogOf(page)
+      .getByLabel('Password')
+      .fill((accounts.get('eva') as Account).password)
+    await confirm(page, 'Confirm')
+    await dialogOf(page).getByText('Confirm that it is you').waitFor({ state: 'detached' })
+    await confirm(page, 'Approve')
+    await page
+      .getByText(/^Approved by eva, /)
+      .first()
+      .waitFor()
+    await page.close()
+  }, 60_000)
+})
+
+describe('a session in the browser', () => {
+  it('survives a reload, keeps its access token in memory only, and ends in every tab at once', async () => {
+    const { context, page } = await sitDown('eva')
+    const other = await openTab(context)
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+    await other.goto(`${stack.gateway_url}/resources`)
+    await other.getByRole('heading', { level: 1, name: 'Resources' }).waitFor()
+    const kept = await page.evaluate<string>(
+      'JSON.stringify([{ ...localStorage }, Object.keys(sessionStorage), document.cookie])',
+    )
+    expect(JSON.parse(kept).slice(1)).toEqual([['csrf_token'], ''])
+    expect(kept).not.toContain('eyJ')
+    const cookie = (await context.cookies()).find(({ name }) => name === 'refresh_token')
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', secure: true, path: '/v1/token' })
+
+    await page.getByRole('button', { name: /Signed in as eva/ }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    for (const tab of [page, other]) await tab.getByText('You are signed out.').waitFor()
+    await other.goto(`${stack.gateway_url}/inbox`)
+    await other.getByLabel('Username').waitFor()
+    await context.close()
+  }, 60_000)
+
+  it('takes another token silently: before its end by itself, and when a call is refused', async () => {
+    const context = await browser.newContext()
+    const page = await openTab(context)
+    let refreshes = 0
+    await page.route('**/v1/token?response_mode=cookie', async (route) => {
+      const answer = await route.fetch()
+      const json = await answer.json()
+      if (route.request().postData()?.includes('refresh_token')) refreshes += 1
+      // The first token tells that it ends in a minute: the page acts a minute before the end.
+      await route.fulfill({ response: answer, json: refreshes === 0 ? { ...json, expires_in: 61 } : json })
+    })
+    await signInAs(page, stack.gateway_url, accounts.get('eva') as Account)
+    await until(() => refreshes === 1, { what: 'a refresh before the end' })
+    let refused = 0
+    await page.route('**/api/v1/resources?**', async (route) => {
+      refused += 1
+      const headers = refused === 1 ? { ...route.request().headers(), authorization: 'Bearer stale' } : undefined
+      await route.continue(headers ? { headers } : {})
+    })
+    await page.getByRole('link', { name: 'Resources' }).click()
+    await page.getByText('No resources yet.').waitFor()
+    expect([refreshes, refused]).toEqual([2, 2])
+    expect(await page.getByText('session has ended').count()).toBe(0)
+    await context.close()
+  }, 60_000)
+
+  it('shows the login page with the reason when the session is revoked elsewhere', async () => {
+    const { context, page } = await sitDown('eva')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await people.eva.post('/v1/sessions/revoke-others', {})
+    await page.getByText('Your session was ended elsewhere. Sign in again.').waitFor()
+    await context.close()
+  }, 60_000)
+
+  it('polls while the stream is blocked, says so, and is live again afterwards', async () => {
+    const { context, page } = await sitDown('eva')
+    await page.route('**/api/v1/events?**', (route) => route.abort())
+    const { url, operation_id } = await start('polled')
+    await page.goto(url)
+    await page.getByText('Live updates are off; refreshing every 5 s.').waitFor({ timeout: 20_000 })
+    expect(await accessibilityOf(page)).toEqual([])
+    await people.olga.post(`/v1/operations/${operation_id}/cancel`, { mode: 'graceful', reason: 'seen by polling' })
+    await page.getByText('“seen by polling”').waitFor({ timeout: 20_000 })
+    await page.unroute('**/api/v1/events?**')
+    await press(page, 'Retry now')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await context.close()
+  }, 60_000)
+})
+
+it('broke no policy and threw no error on any of these pages', () => {
+  expect(complaints.filter((line) => !/ERR_FAILED/.test(line))).toEqual([])
+})
