@@ -1,4 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import type { Static } from 'typebox'
+import type { OperationListQuery } from '../../shared/contracts/operations/operations.ts'
 import { api, read } from './client.ts'
 
 /** Every read as query options. The key's first word is the noun; live frames find the cached reply by it. */
@@ -18,7 +20,7 @@ export const inboxQuery = (whose: 'me' | 'all') =>
   })
 
 export type OperationsTab = 'running' | 'waiting' | 'failed' | 'all'
-const TABS: Record<OperationsTab, { status_group?: string; status?: string[] }> = {
+const TABS: Record<OperationsTab, Pick<Static<typeof OperationListQuery>, 'status_group' | 'status'>> = {
   running: { status_group: 'open' },
   waiting: { status_group: 'needs_attention' },
   failed: { status: ['failed', 'timed_out'] },

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import type { HealthView } from '../../shared/contracts/catalog/health.ts'
+import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceItem, ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import type {
   ActorSchema,
@@ -59,41 +60,10 @@ export type Gate = Omit<GateReply, 'subject' | 'context'> & { subject: GateSubje
 export type AsOf = { time: string; seq?: string; lag_ms?: number }
 export type Page<Item> = { items: Item[]; next_page_token: string | null; as_of?: AsOf }
 
-export type User = {
-  id: string
-  username: string
-  status: string
-  roles: string[]
-  groups: string[]
-  session?: { id: string; mode: string; auth_time: number | string }
-}
-
-export type DryRun = {
-  dry_run: true
-  effect: Record<string, unknown>
-  allowed_actions?: AllowedAction[]
-}
-
 /** A plan as the console reads it; rehearsals come with a later release. */
 export type Plan = Omit<PlanView, 'rehearsal'>
 export type ResourceHealth = Static<typeof HealthView>
 export type HealthCheck = ResourceHealth['checks'][number]
 export type ResourceRow = Static<typeof ResourceItem>
 export type Resource = ResourceView
-export type ResourceRelation = {
-  relationship: { relationship_id: string; type_key: string }
-  direction: 'out' | 'in'
-  peer: { resource_id: string; type_key: string; name: string; lifecycle_status: string; health_status: string }
-}
-export type ResourceOperation = {
-  operation_id: string
-  title: string
-  kind: string
-  status: string
-  relation?: string
-  change?: string | null
-  version_from?: number | null
-  version_to?: number | null
-  started_at: string | null
-  ended_at: string | null
-}
+export type ResourceRelation = Static<typeof RelationshipItem>

@@ -669,7 +669,6 @@ export const en = {
     in: 'from',
     no_relations: 'No relations.',
     no_operations: 'No operation has touched it.',
-    versions: 'Version made',
     checks: 'Health checks',
     check: 'Check',
     says: 'Says',

@@ -2,14 +2,14 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useParams, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import { healthQuery, relationsQuery, resourceOperationsQuery, resourceQuery } from '../api/queries.ts'
-import type { HealthCheck, Resource, ResourceOperation, ResourceRelation } from '../api/types.ts'
+import type { HealthCheck, OperationRow, Resource, ResourceRelation } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { CopyButton } from '../parts/copy.tsx'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { valueText } from '../parts/diff-view.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../parts/page.tsx'
-import { Health, Status } from '../parts/status.tsx'
+import { Health, OperationStatusMark } from '../parts/status.tsx'
 import { TimeText } from '../parts/time-text.tsx'
 
 const TABS = ['overview', 'relations', 'operations'] as const
@@ -247,7 +247,7 @@ const Operations = ({ resource_id }: { resource_id: string }) => {
   )
 }
 
-const OPERATIONS: Column<ResourceOperation>[] = [
+const OPERATIONS: Column<OperationRow>[] = [
   {
     name: t.operations.operation,
     kind: 'lead',
@@ -257,12 +257,7 @@ const OPERATIONS: Column<ResourceOperation>[] = [
       </Link>
     ),
   },
-  { name: t.operations.status, cell: (row) => <Status state={row.status} /> },
-  {
-    name: t.resource.versions,
-    cell: ({ version_from, version_to }) =>
-      version_to == null ? null : version_from == null ? version_to : `${version_from} → ${version_to}`,
-  },
+  { name: t.operations.status, cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} /> },
   { name: t.operations.started, cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null) },
 ]
 
