@@ -31,6 +31,7 @@ beforeAll(async () => {
   browser = await launchBrowser()
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' })
   page = await context.newPage()
+  page.setDefaultTimeout(60_000)
   complaints = complaintsOf(page)
 }, 300_000)
 afterAll(async () => {
@@ -51,7 +52,7 @@ describe('the first minute', () => {
     )
     expect(JSON.parse(stored)).toMatchObject({ session: ['csrf_token'], cookies: '' })
     expect(stored).not.toMatch(/eyJ/)
-  })
+  }, 90_000)
 
   it('reads what will change, approves it, and the hosts change while the graph follows', async () => {
     await page
