@@ -4,6 +4,9 @@ import { loadConfig, settings } from '../shared/config.ts'
 const schema = Type.Object({
   CATALOG__DATABASE__URL: settings.postgres(),
   CATALOG__NATS__URL: settings.nats(),
+  /** Where it says how it is; without it nobody hears. */
+  CATALOG__REDIS__URL: Type.Optional(settings.redis()),
+  AUTH__REDIS__PREFIX: settings.prefix(),
   CATALOG__LISTEN__HOST: settings.host(),
   CATALOG__HTTP__PORT: settings.port(7141),
   CATALOG__INTERNAL__PORT: settings.port(7142),

@@ -20,6 +20,7 @@ await runApp('catalog', async () => {
   await listen(internal, config.CATALOG__LISTEN__HOST, config.CATALOG__INTERNAL__PORT)
   return {
     log: telemetry.log,
+    part: { redis_url: config.CATALOG__REDIS__URL, prefix: config.AUTH__REDIS__PREFIX, read: health.read },
     stop: async () => {
       await health.drain()
       await app.close()

@@ -7,6 +7,9 @@ const SPEC = { MEMORY_KIB: 65_536, TIME: 3, PARALLELISM: 4 } as const
 
 const schema = Type.Object({
   CREDENTIAL__DATABASE__URL: settings.postgres(),
+  /** Where it says how it is; without it nobody hears. */
+  CREDENTIAL__REDIS__URL: Type.Optional(settings.redis()),
+  AUTH__REDIS__PREFIX: settings.prefix(),
   CREDENTIAL__LISTEN__HOST: settings.host(),
   CREDENTIAL__RPC__PORT: settings.port(7122),
   CREDENTIAL__HASH__CONCURRENCY: settings.integer(10, 1, 10),

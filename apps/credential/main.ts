@@ -12,6 +12,7 @@ await runApp('credential', async () => {
   await listen(app, config.CREDENTIAL__LISTEN__HOST, config.CREDENTIAL__RPC__PORT)
   return {
     log: deps.telemetry.log,
+    part: { redis_url: config.CREDENTIAL__REDIS__URL, prefix: config.AUTH__REDIS__PREFIX, read: health.read },
     stop: async () => {
       await health.drain()
       await app.close()

@@ -5,7 +5,16 @@ import { ROUTES } from './routes.ts'
 
 const Status = Type.Object({ status: Type.Enum(['ready', 'degraded', 'unready']) })
 const Part = Type.Object(
-  { app: Type.String({ examples: ['catalog'] }), instance: Type.String({ examples: ['host-1'] }) },
+  {
+    app: Type.String({ examples: ['catalog'] }),
+    instance: Type.String({ examples: ['host-1'] }),
+    status: Type.Enum(['ready', 'degraded', 'unready', 'silent'], {
+      description: 'silent: it has said nothing for 30 s, and did not end in order. After 10 minutes it is left out.',
+    }),
+    since: Type.String({ description: 'Since when it says so.', examples: ['2026-01-31T12:00:00.000Z'] }),
+    checks: Type.Record(Type.String(), Type.Unknown()),
+    lags: Type.Record(Type.String(), Type.Number()),
+  },
   { additionalProperties: true },
 )
 

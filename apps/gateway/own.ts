@@ -4,6 +4,7 @@ import { permissionMissing } from '../shared/auth/http.ts'
 import type { Principals } from '../shared/auth/principals.ts'
 import { AppError, unavailable } from '../shared/errors.ts'
 import { type Checks, readiness } from '../shared/health.ts'
+import { PART_SILENT_S, PART_TTL_S } from '../shared/part.ts'
 
 export type OwnAnswer = { status: number; body: unknown }
 
@@ -62,9 +63,18 @@ const readParts = async (redis: Redis, start: string): Promise<unknown[]> => {
     cursor = next
   } while (cursor !== '0' && keys.size < MAX_PARTS)
   const sorted = [...keys].sort()
-  const values = sorted.length > 0 ? await redis.mget(sorted) : []
-  return values.flatMap((value, at) => {
-    const [app, ...instance] = sorted[at]?.slice(start.length).split(':') ?? []
-    return value ? [{ app, instance: instance.join(':'), ...(JSON.parse(value) as object) }] : []
+  const read = redis.pipeline()
+  for (const key of sorted) read.get(key).ttl(key)
+  const values = (await read.exec()) ?? []
+  const failed = values.find(([error]) => error)
+  if (failed) throw failed[0]
+  return sorted.flatMap((key, at) => {
+    const [app, ...instance] = key.slice(start.length).split(':')
+    const [value, ttl] = [values[2 * at]?.[1], values[2 * at + 1]?.[1]]
+    if (typeof value !== 'string') return []
+    const said = { app, instance: instance.join(':'), ...(JSON.parse(value) as object) }
+    // What time is left tells when it last spoke, whatever the clocks say.
+    const silent = typeof ttl === 'number' && ttl >= 0 && ttl < PART_TTL_S - PART_SILENT_S
+    return [silent ? { ...said, status: 'silent' } : said]
   })
 }

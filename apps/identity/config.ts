@@ -4,6 +4,9 @@ import { loadConfig, settings } from '../shared/config.ts'
 
 const schema = Type.Object({
   IDENTITY__DATABASE__URL: settings.postgres(),
+  /** Where it says how it is; without it nobody hears. */
+  IDENTITY__REDIS__URL: Type.Optional(settings.redis()),
+  AUTH__REDIS__PREFIX: settings.prefix(),
   IDENTITY__LISTEN__HOST: settings.host(),
   IDENTITY__HTTP__PORT: settings.port(7111),
   IDENTITY__RPC__PORT: settings.port(7112),

@@ -4,6 +4,9 @@ import { loadConfig, settings } from '../shared/config.ts'
 const schema = Type.Object({
   OPERATIONS__DATABASE__URL: settings.postgres(),
   OPERATIONS__NATS__URL: settings.nats(),
+  /** Where it says how it is; without it nobody hears. */
+  OPERATIONS__REDIS__URL: Type.Optional(settings.redis()),
+  AUTH__REDIS__PREFIX: settings.prefix(),
   OPERATIONS__LISTEN__HOST: settings.host(),
   OPERATIONS__HTTP__PORT: settings.port(7151),
   OPERATIONS__INTERNAL__PORT: settings.port(7152),

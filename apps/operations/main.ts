@@ -20,6 +20,15 @@ await runApp('operations', async () => {
   await listen(app, config.OPERATIONS__LISTEN__HOST, config.OPERATIONS__HTTP__PORT)
   return {
     log: telemetry.log,
+    part: {
+      redis_url: config.OPERATIONS__REDIS__URL,
+      prefix: config.AUTH__REDIS__PREFIX,
+      read: health.read,
+      lags: async () => {
+        const at = (await deps.projection.watermark())?.at
+        return at ? { catalog_projection_s: Math.max(0, (Date.now() - Date.parse(at)) / 1000) } : {}
+      },
+    },
     stop: async () => {
       await health.drain()
       await app.close()

@@ -23,9 +23,21 @@ export type App = {
 
 /** Every app in the order in which they are shown; they start side by side. */
 export const APPS: readonly App[] = [
-  { name: 'token', http: ['TOKEN__HTTP__PORT', 7131], internal: ['TOKEN__RPC__PORT', 7132], postgres: true },
-  { name: 'credential', internal: ['CREDENTIAL__RPC__PORT', 7122], postgres: true },
-  { name: 'identity', http: ['IDENTITY__HTTP__PORT', 7111], internal: ['IDENTITY__RPC__PORT', 7112], postgres: true },
+  {
+    name: 'token',
+    http: ['TOKEN__HTTP__PORT', 7131],
+    internal: ['TOKEN__RPC__PORT', 7132],
+    postgres: true,
+    redis: true,
+  },
+  { name: 'credential', internal: ['CREDENTIAL__RPC__PORT', 7122], postgres: true, redis: true },
+  {
+    name: 'identity',
+    http: ['IDENTITY__HTTP__PORT', 7111],
+    internal: ['IDENTITY__RPC__PORT', 7112],
+    postgres: true,
+    redis: true,
+  },
   {
     name: 'session',
     http: ['SESSION__HTTP__PORT', 7101],
@@ -38,6 +50,7 @@ export const APPS: readonly App[] = [
     http: ['CATALOG__HTTP__PORT', 7141],
     internal: ['CATALOG__INTERNAL__PORT', 7142],
     postgres: true,
+    redis: true,
     nats: true,
   },
   {
@@ -45,6 +58,7 @@ export const APPS: readonly App[] = [
     http: ['OPERATIONS__HTTP__PORT', 7151],
     internal: ['OPERATIONS__INTERNAL__PORT', 7152],
     postgres: true,
+    redis: true,
     nats: true,
   },
   {

@@ -3,6 +3,7 @@ import { runApp, waitFor } from '../shared/lifecycle.ts'
 import { buildApp, startRelay } from './app.ts'
 import { loadRelayConfig } from './config.ts'
 import { createDeps } from './deps.ts'
+import { readLags } from './lags.ts'
 
 await runApp('relay', async () => {
   const config = loadRelayConfig()
@@ -13,6 +14,12 @@ await runApp('relay', async () => {
   await listen(app, config.RELAY__LISTEN__HOST, config.RELAY__INTERNAL__PORT)
   return {
     log: deps.telemetry.log,
+    part: {
+      redis_url: config.RELAY__REDIS__URL,
+      prefix: config.AUTH__REDIS__PREFIX,
+      read: health.read,
+      lags: () => readLags(deps.pool),
+    },
     stop: async () => {
       await health.drain()
       await relay.stop()

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import type { HttpApp } from './http.ts'
 import type { Telemetry } from './telemetry.ts'
 
@@ -15,12 +15,14 @@ const Ready = Type.Object({
   ),
 })
 
+export type Readiness = Static<typeof Ready>
+
 const CHECK_MS = 1000
 /** Between "not ready" and the first listener that closes (reliability.md 2.6). */
 const LEAD_MS = 2000
 
 /** Runs all checks side by side, each within a second. */
-export const readiness = async (checks: Checks) => {
+export const readiness = async (checks: Checks): Promise<Readiness> => {
   const results: Record<string, { ok: boolean; ms: number; detail?: string }> = {}
   let status: 'ready' | 'degraded' | 'unready' = 'ready'
   await Promise.all(
@@ -46,10 +48,11 @@ export const readiness = async (checks: Checks) => {
 /** Adds /health/live, /health/startup, /health/ready and /metrics to an app's internal listener (reliability.md 2.3). */
 export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) => {
   let draining = false
+  const read = async (): Promise<Readiness> => (draining ? { status: 'unready', checks: {} } : readiness(checks))
   app.get('/health/live', { schema: { hide: true } }, async () => ({ status: 'live' }))
   app.get('/health/startup', { schema: { hide: true } }, async () => ({ status: 'started' }))
   app.get('/health/ready', { schema: { hide: true, response: { 200: Ready, 503: Ready } } }, async (_req, reply) => {
-    const answer = draining ? { status: 'unready' as const, checks: {} } : await readiness(checks)
+    const answer = await read()
     return reply.code(answer.status === 'unready' ? 503 : 200).send(answer)
   })
   app.get('/metrics', { schema: { hide: true } }, async (_req, reply) =>
@@ -64,5 +67,6 @@ export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) 
       draining = true
       await delay(process.env.NODE_ENV === 'production' ? LEAD_MS : 0)
     },
+    read,
   }
 }

@@ -1,10 +1,11 @@
 import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ConfigError } from './config.ts'
+import { type Part, reportPart } from './part.ts'
 import type { Logger } from './telemetry.ts'
 
 /** A running app: `stop` closes it in the order of reliability.md 2.6 (readiness red, drain, connections last). */
-export type Running = { stop: () => Promise<void>; log: Logger }
+export type Running = { stop: () => Promise<void>; log: Logger; part?: Part }
 
 const HARD_EXIT_MS = 40_000
 
@@ -14,6 +15,7 @@ const HARD_EXIT_MS = 40_000
  */
 export const runApp = async (name: string, start: () => Promise<Running>): Promise<void> => {
   let running: Running | undefined
+  let report: { stop: () => Promise<void> } | undefined
   let stopping = false
   const fail = (what: string) => (error: unknown) => {
     if (running) running.log.fatal({ err: error }, what)
@@ -30,7 +32,8 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     const { log } = running
     const since = performance.now()
     log.info('stopping in order')
-    running.stop().then(
+    const stopped = Promise.all([running.stop(), report?.stop()])
+    stopped.then(
       () => {
         log.info({ ms: Math.round(performance.now() - since) }, 'stopped')
         process.exit(0)
@@ -44,6 +47,7 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     if (process.env.NODE_ENV === 'production' && process.env.SIGNALBOX_CRASH_AT)
       throw new ConfigError('SIGNALBOX_CRASH_AT is set: production does not kill itself for tests.')
     running = await start()
+    if (running.part) report = reportPart(name, running.part, running.log)
   } catch (error) {
     const words = wordsFor(name, error)
     if (words) console.error(`${name}: ${words}`)

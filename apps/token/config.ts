@@ -5,6 +5,9 @@ import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/confi
 
 const schema = Type.Object({
   TOKEN__DATABASE__URL: settings.postgres(),
+  /** Where it says how it is; without it nobody hears. */
+  TOKEN__REDIS__URL: Type.Optional(settings.redis()),
+  AUTH__REDIS__PREFIX: settings.prefix(),
   TOKEN__LISTEN__HOST: settings.host(),
   TOKEN__HTTP__PORT: settings.port(7131),
   TOKEN__RPC__PORT: settings.port(7132),

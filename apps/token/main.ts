@@ -12,6 +12,7 @@ await runApp('token', async () => {
   await listen(app, config.TOKEN__LISTEN__HOST, config.TOKEN__HTTP__PORT)
   return {
     log: deps.telemetry.log,
+    part: { redis_url: config.TOKEN__REDIS__URL, prefix: config.AUTH__REDIS__PREFIX, read: health.read },
     stop: async () => {
       await health.drain()
       await app.close()

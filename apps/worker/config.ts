@@ -7,6 +7,9 @@ const POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', i
 const schema = Type.Object({
   WORKER__DATABASE__URL: settings.postgres(),
   WORKER__NATS__URL: settings.nats(),
+  /** Where it says how it is; without it nobody hears. */
+  WORKER__REDIS__URL: Type.Optional(settings.redis()),
+  AUTH__REDIS__PREFIX: settings.prefix(),
   WORKER__LISTEN__HOST: settings.host(),
   WORKER__INTERNAL__PORT: settings.port(7161),
   WORKER__SERVICE__KEY_FILE: Type.String({ default: '.signalbox/keys/worker.json' }),

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes.ts'
+import { PART_SILENT_S, PART_TTL_S } from '../../apps/shared/part.ts'
 import {
   type Answer,
   type Auth,
@@ -440,9 +441,16 @@ describe('own endpoints', () => {
       `${auth.prefix}ops:part:relay:1`,
       JSON.stringify({ status: 'ready', since: 'now', checks: {}, lags: {} }),
     )
+    await auth.redis.set(
+      `${auth.prefix}ops:part:worker:1`,
+      JSON.stringify({ status: 'ready', since: 'now', checks: {}, lags: {} }),
+      'EX',
+      PART_TTL_S - PART_SILENT_S - 1,
+    )
     const health = await api('/api/v1/platform/health')
     expect(health.body.parts).toEqual([
       { app: 'relay', instance: '1', status: 'ready', since: 'now', checks: {}, lags: {} },
+      { app: 'worker', instance: '1', status: 'silent', since: 'now', checks: {}, lags: {} },
     ])
     await auth.addUser('vera', ['viewer'])
     const vera = await send(`${gateway.url}/auth/login`, { body: { username: 'vera', password: PASSWORD } })

@@ -167,6 +167,25 @@ describe('npm start', () => {
   }, 120_000)
 })
 
+describe('what the parts say of themselves', () => {
+  it('names every app, and one that was killed as silent beside the one that took its place', async () => {
+    const eva = await person('eva')
+    type Parts = { parts: { app: string; instance: string; status: string; lags: Record<string, number> }[] }
+    const { parts } = await until(
+      async () => {
+        const health = await eva.get<Parts>('/v1/platform/health')
+        return health.parts.some(({ status }) => status === 'silent') ? health : undefined
+      },
+      { timeout_ms: 60_000, every_ms: 1000, what: 'a silent part' },
+    )
+    const { fleet: _, ...apps } = run().apps
+    for (const [app, { pid }] of Object.entries(apps))
+      expect(parts.find((part) => part.app === app && part.instance.endsWith(`-${pid}`))?.status).toBe('ready')
+    expect(parts.filter(({ status }) => status === 'silent')).toMatchObject([{ app: 'token' }])
+    expect(Object.keys(parts.find(({ app }) => app === 'relay')?.lags ?? {})).toContain('events_unpublished')
+  }, 90_000)
+})
+
 describe('npm run doctor', () => {
   it('prints one line for each thing that is right and ends well', async () => {
     const doctor = runVerb('doctor', [], { env })
