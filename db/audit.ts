@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { bigint, index, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
-import { canonicalJson, digest, hmacSha256 } from '../apps/shared/digest.ts'
+import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/digest.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Tx } from './client.ts'
 
@@ -51,6 +51,7 @@ export type AuditEntry = {
   before?: unknown
   after?: unknown
   request_id?: string | null
+  command_id?: string | null
 }
 
 /** One row per mutation, per 403 and per security event, in the transaction of the change. `mac` binds the body to the app's key. */
@@ -65,3 +66,18 @@ export const appendAuditTo = async (tx: Tx, table: AuditTable, key: Uint8Array, 
   const body = canonicalJson({ audit_id: uuidv7(), ...columns })
   await tx.insert(table).values({ ...columns, body, mac: hmacSha256(key, body).toString('hex') })
 }
+
+/** The audit logs of all schemas, as the relay seals and the verifier reads them. */
+export const AUDIT_LOGS = [
+  { app: 'identity', table: 'identity.user_events' },
+  { app: 'session', table: 'session.auth_events' },
+  { app: 'token', table: 'token.key_events' },
+  { app: 'catalog', table: 'catalog.audit' },
+  { app: 'operations', table: 'operations.audit' },
+] as const
+
+/** The link of a sealed row: it holds the one before it, so that a row that is changed, taken out or moved breaks the chain. */
+export const sealHash = (prev_hash: string, seal_seq: bigint, mac: string | null): string =>
+  sha256Hex(`${prev_hash}|${seal_seq}|${mac ?? ''}`)
+/** Stands before the first sealed row. */
+export const SEAL_START = '0'.repeat(64)

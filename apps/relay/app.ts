@@ -8,6 +8,7 @@ import { startLeadership } from './leader.ts'
 import { type Loop, startLoop } from './loop.ts'
 import { createPublisher } from './publisher.ts'
 import { republishRevocations, startRevocations } from './revocations.ts'
+import { sealAudit } from './seal.ts'
 import { BATCH, sequenceOnce } from './sequencer.ts'
 import { endSessions } from './sessions.ts'
 
@@ -24,6 +25,8 @@ const STREAM_OF: Record<Schema, StreamName | undefined> = {
 /** What only this process wakes is looked after all the same, in case a turn failed half-way. */
 const UNWOKEN_MS = 2000
 const MINUTE = 60_000
+/** An audit row is chained within 5 s (reliability.md 5.4). */
+const SEAL_MS = 2000
 
 /** Starts all loops: per schema sequence, publish and broker check; commands to Temporal; revocations from Redis. */
 export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS) => {
@@ -110,9 +113,10 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
 
   const leaders = schemas.map((schema) => startLeadership(config.RELAY__DATABASE__URL, schema, log, leadSchema(schema)))
   const revocations = startRevocations(deps)
+  const seals = startLoop('seal audit', log, SEAL_MS, () => sealAudit(pool))
   return {
     stop: async () => {
-      await Promise.all([...leaders.map((leader) => leader.stop()), revocations.stop()])
+      await Promise.all([...leaders.map((leader) => leader.stop()), revocations.stop(), seals.stop()])
     },
   }
 }

@@ -12,6 +12,7 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core'
 import type { Capability, RelationshipType, ResourceType } from '../../apps/shared/contracts/catalog/types.ts'
+import { auditTable } from '../audit.ts'
 import { inboxTables } from '../inbox.ts'
 import { outboxTables } from '../outbox.ts'
 import { at, big, bytea, count, json, key, ltree, object, rowId } from './columns.ts'
@@ -276,34 +277,7 @@ export const observation_latest = t(
 )
 
 /** One row per write and per 403, in its transaction; sealed afterwards by the relay (reliability.md 5.4). */
-export const audit = t(
-  'audit',
-  {
-    id: rowId('id').primaryKey(),
-    at: at('at').notNull(),
-    actor: text('actor').notNull(),
-    on_behalf_of: text('on_behalf_of'),
-    roles: text('roles').array().notNull().default(sql`'{}'`),
-    action: text('action').notNull(),
-    object: text('object').notNull(),
-    outcome: text('outcome').notNull(),
-    reason: text('reason'),
-    before_hash: text('before_hash'),
-    after_hash: text('after_hash'),
-    request_id: text('request_id'),
-    command_id: uuid('command_id'),
-    body: text('body').notNull(),
-    mac: text('mac').notNull(),
-    seal_seq: big('seal_seq').unique(),
-    prev_hash: text('prev_hash'),
-    seal_hash: text('seal_hash'),
-  },
-  (c) => [
-    index('audit_unsealed').on(c.id).where(sql`seal_seq is null`),
-    index('audit_actor').on(c.actor, c.id),
-    index('audit_object').on(c.object, c.id),
-  ],
-)
+export const audit = auditTable(catalogSchema, 'audit')
 
 /** Operations that touched a resource, as the operations app tells: what operations-summary shows. */
 export const rm_resource_operation = t(

@@ -23,6 +23,7 @@ import type {
   PlanGraph,
   PlanNode,
 } from '../../apps/shared/contracts/operations/graph.ts'
+import { auditTable } from '../audit.ts'
 import { idempotencyTable } from '../idempotency.ts'
 import { inboxTables } from '../inbox.ts'
 import { outboxTables } from '../outbox.ts'
@@ -586,30 +587,7 @@ export const durations = t(
 )
 
 /** One row per mutation and per 403; sealed later by the relay (reliability.md 5.4). */
-export const audit = t(
-  'audit',
-  {
-    id: big('id').primaryKey().generatedAlwaysAsIdentity(),
-    at: now('at'),
-    actor: text('actor').notNull(),
-    on_behalf_of: text('on_behalf_of'),
-    roles: text('roles').array().notNull().default(sql`'{}'`),
-    action: text('action').notNull(),
-    object: text('object').notNull(),
-    outcome: text('outcome').notNull(),
-    reason: text('reason'),
-    before_hash: text('before_hash'),
-    after_hash: text('after_hash'),
-    request_id: text('request_id'),
-    command_id: uuid('command_id'),
-    body: text('body').notNull(),
-    mac: text('mac').notNull(),
-    seal_seq: big('seal_seq').unique(),
-    prev_hash: text('prev_hash'),
-    seal_hash: text('seal_hash'),
-  },
-  (c) => [index().on(c.id).where(sql`seal_seq is null`), index().on(c.actor, c.id), index().on(c.object, c.id)],
-)
+export const audit = auditTable(operationsSchema, 'audit')
 
 /** Fences are drawn from one sequence: each claim gets a larger one, so that a late sleeper is recognised. */
 export const fence_seq = operationsSchema.sequence('fence_seq')
