@@ -1,6 +1,6 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import { bigint, boolean, integer, type PgSchema, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core'
-import type { Tx } from './client.ts'
+import type { Queryable, Tx } from './client.ts'
 
 const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
 
@@ -93,3 +93,73 @@ export const setVersion = async (
     .set({ ver })
     .where(and(eq(v.consumer, consumer), eq(v.agg_type, agg_type), eq(v.agg_id, agg_id)))
 }
+
+export type DeadLetter = {
+  consumer: string
+  event_id: string
+  agg_type: string
+  agg_id: string
+  agg_version: number
+  error: string
+  tries: number
+  parked_at: string
+}
+
+/** Events that a consumer set aside and nobody has decided on, the oldest first. */
+export const listDeadLetters = async (db: Queryable, { dead_letter: d }: InboxTables): Promise<DeadLetter[]> => {
+  const rows = await db.select().from(d).where(isNull(d.released_at)).orderBy(d.parked_at)
+  return rows.map(({ released_at: _, agg_type, agg_id, agg_version, ...row }) => ({
+    ...row,
+    agg_type: agg_type ?? '',
+    agg_id: agg_id ?? '',
+    agg_version: agg_version ?? 0,
+  }))
+}
+
+/** Sets an event aside and holds its aggregate until a person decides (reliability.md 4.7). */
+export const parkLetter = async (
+  tx: Tx,
+  tables: InboxTables,
+  letter: Pick<DeadLetter, 'consumer' | 'event_id' | 'agg_type' | 'agg_id' | 'error' | 'tries'> & {
+    agg_version: number | null
+  },
+): Promise<void> => {
+  const { dead_letter: d } = tables
+  const { consumer, agg_type, agg_id, error, tries } = letter
+  await tx
+    .insert(d)
+    .values(letter)
+    .onConflictDoUpdate({
+      target: [d.consumer, d.event_id],
+      set: { error, tries, parked_at: sql`clock_timestamp()`, released_at: null },
+    })
+  await lockVersion(tx, tables, consumer, agg_type, agg_id)
+  await setHeld(tx, tables, { consumer, agg_type, agg_id }, true)
+}
+
+/** Lets the aggregate of a parked event go on: with the event itself next, or after it when it is dropped. */
+export const releaseLetter = async (tx: Tx, tables: InboxTables, letter: DeadLetter, drop: boolean): Promise<void> => {
+  const { dead_letter: d } = tables
+  const { consumer, event_id, agg_type, agg_id, agg_version } = letter
+  const { ver } = await lockVersion(tx, tables, consumer, agg_type, agg_id)
+  if (drop) {
+    await receive(tx, tables, consumer, event_id)
+    await setVersion(tx, tables, consumer, agg_type, agg_id, Math.max(ver, agg_version))
+  }
+  await tx
+    .update(d)
+    .set({ released_at: sql`clock_timestamp()` })
+    .where(and(eq(d.consumer, consumer), eq(d.agg_type, agg_type), eq(d.agg_id, agg_id), isNull(d.released_at)))
+  await setHeld(tx, tables, letter, false)
+}
+
+const setHeld = (
+  tx: Tx,
+  { projection_version: v }: InboxTables,
+  { consumer, agg_type, agg_id }: Pick<DeadLetter, 'consumer' | 'agg_type' | 'agg_id'>,
+  held: boolean,
+) =>
+  tx
+    .update(v)
+    .set({ held })
+    .where(and(eq(v.consumer, consumer), eq(v.agg_type, agg_type), eq(v.agg_id, agg_id)))

@@ -1,7 +1,7 @@
 import { addOperation, setOperationStatus } from '../../db/catalog/operations.ts'
-import { dead_letter, inboxOf, projection_version } from '../../db/catalog/tables.ts'
+import { inboxOf } from '../../db/catalog/tables.ts'
 import type { Tx } from '../../db/client.ts'
-import { lockVersion, receive, setVersion } from '../../db/inbox.ts'
+import { lockVersion, parkLetter, receive, setVersion } from '../../db/inbox.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
 import { OPERATION_ENDS, OPERATION_STATUSES } from '../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../shared/crash.ts'
@@ -52,8 +52,14 @@ const fold = async (tx: Tx, message: Message): Promise<void> => {
 
 const agg = { agg_type: 'operation' }
 
+/** What following operations takes. */
+export type Follower = Pick<CatalogDeps, 'db'> & {
+  config: Pick<CatalogDeps['config'], 'operations_url'>
+  trust: Pick<CatalogDeps['trust'], 'signer'>
+}
+
 /** Applies one message once and in order; what is missing before it is fetched from the operations app. */
-export const applyOperationMessage = async (deps: CatalogDeps, event: Envelope): Promise<void> => {
+export const applyOperationMessage = async (deps: Follower, event: Envelope): Promise<void> => {
   if (event.agg_type !== 'operation' || !event.agg_id || !event.agg_version) return
   const { agg_id, agg_version } = event
   const applied = await deps.db.transaction(async (tx) => {
@@ -71,10 +77,16 @@ export const applyOperationMessage = async (deps: CatalogDeps, event: Envelope):
   }
 }
 
-const versionOf = (deps: CatalogDeps, agg_id: string): Promise<number> =>
+const versionOf = (deps: Follower, agg_id: string): Promise<number> =>
   deps.db.transaction(async (tx) => (await lockVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id)).ver)
 
-const fetchMissed = async ({ config, trust }: CatalogDeps, agg_id: string, after: number): Promise<Envelope[]> => {
+const fetchMissed = async (deps: Follower, agg_id: string, after: number): Promise<Envelope[]> => {
+  const items = await fetchEvents(deps, agg_id, after)
+  if (items[0]?.agg_version !== after + 1) throw new Error(`operations does not have version ${after + 1} of ${agg_id}`)
+  return items
+}
+
+const fetchEvents = async ({ config, trust }: Follower, agg_id: string, after: number): Promise<Envelope[]> => {
   const url = new URL('/internal/v1/events', config.operations_url)
   url.search = new URLSearchParams({ ...agg, agg_id, after_version: String(after), limit: '500' }).toString()
   const response = await fetch(url, {
@@ -83,37 +95,28 @@ const fetchMissed = async ({ config, trust }: CatalogDeps, agg_id: string, after
     redirect: 'error',
   })
   if (!response.ok) throw new Error(`operations answered ${response.status} for missed events`)
-  const { items } = (await response.json()) as { items: Envelope[] }
-  if (items[0]?.agg_version !== after + 1) throw new Error(`operations does not have version ${after + 1} of ${agg_id}`)
-  return items
+  return ((await response.json()) as { items: Envelope[] }).items
 }
 
 /** After so many tries the aggregate is held and the event parked, so that one bad event never blocks the rest. */
-const park = (deps: CatalogDeps) => async (event: Envelope | undefined, error: Error) => {
+const park = (deps: Follower) => async (event: Envelope | undefined, error: Error) => {
   if (!event?.agg_id) return
   const { event_id, agg_id, agg_version } = event
-  await deps.db.transaction(async (tx) => {
-    await lockVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id)
-    await tx
-      .insert(dead_letter)
-      .values({
-        consumer: CONSUMER,
-        event_id,
-        ...agg,
-        agg_id,
-        agg_version: agg_version ?? null,
-        error: error.message,
-        tries: 5,
-      })
-      .onConflictDoNothing()
-    await tx
-      .insert(projection_version)
-      .values({ consumer: CONSUMER, ...agg, agg_id, ver: 0, held: true })
-      .onConflictDoUpdate({
-        target: [projection_version.consumer, projection_version.agg_type, projection_version.agg_id],
-        set: { held: true },
-      })
-  })
+  const letter = { consumer: CONSUMER, event_id, ...agg, agg_id, agg_version: agg_version ?? null, tries: 5 }
+  await deps.db.transaction((tx) => parkLetter(tx, inboxOf, { ...letter, error: error.message }))
+}
+
+/** Applies what the operations app has told of an operation since; what cannot be applied is parked again. */
+export const followOperation = async (deps: Follower, agg_id: string): Promise<'followed' | 'parked again'> => {
+  for (const event of await fetchEvents(deps, agg_id, await versionOf(deps, agg_id))) {
+    try {
+      await applyOperationMessage(deps, event)
+    } catch (error) {
+      await park(deps)(event, error as Error)
+      return 'parked again'
+    }
+  }
+  return 'followed'
 }
 
 /** Starts consuming once NATS is there; `stop` ends it between two messages. */

@@ -1,7 +1,9 @@
 import type { Db, Tx } from '../../db/client.ts'
+import { lockVersion } from '../../db/inbox.ts'
 import {
   type Applied,
   applyOnce,
+  CATALOG_CONSUMER,
   foldHealth,
   foldResource,
   foldSnapshot,
@@ -14,6 +16,7 @@ import {
   saveTypes,
   startWatermark,
 } from '../../db/operations/projection.ts'
+import { inboxOf } from '../../db/operations/tables.ts'
 import type { CatalogEvent, IntentRequestedPayload } from '../shared/contracts/catalog/events.ts'
 import { crashPoint } from '../shared/crash.ts'
 import type { Logger } from '../shared/telemetry.ts'
@@ -171,7 +174,24 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
     await db.transaction((tx) => parkEvent(tx, event, error.message, tries))
   }
 
-  return { apply, catchUp, park, watermark: () => readWatermark(db) }
+  /** Applies what the catalog has told of an aggregate since; what cannot be applied is set aside again. */
+  const followOne = async (agg_type: string, agg_id: string): Promise<'followed' | 'parked again'> => {
+    const have = await db.transaction((tx) => lockVersion(tx, inboxOf, CATALOG_CONSUMER, agg_type, agg_id))
+    const { items } = await catalog.eventsOf(agg_type, agg_id, have.ver)
+    for (const event of items) {
+      try {
+        const result = await apply(event)
+        if (typeof result !== 'string') throw new Error(`it needs version ${result.need} of ${result.resource_id}`)
+      } catch (error) {
+        if (isTransient(error)) throw error
+        await park(event, error as Error, 1)
+        return 'parked again'
+      }
+    }
+    return 'followed'
+  }
+
+  return { apply, catchUp, park, followOne, watermark: () => readWatermark(db) }
 }
 export type CatalogProjection = ReturnType<typeof createCatalogProjection>
 

@@ -8,17 +8,15 @@ import type { Relationship } from '../../apps/shared/contracts/catalog/relations
 import type { ResourceDocument } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { RelationshipType, ResourceType } from '../../apps/shared/contracts/catalog/types.ts'
 import type { Queryable, Tx } from '../client.ts'
-import { lockVersion, receive, setVersion } from '../inbox.ts'
+import { lockVersion, parkLetter, receive, setVersion } from '../inbox.ts'
 import {
   catalog_health,
   catalog_relationship_types,
   catalog_relationships,
   catalog_resources,
   catalog_types,
-  dead_letter,
   inboxOf,
   projection,
-  projection_version,
   resource_operation_index,
 } from './tables.ts'
 
@@ -219,23 +217,9 @@ export const startWatermark = async (db: Queryable, pub_seq: string): Promise<vo
 }
 
 /** Sets an event aside so that it stops nobody: its aggregate is held until a person releases it (reliability.md 4.7). */
-export const parkEvent = async (tx: Tx, event: CatalogEvent, error: string, tries: number): Promise<void> => {
+export const parkEvent = (tx: Tx, event: CatalogEvent, error: string, tries: number): Promise<void> => {
   const { event_id, agg_type, agg_id, agg_version } = event
-  await tx
-    .insert(dead_letter)
-    .values({ consumer: CATALOG_CONSUMER, event_id, agg_type, agg_id, agg_version, error, tries })
-    .onConflictDoNothing()
-  await lockVersion(tx, inboxOf, CATALOG_CONSUMER, agg_type, agg_id)
-  await tx
-    .update(projection_version)
-    .set({ held: true })
-    .where(
-      and(
-        eq(projection_version.consumer, CATALOG_CONSUMER),
-        eq(projection_version.agg_type, agg_type),
-        eq(projection_version.agg_id, agg_id),
-      ),
-    )
+  return parkLetter(tx, inboxOf, { consumer: CATALOG_CONSUMER, event_id, agg_type, agg_id, agg_version, error, tries })
 }
 
 /** The version of a resource that the projection holds; 0 when it holds none. */

@@ -1,0 +1,54 @@
+import { parseArgs } from 'node:util'
+import { OpsError } from './ops/access.ts'
+import { deadLetters } from './ops/dead-letters.ts'
+import { rebuild } from './ops/rebuild.ts'
+import { reconcile } from './ops/reconcile.ts'
+import { verifyAudit } from './ops/verify-audit.ts'
+
+/** `npm run ops -- <verb>`: what a person does when a store, an event or a row is not as it should be (reliability.md 4, 5). */
+const USAGE = `usage: npm run ops -- <verb>
+  dead-letters [list]                     events that a consumer set aside or NATS refuses; exits 3 when there are some
+  dead-letters requeue <event>            applies it again, with what came after it
+  dead-letters drop <event> --reason "…"  goes on without it; the reason stands in the audit log
+  verify-audit                            every audit row: MAC, columns, chain; names the first bad row and exits 3
+  rebuild catalog [--apply]               builds the projection of the catalog anew and compares; exits 3 when they differ
+  reconcile [--apply]                     asks the engine about every open operation; exits 3 when it has not got one
+Exit codes: 0 all is well, 1 it could not be done, 2 usage, 3 something was found.`
+
+const parse = () => {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { reason: { type: 'string' }, apply: { type: 'boolean', default: false } },
+    })
+  } catch (error) {
+    return { error: (error as Error).message }
+  }
+}
+
+const usage = (why: string): never => {
+  console.error(why ? `${why}\n${USAGE}` : USAGE)
+  process.exit(2)
+}
+
+const parsed = parse()
+if ('error' in parsed) usage(parsed.error)
+else {
+  const { values, positionals } = parsed
+  const [verb, ...rest] = positionals
+  const verbs: Record<string, () => Promise<number>> = {
+    'dead-letters': () => deadLetters(rest[0], rest[1], values.reason),
+    'verify-audit': () => verifyAudit(),
+    rebuild: () => rebuild(rest[0], values.apply),
+    reconcile: () => reconcile(values.apply),
+  }
+  const act = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
+  if (!act) usage(verb === undefined ? '' : `"${verb}" is no verb.`)
+  else
+    try {
+      process.exitCode = await act()
+    } catch (error) {
+      console.error(error instanceof OpsError ? error.message : `${verb}: ${(error as Error).message}`)
+      process.exitCode = 1
+    }
+}

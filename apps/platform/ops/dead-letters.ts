@@ -1,0 +1,178 @@
+import { sql } from 'drizzle-orm'
+import { type AuditTable, appendAuditTo } from '../../../db/audit.ts'
+import { audit as catalogAudit, inboxOf as catalogInbox } from '../../../db/catalog/tables.ts'
+import type { Db } from '../../../db/client.ts'
+import { type DeadLetter, type InboxTables, listDeadLetters, releaseLetter } from '../../../db/inbox.ts'
+import { audit as operationsAudit, inboxOf as operationsInbox } from '../../../db/operations/tables.ts'
+import { followOperation } from '../../catalog/operations.consumer.ts'
+import { createCatalogClient } from '../../operations/catalog.client.ts'
+import { createCatalogProjection } from '../../operations/catalog.projection.ts'
+import { createRequestedIntent } from '../../operations/intents.requested.ts'
+import { createServiceSigner } from '../../shared/auth/service.ts'
+import { secretKeysOf } from '../../shared/config.ts'
+import { deriveKey } from '../../shared/digest.ts'
+import { table } from '../../shared/print.ts'
+import { createTelemetry } from '../../shared/telemetry.ts'
+import { OpsError, operator, settingOf, withDb } from './access.ts'
+
+/** Events that nobody can get past: set aside by a consumer, or parked by the relay because NATS refuses them. */
+type Letter = { app: string; place: string; event_id: string; about: string; at: string; error: string }
+
+const signerOf = (app: string) => createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })
+
+/** How a consumer goes on with an aggregate that was released. */
+type Consumer = {
+  tables: InboxTables
+  audit: AuditTable
+  follow: (db: Db, letter: DeadLetter) => Promise<'followed' | 'parked again'>
+}
+
+const CONSUMERS: Record<string, Consumer> = {
+  operations: {
+    tables: operationsInbox,
+    audit: operationsAudit,
+    follow: (db, { agg_type, agg_id }) => {
+      const catalog = createCatalogClient(settingOf('operations', 'CATALOG__URL'), signerOf('operations'))
+      const { log } = createTelemetry('ops', { level: 'silent' })
+      return createCatalogProjection({ db, catalog, log, createIntent: createRequestedIntent }).followOne(
+        agg_type,
+        agg_id,
+      )
+    },
+  },
+  catalog: {
+    tables: catalogInbox,
+    audit: catalogAudit,
+    follow: (db, { agg_id }) => {
+      const config = { operations_url: settingOf('catalog', 'OPERATIONS__URL') }
+      return followOperation({ db, config, trust: { signer: signerOf('catalog') } }, agg_id)
+    },
+  },
+}
+const PUBLISHERS = ['identity', 'credential', 'token', 'catalog', 'operations']
+
+const parkedRows = async (db: Db, schema: string) => {
+  const { rows } = await db.execute<{ event_id: string; about: string; at: string; error: string }>(
+    sql`select event_id, agg_type || ' ' || agg_id || ' v' || agg_version as about, occurred_at::text as at, parked as error
+        from ${sql.identifier(schema)}.outbox where parked is not null and published_at is null order by pub_seq`,
+  )
+  return rows
+}
+
+const listAll = async (): Promise<Letter[]> => {
+  const letters: Letter[] = []
+  for (const [app, { tables }] of Object.entries(CONSUMERS)) {
+    const found = await withDb(app, (db) => listDeadLetters(db, tables))
+    for (const { consumer, event_id, agg_type, agg_id, agg_version, error, parked_at } of found)
+      letters.push({
+        app,
+        place: `${app}, consumer ${consumer}`,
+        event_id,
+        about: `${agg_type} ${agg_id} v${agg_version}`,
+        at: parked_at,
+        error,
+      })
+  }
+  for (const app of PUBLISHERS)
+    for (const row of await withDb(app, (db) => parkedRows(db, app)))
+      letters.push({ app, place: `${app}, not published`, ...row })
+  return letters
+}
+
+const list = async (): Promise<number> => {
+  const letters = await listAll()
+  if (letters.length === 0) {
+    console.log('No event is set aside.')
+    return 0
+  }
+  const rows = letters.map(({ event_id, place, about, at, error }) => [
+    event_id,
+    place,
+    about,
+    at.slice(0, 19),
+    error.slice(0, 80),
+  ])
+  for (const line of table(['EVENT', 'WHERE', 'ABOUT', 'SINCE', 'WHY'], rows)) console.log(line)
+  return 3
+}
+
+const find = async (event_id: string | undefined): Promise<Letter> => {
+  const found = (await listAll()).find((letter) => letter.event_id === event_id)
+  if (!found) throw new OpsError(`No event ${event_id ?? ''} is set aside. "dead-letters list" shows those that are.`)
+  return found
+}
+
+/** Lets a consumer's aggregate go on, and says how far it came. */
+const release = async (
+  app: string,
+  event_id: string,
+  drop?: { reason: string },
+): Promise<'followed' | 'parked again'> =>
+  withDb(app, async (db) => {
+    const { tables, audit, follow } = CONSUMERS[app] as Consumer
+    const letter = (await listDeadLetters(db, tables)).find((one) => one.event_id === event_id)
+    if (!letter) throw new OpsError(`The event ${event_id} has been decided on meanwhile.`)
+    await db.transaction(async (tx) => {
+      await releaseLetter(tx, tables, letter, drop !== undefined)
+      await appendAuditTo(tx, audit, auditKeyOf(app), {
+        actor: operator(),
+        action: drop ? 'dead_letter.drop' : 'dead_letter.requeue',
+        object: `event:${event_id}`,
+        outcome: 'done',
+        reason: drop?.reason ?? null,
+      })
+    })
+    return follow(db, letter)
+  })
+
+const auditKeyOf = (app: string) => deriveKey(secretKeysOf(JSON.parse(settingOf(app, 'SECRET__KEYS')))[0], 'audit')
+
+const requeue = async (event_id: string | undefined): Promise<number> => {
+  const { app, place } = await find(event_id)
+  if (place.endsWith('not published')) {
+    await withDb(app, (db) =>
+      db.execute(sql`update ${sql.identifier(app)}.outbox set parked = null where event_id = ${event_id}`),
+    )
+    console.log(`${event_id}: the relay tries to publish it again.`)
+    return 0
+  }
+  const outcome = await release(app, String(event_id))
+  console.log(
+    outcome === 'followed'
+      ? `${event_id}: applied, with what came after it.`
+      : `${event_id}: it failed again and is set aside as before; "dead-letters list" shows why.`,
+  )
+  return outcome === 'followed' ? 0 : 3
+}
+
+const drop = async (event_id: string | undefined, reason: string | undefined): Promise<number> => {
+  if (!reason?.trim()) throw new OpsError('Dropping an event needs --reason "…": it stands in the audit log.')
+  const { app, place } = await find(event_id)
+  if (place.endsWith('not published')) {
+    const why = `dropped by ${operator()}: ${reason}`
+    await withDb(app, (db) =>
+      db.execute(
+        sql`update ${sql.identifier(app)}.outbox set published_at = clock_timestamp(), parked = ${why} || ' (was: ' || parked || ')'
+            where event_id = ${event_id} and published_at is null`,
+      ),
+    )
+    console.log(`${event_id}: it will not be published; consumers fetch it from ${app} when they miss it.`)
+    return 0
+  }
+  const outcome = await release(app, String(event_id), { reason })
+  console.log(
+    `${event_id}: dropped${outcome === 'followed' ? ', and what came after it is applied.' : '; an event after it is set aside now.'}`,
+  )
+  return outcome === 'followed' ? 0 : 3
+}
+
+export const deadLetters = async (
+  action = 'list',
+  event_id: string | undefined,
+  reason: string | undefined,
+): Promise<number> => {
+  if (action === 'list') return list()
+  if (action === 'requeue') return requeue(event_id)
+  if (action === 'drop') return drop(event_id, reason)
+  throw new OpsError(`dead-letters ${action}? It can list, requeue and drop.`)
+}

@@ -1,0 +1,197 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { createDb } from '../../../db/client.ts'
+import { migrate } from '../../../db/migrate.ts'
+import { createCatalogClient } from '../../operations/catalog.client.ts'
+import { type CatalogProjection, createCatalogProjection } from '../../operations/catalog.projection.ts'
+import { createServiceSigner } from '../../shared/auth/service.ts'
+import { sha256Hex } from '../../shared/digest.ts'
+import { table } from '../../shared/print.ts'
+import { createTelemetry } from '../../shared/telemetry.ts'
+import { databaseUrl } from '../database.ts'
+import { signalboxDir } from '../paths.ts'
+import { OpsError, settingOf } from './access.ts'
+
+/** The tables of the projection: what of a row must be equal, and which rows count. */
+type Projected = { name: string; key: string; columns: string[]; where?: string; keeps_more?: true; on_copy?: string }
+const TABLES: Projected[] = [
+  {
+    name: 'catalog_resources',
+    key: 'resource_id',
+    columns: [
+      ...['type_key', 'type_version', 'name', 'parent_id', 'version', 'lifecycle_status', 'health_status'],
+      ...['labels', 'annotations', 'desired_state', 'observed_state'],
+    ],
+    on_copy: "change_seq = nextval('operations.catalog_change_seq'), updated_at = clock_timestamp()",
+  },
+  {
+    name: 'catalog_relationships',
+    key: 'relationship_id',
+    columns: ['rev', 'type_key', 'from_id', 'to_id', 'properties'],
+    where: 'open',
+  },
+  { name: 'catalog_health', key: 'resource_id', columns: ['status'] },
+  // A type that the catalog no longer has stays: resources of it may still be there.
+  { name: 'catalog_types', key: 'type_key', columns: ['version', 'document'], keeps_more: true },
+  { name: 'catalog_relationship_types', key: 'type_key', columns: ['inverse_key'], keeps_more: true },
+]
+
+type Rows = Map<string, string>
+type Compared = Projected & { live: number; rebuilt: number; different: string[]; digests: [string, string] }
+
+const read = async (db: pg.Client | pg.Pool, { name, key, columns, where }: Projected): Promise<Rows> => {
+  const { rows } = await db.query<{ key: string; hash: string }>(
+    `select ${key} as key, md5(jsonb_build_array(${columns.join(', ')})::text) as hash
+     from operations.${name} ${where ? `where ${where}` : ''} order by 1`,
+  )
+  return new Map(rows.map(({ key, hash }) => [key, hash]))
+}
+
+const compare = async (live: pg.Client, rebuilt: pg.Pool): Promise<Compared[]> => {
+  const all: Compared[] = []
+  for (const one of TABLES) {
+    const [a, b] = [await read(live, one), await read(rebuilt, one)]
+    if (one.keeps_more) for (const key of a.keys()) if (!b.has(key)) a.delete(key)
+    const different = [...new Set([...a.keys(), ...b.keys()])].filter((key) => a.get(key) !== b.get(key))
+    const digest = (rows: Rows) =>
+      sha256Hex(
+        [...rows]
+          .map((row) => row.join(' '))
+          .sort()
+          .join('\n'),
+      ).slice(0, 16)
+    all.push({ ...one, live: a.size, rebuilt: b.size, different, digests: [digest(a), digest(b)] })
+  }
+  return all
+}
+
+const TRIES = 6
+const PAUSE_MS = 500
+/** Both sides follow the catalog while they are compared: only what stays different is a difference. */
+const settled = async (live: pg.Client, rebuilt: pg.Pool, projection: CatalogProjection): Promise<Compared[]> => {
+  for (let n = 1; ; n++) {
+    await projection.catchUp()
+    const found = await compare(live, rebuilt)
+    if (n === TRIES || found.every(({ different }) => different.length === 0)) return found
+    await delay(PAUSE_MS)
+  }
+}
+
+/** Puts the rebuilt rows in the place of those that differ, while the projection's writers wait; readers go on. */
+const replace = async (live: pg.Client, rebuilt: pg.Pool, projection: CatalogProjection): Promise<Compared[]> => {
+  await live.query('begin')
+  await live.query(
+    `lock table ${[...TABLES.map(({ name }) => name), 'projection_version'].map((name) => `operations.${name}`).join(', ')} in share row exclusive mode`,
+  )
+  await projection.catchUp()
+  for (const { name, key, different, on_copy } of await compare(live, rebuilt)) {
+    if (different.length === 0) continue
+    await live.query(`delete from operations.${name} where ${key} = any($1)`, [different])
+    await copy(live, rebuilt, name, `where ${key} = any($1)`, [different])
+    if (on_copy) await live.query(`update operations.${name} set ${on_copy} where ${key} = any($1)`, [different])
+  }
+  const { rows } = await rebuilt.query("select * from operations.projection_version where consumer = 'catalog'")
+  for (const row of rows)
+    await live.query(
+      `insert into operations.projection_version as v (consumer, agg_type, agg_id, ver) values ('catalog', $1, $2, $3)
+       on conflict (consumer, agg_type, agg_id) do update set ver = greatest(v.ver, excluded.ver), held = false`,
+      [row.agg_type, row.agg_id, row.ver],
+    )
+  await live.query(
+    "update operations.dead_letter set released_at = clock_timestamp() where consumer = 'catalog' and released_at is null",
+  )
+  const after = await compare(live, rebuilt)
+  const equal = after.every(({ different }) => different.length === 0)
+  await live.query(equal ? 'commit' : 'rollback')
+  return after
+}
+
+const copy = async (live: pg.Client, rebuilt: pg.Pool, name: string, where: string, values: unknown[]) => {
+  const { rows } = await rebuilt.query<{ row: unknown }>(
+    `select to_jsonb(t) as row from operations.${name} t ${where}`,
+    values,
+  )
+  for (const { row } of rows)
+    await live.query(
+      `insert into operations.${name} select * from jsonb_populate_record(null::operations.${name}, $1)`,
+      [row],
+    )
+}
+
+/** An account that may create the database in which the projection is built beside the one that is read. */
+const adminUrl = (): string => {
+  if (process.env.DATABASE_URL) return process.env.DATABASE_URL
+  try {
+    return (JSON.parse(readFileSync(join(signalboxDir(), 'run.json'), 'utf8')) as { postgres: string }).postgres
+  } catch {
+    throw new OpsError('The platform does not run; elsewhere set DATABASE_URL to an account that may create databases.')
+  }
+}
+
+const withClient = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+  const client = new pg.Client({ connectionString: url, application_name: 'ops', options: '-c timezone=UTC' })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+const print = (found: Compared[]) => {
+  const rows = found.map(({ name, live, rebuilt, different, digests }) => [
+    name,
+    String(live),
+    String(rebuilt),
+    different.length === 0 ? 'none' : `${different.length}: ${different.slice(0, 3).join(', ')}`,
+    ...digests,
+  ])
+  for (const line of table(['TABLE', 'LIVE', 'REBUILT', 'DIFFERENT', 'DIGEST LIVE', 'DIGEST REBUILT'], rows))
+    console.log(line)
+}
+
+/**
+ * `rebuild catalog [--apply]`: builds operations' projection of the catalog anew in a database of its own, by the code
+ * that follows the catalog every day, and compares it with the one that is read. With --apply what differs is replaced
+ * in one transaction, and only when both are equal after it. Exits 3 when they differ.
+ */
+export const rebuild = async (name: string | undefined, apply: boolean): Promise<number> => {
+  if (name !== 'catalog') throw new OpsError("rebuild what? There is one projection: catalog (operations' copy of it).")
+  const key_file = settingOf('operations', 'SERVICE__KEY_FILE')
+  const signer = createServiceSigner({ name: 'operations', key_file })
+  const catalog = createCatalogClient(settingOf('operations', 'CATALOG__URL'), signer)
+  const live_name = new URL(settingOf('operations', 'DATABASE__URL')).pathname.slice(1)
+  const admin = adminUrl()
+  const scratch = `signalbox_rebuild_${process.pid}`
+  return withClient(databaseUrl(admin, live_name), async (live) => {
+    await live.query(`create database ${scratch}`)
+    const { db, pool, close } = createDb(databaseUrl(admin, scratch), {
+      app: 'ops',
+      max: 4,
+      statement_timeout_ms: 60_000,
+    })
+    try {
+      await migrate(databaseUrl(admin, scratch), ['operations'])
+      const { log } = createTelemetry('ops', { level: 'silent' })
+      const projection = createCatalogProjection({ db, catalog, log, createIntent: async () => {} })
+      const found = await settled(live, pool, projection)
+      print(found)
+      const differ = found.some(({ different }) => different.length > 0)
+      if (!differ) console.log('The projection equals what the catalog says.')
+      else if (!apply) console.log('They differ. With --apply the rebuilt rows take the place of those that differ.')
+      if (!differ || !apply) return differ ? 3 : 0
+      const after = await replace(live, pool, projection)
+      print(after)
+      const equal = after.every(({ different }) => different.length === 0)
+      console.log(
+        equal ? 'Replaced: the projection equals what the catalog says.' : 'Still not equal: nothing was changed.',
+      )
+      return equal ? 0 : 3
+    } finally {
+      await close()
+      await live.query(`drop database if exists ${scratch} with (force)`)
+    }
+  })
+}

@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { register } from '../../apps/platform/demo/catalog.ts'
+import type { Person } from '../../apps/platform/demo/client.ts'
+import { verifyLog } from '../../apps/platform/ops/verify-audit.ts'
+import { writeRun } from '../../apps/platform/supervisor.ts'
+import { secretKeysOf } from '../../apps/shared/config.ts'
+import { deriveKey } from '../../apps/shared/digest.ts'
+import { createDb } from '../../db/client.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+import { runVerb } from './verb.support.ts'
+
+/** The verbs beside a running platform, with the settings that it wrote down. */
+let stack: Stack
+let admin: pg.Client
+let ada: Person
+
+const ops = async (...args: string[]) => {
+  const verb = runVerb('ops', args, { env: { SIGNALBOX_DIR: stack.dir } })
+  return { code: await verb.ended, text: verb.text() }
+}
+
+beforeAll(async () => {
+  stack = await startStack({
+    apps: ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'relay', 'gateway'],
+  })
+  writeRun(stack.dir, { postgres: stack.database_url } as Parameters<typeof writeRun>[1])
+  admin = new pg.Client({ connectionString: stack.database_url })
+  await admin.connect()
+  ada = (await stack.people()).ada
+  for (const code of ['r1', 'r2'])
+    await register(ada, { resource_id: code, type_key: 'topology.region', name: code, desired_state: { code } })
+  await until(async () => (await regions()).length === 2, { timeout_ms: 30_000, what: 'the projection' })
+}, 120_000)
+afterAll(async () => {
+  await admin?.end()
+  await stack?.stop()
+}, 60_000)
+
+const regions = async (): Promise<{ resource_id: string; name: string }[]> =>
+  (await admin.query('select resource_id, name from operations.catalog_resources order by 1')).rows
+describe('npm run ops', () => {
+  it('says how it is used, with exit code 2', async () => {
+    for (const args of [[], ['dance'], ['rebuild', '--now']]) {
+      const { code, text } = await ops(...args)
+      expect(code).toBe(2)
+      expect(text).toContain('usage: npm run ops -- <verb>')
+    }
+  })
+
+  it('is one line where nothing has run', async () => {
+    const verb = runVerb('ops', ['verify-audit'], { env: { SIGNALBOX_DIR: '/nowhere' } })
+    expect(await verb.ended).toBe(1)
+    expect(verb.text()).toBe('IDENTITY__SECRET__KEYS is not set, and no platform has run on /nowhere.\n')
+  })
+})
+
+describe('dead-letters', () => {
+  /** Event type names are checked before an event is applied: one that nobody knows is poison. */
+  const poison = async (agg_id: string) => {
+    const { rows } = await admin.query<{ event_id: string; agg_version: string }>(
+      `update catalog.outbox set type = 'resource.exploded' where agg_type = 'resource' and agg_id = $1 returning event_id, agg_version`,
+      [agg_id],
+    )
+    return rows[0]?.event_id as string
+  }
+  const parked = async (agg_id: string): Promise<string> => {
+    const event_id = await poison(agg_id)
+    await admin.query('delete from operations.catalog_resources where resource_id = $1', [agg_id])
+    await admin.query('delete from operations.inbox where event_id = $1', [event_id])
+    await admin.query(
+      `update operations.projection_version set ver = 0, held = true where agg_type = 'resource' and agg_id = $1`,
+      [agg_id],
+    )
+    await admin.query(
+      `insert into operations.dead_letter (consumer, event_id, agg_type, agg_id, agg_version, error, tries)
+       values ('catalog', $1, 'resource', $2, 1, 'unknown event type resource.exploded', 5)`,
+      [event_id, agg_id],
+    )
+    return event_id
+  }
+
+  it('lists what is set aside; requeued, it fails again as long as its cause is there, and is applied when it is not', async () => {
+    expect(await ops('dead-letters')).toEqual({ code: 0, text: 'No event is set aside.\n' })
+    const event_id = await parked('r1')
+    const listed = await ops('dead-letters', 'list')
+    expect(listed.code).toBe(3)
+    expect(listed.text).toMatch(
+      new RegExp(`${event_id} +operations, consumer catalog +resource r1 v1 .*unknown event type`),
+    )
+
+    expect(await ops('dead-letters', 'requeue', event_id)).toMatchObject({ code: 3 })
+    expect((await ops('dead-letters')).text).toContain(event_id)
+
+    await admin.query("update catalog.outbox set type = 'resource.created' where event_id = $1", [event_id])
+    const again = await ops('dead-letters', 'requeue', event_id)
+    expect(again).toEqual({ code: 0, text: `${event_id}: applied, with what came after it.\n` })
+    expect((await regions()).map(({ resource_id }) => resource_id)).toEqual(['r1', 'r2'])
+    expect((await ops('dead-letters')).code).toBe(0)
+  }, 60_000)
+
+  it('drops an event with a reason that stands in the audit log, and goes on after it', async () => {
+    const event_id = await parked('r2')
+    const refused = await ops('dead-letters', 'drop', event_id)
+    expect(refused).toMatchObject({ code: 1, text: expect.stringContaining('--reason') })
+    expect(await ops('dead-letters', 'drop', event_id, '--reason', 'nobody needs it')).toMatchObject({ code: 0 })
+    expect((await ops('dead-letters')).code).toBe(0)
+    const { rows } = await admin.query(
+      "select action, object, reason from operations.audit where action like 'dead_letter.%' order by id desc limit 1",
+    )
+    expect(rows).toEqual([{ action: 'dead_letter.drop', object: `event:${event_id}`, reason: 'nobody needs it' }])
+    await admin.query("update catalog.outbox set type = 'resource.created' where event_id = $1", [event_id])
+  }, 60_000)
+
+  it('knows only what is set aside', async () => {
+    const { code, text } = await ops('dead-letters', 'requeue', randomUUID())
+    expect(code).toBe(1)
+    expect(text).toMatch(/^No event .* is set aside/)
+  })
+})
+
+describe('rebuild', () => {
+  it('names what differs, and with --apply makes the projection what the catalog says', async () => {
+    // The event of r2 was dropped above: the projection has a hole.
+    const found = await ops('rebuild', 'catalog')
+    expect(found.code).toBe(3)
+    expect(found.text).toMatch(/catalog_resources +1 +2 +1: r2/)
+    await admin.query("update operations.catalog_resources set name = 'edited' where resource_id = 'r1'")
+
+    const applied = await ops('rebuild', 'catalog', '--apply')
+    expect(applied.text).toContain('Replaced: the projection equals what the catalog says.')
+    expect(applied.code).toBe(0)
+    expect(await regions()).toEqual([
+      { resource_id: 'r1', name: 'r1' },
+      { resource_id: 'r2', name: 'r2' },
+    ])
+    const equal = await ops('rebuild', 'catalog')
+    expect(equal.code).toBe(0)
+    expect(equal.text).toMatch(/catalog_resources +2 +2 +none +([0-9a-f]{16}) +\1/)
+
+    await register(ada, { resource_id: 'r3', type_key: 'topology.region', name: 'r3', desired_state: { code: 'r3' } })
+    await until(async () => (await regions()).length === 3, { what: 'the projection goes on' })
+    const { rowCount } = await admin.query("select 1 from pg_database where datname like 'signalbox_rebuild_%'")
+    expect(rowCount).toBe(0)
+  }, 120_000)
+})
+
+const keysOf = ({ context }: Stack): Buffer[] =>
+  secretKeysOf(JSON.parse(context.keys.secretKeys('catalog'))).map((key) => deriveKey(key, 'audit'))
+
+describe('verify-audit', () => {
+  const LOGS = ['identity.user_events', 'session.auth_events', 'token.key_events', 'catalog.audit', 'operations.audit']
+  const sealed = () =>
+    until(
+      async () => {
+        const counts = LOGS.map((log) => `(select count(*) from ${log} where seal_seq is null)`)
+        return (await admin.query<{ n: string }>(`select ${counts.join(' + ')} as n`)).rows[0]?.n === '0'
+      },
+      { timeout_ms: 15_000, what: 'every row sealed' },
+    )
+  const verdictOf = (text: string, log: string) => text.split('\n').find((line) => line.startsWith(log))
+
+  it('finds every row of every log as it was written, and sealed within seconds', async () => {
+    await sealed()
+    const { code, text } = await ops('verify-audit')
+    expect(text.split('\n').filter((line) => / 0 +as written$/.test(line))).toHaveLength(LOGS.length)
+    expect(code).toBe(0)
+    expect(Number(verdictOf(text, 'session.auth_events')?.split(/ +/)[1])).toBeGreaterThan(0)
+
+    await admin.query("update operations.audit set reason = 'a better one' where reason = 'nobody needs it'")
+    const edited = await ops('verify-audit')
+    expect(edited.code).toBe(3)
+    expect(verdictOf(edited.text, 'operations.audit')).toMatch(/row \d+: its column reason is not what its body says$/)
+    expect(verdictOf(edited.text, 'catalog.audit')).toMatch(/as written$/)
+  }, 60_000)
+
+  it.each<[string, string, RegExp]>([
+    [
+      'an edited body',
+      "update catalog.audit set body = replace(body, 'r1', 'r9') where id = $1",
+      /MAC does not fit its body/,
+    ],
+    [
+      'an edited column',
+      "update catalog.audit set actor = 'user:nobody' where id = $1",
+      /column actor is not what its body says/,
+    ],
+    ['a row taken out', 'delete from catalog.audit where id = $1', /before it the sealed row number \d+ is missing/],
+    [
+      'a row moved',
+      'update catalog.audit set seal_seq = 1000000 + seal_seq where id = $1',
+      /the sealed row number \d+ is missing/,
+    ],
+    ['a seal made up', "update catalog.audit set seal_hash = repeat('a', 64) where id = $1", /seal does not fit it/],
+  ])(
+    'names the row of %s',
+    async (_what, tamper, words) => {
+      await sealed()
+      await admin.query('create temp table kept as select * from catalog.audit order by seal_seq limit 1')
+      const { rows } = await admin.query<{ id: string }>('select id from kept')
+      const id = rows[0]?.id
+      await admin.query(tamper, [id])
+      const { db, close } = createDb(stack.database_url, { app: 'test' })
+      const verdict = await verifyLog(db, 'catalog.audit', keysOf(stack)).finally(close)
+      expect(verdict.fault).toMatch(words)
+      await admin.query('delete from catalog.audit where id = $1', [id])
+      await admin.query('insert into catalog.audit overriding system value select * from kept')
+      await admin.query('drop table kept')
+    },
+    30_000,
+  )
+})
