@@ -32,6 +32,8 @@ const ResourceQuery = Type.Object(
 const VersionsQuery = Type.Object(PageQuery, closed)
 /** The key is checked after the shape, since validate_only needs none. */
 const CreateHeaders = Type.Partial(CommandHeaders)
+const { expected_version: _version, ...createQuery } = WriteQuery.properties
+const CreateQuery = Type.Object(createQuery, closed)
 const PatchHeaders = Type.Partial(VersionedHeaders)
 
 /** Reads of resources; the same on both listeners. */
@@ -122,7 +124,7 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
         tags,
         headers: CreateHeaders,
         'x-reply-headers': ['etag', 'location'],
-        querystring: WriteQuery,
+        querystring: CreateQuery,
         body: ResourceCreate,
         response: { 200: Validated, 201: ResourceView, 202: Accepted, ...errorReplies },
       },

@@ -2,7 +2,7 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import { and, asc, eq, gt, lte, sql } from 'drizzle-orm'
 import Type from 'typebox'
 import type { Tx } from '../../db/client.ts'
-import { getGroup, membersOf } from '../../db/identity/queries.ts'
+import { membersOf } from '../../db/identity/queries.ts'
 import { type GrantRow, grants } from '../../db/identity/tables.ts'
 import { allow } from '../shared/auth/http.ts'
 import { PERMISSIONS, ROLES, roleHas } from '../shared/auth/permissions.ts'
@@ -13,7 +13,7 @@ import { CommandHeaders, errorReplies } from '../shared/http.ts'
 import { isUuid, uuidv7 } from '../shared/ids.ts'
 import { createPages } from '../shared/pages.ts'
 import type { IdentityDeps } from './deps.ts'
-import { keepingAnAdmin } from './groups.routes.ts'
+import { keepingAnAdmin, lockGroup } from './groups.routes.ts'
 import { actorOf, change, rolesChanged } from './mutations.ts'
 import { refuseScope, refuseSelfGrant, throwIf } from './rules.ts'
 import { findLivingUser } from './users.service.ts'
@@ -88,8 +88,7 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
         const { subject_type, subject_id, role, scope, expires_at } = req.body
         throwIf(refuseSelfGrant(req.caller, { type: subject_type, id: subject_id }))
         throwIf(refuseScope(role, scope))
-        if (subject_type === 'group' && !(await getGroup(tx, subject_id)))
-          throw notFound('group', subject_id, 'not_found')
+        if (subject_type === 'group') await lockGroup(tx, subject_id)
         const affected =
           subject_type === 'user' ? [(await findLivingUser(tx, subject_id)).id] : await membersOf(tx, subject_id)
         await removeEnded(tx, { subject_type, subject_id, role })

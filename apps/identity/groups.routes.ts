@@ -40,7 +40,8 @@ const findGroup = async (db: Queryable, group_key: string) => {
   return group
 }
 
-const lockGroup = async (tx: Tx, group_key: string) => {
+/** The group, kept as it is until the transaction ends: nobody joins or is given rights by a group on its way out. */
+export const lockGroup = async (tx: Tx, group_key: string) => {
   const [group] = await tx.select().from(groups).where(eq(groups.group_key, group_key)).for('update')
   if (!group) throw notFound('group', group_key, 'not_found')
   return group
@@ -186,7 +187,7 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
       change(deps, req, reply, { arming: true }, async (tx) => {
         const { group_key, user_id } = req.params
         throwIf(refuseSelfGrant(req.caller, { type: 'user', id: user_id }))
-        await findGroup(tx, group_key)
+        await lockGroup(tx, group_key)
         await findLivingUser(tx, user_id)
         const added = await tx.insert(group_members).values({ group_key, user_id }).onConflictDoNothing().returning()
         if (added.length > 0) await rolesChanged(tx, req, [user_id])

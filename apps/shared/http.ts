@@ -165,6 +165,11 @@ export const createHttpApp = (options: HttpOptions) => {
     if (req.url.includes('%00'))
       throw unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring')
   })
+  // Ajv turns "1e999" into Infinity and then holds no bound against it.
+  app.addHook('preHandler', async (req) => {
+    const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)
+    if (endless) throw unstorable(codes, `/querystring/${endless[0]}`)
+  })
   if (options.openapi) describeRoutes(app as unknown as FastifyInstance, options.openapi, codes, Problem)
   acceptJson(app as unknown as FastifyInstance, options.json_limits ?? JSON_LIMITS, codes)
   answerErrors(app, options)
@@ -182,6 +187,7 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
     removeAdditional: false,
     useDefaults: true,
     strict: false,
+    strictNumbers: true,
     validateFormats: true,
   } as const
   const strict = new Ajv({ ...common, coerceTypes: false })
@@ -268,6 +274,12 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
     return new AppError('validation_error', 'schema_violation', 'A text holds a character that cannot be stored.', {
       status: 400,
       hint: 'Leave out the NUL character and halves of surrogate pairs.',
+      cause: error,
+    })
+  if (sql === '22003' || sql === '22P02')
+    return new AppError('validation_error', 'schema_violation', 'A number is too large, or a value has no such form.', {
+      status: 400,
+      hint: 'Send numbers as this API gives them out, and ids unchanged.',
       cause: error,
     })
   if (sql === '57014' || sql === '40P01' || sql === '40001')

@@ -4,15 +4,15 @@ import { type JsonLimits, scanJson } from './json.ts'
 
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json)(\s*;|$)/i
 const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
-/** Escapes of what Postgres cannot store: U+0000, and surrogates, of which a half may be missing. */
-const SUSPECT = /\\u(0000|[dD][89a-fA-F])/
+/** Spellings of what cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers. */
+const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE]\+?\d{3}|\d{300}/
 
 /** How an area spells the refusals of this parser. */
 type Codes = { media_type: string; malformed: string; text: { code: string; status: number } }
 
 /**
  * The one body parser: JSON in UTF-8 of a type that the route takes, within these limits, without doubled members,
- * prototypes or text that cannot be stored. All else is refused.
+ * prototypes or values that cannot be stored. All else is refused.
  */
 export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Codes): void => {
   const parse = app.getDefaultJsonParser('error', 'error')
@@ -62,9 +62,10 @@ export const otherMediaType = ({ media_type }: Pick<Codes, 'media_type'>, req: F
   })
 }
 
-/** Where a value holds text that Postgres cannot store; nothing when it does not. */
+/** Where a value holds text or a number that cannot be stored; nothing when it does not. */
 const findUnstorable = (value: unknown, pointer = ''): string | undefined => {
   if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? pointer : undefined
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : pointer
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, member] of Object.entries(value)) {
     if (findUnstorable(key) !== undefined) return `${pointer}/…`
@@ -75,8 +76,8 @@ const findUnstorable = (value: unknown, pointer = ''): string | undefined => {
 }
 
 export const unstorable = ({ text: { code, status } }: Pick<Codes, 'text'>, pointer: string) =>
-  new AppError('validation_error', code, `${pointer} holds characters that cannot be stored.`, {
+  new AppError('validation_error', code, `${pointer} holds what cannot be stored.`, {
     status,
-    hint: 'Leave out the NUL character and halves of surrogate pairs.',
-    violations: [{ pointer, code, message: 'holds U+0000 or half a surrogate pair' }],
+    hint: 'Leave out the NUL character, halves of surrogate pairs, and numbers beyond double precision.',
+    violations: [{ pointer, code, message: 'holds U+0000, half a surrogate pair, or a number without end' }],
   })

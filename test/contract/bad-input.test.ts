@@ -172,6 +172,7 @@ const faultOf = (
 ): string | undefined => {
   const { body, headers, text } = answer
   if (!status.includes(answer.status)) return `${answer.status} instead of ${status}: ${text.slice(0, 300)}`
+  if (answer.status === 200) return undefined
   if (headers['content-type'] !== 'application/problem+json; charset=utf-8') return `sent ${headers['content-type']}`
   if (!categories.includes(body.category)) return `${body.category} is not a category of this API`
   if (!(CATEGORY[answer.status] ?? /./).test(body.category)) return `${answer.status} with ${body.category}`

@@ -162,6 +162,19 @@ export const CASES: readonly Case[] = [
       }),
   },
   {
+    name: 'or takes a number that no column holds',
+    breaks: (endpoint, call) =>
+      parametersOf(endpoint, 'query')
+        .filter(({ schema }) => [schema.type ?? []].flat().some((type) => type === 'integer' || type === 'number'))
+        .flatMap(({ name }) =>
+          ['2147483648', '9223372036854775808', '1e308', '1e999'].map((value) => ({
+            what: `${name}=${value}`,
+            call: { ...call(), query: [...call().query, [name, value]] as Call['query'] },
+            status: [200, 400, 404, 422],
+          })),
+        ),
+  },
+  {
     name: 'a page that cannot be',
     breaks: (endpoint, call) =>
       parametersOf(endpoint, 'query').flatMap(({ name, schema }) => {
@@ -235,11 +248,11 @@ export const CASES: readonly Case[] = [
       if (!WRITES.includes(endpoint.method) || !isServed(endpoint.operation)) return []
       const taken = bodyOf(endpoint)
       const deep = `${'{"a":'.repeat(60)}1${'}'.repeat(60)}`
-      const texts = ['{', '[]', '"x"', '{"a":1}}', '{"a":1,"a":2}', '{"__proto__":{"a":1}}', deep]
+      const texts = ['{', '[]', '"x"', '{"a":1}}', '{"a":1e999}', '{"a":1,"a":2}', '{"__proto__":{"a":1}}', deep]
       return [...texts, ...(taken ? ['null', '7', ''] : []), Buffer.from([0x7b, 0xff, 0x7d])].map((raw) => ({
         what: String(raw).slice(0, 20),
         call: asJson(call(), raw),
-        status: endpoint.method === 'PATCH' ? [400, 422] : [400],
+        status: endpoint.method === 'PATCH' || String(raw).includes('1e999') ? [400, 422] : [400],
       }))
     },
   },

@@ -207,6 +207,24 @@ describe('groups', () => {
     expect((await ada.delete(`/v1/admin/groups/${group_key}`, { headers: { 'if-match': '"1"' } })).status).toBe(412)
     expect((await ada.patch(`/v1/admin/groups/${group_key}`, {})).status).toBe(400)
   })
+  it('leave nothing behind, also when somebody joins or gets rights by them at that moment', async () => {
+    for (let round = 0; round < 8; round++) {
+      const group_key = await newGroup()
+      const user = await p.newUser(ada)
+      const [removed, joined, granted] = await Promise.all([
+        ada.delete(`/v1/admin/groups/${group_key}`),
+        ada.put(`/v1/admin/groups/${group_key}/members/${user.user_id}`),
+        ada.post('/v1/admin/grants', { subject_type: 'group', subject_id: group_key, role: 'viewer' }),
+      ])
+      expect(removed.status).toBe(204)
+      expect([204, 404]).toContain(joined.status)
+      expect([201, 404]).toContain(granted.status)
+      expect((await ada.post('/v1/admin/groups', { group_key, name: 'Again' })).body.members).toEqual([])
+      const { rows } = await p.deps.pool.query('select 1 from identity.grants where subject_id = $1', [group_key])
+      expect(rows).toEqual([])
+    }
+  })
+
   it('have keys of one form, each used once', async () => {
     const group_key = await newGroup()
     expect((await ada.post('/v1/admin/groups', { group_key, name: 'x' })).body).toMatchObject({

@@ -10,7 +10,9 @@ const envelope = {
   type: text('resource.updated'),
   schema_version: Type.Integer(),
   occurred_at: text('2026-01-31T12:00:00.000Z'),
-  pub_seq: nullable(Type.String({ description: 'Place in the log; null while it is not numbered.' })),
+  pub_seq: nullable(
+    Type.String({ pattern: '^\\d{1,19}$', description: 'Place in the log; null while it is not numbered.' }),
+  ),
   agg_type: text('resource'),
   agg_id: text('eu1-web-01'),
   agg_version: Type.Integer(),
