@@ -12,7 +12,8 @@ import {
 } from 'drizzle-orm/pg-core'
 import { canonicalJson, hmacSha256 } from '../apps/shared/digest.ts'
 import { AppError } from '../apps/shared/errors.ts'
-import type { Queryable, Tx } from './client.ts'
+import type { Db, Queryable, Tx } from './client.ts'
+import { pruneRows } from './prune.ts'
 
 const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 
@@ -114,6 +115,10 @@ export const storeAnswer = async (
   const [row] = await db.select().from(table).where(sameKey(table, request))
   return row?.status != null && row.body ? { status: row.status, headers: row.headers ?? {}, body: row.body } : answer
 }
+
+/** Forgets keys that are older than a week. */
+export const pruneKeys = (db: Db, table: IdempotencyTable): Promise<number> =>
+  pruneRows(db, table, sql`created_at < clock_timestamp() - interval '7 days'`)
 
 const sameKey = (table: IdempotencyTable, { caller, route, key }: IdempotentRequest) =>
   and(eq(table.caller, caller), eq(table.route, route), eq(table.key, key))

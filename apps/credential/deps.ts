@@ -1,4 +1,6 @@
 import { createDb } from '../../db/client.ts'
+import { pruneEnrolmentTokens } from '../../db/credential/queries.ts'
+import { startPruning } from '../../db/prune.ts'
 import { loadRegistry } from '../shared/auth/service.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
@@ -14,6 +16,9 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
   const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
     onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
   })
+  const stopPruning = startPruning([() => pruneEnrolmentTokens(db)], (err) =>
+    telemetry.log.warn({ err }, 'old enrolment tokens cannot be removed'),
+  )
   const slots = createSlots({
     concurrency: config.CREDENTIAL__HASH__CONCURRENCY,
     queue_max: config.CREDENTIAL__HASH__QUEUE_MAX,
@@ -41,6 +46,7 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
     clock,
     enrolment_key: Buffer.from(config.CREDENTIAL__ENROLMENT__KEY, 'base64'),
     close: async () => {
+      stopPruning()
       registry.close()
       await strength.close()
       await close()

@@ -1,4 +1,7 @@
 import { createDb } from '../../db/client.ts'
+import { pruneKeys } from '../../db/idempotency.ts'
+import { idempotency } from '../../db/identity/tables.ts'
+import { startPruning } from '../../db/prune.ts'
 import { createJwksClient, watchKeyAge } from '../shared/auth/jwks.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { createServiceSigner, loadRegistry } from '../shared/auth/service.ts'
@@ -29,6 +32,9 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
     onError: (err) => telemetry.log.warn({ err }, 'the keys of token cannot be read'),
   })
   watchKeyAge(telemetry, jwks)
+  const stopPruning = startPruning([() => pruneKeys(db, idempotency)], (err) =>
+    telemetry.log.warn({ err }, 'old keys cannot be removed'),
+  )
   const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
     onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
   })
@@ -67,6 +73,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
       timeout_ms: PASSWORD_MS,
     }),
     close: async () => {
+      stopPruning()
       jwks.close()
       registry.close()
       await close()

@@ -1,5 +1,6 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
+import { pruneKeys } from '../../db/idempotency.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
 import { closeOperation } from '../../db/operations/close.ts'
 import { lockOperation, lockOverdueStart } from '../../db/operations/commands.ts'
@@ -19,7 +20,6 @@ import type { OperationsDeps } from './deps.ts'
 const LOCK = 727_310
 const BATCH = 50
 const PRUNE_EVERY_MS = 60_000
-const KEPT_DAYS = 7
 
 /**
  * What only time brings about: start-class commands that were never sent in time are taken back, findings about the
@@ -38,7 +38,7 @@ export const startSweeper = (deps: OperationsDeps) => {
     if (changed > 0) deps.nats.wake('operations')
     if (performance.now() - pruned_at > PRUNE_EVERY_MS) {
       pruned_at = performance.now()
-      await pruneKeys(db)
+      await pruneKeys(db, idempotency)
     }
   }
   const loop = () => {
@@ -220,8 +220,3 @@ const moveNodes = (tx: Tx, operation_id: string, from: SQL, state: string) =>
     .set({ state, updated_at: sql`clock_timestamp()` as never })
     .where(and(eq(nodes.operation_id, operation_id), from))
     .returning({ node_id: nodes.node_id })
-
-/** Idempotency keys are kept for a week. */
-const pruneKeys = (db: Db) =>
-  db.execute(sql`delete from ${idempotency} where ctid = any(array(
-    select ctid from ${idempotency} where created_at < clock_timestamp() - make_interval(days => ${KEPT_DAYS}) limit 1000))`)

@@ -1,6 +1,9 @@
 import type { Redis } from 'ioredis'
 import { createDb } from '../../db/client.ts'
+import { pruneKeys } from '../../db/idempotency.ts'
+import { startPruning } from '../../db/prune.ts'
 import { createRedis } from '../../db/redis.ts'
+import { idempotency } from '../../db/session/tables.ts'
 import { createJwksClient, watchKeyAge } from '../shared/auth/jwks.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { createServiceSigner, loadRegistry } from '../shared/auth/service.ts'
@@ -19,7 +22,7 @@ import { createAudit } from './audit.ts'
 import type { SessionConfig } from './config.ts'
 import { createCookies } from './cookies.ts'
 import { createDevices } from './device.ts'
-import { createRevocations } from './revocations.ts'
+import { createRevocations, pruneRevocations } from './revocations.ts'
 import { createStore } from './store.ts'
 import { createIssuer } from './tokens.ts'
 
@@ -32,6 +35,9 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
   const redis = createRedis(config.SESSION__REDIS__URL, { name: 'session' })
   // A script that was under way when the connection broke may have run: sent again it would look like a replay.
   redis.options.autoResendUnfulfilledCommands = false
+  const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneRevocations(db)], (err) =>
+    telemetry.log.warn({ err }, 'old rows cannot be removed'),
+  )
   const seconds = telemetry.histogram('redis_script_seconds', 'Time of a Lua script.', ['script'])
   const store = createStore(redis, {
     prefix: config.AUTH__REDIS__PREFIX,
@@ -86,6 +92,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     pages: createPages([deriveKey(config.secrets[0], 'page')]),
     counts: createCounts(telemetry),
     close: async () => {
+      stopPruning()
       jwks.close()
       redis.disconnect()
       await closeDb()

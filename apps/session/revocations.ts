@@ -1,6 +1,7 @@
 import { asc, gt, sql } from 'drizzle-orm'
 import type { Redis } from 'ioredis'
 import type { Db } from '../../db/client.ts'
+import { pruneRows } from '../../db/prune.ts'
 import { type Revocation, revocations } from '../../db/session/tables.ts'
 import { ConfigError } from '../shared/config.ts'
 import { unavailable } from '../shared/errors.ts'
@@ -104,6 +105,10 @@ export const createRevocations = ({
   }
 }
 export type Revocations = ReturnType<typeof createRevocations>
+
+/** Forgets revocations of which no copy of Redis can hold the session any more. */
+export const pruneRevocations = (db: Db): Promise<number> =>
+  pruneRows(db, revocations, sql`expires_at < clock_timestamp()`)
 
 const runIdOf = (info: string): string => /^run_id:(\S+)/m.exec(info)?.[1] ?? 'unknown'
 

@@ -1,5 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../client.ts'
+import { type Db, first, type Queryable, type Tx } from '../client.ts'
+import { pruneRows } from '../prune.ts'
 import { credentials, type EnrolmentTokenRow, enrolment_tokens } from './tables.ts'
 
 export const getCredential = (db: Queryable, user_id: string) =>
@@ -58,3 +59,7 @@ export const supersedeEnrolmentTokens = (tx: Tx, user_id: string) =>
     .update(enrolment_tokens)
     .set({ used_at: sql`clock_timestamp()`, used_by: 'superseded' })
     .where(and(eq(enrolment_tokens.user_id, user_id), isNull(enrolment_tokens.used_at)))
+
+/** Forgets enrolment tokens a week after their end: as long as a repeat of their use is answered. */
+export const pruneEnrolmentTokens = (db: Db): Promise<number> =>
+  pruneRows(db, enrolment_tokens, sql`expires_at < clock_timestamp() - interval '7 days'`)

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { Code } from '@connectrpc/connect'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { checkRedisSettings } from '../../apps/session/revocations.ts'
+import { checkRedisSettings, pruneRevocations } from '../../apps/session/revocations.ts'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { ResponseMode, Session } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc.ts'
+import { pruneKeys } from '../../db/idempotency.ts'
 import { users } from '../../db/identity/tables.ts'
-import { auth_events, revocations } from '../../db/session/tables.ts'
+import { auth_events, idempotency, revocations } from '../../db/session/tables.ts'
 import { type Answer, type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from './auth.support.ts'
 
 let auth: Auth
@@ -320,6 +321,30 @@ describe('RPC', () => {
     await client('relay').revokeSession({ sessionId: session_id, reason: 'admin', requestId: 'request-2' })
     await client('relay').revokeSession({ sessionId: session_id, reason: 'admin', requestId: 'request-2' })
     expect((await refresh(me.refresh_token)).status).toBe(401)
+  })
+})
+
+describe('what is kept for a time only', () => {
+  it('goes when its time has come, and nothing else', async () => {
+    const { db } = auth.session.deps
+    const key = randomUUID()
+    await call('POST', '/v1/sessions/revoke-others', me.access_token, undefined, key)
+    await call('DELETE', `/v1/sessions/${claims(me.access_token).session_id}`, me.access_token)
+    const [kept] = await db.select().from(idempotency).where(eq(idempotency.key, key))
+    const old = randomUUID()
+    await db
+      .insert(idempotency)
+      .values({ ...(kept as typeof idempotency.$inferSelect), key: old, created_at: '2020-01-01T00:00:00Z' })
+    const rows = await db.select().from(revocations)
+    const [first] = rows
+    if (!first) throw new Error('nothing was revoked')
+    await db
+      .update(revocations)
+      .set({ expires_at: '2020-01-01T00:00:00Z' })
+      .where(eq(revocations.event_id, first.event_id))
+    expect([await pruneKeys(db, idempotency), await pruneRevocations(db)]).toEqual([1, 1])
+    expect(await db.select().from(idempotency).where(eq(idempotency.key, key))).toHaveLength(1)
+    expect(await db.select().from(revocations)).toHaveLength(rows.length - 1)
   })
 })
 

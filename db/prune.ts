@@ -1,0 +1,25 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { PgTable } from 'drizzle-orm/pg-core'
+import type { Db } from './client.ts'
+
+const EVERY_MS = 3_600_000
+const BATCH = 1000
+
+/** Removes the rows of a table that the condition names, a batch at a time, so that no lock is held for long. */
+export const pruneRows = async (db: Db, table: PgTable, old: SQL): Promise<number> => {
+  for (let removed = 0; ; ) {
+    const { rowCount } = await db.execute(
+      sql`delete from ${table} where ctid = any(array(select ctid from ${table} where ${old} limit ${BATCH}))`,
+    )
+    removed += rowCount ?? 0
+    if ((rowCount ?? 0) < BATCH) return removed
+  }
+}
+
+/** Runs these each hour; a failure is told and the next hour tries again. Answers how it is stopped. */
+export const startPruning = (acts: readonly (() => Promise<unknown>)[], onError: (error: unknown) => void) => {
+  const timer = setInterval(async () => {
+    for (const act of acts) await act().catch(onError)
+  }, EVERY_MS).unref()
+  return () => clearInterval(timer)
+}
