@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { NatsConnection } from 'nats'
 import type pg from 'pg'
 import { ensureStreams, prefixed } from '../shared/events.ts'
+import type { Logger } from '../shared/telemetry.ts'
 import type { RelayDeps } from './deps.ts'
 import { type Loop, startLoop } from './loop.ts'
 
@@ -41,6 +42,18 @@ const read = async (reader: Redis, stream: string, wait_ms?: number): Promise<En
     ? reader.xreadgroup(...ask, 'STREAMS', stream, '>')
     : reader.xreadgroup(...ask, 'BLOCK', wait_ms, 'STREAMS', stream, '>'))) as Reply
   return fresh?.[0]?.[1] ?? []
+}
+
+/** What Postgres refuses for what it is, or is no JSON: it would be refused for ever. */
+const isPoison = (error: unknown): boolean =>
+  error instanceof SyntaxError || /^2[23]/.test((error as { code?: string }).code ?? '')
+
+/** Puts an entry that cannot be carried aside, so that those behind it go on; a person looks at it. */
+const park = async (redis: Redis, stream: string, [id, flat]: Entry, error: unknown, log: Logger) => {
+  if (!isPoison(error)) throw error
+  log.error({ err: error, stream, id }, 'an entry cannot be carried; parked')
+  await redis.xadd(`${stream}:parked`, '*', ...(flat ?? []))
+  await forget(redis, stream, [id])
 }
 
 const forget = async (redis: Redis, stream: string, ids: string[]) => {
@@ -123,11 +136,12 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
     streams = true
     await publish(nc, config.SIGNALBOX__NATS__PREFIX, event)
   }
-  const carry = async ([id, flat]: Entry) => {
+  const carry = async (entry: Entry) => {
+    const [id, flat] = entry
     const event = fieldsOf(flat ?? [])
     const done = event.event_id ? await Promise.allSettled([keep(pool, event), announce(event)]) : []
-    for (const part of done) if (part.status === 'rejected') throw part.reason
-    await forget(redis, revoked, [id])
+    for (const part of done) if (part.status === 'rejected') return park(redis, revoked, entry, part.reason, log)
+    return forget(redis, revoked, [id])
   }
   const revocations = startLoop('revocations', log, 0, async () => {
     if (!ready) await ensureGroup(redisReader, revoked)
@@ -149,10 +163,15 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
       if (/NOGROUP/.test(error.message)) auditReady = false
       throw error
     })
-    for (const [id, flat] of entries) {
+    for (const entry of entries) {
+      const [id, flat] = entry
       const { row } = fieldsOf(flat ?? [])
-      if (row) await storeAudit(pool, JSON.parse(row) as Record<string, unknown>)
-      await forget(redis, audited, [id])
+      try {
+        if (row) await storeAudit(pool, JSON.parse(row) as Record<string, unknown>)
+        await forget(redis, audited, [id])
+      } catch (error) {
+        await park(redis, audited, entry, error, log)
+      }
     }
     return entries.length > 0
   })

@@ -140,6 +140,27 @@ describe('the relay of the auth apps', () => {
     await relay.stop()
   })
 
+  it('puts an entry that can never be stored aside and goes on with those behind it', async () => {
+    const audit = `${auth.prefix}auth:audit`
+    const revoked = `${auth.prefix}auth:revoked`
+    await auth.redis.xadd(audit, '*', 'row', '{')
+    await auth.redis.xadd(revoked, '*', 'event_id', 'no-uuid', 'reason', 'logout')
+    const hal = await auth.addUser('hal')
+    const { body } = await login('hal')
+    await send(`${auth.session.url}/auth/logout`, { method: 'POST', headers: bearer(body.access_token) })
+    const relay = await auth.addRelay()
+    for (const stream of [audit, revoked]) {
+      await until(async () => (await auth.redis.xlen(stream)) === 0)
+      expect(await auth.redis.xlen(`${stream}:parked`)).toBe(1)
+    }
+    const stored = await auth.session.deps.db
+      .select()
+      .from(auth_events)
+      .where(eq(auth_events.object, `user:${hal.id}`))
+    expect(stored.map(({ action }) => action)).toEqual(['login', 'logout'])
+    await relay.stop()
+  })
+
   it('keeps revocations in Postgres while NATS is away, publishes each once when it is back, and again for a new broker', async () => {
     const { db } = auth.session.deps
     const gus = await auth.addUser('gus')
