@@ -11,7 +11,7 @@ import { foldUsername } from '../shared/username.ts'
 import { commandOf, runOnce } from './commands.ts'
 import type { SessionDeps } from './deps.ts'
 import { byUser, listOf, SessionList } from './sessions.routes.ts'
-import { endOwnSession, endUserSessions } from './sessions.service.ts'
+import { actorOf, type By, endOwnSession, endUserSessions } from './sessions.service.ts'
 
 const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
 const UserSessionParams = Type.Object({
@@ -41,14 +41,7 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
         refuseStaleAuth(req.caller, deps.config.AUTH__REAUTH__MAX_AGE_S, deps.clock.now())
       if (refusal) throw refusal
       const answer = await runOnce(deps, commandOf(req), async () => {
-        await unlockUser(deps, user_id, String(req.id))
-        await deps.audit({
-          action: 'unlock',
-          outcome: 'done',
-          actor: `user:${req.caller.user_id}`,
-          user_id,
-          request_id: String(req.id),
-        })
+        await unlockUser(deps, user_id, byUser(req))
         return { status: 204, body: undefined }
       })
       return sendStored(reply, answer)
@@ -145,7 +138,8 @@ const findUser = async (deps: SessionDeps, user_id: string, request_id: string) 
 }
 
 /** Opens the name of a user for logins again. */
-export const unlockUser = async (deps: SessionDeps, user_id: string, request_id: string): Promise<void> => {
-  const { username } = await findUser(deps, user_id, request_id)
+export const unlockUser = async (deps: SessionDeps, user_id: string, by: By): Promise<void> => {
+  const { username } = await findUser(deps, user_id, by.request_id)
   await deps.store.unlock(deps.nameOf(foldUsername(username)))
+  await deps.audit({ action: 'unlock', outcome: 'done', actor: actorOf(by), user_id, request_id: by.request_id })
 }

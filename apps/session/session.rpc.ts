@@ -117,7 +117,7 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
           ...(passwordVersion > 0 && { password_version: passwordVersion }),
         }
         const revoked = await endUserSessions(deps, user, reasonOf(reason), by)
-        if (clearLockout) await unlockUser(deps, userId, by.request_id)
+        if (clearLockout) await unlockUser(deps, userId, by)
         return { revoked }
       },
     },

@@ -6,7 +6,7 @@ import type { Kept, RevokeReason, SessionRecord } from './store.ts'
 /** Who ends sessions, and for which request. */
 export type By = { actor_type: 'user' | 'service' | 'system'; actor_id?: string; request_id: string }
 
-const actorOf = ({ actor_type, actor_id }: By) =>
+export const actorOf = ({ actor_type, actor_id }: By) =>
   actor_id ? `${actor_type === 'service' ? 'svc' : actor_type}:${actor_id}` : actor_type
 
 /** Ends one session. Repeating it changes nothing and emits nothing. True when this call was the one that ended it. */

@@ -129,6 +129,27 @@ describe('login', () => {
     expect((await login('device', PASSWORD, { device_token: `${device_token.slice(0, -2)}xx` })).status).toBe(429)
   })
 
+  it('forgets a device after ten failures of its own: it counts as unknown, and its success clears only its bucket', async () => {
+    const { store } = auth.session.deps
+    const settings = { free: 3, max_s: 900, close_at: 4 }
+    const known = { name: 'name-of-a-device', device: 'a-device' }
+    const begin = async () => {
+      const begun = await store.beginLogin(known, settings)
+      return 'charge' in begun ? begun.charge : undefined
+    }
+    for (let i = 0; i < 10; i++) expect((await begin())?.bucket).toBe('device')
+    expect((await begin())?.bucket).toBe('name')
+    for (let i = 0; i < 3; i++) await begin()
+    expect(await begin()).toBeUndefined()
+    await auth.redis.del(`${auth.prefix}lock:dev:a-device`)
+    const charge = await begin()
+    expect(charge?.bucket).toBe('device')
+    if (charge) await store.loginSucceeded(charge)
+    expect(await auth.redis.exists(`${auth.prefix}lock:dev:a-device`)).toBe(0)
+    expect(await auth.redis.ttl(`${auth.prefix}lock:name:name-of-a-device`)).toBe(-1)
+    expect(await store.beginLogin({ name: known.name }, settings)).toHaveProperty('locked_ms')
+  })
+
   it('takes a charge back when the password could not be checked', async () => {
     const broken = await auth.addSession({ AUTH__RPC__CREDENTIAL_URL: 'http://127.0.0.1:9' })
     for (let i = 0; i < 6; i++) {
