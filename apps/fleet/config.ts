@@ -5,6 +5,11 @@ const schema = Type.Object({
   FLEET__LISTEN__HOST: settings.host(),
   FLEET__HTTP__PORT: settings.port(7181),
   FLEET__HOSTS__PORT_BASE: settings.integer(17_200, 1024, 60_000),
+  FLEET__HOSTS__ADDRESS: Type.Optional(
+    Type.String({
+      description: 'The name under which others reach the hosts; the address they listen on unless said.',
+    }),
+  ),
   FLEET__DATA__FILE: Type.String({ default: '.signalbox/fleet.sqlite' }),
   FLEET__AUTH__TOKEN_FILE: Type.Optional(
     Type.String({ description: 'The file with the value of the Authorization header that writes must carry.' }),

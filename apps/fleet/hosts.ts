@@ -8,7 +8,13 @@ const TRIES = 200
 /** The running listeners: one per host, on the port that its record holds. */
 export const createHosts = (
   store: Store,
-  { address, port_base, token, log }: { address: string; port_base: number; token: string | undefined; log: Logger },
+  {
+    address,
+    known_as,
+    port_base,
+    token,
+    log,
+  }: { address: string; known_as: string; port_base: number; token: string | undefined; log: Logger },
 ) => {
   const servers = new Map<string, Server>()
 
@@ -75,7 +81,7 @@ export const createHosts = (
       await close(hostname)
       store.removeHost(hostname)
     },
-    urlOf: (host: Host) => `http://${address}:${host.port}`,
+    urlOf: (host: Host) => `http://${known_as}:${host.port}`,
     closeAll: async () => {
       await Promise.all([...servers.keys()].map(close))
     },

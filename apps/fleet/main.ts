@@ -18,6 +18,7 @@ await runApp('fleet', async () => {
     config.FLEET__AUTH__TOKEN_FILE && readTextFile('FLEET__AUTH__TOKEN_FILE', config.FLEET__AUTH__TOKEN_FILE)
   const hosts = createHosts(store, {
     address: config.FLEET__LISTEN__HOST,
+    known_as: config.FLEET__HOSTS__ADDRESS ?? config.FLEET__LISTEN__HOST,
     port_base: config.FLEET__HOSTS__PORT_BASE,
     token,
     log,

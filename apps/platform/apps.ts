@@ -240,6 +240,7 @@ const special = (name: string, context: AppContext): Record<string, string | und
       FLEET__AUTH__TOKEN_FILE: keys.fleet_token_file,
       FLEET__CATALOG__URL: catalog,
       FLEET__HOSTS__PORT_BASE: String(context.fleet_port_base),
+      FLEET__HOSTS__ADDRESS: context.network?.host('fleet'),
     },
   }
   return settings[name] ?? {}

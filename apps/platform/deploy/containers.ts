@@ -1,0 +1,22 @@
+import { APPS, type AppContext, type AppPorts } from '../apps.ts'
+import type { Keys } from '../keys.ts'
+import type { Servers } from '../servers.ts'
+
+/** How the apps of docker-compose.yml are wired: each listens on its port of the table and is reached by its name. */
+export const containerContext = (dir: string, keys: Keys, servers: Servers, roles: boolean): AppContext => ({
+  dir,
+  keys,
+  servers,
+  roles,
+  database: 'signalbox',
+  ports: Object.fromEntries(
+    APPS.map(({ name, http, internal }): [string, AppPorts] => [name, { http: http?.[1], internal: internal[1] }]),
+  ),
+  network: { host: (app) => app, listen: '0.0.0.0' },
+  fleet_port_base: 17_200,
+  prefix: { nats: '', redis: '', queue: '' },
+  overrides: {
+    GATEWAY__CONSOLE__DIR: '/signalbox/console',
+    WORKER__EXECUTORS__POLICY_FILE: '/signalbox/apps/platform/deploy/executor-policy.yaml',
+  },
+})
