@@ -38,7 +38,9 @@ export const buildApp = async (deps: CatalogDeps) => {
       refusals: [CATALOG_CODES.text.status],
     },
   })
+  const rejected = telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause'])
   await app.register(userAuth, {
+    onRejected: (cause) => rejected.inc({ cause }),
     verifier: trust.verifier,
     principals: trust.principals,
     codes: CATALOG_CODES,

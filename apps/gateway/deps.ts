@@ -19,6 +19,7 @@ import { createAddressReader } from './address.ts'
 import type { GatewayConfig } from './config.ts'
 import { createCors } from './cors.ts'
 import { createDenylist, type Denylist } from './denylist.ts'
+import { createDocs } from './docs.ts'
 import { createGuard } from './guard.ts'
 import { createSecurityHeaders } from './headers.ts'
 import { createLocalLimits, createRedisGate } from './limits.ts'
@@ -130,6 +131,7 @@ export const createDeps = (
       tier: config.GATEWAY__CONSOLE__TIER,
       version,
     }),
+    docs: createDocs(),
     own: createOwn({
       checks,
       isDraining: () => draining,

@@ -38,7 +38,9 @@ export const buildApp = async (deps: OperationsDeps) => {
     },
   })
   app.addHook('preClose', () => tail.close())
+  const rejected = telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause'])
   await app.register(userAuth, {
+    onRejected: (cause) => rejected.inc({ cause }),
     verifier: trust.verifier,
     principals: trust.principals,
     codes: OPERATIONS_CODES,

@@ -134,6 +134,15 @@ const HINTS: Partial<Record<Category, string>> = {
   internal_error: 'Repeat the request; if it goes on, report the request id.',
 }
 
+const HINT = 'Read the object again to see what is possible now.'
+
+/** What a category means, for the reference. */
+export const describeCategory = (category: Category): { status: number; title: string; hint: string } => ({
+  status: STATUS[category],
+  title: TITLES[category],
+  hint: HINTS[category] ?? HINT,
+})
+
 /** Maps any AppError to its problem document. */
 export const problemOf = (error: AppError, request_id: string, instance: string): Problem => ({
   type: `/docs/errors/${error.category}`,
@@ -145,7 +154,7 @@ export const problemOf = (error: AppError, request_id: string, instance: string)
   code: error.code,
   request_id,
   retryable: error.options.retryable ?? false,
-  hint: error.options.hint ?? HINTS[error.category] ?? 'Read the object again to see what is possible now.',
+  hint: error.options.hint ?? HINTS[error.category] ?? HINT,
   ...(error.options.violations && { violations: error.options.violations.slice(0, 100) }),
   ...(error.options.retry_after_ms !== undefined && { retry_after_ms: error.options.retry_after_ms }),
   ...error.options.extra,

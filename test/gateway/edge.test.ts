@@ -428,6 +428,29 @@ describe('the console', () => {
   })
 })
 
+describe('the reference', () => {
+  it('lists every endpoint of the table, and every type of a refusal leads to its page', async () => {
+    const index = await send(`${gateway.url}/docs`)
+    expect(index.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(index.headers['content-security-policy']).toContain("style-src 'self'")
+    expect(index.text).not.toMatch(/<script|https?:\/\//)
+    const missing = ROUTES.filter(({ path }) => !index.text.includes(`<code>${path}</code>`)).map(({ path }) => path)
+    expect(missing).toEqual([])
+    for (const [path, status] of [
+      ['/api/v1/resources', 401],
+      ['/api/v1/nothing', 404],
+      ['/api/%2e', 400],
+    ] as const) {
+      const refusal = await send(`${gateway.url}${path}`)
+      expect(refusal.status).toBe(status)
+      const explained = await send(`${gateway.url}${refusal.body.type}`)
+      expect([explained.status, explained.text.includes(String(refusal.body.category))]).toEqual([200, true])
+    }
+    expect((await send(`${gateway.url}/docs/openapi/operations.json`)).body.openapi).toBe('3.1.0')
+    expect(codeOf(await send(`${gateway.url}/docs/errors/nothing`))).toEqual([404, 'not_found'])
+  })
+})
+
 describe('own endpoints', () => {
   it('say whether the gateway lives and may be used', async () => {
     expect((await send(`${gateway.url}/health/live`)).body).toEqual({ status: 'live' })
