@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import argon2 from 'argon2'
 import type { Telemetry } from '../shared/telemetry.ts'
-import { yieldHashThreads } from './priority.ts'
 import type { Slots } from './slots.ts'
 
 export type HashParameters = { memory_kib: number; time: number; parallelism: number }
@@ -19,7 +18,6 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
     parallelism: parameters.parallelism,
   } as const
   const dummy = await argon2.hash(randomBytes(24), options)
-  yieldHashThreads()
   const duration = telemetry.histogram('hash_duration_seconds', 'Time of one Argon2id hash.', ['act'])
   const wait = telemetry.histogram('hash_wait_seconds', 'Time that a hash waited for its slot.')
   const waiting = telemetry.gauge('hash_waiting', 'Hashes that wait for a slot.')

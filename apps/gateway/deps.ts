@@ -19,6 +19,7 @@ import { createAddressReader } from './address.ts'
 import type { GatewayConfig } from './config.ts'
 import { createCors } from './cors.ts'
 import { createDenylist, type Denylist } from './denylist.ts'
+import { createDiskWatch } from './disk.ts'
 import { createDocs } from './docs.ts'
 import { createGuard } from './guard.ts'
 import { createSecurityHeaders } from './headers.ts'
@@ -102,7 +103,11 @@ export const createDeps = (
     telemetry,
     loadBounds({ in_flight: config.GATEWAY__PRESSURE__IN_FLIGHT, delay_ms: config.GATEWAY__PRESSURE__DELAY_MS }),
   )
-  const checks = createChecks({ jwks, redis, feed, upstreams })
+  const disk = createDiskWatch({ redis, prefix: config.AUTH__REDIS__PREFIX, log })
+  const checks: Checks = {
+    ...createChecks({ jwks, redis, feed, upstreams }),
+    disk: { critical: false, run: disk.check },
+  }
   watchGauges(telemetry, { denylist, feed, streams })
   let draining = false
   const prefix = config.AUTH__REDIS__PREFIX
@@ -116,6 +121,7 @@ export const createDeps = (
     streams,
     proxy,
     pressure,
+    disk,
     checks,
     nameOf,
     limits: config.limits,
@@ -174,6 +180,7 @@ export const createDeps = (
     close: async () => {
       jwks.close()
       denylist.close()
+      disk.close()
       await feed.stop()
       redis.disconnect()
       await proxy.close()

@@ -187,10 +187,20 @@ export const refuseLongBody = (req: IncomingMessage, limit: number): void => {
   if (Number(req.headers['content-length'] ?? 0) > limit) throw bodyTooLarge()
 }
 
-/** The body as a stream that fails once it is longer than it may be; null when there is none. */
-export const limitedBody = (req: IncomingMessage, limit: number): Readable | null => {
-  const { 'content-length': length, 'transfer-encoding': encoding } = req.headers
-  if (encoding === undefined && (length === undefined || length === '0')) return null
+const hasBody = ({ headers: { 'content-length': length, 'transfer-encoding': encoding } }: IncomingMessage): boolean =>
+  encoding !== undefined || (length !== undefined && length !== '0')
+
+const SMALL_BYTES = 65_536
+
+/** The body to send on: null when there is none, read whole when it says that it is small, else as a stream. */
+export const bodyOf = (req: IncomingMessage, limit: number): Promise<Buffer> | Readable | null => {
+  if (!hasBody(req)) return null
+  const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  return length <= SMALL_BYTES ? readBody(req, limit) : limitedBody(req, limit)
+}
+
+/** The body as a stream that fails once it is longer than it may be. */
+const limitedBody = (req: IncomingMessage, limit: number): Readable => {
   let size = 0
   const counter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -204,8 +214,20 @@ export const limitedBody = (req: IncomingMessage, limit: number): Readable | nul
 }
 
 /** Reads a small body whole. */
-export const readBody = async (req: IncomingMessage, limit: number): Promise<Buffer> => {
-  const chunks: Buffer[] = []
-  for await (const chunk of limitedBody(req, limit) ?? []) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
-}
+export const readBody = (req: IncomingMessage, limit: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    if (!hasBody(req)) return resolve(Buffer.alloc(0))
+    const chunks: Buffer[] = []
+    let size = 0
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limit) return void chunks.push(chunk)
+      req.off('data', onData).pause()
+      reject(bodyTooLarge())
+    }
+    req
+      .on('data', onData)
+      .once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+      .once('error', reject)
+      .once('close', () => reject(new Error('the client went away')))
+  })

@@ -8,8 +8,9 @@ import type { ClientAddress } from './address.ts'
 import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type Exchange } from './answers.ts'
 import { isPreflightPath } from './cors.ts'
 import type { GatewayDeps } from './deps.ts'
+import { diskFull } from './disk.ts'
 import { checkHeaders, upstreamHeaders } from './headers.ts'
-import { limitedBody, readBody, refuseLongBody } from './proxy.ts'
+import { bodyOf, readBody, refuseLongBody } from './proxy.ts'
 import type { Match } from './router.ts'
 import type { Upstream } from './routes.ts'
 import { parseTarget, type Target } from './target.ts'
@@ -119,6 +120,7 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   const { route } = match
   exchange.endpoint = route.path
   if (route.class !== 'none' && deps.pressure.sheds(route.kind)) throw overloaded()
+  if (deps.disk.refuses(route)) throw diskFull()
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
   let claims: AccessClaims | undefined
   let body: Buffer | undefined
@@ -229,7 +231,7 @@ const forward = async (
         ...(!endless && { deadline_ms: deps.config.GATEWAY__UPSTREAM__REPLY_MS }),
         ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),
       }),
-      body: body ?? limitedBody(req, limit),
+      body: body ?? (await bodyOf(req, limit)),
       endless,
       insist: route.kind === 'S',
     }

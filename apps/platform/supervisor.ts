@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { writeAppEnv } from './app-env.ts'
 import { APPS, type App, type AppContext, entryOf, envFor, gatewayUrl, readyUrl, takePorts } from './apps.ts'
 import { prepareDatabase } from './database.ts'
+import { watchDisk } from './disk.ts'
 import { ensureKeys } from './keys.ts'
 import { QUICK_IMPORTS, ROOT } from './paths.ts'
 import { createPorts } from './ports.ts'
@@ -82,7 +83,11 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     }
     writeAppEnv(APPS, context)
     await startApps(wanted, context, apps, screen, events)
-    const stop = () => stopAll(running, screen)
+    const disk = watchDisk({ dir, redis_url: servers.redis.url(), prefix: context.prefix.redis })
+    const stop = () => {
+      disk.stop()
+      return stopAll(running, screen)
+    }
     const killAll = () => {
       for (const child of [...apps.values(), ...servers.managed]) child.kill('SIGKILL')
     }

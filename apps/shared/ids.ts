@@ -10,16 +10,18 @@ const POOL_BYTES = 4096
 let pool = new Uint8Array(0)
 let drawn = 0
 
-/** The id of a request, a UUIDv7 too. Its random part comes from bytes drawn many at once: one system call for 256 ids. */
-export const requestId = (): string => {
+/** 128 random bits of the system's generator, which is asked for 256 of them at once. No two calls share a bit. */
+export const random128 = (): Uint8Array => {
   if (drawn + 16 > pool.length) {
     pool = crypto.getRandomValues(new Uint8Array(POOL_BYTES))
     drawn = 0
   }
-  const random = pool.subarray(drawn, drawn + 16)
   drawn += 16
-  return v7({ random })
+  return pool.slice(drawn - 16, drawn)
 }
+
+/** The id of a request, a UUIDv7 too. */
+export const requestId = (): string => v7({ random: random128() })
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
 

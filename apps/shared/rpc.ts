@@ -1,19 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { DescService } from '@bufbuild/protobuf'
+import type { DescMethodUnary, DescService } from '@bufbuild/protobuf'
 import {
   type Client,
   Code,
   ConnectError,
-  type ConnectRouter,
   type ContextValues,
   createClient,
   createContextKey,
   createContextValues,
   type HandlerContext,
-  type Interceptor,
   type ServiceImpl,
 } from '@connectrpc/connect'
-import { fastifyConnectPlugin } from '@connectrpc/connect-fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
   checkScope,
   type Registry,
@@ -24,7 +22,7 @@ import {
 import { type WatchedDependency, watchDependency } from './dependency.ts'
 import { AppError, type Category, unavailable } from './errors.ts'
 import type { HttpApp } from './http.ts'
-import { uuidv7 } from './ids.ts'
+import { serveUnary, type UnaryMethod } from './rpc-handler.ts'
 import { type Around, createUnaryTransport } from './rpc-transport.ts'
 import type { Telemetry } from './telemetry.ts'
 
@@ -134,19 +132,20 @@ export const fromRpc = (
 type MethodName<S extends DescService> = keyof S['method'] & string
 export type RpcContext = { service: ServiceCaller; request_id: string }
 
+type Served = { method: DescMethodUnary; scope: string; run: UnaryMethod['run'] }
 /** One service with its implementation and the scope that each of its methods needs. */
-export type RpcService = { register: (router: ConnectRouter) => void; scopes: ReadonlyMap<string, string> }
+export type RpcService = readonly Served[]
 
 export const rpcService = <S extends DescService>(
   service: S,
   scopes: Record<MethodName<S>, string>,
   implementation: ServiceImpl<S>,
-): RpcService => ({
-  register: (router) => void router.service(service, implementation),
-  scopes: new Map(
-    service.methods.map((method) => [`${service.typeName}/${method.name}`, scopes[method.localName as MethodName<S>]]),
-  ),
-})
+): RpcService =>
+  service.methods.map((method) => {
+    const name = method.localName as MethodName<S>
+    if (method.methodKind !== 'unary') throw new Error(`${service.typeName}/${method.name} is not unary`)
+    return { method: method as DescMethodUnary, scope: scopes[name], run: implementation[name] as UnaryMethod['run'] }
+  })
 
 const kCaller = createContextKey<RpcContext | undefined>(undefined)
 
@@ -164,40 +163,23 @@ export type RpcOptions = { registry: Registry; audience: string; services: RpcSe
  * the method's scope (`permission_denied`); user tokens and `x-user-id` are refused.
  */
 export const registerRpc = (app: HttpApp, { registry, audience, services }: RpcOptions): void => {
-  const scopes = new Map(services.flatMap((service) => [...service.scopes]))
-  const guard: Interceptor = (next) => async (req) => {
-    try {
-      if (req.header.has('x-user-id')) throw new ConnectError('x-user-id is not taken here', Code.InvalidArgument)
-      const token = /^bearer ([^ ]+)$/i.exec(req.header.get('authorization') ?? '')?.[1] ?? ''
-      const service = verifyServiceToken(registry, audience, token)
-      checkScope(service, scopes.get(`${req.service.typeName}/${req.method.name}`) ?? '')
-      req.contextValues.set(kCaller, { service, request_id: requestIdOf(req.header) })
-      return await next(req)
-    } catch (error) {
-      const answer = toConnectError(error)
-      if (answer.code === Code.Internal) app.log.error({ err: error, method: req.method.name }, 'an RPC failed')
-      throw answer
-    }
+  const admit = (req: FastifyRequest, scope: string) => {
+    if (req.headers['x-user-id'] !== undefined)
+      throw new ConnectError('x-user-id is not taken here', Code.InvalidArgument)
+    const token = /^bearer ([^ ]+)$/i.exec(req.headers.authorization ?? '')?.[1] ?? ''
+    const service = verifyServiceToken(registry, audience, token)
+    checkScope(service, scope)
+    return createContextValues().set(kCaller, { service, request_id: String(req.id) })
   }
-  app.register(fastifyConnectPlugin, {
-    routes: (router) => {
-      for (const service of services) service.register(router)
-    },
-    interceptors: [guard],
-    contextValues: () => createContextValues(),
-    // Messages of a kilobyte inside one network: compressing them costs more than sending them.
-    acceptCompression: [],
-    connect: true,
-    grpc: false,
-    grpcWeb: false,
-    maxTimeoutMs: 8000,
-    readMaxBytes: 65_536,
+  const methods = services.flat().map(({ method, scope, run }): UnaryMethod => {
+    const refuse = (error: unknown) => {
+      const answer = toConnectError(error)
+      if (answer.code === Code.Internal) app.log.error({ err: error, method: method.name }, 'an RPC failed')
+      return answer
+    }
+    return { method, run, refuse, admit: (req) => admit(req, scope) }
   })
-}
-
-const requestIdOf = (headers: Headers): string => {
-  const given = headers.get('x-request-id') ?? ''
-  return /^[A-Za-z0-9._-]{8,64}$/.test(given) ? given : uuidv7()
+  serveUnary(app as unknown as FastifyInstance, methods)
 }
 
 const CODES: Partial<Record<Category, Code>> = {

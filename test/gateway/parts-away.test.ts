@@ -175,3 +175,34 @@ describe('while an upstream is silent or gone', () => {
     upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
   })
 })
+
+describe('while the disk under a server fills up', () => {
+  const say = async (free: string) => {
+    await auth.redis.set(`${auth.prefix}ops:disk:postgres`, free, 'EX', 60)
+    await gateway.deps.disk.read()
+  }
+  const kinds = async () => {
+    const ask = async (method: 'GET' | 'POST', path: string) =>
+      (await send(`${gateway.url}${path}`, { method, headers: { ...bearer(tokens.access_token) } })).status
+    return {
+      R: await ask('GET', '/api/v1/resources'),
+      W: await ask('POST', '/api/v1/intents'),
+      A: await ask('POST', '/api/v1/plans/p/start'),
+      S: await ask('POST', '/api/v1/operations/o/pause'),
+      login: (await login()).status,
+    }
+  }
+
+  it('below 10 % it says so, below 5 % arming and writing wait, below 2 % all but reading', async () => {
+    await say('9.9')
+    expect(await kinds()).toEqual({ R: 200, W: 200, A: 200, S: 200, login: 200 })
+    const checks = gateway.deps.checks.disk
+    await expect(checks?.run()).rejects.toThrow('9.9 %')
+    await say('4.9')
+    expect(await kinds()).toEqual({ R: 200, W: 503, A: 503, S: 200, login: 200 })
+    await say('1.9')
+    expect(await kinds()).toEqual({ R: 200, W: 503, A: 503, S: 503, login: 503 })
+    await say('50')
+    expect(await kinds()).toEqual({ R: 200, W: 200, A: 200, S: 200, login: 200 })
+  })
+})

@@ -1,8 +1,9 @@
-import { type KeyObject, randomBytes, sign } from 'node:crypto'
+import { type KeyObject, sign } from 'node:crypto'
+import { random128 } from '../ids.ts'
 import { type ClaimsOf, TOKEN_KINDS, type TokenType } from './claims.ts'
 
 /** A fresh token id: 128 random bits, 22 characters. Without it two tokens of one second would be the same bytes. */
-export const newJti = (): string => randomBytes(16).toString('base64url')
+export const newJti = (): string => Buffer.from(random128()).toString('base64url')
 
 /**
  * Signs claims as a compact JWT. Both parts are written in the member order of the argument and both algorithms are
