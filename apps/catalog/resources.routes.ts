@@ -15,7 +15,14 @@ import {
   WriteQuery,
 } from '../shared/contracts/catalog/resources.ts'
 import { AppError } from '../shared/errors.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored, VersionedHeaders } from '../shared/http.ts'
+import {
+  CommandHeaders,
+  errorReplies,
+  ReadHeaders,
+  sendStored,
+  sendUnchanged,
+  VersionedHeaders,
+} from '../shared/http.ts'
 import { auditDenied, recordDenied } from './audit.ts'
 import { createResource } from './create.service.ts'
 import type { CatalogDeps } from './deps.ts'
@@ -84,7 +91,7 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
       if (at_version !== undefined) return readVersion(deps, resource_id, at_version, side.reader(req))
       const { view, etag } = await readResource(deps, resource_id, side.reader(req))
       reply.header('etag', etag)
-      if (req.headers['if-none-match'] === etag) return reply.code(304).send(null)
+      if (req.headers['if-none-match'] === etag) return sendUnchanged(reply)
       return view
     },
   )

@@ -397,6 +397,9 @@ export const ReadHeaders = Type.Object({
   'if-none-match': Type.Optional(Type.String({ maxLength: 512, description: 'The ETag that is known.' })),
 })
 
+/** 304 without any body: a serialized null would be four bytes that nobody may read, and a proxy refuses such an answer. */
+export const sendUnchanged = (reply: FastifyReply): FastifyReply => reply.code(304).send()
+
 /** Sends a stored first answer as the bytes it was, marked when it is a replay. */
 export const sendStored = (
   reply: FastifyReply,

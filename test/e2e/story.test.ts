@@ -103,6 +103,11 @@ describe('the first minute', () => {
     await desk.goto(`${stack.gateway_url}/resources/us1-web-03`)
     await desk.getByRole('row', { name: 'release 2.4.0 2.4.0' }).waitFor()
     await desk.getByText('all checks pass').waitFor()
+    // The browser asks again with the ETag it knows.
+    const again = desk.waitForResponse((answer) => answer.url().endsWith('/api/v1/resources/us1-web-03'))
+    await desk.reload()
+    expect((await again).ok() || (await again).status() === 304).toBe(true)
+    await desk.getByRole('row', { name: 'release 2.4.0 2.4.0' }).waitFor()
     expect(await accessibilityOf(desk)).toEqual([])
     await context.close()
   }, 150_000)
