@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, problemOf } from '../shared/errors.ts'
-import { AUTH_CODES, toAppError } from '../shared/http.ts'
+import { AUTH_CODES } from '../shared/http.ts'
+import { toAppError } from '../shared/problems.ts'
 import type { GatewayDeps } from './deps.ts'
 import { answerHeaders, apiPolicy, type HeaderList } from './headers.ts'
 import type { UpstreamHeaders } from './proxy.ts'

@@ -3,7 +3,8 @@ import { fingerprintOf, type IdempotentRequest, once, type StoredAnswer } from '
 import { idempotency } from '../../db/session/tables.ts'
 import { deriveKey } from '../shared/digest.ts'
 import { AppError } from '../shared/errors.ts'
-import { AUTH_CODES, toAppError } from '../shared/http.ts'
+import { AUTH_CODES } from '../shared/http.ts'
+import { toAppError } from '../shared/problems.ts'
 import type { SessionDeps } from './deps.ts'
 
 export type Command = Omit<IdempotentRequest, 'fingerprint'> & { parts: unknown }
