@@ -208,7 +208,10 @@ const cookieSession = async (deps: SessionDeps, req: FastifyRequest): Promise<st
     const claims = await deps.verifyRefresh(token)
     const record = await deps.store.get(claims.sub, claims.session_id)
     const current = record?.mode === 'cookie' && record.refresh_token_hash === hashOf(token)
-    if (current && record.expires_at > deps.clock.now().getTime() * 1000) return record.session_id
+    const now_us = deps.clock.now().getTime() * 1000
+    const idle_us = deps.config.SESSION__IDLE__LIMIT_S * 1_000_000
+    const idle = idle_us > 0 && record !== undefined && now_us - record.last_used_at > idle_us
+    if (current && !idle && record.expires_at > now_us) return record.session_id
   } catch (error) {
     if (!(error instanceof TokenRejected)) throw error
   }

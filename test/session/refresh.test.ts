@@ -316,6 +316,21 @@ describe('cookie mode', () => {
     expect((await ask({ 'sec-fetch-site': 'same-origin' })).status).toBe(401)
   })
 
+  it('gives no CSRF token for a session that nobody used for too long, and leaves it to the refresh to end it', async () => {
+    const strict = await auth.addSession({ SESSION__IDLE__LIMIT_S: '900' })
+    const answer = await cookieLogin()
+    const ask = () =>
+      send(`${strict.url}/v1/token/csrf`, {
+        headers: { cookie: cookieOf(answer), 'sec-fetch-site': 'same-origin' },
+      })
+    expect((await ask()).status).toBe(200)
+    const { session_id: id } = payload(cookieOf(answer))
+    const key = `${auth.prefix}sess:{${user_id}}:${id}`
+    await auth.redis.hincrby(key, 'last_used_at', -901_000_000)
+    expect((await ask()).status).toBe(401)
+    expect(await auth.redis.exists(key)).toBe(1)
+  })
+
   it('infers the grant; both or none is refused', async () => {
     const post = (query: string, body: object) => send(`${auth.session.url}/v1/token${query}`, { body })
     const password = { username: 'eva', password: PASSWORD }
