@@ -45,7 +45,7 @@ try {
   await page.getByRole('heading', { name: 'What you decide on' }).waitFor()
   await take('gate')
   await page.goto(`${gateway}${new URL(page.url()).pathname.replace(/\/gates\/.*/, '/graph')}`)
-  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.locator('.react-flow__node').first().waitFor()
   await take('operation')
 } finally {
   await browser.close()

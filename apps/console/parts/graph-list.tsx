@@ -81,26 +81,28 @@ const Item = ({
   after: string[]
   critical: boolean
   gates: string[]
-}) => (
-  <li className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0">
-    <Link
-      to="/operations/$operation_id/nodes/$node_id"
-      params={{ operation_id, node_id: node.node_id }}
-      search={{ tab: 'summary' }}
-      data-row=""
-      className="min-w-44 font-medium wrap-anywhere"
-    >
-      {node.name}
-    </Link>
-    <span className="min-w-40">
-      <Status state={node.state} look={states.look(node)} />
-    </span>
-    <span className="min-w-0 flex-1 text-table max-sm:basis-full text-muted wrap-anywhere">
-      {after.length > 0
-        ? `${t.graph.after} ${t.and([...after.slice(0, AFTER), ...(after.length > AFTER ? [t.others(after.length - AFTER)] : [])])}`
-        : ''}
-      {critical ? `; ${t.graph.critical}` : ''}
-      {gates.map((question) => `; ${t.graph.gate_before(question)}`)}
-    </span>
-  </li>
-)
+}) => {
+  const named = after.length > AFTER ? [...after.slice(0, AFTER), t.others(after.length - AFTER)] : after
+  const notes = [
+    ...(named.length > 0 ? [`${t.graph.after} ${t.and(named)}`] : []),
+    ...(critical ? [t.graph.critical] : []),
+    ...gates.map(t.graph.gate_before),
+  ]
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0">
+      <Link
+        to="/operations/$operation_id/nodes/$node_id"
+        params={{ operation_id, node_id: node.node_id }}
+        search={{ tab: 'summary' }}
+        data-row=""
+        className="min-w-44 font-medium wrap-anywhere"
+      >
+        {node.name}
+      </Link>
+      <span className="min-w-40">
+        <Status state={node.state} look={states.look(node)} />
+      </span>
+      <span className="min-w-0 flex-1 text-table max-sm:basis-full text-muted wrap-anywhere">{notes.join('; ')}</span>
+    </li>
+  )
+}
