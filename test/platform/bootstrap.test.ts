@@ -1,9 +1,11 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ROOT } from '../../apps/platform/paths.ts'
 import { runVerb } from './verb.support.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
 
 /** A small checkout with the real door, one verb, and an npm that writes down what it was asked. */
 const roots: string[] = []

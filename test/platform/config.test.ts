@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { loadCatalogConfig } from '../../apps/catalog/config.ts'
 import { loadPacks } from '../../apps/catalog/packs.ts'
 import { loadCredentialConfig } from '../../apps/credential/config.ts'
@@ -20,6 +20,9 @@ import { keksOf, loadTokenConfig } from '../../apps/token/config.ts'
 import { loadWorkerConfig } from '../../apps/worker/config.ts'
 import { testServices } from '../support/services.ts'
 import { running } from './verb.support.ts'
+
+/** Real processes, on a machine that may be busy. */
+vi.setConfig({ testTimeout: 120_000 })
 
 /** Starts an app as the platform does, with this environment and nothing else. */
 const start = async (app: string, env: Record<string, string> = {}) => {
@@ -82,6 +85,7 @@ describe('a wrong environment stops an app with one line and exit code 1', () =>
       NODE_ENV: 'production',
       CREDENTIAL__DATABASE__URL: POSTGRES,
       CREDENTIAL__ENROLMENT__KEY: KEY,
+      AUTH__SERVICES__FILE: services.registry_file,
       UV_THREADPOOL_SIZE: '14',
       CREDENTIAL__HASH__TIME: '2',
     }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { register } from '../../apps/platform/demo/catalog.ts'
 import type { Person } from '../../apps/platform/demo/client.ts'
 import { verifyLog } from '../../apps/platform/ops/verify-audit.ts'
@@ -11,6 +11,8 @@ import { createDb } from '../../db/client.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 import { runVerb } from './verb.support.ts'
+
+vi.setConfig({ testTimeout: 180_000 })
 
 /** The verbs beside a running platform, with the settings that it wrote down. */
 let stack: Stack
@@ -99,7 +101,7 @@ describe('dead-letters', () => {
     expect(again).toEqual({ code: 0, text: `${event_id}: applied, with what came after it.\n` })
     expect((await regions()).map(({ resource_id }) => resource_id)).toEqual(['r1', 'r2'])
     expect((await ops('dead-letters')).code).toBe(0)
-  }, 60_000)
+  })
 
   it('drops an event with a reason that stands in the audit log, and goes on after it', async () => {
     const event_id = await parked('r2')
@@ -112,7 +114,7 @@ describe('dead-letters', () => {
     )
     expect(rows).toEqual([{ action: 'dead_letter.drop', object: `event:${event_id}`, reason: 'nobody needs it' }])
     await admin.query("update catalog.outbox set type = 'resource.created' where event_id = $1", [event_id])
-  }, 60_000)
+  })
 
   it('knows only what is set aside', async () => {
     const { code, text } = await ops('dead-letters', 'requeue', randomUUID())
@@ -144,7 +146,7 @@ describe('rebuild', () => {
     await until(async () => (await regions()).length === 3, { what: 'the projection goes on' })
     const { rowCount } = await admin.query("select 1 from pg_database where datname like 'signalbox_rebuild_%'")
     expect(rowCount).toBe(0)
-  }, 120_000)
+  })
 })
 
 const keysOf = ({ context }: Stack): Buffer[] =>
@@ -174,7 +176,7 @@ describe('verify-audit', () => {
     expect(edited.code).toBe(3)
     expect(verdictOf(edited.text, 'operations.audit')).toMatch(/row \d+: its column reason is not what its body says$/)
     expect(verdictOf(edited.text, 'catalog.audit')).toMatch(/as written$/)
-  }, 60_000)
+  })
 
   it.each<[string, string, RegExp]>([
     [

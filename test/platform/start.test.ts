@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { sourceHash } from '../../apps/platform/console-build.ts'
 import { type Account, type Person, signIn } from '../../apps/platform/demo/client.ts'
 import { approveGate, waitForEnd, waitForGate } from '../../apps/platform/demo/operations.ts'
@@ -10,6 +10,8 @@ import { holderOf } from '../../apps/platform/record.ts'
 import type { Run } from '../../apps/platform/supervisor.ts'
 import { until } from '../support/until.ts'
 import { type Running, runVerb } from './verb.support.ts'
+
+vi.setConfig({ testTimeout: 240_000 })
 
 /** The real `npm start`, with servers of its own: started, hurt, stopped in the middle of work, started again. */
 const HOSTS = 6
@@ -70,8 +72,8 @@ pools:
     WORKER__EXECUTORS__POLICY_FILE: inDir('policy.yaml'),
   }
   started = start('--hosts', String(HOSTS))
-  await started.says(READY, 170_000)
-}, 180_000)
+  await started.says(READY, 290_000)
+}, 300_000)
 afterAll(async () => {
   started?.signal('SIGTERM')
   await started?.ended
@@ -164,7 +166,7 @@ describe('npm start', () => {
     )
     const eva = await person('eva')
     expect((await eva.get<{ items: unknown[] }>('/v1/operations')).items.length).toBeGreaterThan(0)
-  }, 120_000)
+  })
 })
 
 describe('what the parts say of themselves', () => {
@@ -183,7 +185,7 @@ describe('what the parts say of themselves', () => {
       expect(parts.find((part) => part.app === app && part.instance.endsWith(`-${pid}`))?.status).toBe('ready')
     expect(parts.filter(({ status }) => status === 'silent')).toMatchObject([{ app: 'token' }])
     expect(Object.keys(parts.find(({ app }) => app === 'relay')?.lags ?? {})).toContain('events_unpublished')
-  }, 90_000)
+  })
 })
 
 describe('npm run doctor', () => {
@@ -231,14 +233,14 @@ describe('Ctrl-C in the middle of an operation', () => {
     expect(existsSync(inDir('run.json'))).toBe(false)
 
     started = start('--no-demo')
-    await started.says(READY, 90_000)
+    await started.says(READY, 150_000)
     expect(started.text()).toContain('npm run admin -- identity bootstrap-admin --username NAME')
     const ended = await waitForEnd(await person('eva'), operation_id, 90_000)
     expect(ended.status).toBe('succeeded')
     const hosts = Array.from({ length: HOSTS / 2 }, (_, i) => `eu1-web-0${i + 1}`)
     const expected = hosts.flatMap((host) => ['deploy', 'drain', 'undrain'].map((effect) => `${host} ${effect}`))
     expect((await effectsOf(operation_id)).sort()).toEqual(expected.sort())
-  }, 240_000)
+  })
 })
 
 describe('another start', () => {
@@ -255,7 +257,7 @@ describe('another start', () => {
     ])
     expect(said).not.toMatch(/\n\s+at /)
     expect(holderOf(dir)).toBe(undefined)
-  }, 120_000)
+  })
 
   it('with a flag that is none ends with the usage', async () => {
     const refused = [start('--hosts=1'), start('--host')]
