@@ -37,6 +37,8 @@ let held: Session | null = null
 /** Whose page this is; stays known while the session dialog asks the password. */
 let person: { user_id: string; username: string } | null = null
 let phase: Phase = { name: 'starting' }
+/** This tab's own sign-out is under way. */
+let leaving = false
 let timer: ReturnType<typeof setTimeout> | undefined
 const phaseListeners = new Set<() => void>()
 const tokenListeners = new Set<() => void>()
@@ -106,7 +108,10 @@ export const confirmPassword = async (password: string): Promise<number | null> 
 
 /** Signs out here and in every tab, whatever the server says; an answer that never came is remembered and repeated. */
 export const signOut = async (): Promise<void> => {
-  const answer = await post('/auth/logout', undefined, { bearer: true })
+  leaving = true
+  const answer = await post('/auth/logout', undefined, { bearer: true }).finally(() => {
+    leaving = false
+  })
   const told = answer !== null && (answer.status < 500 || answer.status === 401)
   if (!told) localStorage.setItem(SIGNED_OUT, '1')
   const reason = told ? 'signed_out' : 'not_told'
@@ -114,8 +119,9 @@ export const signOut = async (): Promise<void> => {
   leave(reason)
 }
 
-/** The server said that this session was revoked. */
+/** The server said that this session was revoked: news to everybody but the tab whose person has just ended it. */
 export const revoked = (): void => {
+  if (leaving || phase.name === 'signed_out') return
   say({ kind: 'logout', reason: 'revoked' })
   leave('revoked')
 }
@@ -123,9 +129,13 @@ export const revoked = (): void => {
 channel.addEventListener('message', (event: MessageEvent<Message>) => {
   const message = event.data
   if (message.kind === 'ask' && held !== null) say({ kind: 'token', session: held, csrf_token: csrfToken() })
-  if (message.kind === 'logout' && phase.name !== 'signed_out') leave(message.reason)
+  if (message.kind === 'logout' && !leaving && saysMore(message.reason)) leave(message.reason)
   if (message.kind === 'token') meetSibling(message)
 })
+
+/** The stream may tell of the end before the tab that caused it does: that one knows the reason. */
+const saysMore = (reason: 'signed_out' | 'not_told' | 'revoked'): boolean =>
+  phase.name !== 'signed_out' || (phase.reason === 'revoked' && reason !== 'revoked')
 
 /** A sibling signed in or refreshed: its token is ours if it is the same person, else this tab starts over. */
 function meetSibling({ session, csrf_token }: Extract<Message, { kind: 'token' }>): void {
