@@ -143,7 +143,9 @@ describe('steering a running operation', () => {
 
       for (const tab of [page, other]) {
         await press(tab, 'Resume')
-        await dialogOf(tab).getByText(/^Next to start: .*second\.$/).waitFor()
+        await dialogOf(tab)
+          .getByText(/^Next to start: .*second\.$/)
+          .waitFor()
         await dialogOf(tab).getByLabel('Reason').fill('back again')
       }
       await confirm(page, 'Resume operation')
