@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 import { lockUnsentStarts } from '../../db/operations/commands.ts'
 import { cancelGates } from '../../db/operations/gates.ts'
-import { countForStop, listCompensations } from '../../db/operations/nodes.ts'
+import { countForStop, listCompensations, listStartable } from '../../db/operations/nodes.ts'
 import { repinTargets } from '../../db/operations/pins.ts'
 import { operation_control } from '../../db/operations/tables.ts'
 import type { TimelineEvent } from '../../db/operations/timeline.ts'
@@ -40,6 +40,7 @@ export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_
     const repinned = drift
       ? await repinTargets(tx, subject.operation_id, subject.pins)
       : { pins: subject.pins, node_ids: [] }
+    const next_nodes = await listStartable(tx, subject.operation_id)
     await setControl(tx, subject.operation_id, { control: 'run', pause_reason: null })
     return {
       payload: { acknowledged: repinned.node_ids },
@@ -50,7 +51,7 @@ export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_
       ],
       ...(drift && { set: { pins: repinned.pins } }),
       undo: { pause_reason: subject.facts.pause_reason },
-      effect: { drifted: repinned.node_ids, next_nodes: [] },
+      effect: { drifted: repinned.node_ids, next_nodes },
     }
   })
 

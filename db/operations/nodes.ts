@@ -241,6 +241,17 @@ export const countForStop = async (tx: Queryable, operation_id: string) => {
   return { running, not_started: rows.length - running.length }
 }
 
+const MAX_NAMED = 50
+
+/** Nodes that wait for nothing but the operation: what a resume starts first, at most 50 of them. */
+export const listStartable = (tx: Queryable, operation_id: string) =>
+  tx
+    .select({ node_id: nodes.node_id, name: nodes.name })
+    .from(nodes)
+    .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.state, ['ready', 'backoff'])))
+    .orderBy(asc(nodes.ordinal))
+    .limit(MAX_NAMED)
+
 /** Succeeded nodes that a compensating cancel would undo, the last first. */
 export const listCompensations = (tx: Queryable, operation_id: string) =>
   tx
