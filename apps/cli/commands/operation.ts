@@ -22,7 +22,7 @@ const ENDS: Record<string, ExitCode> = {
 }
 const LOOK_MS = 1000
 /** The server holds a question for news so long. */
-const NEWS_MS = 10_000
+const NEWS_MS = 5000
 const STRICT = { strict: { type: 'boolean' } } as const
 const OP = { op: { type: 'string' } } as const
 
