@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { type Link, startLink } from '../support/link.ts'
 import { until } from '../support/until.ts'
-import { startLink } from './link.support.ts'
 import { startUpstream } from './upstream.support.ts'
-
-type Link = Awaited<ReturnType<typeof startLink>>
 
 let auth: Auth
 let upstream: Awaited<ReturnType<typeof startUpstream>>
