@@ -64,7 +64,8 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     const { access_token } = await login('rae')
     return { ids: { session_id: claimsOf(access_token).session_id }, headers: bearer(access_token) }
   },
-  'POST /v1/sessions/revoke-others': async ({ login }) => ({ headers: bearer((await login('rae')).access_token) }),
+  // Ends every other session of its user, so it is the only one who signs in as sol.
+  'POST /v1/sessions/revoke-others': async ({ login }) => ({ headers: bearer((await login('sol')).access_token) }),
   'POST /v1/users/me/password': async ({ login }) => ({ headers: bearer((await login('pam')).access_token) }),
   'DELETE /v1/admin/users/{user_id}/sessions/{session_id}': async ({ login }) => {
     const { sub, session_id } = claimsOf((await login('rae')).access_token)

@@ -351,15 +351,17 @@ describe('a session in the browser', () => {
       })
       await signInAs(page, stack.gateway_url, accounts.get('eva') as Account)
       await until(() => refreshes === 1, { what: 'a refresh before the end' })
-      let refused = 0
+      let calls = 0
       await page.route('**/api/v1/resources?**', async (route) => {
-        refused += 1
-        const headers = refused === 1 ? { ...route.request().headers(), authorization: 'Bearer stale' } : undefined
+        calls += 1
+        const headers = calls === 1 ? { ...route.request().headers(), authorization: 'Bearer stale' } : undefined
         await route.continue(headers ? { headers } : {})
       })
       await page.getByRole('link', { name: 'Resources' }).click()
       await page.getByText('No resources yet.').waitFor()
-      expect([refreshes, refused]).toEqual([2, 2])
+      // At least twice: news from the stream may ask for the list once more.
+      expect(calls).toBeGreaterThanOrEqual(2)
+      expect(refreshes).toBe(2)
       expect(await page.getByText('session has ended').count()).toBe(0)
       await context.close()
     },
