@@ -1,9 +1,14 @@
+import { availableParallelism } from 'node:os'
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 
 /** The parameters that the specification gives; production may not go below them. */
 const SPEC = { MEMORY_KIB: 65_536, TIME: 3, PARALLELISM: 4 } as const
+
+/** Never more than ten at once (the specification); more than there are cores would only take memory and make each slower. */
+const MOST_HASHES = 10
+const HASHES = Math.min(MOST_HASHES, Math.max(2, availableParallelism()))
 
 const schema = Type.Object({
   CREDENTIAL__DATABASE__URL: settings.postgres(),
@@ -12,7 +17,7 @@ const schema = Type.Object({
   AUTH__REDIS__PREFIX: settings.prefix(),
   CREDENTIAL__LISTEN__HOST: settings.host(),
   CREDENTIAL__RPC__PORT: settings.port(7122),
-  CREDENTIAL__HASH__CONCURRENCY: settings.integer(10, 1, 10),
+  CREDENTIAL__HASH__CONCURRENCY: settings.integer(HASHES, 1, MOST_HASHES),
   CREDENTIAL__HASH__QUEUE_MAX: settings.integer(100, 0, 10_000),
   CREDENTIAL__HASH__QUEUE_WAIT_MS: settings.integer(2000, 1, 60_000),
   CREDENTIAL__HASH__PER_KEY: settings.integer(3, 1, 1000),

@@ -9,6 +9,9 @@ import { createHashing } from './hashing.ts'
 import { createSlots } from './slots.ts'
 import { createStrengthEstimator } from './strength.ts'
 
+/** Before the callers' 5 s: what is merely slow is answered as busy, not taken for an outage. */
+const ANSWER_MS = 4000
+
 /** Opens the database and makes the dummy hash; nothing here calls another app. */
 export const createDeps = async (config: CredentialConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
   const telemetry = createTelemetry('credential')
@@ -24,6 +27,7 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
     queue_max: config.CREDENTIAL__HASH__QUEUE_MAX,
     wait_ms: config.CREDENTIAL__HASH__QUEUE_WAIT_MS,
     per_key: config.CREDENTIAL__HASH__PER_KEY,
+    answer_ms: ANSWER_MS,
   })
   const hashing = await createHashing(
     slots,

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
-const HASHING_NICE = 10
+const HASHING_NICE = 15
+const GROUP_NICE = 10
 
 /**
  * Lets the threads that hash give way to everything else on the machine: ten hashes of four lanes each would otherwise
@@ -17,5 +18,20 @@ export const yieldHashThreads = (): void => {
     }
   } catch {
     // Another operating system, or a thread that has just ended.
+  }
+}
+
+/**
+ * Where each session of processes is a group of the scheduler (autogroup), niceness counts inside the group only, and
+ * every group gets as much as every other one: then this process, if the group is its own, makes the group give way.
+ * In containers it is the operator who gives credential a small share (`cpu.weight`).
+ */
+export const yieldGroup = (): void => {
+  try {
+    // What follows the name, which may hold spaces: state, parent, process group, session.
+    const session = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ')[3]
+    if (Number(session) === process.pid) writeFileSync('/proc/self/autogroup', String(GROUP_NICE))
+  } catch {
+    // Another operating system, or a kernel without such groups.
   }
 }

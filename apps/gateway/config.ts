@@ -20,6 +20,7 @@ const schema = Type.Object({
   GATEWAY__UPSTREAM__CONNECT_MS: settings.integer(1000, 10, 10_000),
   GATEWAY__UPSTREAM__REPLY_MS: settings.integer(9000, 10, 60_000),
   GATEWAY__UPSTREAM__CONNECTIONS: settings.integer(128, 1, 10_000),
+  GATEWAY__LOGIN__AT_ONCE: settings.integer(64, 1),
   GATEWAY__LIMITS__LOGIN_IP: rateSetting('10/60/20'),
   GATEWAY__LIMITS__LOGIN_NAME: rateSetting('10/60/10'),
   GATEWAY__LIMITS__REFRESH_IP: rateSetting('150/300/30'),

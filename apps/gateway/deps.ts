@@ -125,6 +125,8 @@ export const createDeps = (
     checks,
     nameOf,
     limits: config.limits,
+    /** Logins that this process has under way. */
+    logins: { under_way: 0 },
     router: createRouter(ROUTES),
     addressOf: createAddressReader(config.GATEWAY__HTTP__TRUSTED_PROXIES),
     securityHeaders: createSecurityHeaders(config.GATEWAY__HTTP__PUBLIC_ORIGIN),

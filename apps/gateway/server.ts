@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { AccessClaims } from '../shared/auth/claims.ts'
-import { AppError, overloaded, problemOf } from '../shared/errors.ts'
+import { AppError, loginBusy, overloaded, problemOf } from '../shared/errors.ts'
 import { requestId } from '../shared/ids.ts'
 import { foldUsername } from '../shared/username.ts'
 import type { ClientAddress } from './address.ts'
@@ -147,7 +147,7 @@ const unknownParameter = () =>
 /** Limits of routes that nobody is signed in on. The body of a login is read for its name; the same bytes go on. */
 const chargeOpenRoute = async (
   deps: GatewayDeps,
-  { req }: Exchange,
+  { req, res }: Exchange,
   { route }: Match,
   client: ClientAddress,
 ): Promise<Buffer | undefined> => {
@@ -166,11 +166,24 @@ const chargeOpenRoute = async (
   if (route.class === 'token' && username === undefined) {
     await guard.charge('refresh', [by('refresh')])
   } else {
+    enterLogin(deps, res)
     const name =
       username === undefined ? [] : [{ key: `login_name:${nameOf(foldUsername(username))}`, rate: limits.login_name }]
     await guard.charge('login', [by('login_ip'), ...name], nameOf(`address:${client.address}`))
   }
   return body
+}
+
+/**
+ * Lets so many logins go on and tells the others at once that it is busy. In a flood most would hear it from credential
+ * in the end, after limits, look-ups and connections that slow down everybody who is signed in.
+ */
+const enterLogin = ({ logins, config }: GatewayDeps, res: ServerResponse): void => {
+  if (logins.under_way >= config.GATEWAY__LOGIN__AT_ONCE) throw loginBusy()
+  logins.under_way += 1
+  res.once('close', () => {
+    logins.under_way -= 1
+  })
 }
 
 const refuseMediaType = (req: IncomingMessage) => {

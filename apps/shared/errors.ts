@@ -101,6 +101,15 @@ export const overloaded = (category: 'unavailable' | 'internal_error' = 'unavail
     hint: 'Repeat the same request with the same Idempotency-Key after the time in Retry-After.',
   })
 
+/** Too many passwords are being checked: 503 at once, nothing looked up or charged (auth.md 8). */
+export const loginBusy = (cause?: unknown) =>
+  new AppError('unavailable', 'login_busy', 'Too many passwords are being checked just now.', {
+    retryable: true,
+    retry_after_ms: 2000,
+    hint: 'Repeat the request after the time in Retry-After.',
+    cause,
+  })
+
 export const notFound = (what: string, id: string, code = what) =>
   new AppError('not_found', code, `No ${what} "${id}", or you may not see it.`, {
     hint: 'Check the id, and that your roles cover this object.',

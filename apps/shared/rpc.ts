@@ -20,7 +20,7 @@ import {
   verifyServiceToken,
 } from './auth/service.ts'
 import { type WatchedDependency, watchDependency } from './dependency.ts'
-import { AppError, type Category, unavailable } from './errors.ts'
+import { AppError, type Category, loginBusy, unavailable } from './errors.ts'
 import type { HttpApp } from './http.ts'
 import { serveUnary, type UnaryMethod } from './rpc-handler.ts'
 import { type Around, createUnaryTransport } from './rpc-transport.ts'
@@ -117,14 +117,7 @@ export const fromRpc = (
 ): unknown => {
   if (error instanceof AppError) return error
   const { code } = ConnectError.from(error)
-  if (code === Code.ResourceExhausted) {
-    return new AppError('unavailable', 'login_busy', 'Too many passwords are being checked just now.', {
-      retryable: true,
-      retry_after_ms: 2000,
-      hint: 'Repeat the request after the time in Retry-After.',
-      cause: error,
-    })
-  }
+  if (code === Code.ResourceExhausted) return loginBusy(error)
   const away = [Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted]
   return away.includes(code) ? unavailable(`The ${name} service does not answer.`, error, outage) : error
 }

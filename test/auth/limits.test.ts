@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadCredentialConfig } from '../../apps/credential/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
@@ -71,7 +72,7 @@ describe('the numbers of the design', () => {
       UV_THREADPOOL_SIZE: '14',
     })
     expect(credential).toMatchObject({
-      CREDENTIAL__HASH__CONCURRENCY: 10,
+      CREDENTIAL__HASH__CONCURRENCY: Math.min(10, Math.max(2, availableParallelism())),
       CREDENTIAL__HASH__QUEUE_MAX: 100,
       CREDENTIAL__HASH__QUEUE_WAIT_MS: 2000,
       CREDENTIAL__HASH__PER_KEY: 3,
@@ -147,6 +148,29 @@ describe('a flood of logins', () => {
     const locks = await flooded.redis.keys(`${flooded.prefix}lock:name:*`)
     expect(locks.length).toBe(answers.filter(({ status }) => status === 401).length)
     expect((await login(flooded, 'eva')).status).toBe(200)
+  })
+
+  it('beyond what the gateway lets through at once is told so before anything is charged, looked up or asked', async () => {
+    const { url } = await flooded.addGateway({
+      GATEWAY__LOGIN__AT_ONCE: '2',
+      GATEWAY__HTTP__TRUSTED_PROXIES: '["127.0.0.0/8"]',
+    })
+    const { metrics } = flooded.session.deps.telemetry
+    const asked = () => counted(metrics, 'dependency_calls_total', { dependency: 'identity', op: 'GetUserByUsername' })
+    const before = await asked()
+    const crush = (path: string) => (name: string, i: number) =>
+      send(`${url}${path}`, { body: { username: name, password: WRONG }, headers: from(`203.0.113.${i + 1}`) })
+    const names = Array.from({ length: 10 }, (_, i) => `crush-${i}`)
+    for (const path of ['/auth/login', '/v1/token']) {
+      const answers = await Promise.all(names.map(crush(path)))
+      expect(answers.map(({ status }) => status).sort()).toEqual([401, 401, ...Array(8).fill(503)])
+      expect(answers.filter(({ body }) => body.code === 'login_busy').length).toBe(8)
+    }
+    expect((await asked()) - before).toBe(4)
+    expect((await flooded.redis.keys(`${flooded.prefix}lim:login_ip:*`)).length).toBeLessThanOrEqual(4)
+    const refresh = await send(`${url}/v1/token`, { body: { refresh_token: 'none' } })
+    expect(refresh.status).toBe(401)
+    expect((await send(`${url}/auth/login`, { body: { username: 'eva', password: PASSWORD } })).status).toBe(200)
   })
 
   it('from one address takes its share of the queue and no more', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createSlots } from '../../apps/credential/slots.ts'
 
-const settings = { concurrency: 2, queue_max: 3, wait_ms: 10_000, per_key: 100 }
+const settings = { concurrency: 2, queue_max: 3, wait_ms: 10_000, per_key: 100, answer_ms: 60_000 }
 
 /** Tasks that end when the test says so. */
 const manual = () => {
@@ -15,6 +15,7 @@ const manual = () => {
   }
   return { started, task, end: (n: number) => ends[n]?.() }
 }
+const turnOfTheLoop = () => new Promise((resolve) => setImmediate(resolve))
 const outcomeOf = (promise: Promise<unknown>) =>
   promise.then(
     () => 'done',
@@ -64,6 +65,37 @@ describe('the bound on hashes', () => {
     expect(slots.waiting()).toBe(0)
     end(0)
     expect(await running).toBe('done')
+  })
+  it('refuses at once whose turn would not come in time, by how long hashes take now', async () => {
+    let now = 0
+    const slots = createSlots({ ...settings, concurrency: 1, wait_ms: 2000, monotonic: () => now })
+    const { task, end } = manual()
+    const first = outcomeOf(slots.run('a', task(0)))
+    await turnOfTheLoop()
+    now += 1500
+    end(0)
+    expect(await first).toBe('done')
+    const running = outcomeOf(slots.run('b', task(1)))
+    const next = outcomeOf(slots.run('c', task(2)))
+    // Two of 1.5 s each come before it.
+    expect(await outcomeOf(slots.run('d', task(3)))).toBe('login_busy')
+    expect([slots.running(), slots.waiting()]).toEqual([1, 1])
+    now += 100
+    end(1)
+    await running
+    await turnOfTheLoop()
+    end(2)
+    expect(await next).toBe('done')
+  })
+  it('answers busy before its caller gives up on a slow hash, and keeps the slot until that hash ends', async () => {
+    const slots = createSlots({ ...settings, concurrency: 1, answer_ms: 20 })
+    const { task, end } = manual()
+    expect(await outcomeOf(slots.run('a', task(0)))).toBe('login_busy')
+    expect(slots.running()).toBe(1)
+    const next = outcomeOf(slots.run('b', async () => 1))
+    end(0)
+    expect(await next).toBe('done')
+    expect(slots.running()).toBe(0)
   })
   it('frees the slot of a task that fails', async () => {
     const slots = createSlots({ ...settings, concurrency: 1 })
