@@ -19,6 +19,13 @@ export const timeOrNull = (text: string | null): string | null => (text === null
 export const changeToken = (resource_id: string, version: number): string =>
   Buffer.from(`resource ${resource_id} ${version}`).toString('base64url')
 
+/** The write that a change token names; nothing when it is none. */
+export const changeOf = (token: string): { resource_id: string; version: number } | undefined => {
+  const [, resource_id, version] =
+    /^resource ([a-z0-9][a-z0-9._:-]{0,127}) (\d{1,9})$/.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? []
+  return resource_id === undefined ? undefined : { resource_id, version: Number(version) }
+}
+
 const lastOperation = (row: ResourceRow) =>
   row.last_operation_id && row.last_command_id && row.last_operation_at
     ? {

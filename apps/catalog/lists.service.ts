@@ -1,5 +1,6 @@
 import type { SQL } from 'drizzle-orm'
 import { FilterMismatch, type FilterTypes, filterSql } from '../../db/catalog/filter.ts'
+import { getDegrees } from '../../db/catalog/graph.ts'
 import {
   accessSql,
   conditions,
@@ -10,14 +11,17 @@ import {
   listResources,
   type Sort,
 } from '../../db/catalog/lists.ts'
-import { getPathSteps } from '../../db/catalog/resources.ts'
+import { countProviders } from '../../db/catalog/providers.ts'
+import { getPathSteps, type ResourceRow } from '../../db/catalog/resources.ts'
 import type { Queryable } from '../../db/client.ts'
-import type { ResourceListQuery } from '../shared/contracts/catalog/resources.ts'
+import { ResourceItem, type ResourceListQuery } from '../shared/contracts/catalog/resources.ts'
 import { AppError } from '../shared/errors.ts'
+import { pageSizeOf } from '../shared/pages.ts'
 import { type Access, scopeOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
-import { itemOf } from './documents.ts'
-import { pageSizeOf } from './pages.ts'
+import { itemOf, timeOrNull, timeText } from './documents.ts'
+import { awaitChange } from './freshness.ts'
+import { type Fields, parseFields, pickFields } from './rules/fields.ts'
 import { filterInvalid, parseFilter } from './rules/filter.ts'
 import type { Types } from './types.registry.ts'
 
@@ -44,7 +48,23 @@ export const asOf = async (db: Queryable, deps: CatalogDeps) => ({
   lag_ms: 0,
 })
 
-/** One page of resources by all structural parameters and the filter (catalog.md 7.1). */
+const INCLUDABLE = ['state', 'health', 'relationships', 'capabilities'] as const
+export type Included = ReadonlySet<(typeof INCLUDABLE)[number]>
+
+/** The parts that `include` names; 400 for one that does not exist. */
+export const includedOf = (given: readonly string[] | undefined): Included => {
+  const names = valuesOf(given) ?? []
+  const unknown = names.find((name) => !(INCLUDABLE as readonly string[]).includes(name))
+  if (unknown) throw invalid('include', `does not know ${unknown}; it may be ${INCLUDABLE.join(', ')}`)
+  return new Set(names as (typeof INCLUDABLE)[number][])
+}
+
+const MEMBERS = Object.keys(ResourceItem.properties)
+const STATES = ['annotations', 'desired_state', 'observed_state', 'conditions']
+export const fieldsOf = (given: readonly string[] | undefined): Fields | undefined =>
+  parseFields(valuesOf(given), MEMBERS)
+
+/** One page of resources by all structural parameters and the filter, forward or back (catalog.md 7.1). */
 export const listPage = async (
   deps: CatalogDeps,
   route: string,
@@ -53,36 +73,85 @@ export const listPage = async (
   fixed: SQL[] = [],
 ) => {
   const { types } = deps.registry
-  const { page_size, page_token, include, count, ...filters } = query
-  const included = valuesOf(include) ?? []
-  const unknown = included.find((name) => name !== 'state')
-  if (unknown) throw invalid('include', `does not know ${unknown}; it may be state`)
+  const { page_size, page_token, include, fields, count, min_change, max_lag_ms, ...filters } = query
+  const included = includedOf(include)
+  const selected = fieldsOf(fields)
   const sort = parseSort(query.sort)
   const where = [...fixed, accessSql(reader.access, types.topologyIds), ...whereOf(types, query)]
   const list = { route, ...filters }
-  const after = deps.pages.read(page_token, list, reader.name)
+  const place = deps.pages.place(page_token, list, reader.name)
+  await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
   const size = pageSizeOf(page_size, deps.config)
-  const rows = await listResources(deps.db, { where, sort, after, limit: size + 1 })
-  const shown = rows.slice(0, size)
-  const last = shown.at(-1)
-  const items = await itemsOf(deps, shown, included.includes('state'))
+  const rows = await listResources(deps.db, {
+    where,
+    sort: place.back ? sort.map(({ key, descending }) => ({ key, descending: !descending })) : sort,
+    after: place.key as string[] | undefined,
+    limit: size + 1,
+  })
+  const keyOf = (row: ListRow) => row.sort_keys
+  const { items: shown, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
   return {
     rows: shown,
-    items,
-    next_page_token: rows.length > size && last ? deps.pages.write(last.sort_keys, list, reader.name) : null,
-    prev_page_token: null,
+    items: await itemsOf(deps, shown, { included, selected }, reader),
+    selected,
+    ...tokens,
     ...(count && count !== 'none' && { count: await countOf(deps, where, count) }),
     as_of: await asOf(deps.db, deps),
   }
 }
 
-const itemsOf = async (deps: CatalogDeps, rows: ListRow[], with_state: boolean) => {
+type Shown = { included: Included; selected: Fields | undefined }
+
+const itemsOf = async (deps: CatalogDeps, rows: ListRow[], { included, selected }: Shown, reader: Reader) => {
+  const { types } = deps.registry
   const steps = await getPathSteps(
     deps.db,
     rows.map(({ path }) => path),
   )
+  const parts = await partsOf(deps, rows, included, reader)
+  const with_state = included.has('state') || (selected?.some(([name]) => STATES.includes(name as string)) ?? false)
+  return rows.map((row) => {
+    const item = itemOf(row, scopeOf(row.path, steps, types), types, with_state)
+    // What was selected is a part of an item; its route writes such a page without the whole schema.
+    const shown = selected ? (pickFields(item, selected) as typeof item) : item
+    return { ...shown, ...parts.get(row.rid) }
+  })
+}
+
+type Part = {
+  health?: { status: ResourceRow['health_status']; reason: string; since: string; expires_at: string | null }
+  relationships?: { out: number; in: number }
+  capabilities?: { provided: number; required: number }
+}
+
+/** What `include` adds to rows beside their states: own health as it is stored, and counts of what the reader sees. */
+export const partsOf = async (
+  deps: CatalogDeps,
+  rows: readonly ResourceRow[],
+  included: Included,
+  reader: Reader,
+): Promise<Map<string, Part>> => {
   const { types } = deps.registry
-  return rows.map((row) => itemOf(row, scopeOf(row.path, steps, types), types, with_state))
+  const parts = new Map<string, Part>(rows.map(({ rid }) => [rid, {}]))
+  const rids = [...parts.keys()]
+  const partOf = (rid: string) => parts.get(rid) as Part
+  for (const row of included.has('health') ? rows : []) {
+    const { health_status: status, health_reason: reason, health_at, health_expires_at } = row
+    partOf(row.rid).health = { status, reason, since: timeText(health_at), expires_at: timeOrNull(health_expires_at) }
+  }
+  if (included.has('relationships')) {
+    const reach = { access: reader.access, topology_type_ids: types.topologyIds, reltype_ids: null, type_ids: null }
+    for (const { rid, out, in: incoming } of await getDegrees(deps.db, rids, reach))
+      partOf(rid).relationships = { out, in: incoming }
+  }
+  if (included.has('capabilities')) {
+    const provided = await countProviders(deps.db, rids)
+    for (const { rid, type_id } of rows) {
+      const required = types.byId(type_id)?.requires.length ?? 0
+      partOf(rid).capabilities = { provided: provided.get(rid) ?? 0, required }
+    }
+  }
+  return parts
 }
 
 const countOf = async (deps: CatalogDeps, where: SQL[], count: 'capped' | 'exact') => {
@@ -127,6 +196,7 @@ const whereOf = (types: Types, query: ResourceListQuery): SQL[] => {
   add(lifecycle, conditions.lifecycle)
   add(valuesOf(query.health_status), conditions.health)
   add(query.drift, conditions.drift)
+  add(query.stale_since, conditions.changedBefore)
   for (const label of valuesOf(query.label) ?? []) {
     const [key = '', ...value] = label.split('=')
     where.push(conditions.label(key, label.includes('=') ? value.join('=') : undefined))

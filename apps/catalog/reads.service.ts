@@ -1,15 +1,17 @@
 import { readChecks } from '../../db/catalog/health.ts'
-import { listVersions, revisionsUpTo } from '../../db/catalog/history.ts'
+import { listVersions, pathAt, revisionsUpTo, versionAt } from '../../db/catalog/history.ts'
 import { getPathSteps, getResource, type ResourceRow } from '../../db/catalog/resources.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { EvidenceRef } from '../shared/contracts/catalog/common.ts'
 import type { ResourceDocument, ResourceView, Scope } from '../shared/contracts/catalog/resources.ts'
 import { AppError, notFound } from '../shared/errors.ts'
+import { pageSizeOf } from '../shared/pages.ts'
 import { mergePatch } from '../shared/pointer.ts'
 import { reaches, scopeOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { changeToken, etagOf, timeOrNull, timeText, viewOf } from './documents.ts'
 import { healthNow } from './health.service.ts'
-import { asOf, type Reader } from './lists.service.ts'
-import { pageSizeOf } from './pages.ts'
+import { asOf, includedOf, partsOf, type Reader } from './lists.service.ts'
 
 /** A resource that the reader may see, with its scope; else 404, as if it were not there. */
 export const findVisible = async (
@@ -25,17 +27,45 @@ export const findVisible = async (
   return { row, scope }
 }
 
+type Asked = { include?: string[]; fields?: string[]; at?: string; at_version?: number }
+
 /**
- * One resource from truth, with its tag. A check that ran out since the last sweep already counts; the tag then ends in
- * x, since health_revision has not moved yet.
+ * One resource from truth with its tag, or as it was at a version or time (catalog.md 9, "History"). History has no tag,
+ * and neither has what holds more than the resource.
  */
 export const readResource = async (
   deps: CatalogDeps,
   resource_id: string,
+  { include, at, at_version }: Asked,
   reader: Reader,
+): Promise<{ view: ResourceView; etag?: string }> => {
+  const included = includedOf(include)
+  const { row, scope } = await findVisible(deps, resource_id, reader)
+  if (at !== undefined && at_version !== undefined) throw twoTimes()
+  if (at_version !== undefined) return { view: await readVersion(deps, row, at_version) }
+  if (at !== undefined) return { view: await readAt(deps, row, at) }
+  const now = await currentView(deps, row, scope)
+  const parts = (await partsOf(deps, [row], included, reader)).get(row.rid)
+  const view = { ...now.view, ...parts }
+  return included.has('relationships') || included.has('capabilities') ? { view } : { view, etag: now.etag }
+}
+
+const twoTimes = () =>
+  new AppError('validation_error', 'malformed', 'at and at_version name two times.', {
+    violations: [{ pointer: '/querystring/at', code: 'malformed', message: 'does not go with at_version' }],
+    hint: 'Send one of them.',
+  })
+
+/**
+ * The resource now. A check that ran out since the last sweep already counts; the tag then ends in x, since
+ * health_revision has not moved yet.
+ */
+const currentView = async (
+  deps: CatalogDeps,
+  row: ResourceRow,
+  scope: Scope,
 ): Promise<{ view: ResourceView; etag: string }> => {
   const { types } = deps.registry
-  const { row, scope } = await findVisible(deps, resource_id, reader)
   const now = deps.clock.now()
   if (row.health_expires_at !== null && new Date(row.health_expires_at) <= now) {
     const own = healthNow(row, await readChecks(deps.db, row.rid), now)
@@ -47,40 +77,62 @@ export const readResource = async (
   return { view: viewOf(row, scope, types), etag: etagOf(row) }
 }
 
-const noVersion = (resource_id: string, version: number) =>
+/** A time that was asked about, which must not lie ahead; 400 otherwise. */
+export const pastTime = (at: string | undefined, clock: Clock): string | undefined => {
+  if (at === undefined || new Date(at) <= clock.now()) return at
+  throw new AppError('validation_error', 'time_in_future', 'at lies in the future.', {
+    violations: [{ pointer: '/querystring/at', code: 'time_in_future', message: 'lies in the future' }],
+    hint: 'Leave at out to read what is now.',
+  })
+}
+
+const noVersion = (resource_id: string, version: string) =>
   new AppError('not_found', 'version', `${resource_id} has no version ${version}.`, {
     hint: 'GET /v1/resources/{resource_id}/versions lists them.',
   })
 
-/** One resource as it was at a version: the nearest snapshot and the patches after it. */
-export const readVersion = async (
+const pruned = (what: string) =>
+  new AppError('not_found', 'history_pruned', `${what} is no longer kept.`, {
+    status: 410,
+    hint: 'GET /v1/resources/{resource_id}/versions lists what is kept.',
+  })
+
+const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string): Promise<ResourceView> => {
+  const at = pastTime(time, deps.clock) as string
+  const version = await versionAt(deps.db, row.rid, at)
+  if (version !== undefined) return readVersion(deps, row, version, at)
+  if (new Date(at) < new Date(row.created_at)) throw noVersion(row.resource_id, `at ${at}`)
+  throw pruned(`What ${row.resource_id} was at ${at}`)
+}
+
+/** One resource as it was at a version: the nearest snapshot and the patches after it, in the place of that time. */
+const readVersion = async (
   deps: CatalogDeps,
-  resource_id: string,
+  row: ResourceRow,
   version: number,
-  reader: Reader,
+  at?: string,
 ): Promise<ResourceView> => {
-  const { row, scope } = await findVisible(deps, resource_id, reader)
-  if (version > row.version || version < 1) throw noVersion(resource_id, version)
+  const { types } = deps.registry
+  if (version > row.version || version < 1) throw noVersion(row.resource_id, String(version))
   const revisions = await revisionsUpTo(deps.db, row.rid, version)
-  if (revisions.at(-1)?.version !== version) {
-    throw new AppError('not_found', 'history_pruned', `Version ${version} of ${resource_id} is no longer kept.`, {
-      status: 410,
-    })
-  }
+  const last = revisions.at(-1)
+  if (last?.version !== version) throw pruned(`Version ${version} of ${row.resource_id}`)
   const document = revisions.reduce<unknown>(
     (before, { kind, doc }) => (kind === 'snapshot' ? doc : mergePatch(before, doc)),
     {},
   ) as ResourceDocument
+  const containment = types.relationship('contained_in')
+  const path = containment ? await pathAt(deps.db, row.rid, containment.id, at ?? last.at) : row.path
   return {
     ...document,
     owner: document.owner ?? null,
     parent_id: document.parent_id ?? null,
     last_operation: document.last_operation ?? null,
-    scope,
+    scope: scopeOf(path, await getPathSteps(deps.db, [path]), types),
     health_status: 'unknown',
     health_revision: 0,
     conditions: [],
-    change_token: changeToken(resource_id, version),
+    change_token: changeToken(row.resource_id, version),
     historical: true,
   }
 }
@@ -94,15 +146,19 @@ export const readVersions = async (
 ) => {
   const { row } = await findVisible(deps, resource_id, reader)
   const list = { route: 'versions', resource_id }
-  const after = deps.pages.read(query.page_token, list, reader.name)
+  const place = deps.pages.place(query.page_token, list, reader.name)
   const size = pageSizeOf(query.page_size, deps.config)
-  const rows = await listVersions(deps.db, row.rid, after && Number(after[0]), size + 1)
-  const shown = rows.slice(0, size)
-  const last = shown.at(-1)
+  const from = place.key && Number(place.key[0])
+  const rows = await listVersions(deps.db, row.rid, { from, back: place.back, limit: size + 1 })
+  const keyOf = ({ version }: { version: number }) => [String(version)]
+  const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
   return {
-    items: shown.map((revision) => ({ ...revision, at: timeText(revision.at) })),
-    next_page_token: rows.length > size && last ? deps.pages.write([String(last.version)], list, reader.name) : null,
-    prev_page_token: null,
+    items: items.map(({ evidence_refs, ...revision }) => ({
+      ...revision,
+      at: timeText(revision.at),
+      evidence_refs: evidence_refs as EvidenceRef[],
+    })),
+    ...tokens,
     as_of: await asOf(deps.db, deps),
   }
 }

@@ -1,15 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { edgeConditions, listEdges } from '../../db/catalog/events.ts'
+import { edgeConditions, listEdges, type PeerRow } from '../../db/catalog/events.ts'
 import { accessSql } from '../../db/catalog/lists.ts'
 import { ResourceParams } from '../shared/contracts/catalog/common.ts'
 import { RelationshipList, RelationshipQuery } from '../shared/contracts/catalog/relationships.ts'
 import type { HealthStatus } from '../shared/contracts/catalog/resources.ts'
 import { errorReplies } from '../shared/http.ts'
+import { pageSizeOf } from '../shared/pages.ts'
 import type { CatalogDeps } from './deps.ts'
 import { relationshipId, timeText } from './documents.ts'
+import { awaitChange } from './freshness.ts'
 import { asOf, valuesOf } from './lists.service.ts'
-import { pageSizeOf } from './pages.ts'
-import { findVisible } from './reads.service.ts'
+import { findVisible, pastTime } from './reads.service.ts'
 import type { Side } from './sides.ts'
 
 /** Open edges of one resource, seen from it. */
@@ -23,7 +24,7 @@ export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps;
       schema: {
         summary: 'List the relationships of a resource',
         description:
-          'Open edges to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
+          'Open edges (or, with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
         tags: side.tags,
         params: ResourceParams,
         querystring: RelationshipQuery,
@@ -35,7 +36,8 @@ export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps;
       const { types } = deps.registry
       const reader = side.reader(req)
       const { row } = await findVisible(deps, req.params.resource_id, reader)
-      const { page_size, page_token, direction, ...query } = req.query
+      const { page_size, page_token, direction, min_change, max_lag_ms, ...query } = req.query
+      const at = pastTime(query.at, deps.clock)
       const list = { route: 'relationships', resource_id: row.resource_id, direction, ...query }
       const relationship_types = valuesOf(query.relationship_types)
       const peer_types = valuesOf(query.peer_types)
@@ -46,10 +48,11 @@ export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps;
         ...(peer_types ? [edgeConditions.peers(types.idsOf(peer_types))] : []),
       ]
       const size = pageSizeOf(page_size, deps.config)
-      const after = deps.pages.read(page_token, list, reader.name)
-      const rows = await listEdges(deps.db, row.rid, { where, after, limit: size + 1 })
-      const shown = rows.slice(0, size)
-      const last = shown.at(-1)
+      const place = deps.pages.place(page_token, list, reader.name)
+      await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
+      const rows = await listEdges(deps.db, row.rid, { where, place, limit: size + 1, at })
+      const keyOf = (edge: PeerRow) => edge.sort_keys
+      const { items: shown, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
       return {
         items: shown.map((edge) => ({
           relationship: {
@@ -70,8 +73,7 @@ export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps;
             health_status: edge.peer_health as HealthStatus,
           },
         })),
-        next_page_token: rows.length > size && last ? deps.pages.write(last.sort_keys, list, reader.name) : null,
-        prev_page_token: null,
+        ...tokens,
         as_of: await asOf(deps.db, deps),
       }
     },

@@ -10,6 +10,7 @@ import {
   ResourceListQuery,
   ResourcePatch,
   ResourceView,
+  Selection,
   Validated,
   VersionList,
   WriteQuery,
@@ -19,6 +20,7 @@ import {
   CommandHeaders,
   errorReplies,
   ReadHeaders,
+  sendPart,
   sendStored,
   sendUnchanged,
   VersionedHeaders,
@@ -26,14 +28,21 @@ import {
 import { auditDenied, recordDenied } from './audit.ts'
 import { createResource } from './create.service.ts'
 import type { CatalogDeps } from './deps.ts'
-import { listPage } from './lists.service.ts'
+import { fieldsOf, listPage } from './lists.service.ts'
 import { type PatchBody, patchResource } from './patch.service.ts'
-import { readResource, readVersion, readVersions } from './reads.service.ts'
+import { readResource, readVersions } from './reads.service.ts'
+import { pickFields } from './rules/fields.ts'
 import type { Side } from './sides.ts'
 import { writeOf } from './writers.ts'
 
 const ResourceQuery = Type.Object(
-  { at_version: Type.Optional(Type.Integer({ minimum: 1, description: 'The resource as it was at this version.' })) },
+  {
+    ...Selection,
+    at: Type.Optional(
+      Type.String({ format: 'date-time', maxLength: 40, description: 'The resource as it was at this time.' }),
+    ),
+    at_version: Type.Optional(Type.Integer({ minimum: 1, description: 'The resource as it was at this version.' })),
+  },
   closed,
 )
 const VersionsQuery = Type.Object(PageQuery, closed)
@@ -63,9 +72,9 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
       },
       preHandler: side.guard(),
     },
-    async (req) => {
-      const { rows, ...page } = await listPage(deps, 'resources', req.query, side.reader(req))
-      return page
+    async (req, reply) => {
+      const { rows, selected, ...page } = await listPage(deps, 'resources', req.query, side.reader(req))
+      return selected ? sendPart(reply, page) : page
     },
   )
 
@@ -74,7 +83,8 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
     {
       schema: {
         summary: 'Read a resource',
-        description: 'One resource from truth, never stale, with the ETag for If-Match. at_version gives it as it was.',
+        description:
+          'One resource from truth, never stale, with the ETag for If-Match. at and at_version give it as it was. With fields the reply holds only those members. Example: ?fields=name,desired_state.release',
         tags,
         params: ResourceParams,
         headers: ReadHeaders,
@@ -87,12 +97,11 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
     },
     async (req, reply) => {
       const { resource_id } = req.params
-      const { at_version } = req.query
-      if (at_version !== undefined) return readVersion(deps, resource_id, at_version, side.reader(req))
-      const { view, etag } = await readResource(deps, resource_id, side.reader(req))
-      reply.header('etag', etag)
-      if (req.headers['if-none-match'] === etag) return sendUnchanged(reply)
-      return view
+      const { view, etag } = await readResource(deps, resource_id, req.query, side.reader(req))
+      if (etag !== undefined) reply.header('etag', etag)
+      if (etag !== undefined && req.headers['if-none-match'] === etag) return sendUnchanged(reply)
+      const fields = fieldsOf(req.query.fields)
+      return fields ? sendPart(reply, pickFields(view, fields) as typeof view) : view
     },
   )
 
@@ -101,7 +110,8 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
     {
       schema: {
         summary: 'List the versions of a resource',
-        description: 'Who changed what and when, the newest first. Not in the specification.',
+        description:
+          'Who changed what and when, by which command and operation, on what evidence; the newest first. Not in the specification.',
         tags,
         params: ResourceParams,
         querystring: VersionsQuery,

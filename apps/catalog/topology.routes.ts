@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { conditions, countBelow, type TopologyCount } from '../../db/catalog/lists.ts'
 import { TopologyList, TopologyQuery } from '../shared/contracts/catalog/topology.ts'
-import { errorReplies } from '../shared/http.ts'
+import { errorReplies, sendPart } from '../shared/http.ts'
 import type { CatalogDeps } from './deps.ts'
 import { listPage } from './lists.service.ts'
 import type { Side } from './sides.ts'
@@ -32,11 +32,11 @@ export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side
         },
         preHandler: side.guard(),
       },
-      async (req) => {
+      async (req, reply) => {
         const { types } = deps.registry
         const reader = side.reader(req)
         const fixed = [conditions.types([...types.levelIds[level]])]
-        const { rows, items, ...page } = await listPage(deps, path, req.query, reader, fixed)
+        const { rows, items, selected, ...page } = await listPage(deps, path, req.query, reader, fixed)
         const counted = await countBelow(
           deps.db,
           rows.map(({ rid }) => rid),
@@ -47,7 +47,8 @@ export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side
           ...item,
           counts: countsOf(counted.filter(({ rid }) => rid === rows[index]?.rid)),
         }))
-        return { items: places, ...page }
+        const list = { items: places, ...page }
+        return selected ? sendPart(reply, list) : list
       },
     )
   }

@@ -5,9 +5,9 @@ import { RelationshipType, ResourceType } from '../shared/contracts/catalog/type
 import { text } from '../shared/contracts/text.ts'
 import { notFound } from '../shared/errors.ts'
 import { errorReplies, ReadHeaders, sendUnchanged } from '../shared/http.ts'
+import { pageSizeOf, rowsFrom } from '../shared/pages.ts'
 import type { CatalogDeps } from './deps.ts'
 import { asOf } from './lists.service.ts'
-import { pageSizeOf } from './pages.ts'
 import type { Side } from './sides.ts'
 import type { StoredType } from './types.registry.ts'
 
@@ -15,6 +15,7 @@ const TypesQuery = Type.Object(
   {
     ...PageQuery,
     status: Type.Optional(Type.Enum(['active', 'deprecated'])),
+    version: Type.Optional(Type.Integer({ minimum: 1, description: 'Only types whose newest version is this one.' })),
     derived_from: Type.Optional(Type.String({ maxLength: 64, description: 'Only what derives from this type.' })),
     provides: Type.Optional(Type.String({ maxLength: 64 })),
     requires: Type.Optional(Type.String({ maxLength: 64 })),
@@ -52,12 +53,13 @@ export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: S
       const { types } = deps.registry
       const reader = side.reader(req)
       const { page_size, page_token, ...list } = req.query
-      const [after = ''] = deps.pages.read(page_token, { route: 'types', ...list }, reader.name) ?? []
+      const query = { route: 'types', ...list }
+      const place = deps.pages.place(page_token, query, reader.name)
       const size = pageSizeOf(page_size, deps.config)
-      const rows = types.all
+      const found = types.all
         .map(documentOf)
-        .filter((type) => type.type_key > after)
         .filter((type) => list.status === undefined || type.status === list.status)
+        .filter((type) => list.version === undefined || type.version === list.version)
         .filter((type) => list.derived_from === undefined || type.ancestors.includes(list.derived_from))
         .filter(
           (type) => list.provides === undefined || type.provides.some((use) => use.capability_key === list.provides),
@@ -65,15 +67,12 @@ export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: S
         .filter(
           (type) => list.requires === undefined || type.requires.some((use) => use.capability_key === list.requires),
         )
-      const items = rows.slice(0, size)
-      const last = items.at(-1)
+      const keyOf = ({ type_key }: ResourceType) => [type_key]
+      const rows = rowsFrom(found, place, size, ({ type_key }, [key]) =>
+        type_key < (key ?? '') ? -1 : type_key === key ? 0 : 1,
+      )
       return {
-        items,
-        next_page_token:
-          rows.length > size && last
-            ? deps.pages.write([last.type_key], { route: 'types', ...list }, reader.name)
-            : null,
-        prev_page_token: null,
+        ...deps.pages.turn(rows, { size, place, list: query, caller: reader.name, keyOf }),
         as_of: await asOf(deps.db, deps),
       }
     },

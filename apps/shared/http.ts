@@ -290,6 +290,12 @@ export const ReadHeaders = Type.Object({
 /** 304 without any body: a serialized null would be four bytes that nobody may read, and a proxy refuses such an answer. */
 export const sendUnchanged = (reply: FastifyReply): FastifyReply => reply.code(304).send()
 
+/** Sends members that were asked for: parts of what the schema of the reply describes whole. */
+export const sendPart = <R>(reply: FastifyReply, part: R): R => {
+  reply.type('application/json; charset=utf-8').serializer((value: unknown) => JSON.stringify(value))
+  return part
+}
+
 /** Sends a stored first answer as the bytes it was, marked when it is a replay. */
 export const sendStored = (
   reply: FastifyReply,

@@ -68,30 +68,51 @@ export type PeerRow = EdgeRow & {
   sort_keys: string[]
 }
 
+export type EdgePlace = { key: readonly (string | null)[] | undefined; back: boolean }
+
+/** The edges of one resource as they were at a time, those that were closed since among them. */
+const edgesAt = (rid: string, at: string): SQL =>
+  sql`(select o.src, o.reltype_id, o.dst, o.rel_no, o.rev, o.properties, o.valid_from from catalog.relationship o
+         where (o.src = ${rid} or o.dst = ${rid}) and o.valid_from <= ${at}::timestamptz
+       union all
+       select h.src, h.reltype_id, h.dst, h.rel_no, h.rev, h.properties, h.valid_from
+         from catalog.relationship_history h
+         where (h.src = ${rid} or h.dst = ${rid})
+           and h.valid_from <= ${at}::timestamptz and h.valid_to > ${at}::timestamptz)`
+
 /** The edges of one resource in the fixed order type, direction (out first), peer id. */
 export const listEdges = (
   db: Queryable,
   rid: string,
-  { where, after, limit }: { where: SQL[]; after: readonly string[] | undefined; limit: number },
+  { where, place, limit, at }: { where: SQL[]; place: EdgePlace; limit: number; at: string | undefined },
 ): Promise<PeerRow[]> => {
-  const next = after
-    ? sql`(y.type_key, not u.out, n.resource_id) > (${after[0]}::text collate "C", ${after[1]}::boolean, ${after[2]}::text collate "C")`
+  const { key, back } = place
+  const next = key
+    ? sql`(y.type_key, not u.out, n.resource_id) ${back ? sql`<` : sql`>`}
+          (${key[0]}::text collate "C", ${key[1]}::boolean, ${key[2]}::text collate "C")`
     : sql`true`
+  const edges = at === undefined ? sql`catalog.relationship` : edgesAt(rid, at)
+  const way = back ? sql`desc` : sql`asc`
+  const lifecycle =
+    at === undefined
+      ? sql`s.lifecycle_status`
+      : sql`coalesce((select v.lifecycle_status from catalog.revision v
+          where v.rid = n.rid and v.at <= ${at}::timestamptz order by v.version desc limit 1), s.lifecycle_status)`
   return rowsOf(
     db,
     sql`select u.*, y.type_key, n.resource_id as peer_id, n.type_id as peer_type_id, n.name as peer_name,
-          s.lifecycle_status as peer_lifecycle, s.health_status as peer_health,
+          ${lifecycle} as peer_lifecycle, ${at === undefined ? sql`s.health_status` : sql`'unknown'`} as peer_health,
           array[y.type_key, (not u.out)::text, n.resource_id] as sort_keys
         from (select e.src, e.reltype_id, e.dst, e.rel_no, e.rev, e.properties, e.valid_from, true as out, e.dst as peer
-                from catalog.relationship e where e.src = ${rid}
+                from ${edges} e where e.src = ${rid}
               union all
               select e.src, e.reltype_id, e.dst, e.rel_no, e.rev, e.properties, e.valid_from, false, e.src
-                from catalog.relationship e where e.dst = ${rid}) u
+                from ${edges} e where e.dst = ${rid}) u
         join catalog.relationship_type y on y.id = u.reltype_id
         join catalog.resource n on n.rid = u.peer
         join catalog.resource_state s on s.rid = n.rid
         where ${sql.join([...where, next], sql` and `)}
-        order by y.type_key, not u.out, n.resource_id limit ${limit}`,
+        order by y.type_key ${way}, not u.out ${way}, n.resource_id ${way} limit ${limit}`,
   )
 }
 

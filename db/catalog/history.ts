@@ -25,17 +25,50 @@ export const revisionsUpTo = (db: Queryable, rid: string, version: number): Prom
         order by version`,
   )
 
-/** The versions of a resource without their documents, the newest first. */
+/** The version that a resource had at a time; nothing before it was there. */
+export const versionAt = async (db: Queryable, rid: string, at: string): Promise<number | undefined> => {
+  const [row] = await rowsOf<{ version: number | null }>(
+    db,
+    sql`select max(version) as version from catalog.revision where rid = ${rid} and at <= ${at}::timestamptz`,
+  )
+  return row?.version ?? undefined
+}
+
+/** Row numbers of a resource and of all that contained it at a time, the resource last: its path as it was. */
+export const pathAt = async (db: Queryable, rid: string, reltype_id: number, at: string): Promise<string> => {
+  const rows = await rowsOf<{ rid: string }>(
+    db,
+    sql`with recursive way(rid, step) as (
+          select ${rid}::bigint, 0
+          union all
+          select e.dst, way.step + 1 from way cross join lateral (
+            select o.dst from catalog.relationship o
+              where o.src = way.rid and o.reltype_id = ${reltype_id} and o.valid_from <= ${at}::timestamptz
+            union all
+            select h.dst from catalog.relationship_history h
+              where h.src = way.rid and h.reltype_id = ${reltype_id}
+                and h.valid_from <= ${at}::timestamptz and h.valid_to > ${at}::timestamptz
+            limit 1) e
+          where way.step < 100)
+        select rid from way order by step desc`,
+  )
+  return rows.map((row) => row.rid).join('.')
+}
+
+/** The versions of a resource without their documents, from a place in the given direction, with their evidence. */
 export const listVersions = (
   db: Queryable,
   rid: string,
-  before: number | undefined,
-  limit: number,
-): Promise<Omit<RevisionRow, 'doc' | 'kind'>[]> => {
-  const older: SQL = before === undefined ? sql`true` : sql`version < ${before}`
+  { from, back, limit }: { from: number | undefined; back: boolean; limit: number },
+): Promise<(Omit<RevisionRow, 'doc' | 'kind'> & { evidence_refs: Record<string, unknown>[] })[]> => {
+  const beyond: SQL = from === undefined ? sql`true` : back ? sql`version > ${from}` : sql`version < ${from}`
   return rowsOf(
     db,
-    sql`select version, at, changed_paths, lifecycle_status, actor, command_id, operation_id
-        from catalog.revision where rid = ${rid} and ${older} order by version desc limit ${limit}`,
+    sql`select v.version, v.at, v.changed_paths, v.lifecycle_status, v.actor, v.command_id, v.operation_id,
+          coalesce((select jsonb_agg(x.ref order by x.id) from catalog.evidence_ref x
+            where x.rid = ${rid} and x.at = v.at and x.command_id = v.command_id), '[]') as evidence_refs
+        from (select * from catalog.revision where rid = ${rid} and ${beyond}
+              order by version ${back ? sql`asc` : sql`desc`} limit ${limit}) v
+        order by v.version ${back ? sql`asc` : sql`desc`}`,
   )
 }

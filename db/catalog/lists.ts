@@ -117,6 +117,7 @@ export const conditions = {
           and a.type_id = any(${array(type_ids, 'smallint')}) and a.desired_state->>'layer_kind' = ${kind})`,
   lifecycle: (states: readonly string[]) => sql`s.lifecycle_status = any(${array(states, 'text')})`,
   health: (statuses: readonly string[]) => sql`s.health_status = any(${array(statuses, 'text')})`,
+  changedBefore: (time: string) => sql`s.updated_at < ${time}::timestamptz`,
   drift: (status: string) => sql`s.drift_status = ${status}`,
   label: (key: string, value: string | undefined) =>
     value === undefined ? sql`r.labels ? ${key}` : sql`r.labels @> ${JSON.stringify({ [key]: value })}::jsonb`,

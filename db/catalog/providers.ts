@@ -1,5 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { array, rowsOf } from './resources.ts'
 import { provider } from './tables.ts'
 
 export type ProviderRow = typeof provider.$inferSelect
@@ -25,3 +26,13 @@ export const withdrawProviders = (tx: Tx, rid: string, at: string, command_id: s
     .update(provider)
     .set({ withdrawn_at: at, last_command_id: command_id, rev: sql`${provider.rev} + 1` })
     .where(and(eq(provider.rid, rid), isNull(provider.withdrawn_at)))
+
+/** How many capabilities each of these resources offers now. */
+export const countProviders = async (db: Queryable, rids: readonly string[]): Promise<Map<string, number>> => {
+  const rows = await rowsOf<{ rid: string; n: number }>(
+    db,
+    sql`select rid, count(*)::int as n from catalog.provider
+        where rid = any(${array(rids, 'bigint')}) and withdrawn_at is null group by rid`,
+  )
+  return new Map(rows.map(({ rid, n }) => [rid, n]))
+}

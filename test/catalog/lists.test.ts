@@ -50,6 +50,35 @@ describe('lists', () => {
     expect(new Set(idsOf(items)).size).toBe(total)
   })
 
+  it.each(['name', '-created_at', 'type_key,-name', '-health_status,name'])(
+    'gives the same rows on the way back, sorted by %s',
+    async (sort) => {
+      const page = async (token: string | null) =>
+        (
+          await c
+            .as('vic')
+            .get(`/v1/resources?type_key=infra.host&page_size=7&sort=${sort}${token ? `&page_token=${token}` : ''}`)
+        ).body
+      const forth: string[] = []
+      let last = await page(null)
+      expect(last.prev_page_token).toBe(null)
+      for (;;) {
+        forth.push(...idsOf(last.items))
+        if (last.next_page_token === null) break
+        last = await page(last.next_page_token)
+      }
+      const back: string[] = []
+      for (;;) {
+        back.unshift(...idsOf(last.items))
+        if (last.prev_page_token === null) break
+        last = await page(last.prev_page_token)
+      }
+      expect(back).toEqual(forth)
+      // The first page, reached from behind, leads on again.
+      expect(idsOf((await page(last.next_page_token)).items)).toEqual(forth.slice(last.items.length).slice(0, 7))
+    },
+  )
+
   it.each(['name', '-resource_id', 'created_at'])(
     'shows each row that lasts exactly once under writes, sorted by %s',
     async (sort) => {
@@ -122,6 +151,83 @@ describe('lists', () => {
       desired_state: { hostname: 'host-01' },
       conditions: [{ type: 'active' }, { type: 'in_sync' }, { type: 'healthy' }],
     })
+  })
+})
+
+describe('what a reply holds', () => {
+  const read = async (path: string) => (await c.as('vic').get(path)).body
+
+  it('is what fields name, with id and version', async () => {
+    const [item] = (
+      await read('/v1/resources?ids=host-01&fields=name,labels.tier,desired_state.release,scope.region_id')
+    ).items
+    expect(item).toEqual({
+      resource_id: 'host-01',
+      version: expect.any(Number),
+      name: 'host-01',
+      labels: { tier: 'tin' },
+      desired_state: { release: '1.1.0' },
+      scope: { region_id: 'us1' },
+    })
+    expect(await read('/v1/resources/host-00?fields=labels.team/a.b,observed_state,observed_state.release')).toEqual({
+      resource_id: 'host-00',
+      version: expect.any(Number),
+      labels: { 'team/a.b': 'x' },
+      observed_state: expect.objectContaining({ hostname: 'host-00', release: '1.0.0' }),
+    })
+    const places = await read('/v1/topology/regions?fields=name&include=health')
+    expect(places.items[0]).toMatchObject({ name: 'eu1', health: { status: 'unknown' }, counts: expect.anything() })
+    expect(places.items[0]).not.toHaveProperty('labels')
+  })
+
+  it.each(['colour', 'name.x', 'scope.planet', 'labels.', 'drift.status.x', '__proto__', '__proto__.x'])(
+    'refuses the field %j',
+    async (field) => {
+      for (const path of ['/v1/resources', '/v1/resources/host-01', '/v1/topology/layers'])
+        expect(await c.as('vic').get(`${path}?fields=name,${field}`)).toMatchObject({
+          status: 400,
+          body: { code: 'unknown_field', violations: [{ pointer: '/querystring/fields' }] },
+        })
+    },
+  )
+
+  it('has the counts that include asks for, of what the reader sees', async () => {
+    const query = 'ids=eu1-a-web,host-01&include=health,relationships,capabilities&sort=resource_id'
+    const [segment, host] = (await read(`/v1/resources?${query}`)).items
+    expect(segment.relationships).toMatchObject({ out: 1 })
+    expect(segment.relationships.in).toBeGreaterThanOrEqual(30)
+    expect(host).toMatchObject({
+      health: { status: 'unknown', reason: 'never_observed' },
+      capabilities: { provided: 0, required: 0 },
+    })
+    const [alone] = (await c.as('hosts').get(`/v1/resources?ids=host-01&include=relationships`)).body.items
+    expect(alone.relationships).toEqual({ out: 0, in: 0 })
+    const single = await c.as('vic').get('/v1/resources/host-01?include=relationships')
+    expect(single.body.relationships).toEqual({ out: 1, in: 0 })
+    expect(single.headers.get('etag')).toBe(null)
+    expect((await c.as('vic').get('/v1/resources?include=colour')).status).toBe(400)
+  })
+
+  it('holds the write that min_change names, and refuses a token of nothing', async () => {
+    const written = await c.as('ada').record(hostOf('fresh-1', 'eu1-a-web'))
+    const token = written.change_token
+    expect((await read(`/v1/resources?ids=fresh-1&min_change=${token}&max_lag_ms=0`)).items).toHaveLength(1)
+    const never = Buffer.from('resource fresh-1 9').toString('base64url')
+    expect(await c.as('vic').get(`/v1/resources?min_change=${never}`, { once: true })).toMatchObject({
+      status: 503,
+      body: { category: 'stale_projection', code: 'projection_lag', watermark: { observed: '1', required: '9' } },
+    })
+    for (const broken of ['x', Buffer.from('resource nothing-there 1').toString('base64url')])
+      expect((await c.as('vic').get(`/v1/resources?min_change=${broken}`)).body.code).toBe('change_token_invalid')
+    // What is hidden answers like what is not there.
+    expect((await c.as('far').get(`/v1/resources?min_change=${token}`)).body.code).toBe('change_token_invalid')
+  })
+
+  it('knows what has not changed since a time', async () => {
+    const before = encodeURIComponent('2020-01-01T00:00:00Z')
+    expect((await read(`/v1/resources?stale_since=${before}`)).items).toEqual([])
+    const after = encodeURIComponent(new Date(Date.now() + 60_000).toISOString())
+    expect((await read(`/v1/resources?ids=host-01&stale_since=${after}`)).items).toHaveLength(1)
   })
 })
 

@@ -31,7 +31,14 @@ export type Reply = {
   text: string
   headers: Headers
 }
-export type Ask = { key?: string | null; headers?: Record<string, string>; type?: string | null; raw?: string }
+export type Ask = {
+  key?: string | null
+  headers?: Record<string, string>
+  type?: string | null
+  raw?: string
+  /** Takes a retryable refusal as the answer. */
+  once?: boolean
+}
 
 const sendOnce = async (
   method: string,
@@ -136,8 +143,8 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
   }
 
   const as = (name: keyof typeof people) => {
-    const call = (method: string, path: string, body?: unknown, { key, headers = {}, type, raw }: Ask = {}) =>
-      send(method, `${url}${path}`, raw ?? body, {
+    const call = (method: string, path: string, body?: unknown, { key, headers = {}, type, raw, once }: Ask = {}) =>
+      (once ? sendOnce : send)(method, `${url}${path}`, raw ?? body, {
         authorization: `Bearer ${tokenOf(people[name])}`,
         ...((body !== undefined || raw !== undefined) &&
           type !== null && { 'content-type': type ?? 'application/json' }),

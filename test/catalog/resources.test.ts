@@ -350,6 +350,69 @@ describe('patching', () => {
       .as('vic')
       .get(`/v1/resources/${id}/versions?page_size=20&page_token=${versions.body.next_page_token}`)
     expect(rest.body.items.map(({ version }: { version: number }) => version)).toEqual([5, 4, 3, 2, 1])
+    const back = await c
+      .as('vic')
+      .get(`/v1/resources/${id}/versions?page_size=20&page_token=${rest.body.prev_page_token}`)
+    expect(back.body.items).toEqual(versions.body.items)
+    expect(back.body.prev_page_token).toBe(null)
+  })
+
+  it('gives a resource, its place and its edges as they were at a time', async () => {
+    const peer = (await make()).resource_id
+    const { resource_id: id } = (
+      await c.as('olga').post('/v1/resources', service({ parent_id: 'eu1-a-web', labels: { n: '1' } }))
+    ).body
+    const edge = (op: string) => [{ op, type_key: 'depends_on', target_id: peer }]
+    const evidence = [{ uri: 'https://ci.example/runs/1', kind: 'run' }]
+    const step = async (expected_version: number, relationship_changes: unknown[], evidence_refs?: unknown) => {
+      c.wait(1000)
+      const reply = await c.result(id, { expected_version, changes: { relationship_changes }, evidence_refs })
+      expect(reply.status).toBe(200)
+      const { updated_at } = await get(id)
+      c.wait(1000)
+      return updated_at as string
+    }
+    const created = (await get(id)).created_at
+    const tied = await step(1, edge('add'), evidence)
+    const away = await step(2, [
+      { op: 'remove', type_key: 'contained_in', target_id: 'eu1-a-web' },
+      { op: 'add', type_key: 'contained_in', target_id: 'us1-a-web' },
+    ])
+    const loose = await step(3, edge('remove'))
+    const then = async (at: string) => (await c.as('vic').get(`/v1/resources/${id}?at=${at}`)).body
+    expect(await then(created)).toMatchObject({ version: 1, parent_id: 'eu1-a-web', scope: { region_id: 'eu1' } })
+    expect(await then(tied)).toMatchObject({ version: 2, scope: { region_id: 'eu1', segment_id: 'eu1-a-web' } })
+    expect(await then(away)).toMatchObject({ version: 3, parent_id: 'us1-a-web', scope: { region_id: 'us1' } })
+    expect((await c.as('vic').get(`/v1/resources/${id}?at_version=1`)).body.scope.region_id).toBe('eu1')
+    const edgesAt = async (at: string) => {
+      const { body } = await c.as('vic').get(`/v1/resources/${id}/relationships?direction=out&at=${at}`)
+      return body.items.map((item: { peer: { resource_id: string } }) => item.peer.resource_id)
+    }
+    expect(await edgesAt(created)).toEqual(['eu1-a-web'])
+    expect(await edgesAt(tied)).toEqual(['eu1-a-web', peer])
+    expect(await edgesAt(away)).toEqual(['us1-a-web', peer])
+    expect(await edgesAt(loose)).toEqual(['us1-a-web'])
+    const { items } = (await c.as('vic').get(`/v1/resources/${id}/versions`)).body
+    expect(items).toMatchObject([
+      { version: 4 },
+      { version: 3 },
+      { version: 2, evidence_refs: evidence },
+      { version: 1 },
+    ])
+    expect(items[2].operation_id).not.toBe(null)
+
+    const refused = async (query: string) => (await c.as('vic').get(`/v1/resources/${id}?${query}`)).body.code
+    expect(await refused('at=2020-01-01T00:00:00Z')).toBe('version')
+    expect(await refused('at=2099-01-01T00:00:00Z')).toBe('time_in_future')
+    expect(await refused('at=2020-01-01T00:00:00Z&at_version=1')).toBe('malformed')
+    await c.rows(
+      'delete from catalog.revision where version < 3 and rid = (select rid from catalog.resource where resource_id = $1)',
+      [id],
+    )
+    expect(await c.as('vic').get(`/v1/resources/${id}?at=${tied}`)).toMatchObject({
+      status: 410,
+      body: { code: 'history_pruned' },
+    })
   })
 })
 

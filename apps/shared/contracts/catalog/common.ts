@@ -73,6 +73,14 @@ export const PageQuery = {
   page_token: Type.Optional(Type.String({ maxLength: 4000, description: 'From the reply before.' })),
 }
 
+/** How fresh an answer must be; 503 stale_projection after two seconds of waiting. */
+export const FreshnessQuery = {
+  min_change: Type.Optional(
+    Type.String({ maxLength: 300, description: 'A change_token: the answer holds that write (read your own writes).' }),
+  ),
+  max_lag_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'The answer is at most so old.' })),
+}
+
 /** A parameter that may be repeated or hold several values with commas between them. */
 export const many = (description: string, example?: string) =>
   Type.Optional(

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { closed, JsonObject, many, PageQuery, pageOf, Time } from './common.ts'
+import { closed, FreshnessQuery, JsonObject, many, PageQuery, pageOf, Time } from './common.ts'
 import { Health } from './resources.ts'
 
 /** An edge as it is stored and told: once, from one end to the other. */
@@ -33,6 +33,10 @@ export const RelationshipQuery = Type.Object(
     direction: Type.Optional(Type.Enum(['out', 'in', 'both'])),
     relationship_types: many('Relationship type keys.'),
     peer_types: many('Types of the other end; derived types count.'),
+    at: Type.Optional(
+      Type.String({ format: 'date-time', maxLength: 40, description: 'The edges as they were at this time.' }),
+    ),
+    ...FreshnessQuery,
   },
   closed,
 )

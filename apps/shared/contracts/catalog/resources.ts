@@ -3,6 +3,8 @@ import { text } from '../text.ts'
 import {
   Annotations,
   closed,
+  EvidenceRef,
+  FreshnessQuery,
   JsonObject,
   Labels,
   many,
@@ -72,6 +74,17 @@ const state = {
   observed_state: JsonObject,
 }
 
+/** Parts that are there when `include` names them. */
+const included = {
+  health: Type.Optional(
+    Type.Object({ status: Health, reason: text('observed'), since: Time, expires_at: nullable(Time) }),
+  ),
+  relationships: Type.Optional(
+    Type.Object({ out: Type.Integer(), in: Type.Integer() }, { description: 'Open edges to what the caller may see.' }),
+  ),
+  capabilities: Type.Optional(Type.Object({ provided: Type.Integer(), required: Type.Integer() })),
+}
+
 export const ResourceView = Type.Object({
   ...identity,
   scope: Scope,
@@ -79,6 +92,7 @@ export const ResourceView = Type.Object({
   ...counters,
   conditions: Type.Array(Condition),
   change_token: text('cmVzb3VyY2UgZXUxLXdlYi0wMSAz', { description: 'Names this write, for min_change.' }),
+  ...included,
   historical: Type.Optional(Type.Boolean({ description: 'True when an older version was asked for.' })),
 })
 export type ResourceView = Static<typeof ResourceView>
@@ -92,6 +106,7 @@ export const ResourceItem = Type.Object({
   desired_state: Type.Optional(state.desired_state),
   observed_state: Type.Optional(state.observed_state),
   conditions: Type.Optional(Type.Array(Condition)),
+  ...included,
 })
 export const ResourceList = pageOf(ResourceItem)
 
@@ -112,6 +127,11 @@ export const ResourceDocument = Type.Object({
   updated_by: text('svc:worker'),
 })
 export type ResourceDocument = Static<typeof ResourceDocument>
+
+export const Selection = {
+  fields: many('Members to show, such as name,labels.environment; resource_id and version always are.'),
+  include: many('`state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts).'),
+}
 
 export const ResourceListQuery = Type.Object(
   {
@@ -142,7 +162,11 @@ export const ResourceListQuery = Type.Object(
           'At most 3 of resource_id, type_key, name, created_at, updated_at, lifecycle_status, health_status; `-` = descending.',
       }),
     ),
-    include: many('`state` adds annotations, desired_state, observed_state and conditions.'),
+    stale_since: Type.Optional(
+      Type.String({ format: 'date-time', maxLength: 40, description: 'Only what was last changed before this time.' }),
+    ),
+    ...Selection,
+    ...FreshnessQuery,
     count: Type.Optional(Type.Enum(['none', 'capped', 'exact'])),
   },
   closed,
@@ -251,5 +275,6 @@ export const VersionItem = Type.Object({
   operation_id: nullable(Type.String()),
   lifecycle_status: text('active'),
   changed_paths: Type.Array(Type.String()),
+  evidence_refs: Type.Array(EvidenceRef),
 })
 export const VersionList = pageOf(VersionItem)

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { closed, many, PageQuery, pageOf } from './common.ts'
-import { ResourceItem } from './resources.ts'
+import { closed, FreshnessQuery, many, PageQuery, pageOf } from './common.ts'
+import { ResourceItem, ResourceListQuery, Selection } from './resources.ts'
 
 export const TopologyQuery = Type.Object(
   {
@@ -14,6 +14,9 @@ export const TopologyQuery = Type.Object(
     include_retired: Type.Optional(Type.Boolean()),
     filter: Type.Optional(Type.String({ maxLength: 2048 })),
     sort: Type.Optional(Type.String({ maxLength: 200 })),
+    count: ResourceListQuery.properties.count,
+    ...Selection,
+    ...FreshnessQuery,
   },
   closed,
 )

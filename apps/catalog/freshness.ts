@@ -1,0 +1,47 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { getResource } from '../../db/catalog/resources.ts'
+import { AppError } from '../shared/errors.ts'
+import { visibleOf } from './access.ts'
+import type { CatalogDeps } from './deps.ts'
+import { changeOf } from './documents.ts'
+import type { Reader } from './lists.service.ts'
+
+const WAIT_MS = 2000
+const POLL_MS = 50
+
+/** How fresh an answer must be: it holds this write, or is at most so old. */
+export type Freshness = { min_change?: string; max_lag_ms?: number }
+
+const tokenInvalid = () =>
+  new AppError('validation_error', 'change_token_invalid', 'min_change is not a change_token of a resource you see.', {
+    violations: [{ pointer: '/querystring/min_change', code: 'change_token_invalid', message: 'names no known write' }],
+    hint: 'Send the change_token of a reply of this catalog.',
+  })
+
+/**
+ * Waits at most 2 s until the truth holds the write that min_change names (a replica or a later read would be behind),
+ * else 503 `stale_projection`. Answers from truth have no lag, so max_lag_ms always holds for them.
+ */
+export const awaitChange = async (deps: CatalogDeps, { min_change }: Freshness, reader: Reader): Promise<void> => {
+  if (min_change === undefined) return
+  const wanted = changeOf(min_change)
+  if (!wanted) throw tokenInvalid()
+  const until = Date.now() + WAIT_MS
+  for (;;) {
+    const row = await getResource(deps.db, wanted.resource_id)
+    const seen = row && (await visibleOf(deps.db, deps.registry.types, reader.access, [row])).has(row.rid)
+    // A resource that is hidden answers like one that never was.
+    if (!row || !seen) throw tokenInvalid()
+    if (row.version >= wanted.version) return
+    if (Date.now() >= until) throw behind(row.version, wanted.version)
+    await delay(POLL_MS)
+  }
+}
+
+const behind = (observed: number, required: number) =>
+  new AppError('stale_projection', 'projection_lag', 'The catalog does not hold that write yet.', {
+    retryable: true,
+    retry_after_ms: 1000,
+    extra: { watermark: { observed: String(observed), required: String(required) } },
+    hint: 'Send the same request again.',
+  })
