@@ -4,6 +4,7 @@ import { audienceOf } from '../shared/auth/service-scopes.ts'
 import { serveHealth } from '../shared/health.ts'
 import { CATALOG_CODES, createHttpApp } from '../shared/http.ts'
 import { recordDenied } from './audit.ts'
+import { capabilitiesRoutes } from './capabilities.routes.ts'
 import type { CatalogDeps } from './deps.ts'
 import { graphsRoutes } from './graphs.routes.ts'
 import { healthRoutes } from './health.routes.ts'
@@ -22,6 +23,7 @@ const READS = [
   operationsSummaryRoutes,
   typesRoutes,
   topologyRoutes,
+  capabilitiesRoutes,
   graphsRoutes,
 ]
 

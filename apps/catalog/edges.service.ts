@@ -23,6 +23,7 @@ import type { Queryable, Tx } from '../../db/client.ts'
 import type { RelationshipEvent } from '../shared/contracts/catalog/events.ts'
 import type { RelationshipChange } from '../shared/contracts/catalog/relationships.ts'
 import { AppError, type Violation } from '../shared/errors.ts'
+import { checkClaims, isClaim, readClaims } from './claims.service.ts'
 import { relationshipId } from './documents.ts'
 import { violated } from './rules/change.ts'
 import { boundOf, isAllowed, isBounded, propertyViolations } from './rules/edges.ts'
@@ -67,7 +68,8 @@ export const planEdges = async (
       const peer_direction = change.direction === 'in' ? 'out' : 'in'
       const bounded = peer_type !== undefined && isBounded(relation, peer_type, peer_direction)
       const moves = relation.containment && change.direction === 'in'
-      wishLock(locks, peer.rid, bounded || moves ? 'no key update' : 'key share')
+      const claims = isClaim(relation) && change.direction !== 'in'
+      wishLock(locks, peer.rid, bounded || moves || claims ? 'no key update' : 'key share')
     }
     // An edge out of a new resource cannot close a cycle: nothing points at it yet.
     if (relation?.acyclic && type_locks.get(relation.id) !== 'exclusive')
@@ -160,6 +162,7 @@ export const applyEdges = async (
   const outcome: EdgeOutcome = { events: [], ignored: [] }
   const violations: Violation[] = []
   const ids = new Map([[row.rid, row.resource_id]])
+  const claims = await readClaims(tx, types, plan, row.rid)
   for (const { at, target_at, change, relation, peer } of plan.resolved) {
     if (!relation || !peer) continue
     ids.set(peer.rid, peer.resource_id)
@@ -175,6 +178,7 @@ export const applyEdges = async (
     else outcome.events.push(edgeEvent(applied.op, applied.edge, relation.type_key, ids))
   }
   if (violations.length > 0) throw violated(violations)
+  await checkClaims(tx, types, claims)
   await checkCycles(tx, { types, row, type }, plan)
   for (const child of childrenMoved(row, plan)) await followParent(tx, types, child)
   return outcome

@@ -36,7 +36,8 @@ export const valuesOf = (given: readonly string[] | undefined): string[] | undef
   return values && values.length > 0 ? values : undefined
 }
 
-const invalid = (pointer: string, message: string) =>
+/** 400 for a query parameter whose value does not fit. */
+export const invalid = (pointer: string, message: string) =>
   new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
     violations: [{ pointer: `/querystring/${pointer}`, code: 'schema_violation', message }],
   })
@@ -176,7 +177,7 @@ const parseSort = (text: string | undefined): Sort => {
   return sort
 }
 
-const LEVEL_PARAMETERS = ['region_id', 'datacenter_id', 'layer_id', 'segment_id'] as const
+export const LEVEL_PARAMETERS = ['region_id', 'datacenter_id', 'layer_id', 'segment_id'] as const
 
 const whereOf = (types: Types, query: ResourceListQuery): SQL[] => {
   const where: SQL[] = []

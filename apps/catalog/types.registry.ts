@@ -40,6 +40,11 @@ export const createTypes = (
     Object.entries(LEVELS).map(([level, key]) => [level, new Set(idsOf([key]))]),
   ) as unknown as Record<Level, ReadonlySet<number>>
 
+  const versionsOf = (capability_key: string): StoredCapability[] =>
+    capabilities
+      .filter((item) => item.capability_key === capability_key)
+      .sort((a, b) => semver.rcompare(a.version, b.version))
+
   return {
     /** The newest version of each type. */
     all: [...newest.values()].sort((a, b) => (a.type_key < b.type_key ? -1 : 1)),
@@ -59,6 +64,12 @@ export const createTypes = (
         (item) =>
           item.capability_key === capability_key && item.version === version && semver.satisfies(version, range),
       ),
+    /** The newest version of each capability. */
+    capabilities: [...new Set(capabilities.map(({ capability_key }) => capability_key))]
+      .sort()
+      .map((capability_key) => versionsOf(capability_key)[0] as StoredCapability),
+    /** All versions of a capability, the newest first. */
+    capabilityVersions: versionsOf,
     hasCapability: (capability_key: string) => capabilities.some((item) => item.capability_key === capability_key),
     levelOf: (type_id: number): Level | undefined =>
       (Object.keys(levelIds) as Level[]).find((level) => levelIds[level].has(type_id)),

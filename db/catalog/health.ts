@@ -24,6 +24,16 @@ export const readChecks = (db: Queryable, rid: string): Promise<ObservationRow[]
         from catalog.observation_latest where rid = ${rid} order by source, check_key`,
   )
 
+/** The latest words of the checks of several resources. */
+export const readChecksOf = (db: Queryable, rids: readonly string[]): Promise<ObservationRow[]> =>
+  rids.length === 0
+    ? Promise.resolve([])
+    : rowsOf(
+        db,
+        sql`select rid, source, check_key, status, observed_at, expires_at, swept, summary, command_id
+            from catalog.observation_latest where rid = any(${array(rids, 'bigint')}) order by rid, source, check_key`,
+      )
+
 /** Takes an observation unless a newer one is there: newer = greater (observed_at, command_id). False: superseded. */
 export const saveObservation = async (tx: Tx, row: typeof observation_latest.$inferInsert): Promise<boolean> => {
   const { rid, source, check_key, ...set } = row

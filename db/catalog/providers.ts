@@ -1,5 +1,7 @@
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
+import { accessSql, type RowAccess } from './lists.ts'
 import { array, rowsOf } from './resources.ts'
 import { provider } from './tables.ts'
 
@@ -36,3 +38,89 @@ export const countProviders = async (db: Queryable, rids: readonly string[]): Pr
   )
   return new Map(rows.map(({ rid, n }) => [rid, n]))
 }
+
+/** A provider with its resource and its claims: open uses_capability edges that name it. */
+export type OfferRow = Omit<ProviderRow, 'capability_id'> & {
+  capability_key: string
+  capability_id: number
+  resource_id: string
+  type_id: number
+  path: string
+  is_open: boolean
+  lifecycle_status: string
+  health_status: HealthStatus
+  health_reason: string
+  health_expires_at: string | null
+  reserved: number
+  claims: number
+}
+
+/** A claim without an amount counts one. */
+const claimsOf = (uses_id: number): SQL =>
+  sql`(select coalesce(sum(coalesce((e.properties->>'amount')::float8, 1)), 0) as reserved, count(*)::int as claims
+       from catalog.relationship e where e.dst = v.rid and e.reltype_id = ${uses_id}
+         and e.properties->>'provider_id' = v.provider_id)`
+
+export const offers = {
+  open: sql`v.withdrawn_at is null and r.is_open`,
+  capability: (id: number) => sql`v.capability_id = ${id}`,
+  of: (rid: string) => sql`v.rid = ${rid}`,
+  ids: (provider_ids: readonly string[]) => sql`v.provider_id = any(${array(provider_ids, 'text')})`,
+}
+
+/** Providers with all that matching asks of them, at most `limit`, by id. `uses_id`: the relationship type of claims. */
+export const listOffers = (db: Queryable, uses_id: number, where: readonly SQL[], limit: number): Promise<OfferRow[]> =>
+  rowsOf(
+    db,
+    sql`select v.provider_id, v.rid, v.capability_id, c.capability_key, v.version, v.attributes, v.capacity, v.priority,
+          v.expires_at, v.withdrawn_at, v.last_command_id, v.rev, r.resource_id, r.type_id, r.path::text as path, r.is_open,
+          s.lifecycle_status, s.health_status, s.health_reason, s.health_expires_at, u.reserved, u.claims
+        from catalog.provider v
+        join catalog.capability_def c on c.id = v.capability_id and c.version = v.version
+        join catalog.resource r on r.rid = v.rid
+        join catalog.resource_state s on s.rid = v.rid
+        cross join lateral ${claimsOf(uses_id)} u
+        where ${sql.join([...where], sql` and `)} order by v.provider_id limit ${limit}`,
+  )
+
+export type DefinitionCount = { capability_id: number; status: string; region_id: string | null; n: number }
+
+/** How many providers each of these definitions has that the caller may see, by effective status and region. */
+export const countOffers = (
+  db: Queryable,
+  capability_ids: readonly number[],
+  {
+    access,
+    topology_ids,
+    region_ids,
+  }: { access: RowAccess; topology_ids: readonly number[]; region_ids: readonly number[] },
+  now: string,
+): Promise<DefinitionCount[]> =>
+  rowsOf(
+    db,
+    sql`select v.capability_id,
+          case when v.expires_at <= ${now}::timestamptz then 'stale'
+               when s.lifecycle_status not in ('active', 'updating') or s.health_status in ('degraded', 'unhealthy')
+                 or s.health_reason = 'expired' then 'degraded'
+               else 'available' end as status,
+          g.resource_id as region_id, count(*)::int as n
+        from catalog.provider v
+        join catalog.resource r on r.rid = v.rid
+        join catalog.resource_state s on s.rid = v.rid
+        left join catalog.resource g on g.rid = subpath(r.path, 0, 1)::text::bigint
+          and g.type_id = any(${array(region_ids, 'smallint')})
+        where v.capability_id = any(${array(capability_ids, 'smallint')}) and v.withdrawn_at is null and r.is_open
+          and ${accessSql(access, topology_ids)}
+        group by 1, 2, 3`,
+  )
+
+export type ClaimRow = { rel_no: string; peer_rid: string; peer_id: string; properties: Record<string, unknown> }
+
+/** What a resource claims: its open uses_capability edges. */
+export const listClaims = (db: Queryable, rid: string, uses_id: number): Promise<ClaimRow[]> =>
+  rowsOf(
+    db,
+    sql`select e.rel_no, e.dst as peer_rid, n.resource_id as peer_id, e.properties from catalog.relationship e
+        join catalog.resource n on n.rid = e.dst
+        where e.src = ${rid} and e.reltype_id = ${uses_id} order by e.rel_no`,
+  )

@@ -1,0 +1,302 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import semver from 'semver'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Asker, mismatchOf, type Offer, type Wanted } from '../../apps/catalog/rules/matching.ts'
+import { type Catalog, seedRegion, startCatalog } from './platform.ts'
+
+describe('matching', () => {
+  const scope = fc.record({
+    region_id: fc.constantFrom('r1', 'r2', null),
+    datacenter_id: fc.constantFrom('d1', 'd2', null),
+    layer_id: fc.constant(null),
+    segment_id: fc.constantFrom('s1', null),
+  })
+  const offer: fc.Arbitrary<Offer> = fc.record({
+    resource_id: fc.constantFrom('a', 'b'),
+    version: fc.constantFrom('1.0.0', '1.2.0', '2.0.0'),
+    attributes: fc.record(
+      {
+        n: fc.integer({ min: 0, max: 3 }),
+        tags: fc.subarray(['x', 'y', 'z']),
+        engine: fc.constantFrom('sql', 'kv'),
+        release: fc.constantFrom('1.4', '2.1.0', 'odd'),
+      },
+      { requiredKeys: [] },
+    ),
+    status: fc.constantFrom('available', 'degraded', 'stale', 'withdrawn'),
+    scope,
+    free: fc.option(fc.integer({ min: 0, max: 3 })),
+    match_rules: fc.constantFrom({ n: 'gte', tags: 'superset', engine: 'eq', release: 'semver' }, { n: 'lte' }),
+  })
+  const wanted: fc.Arbitrary<Wanted> = fc.record({
+    version_range: fc.constantFrom('*', '^1.0.0', '>=1.1.0'),
+    where: fc.record(
+      {
+        n: fc.integer({ min: 0, max: 3 }),
+        tags: fc.subarray(['x', 'y']),
+        engine: fc.constant('sql'),
+        release: fc.constant('^1.0.0'),
+      },
+      { requiredKeys: [] },
+    ),
+    amount: fc.option(fc.integer({ min: 1, max: 3 })),
+    scope: fc.constantFrom('any', 'same_region', 'same_datacenter', 'same_segment'),
+    statuses: fc.constantFrom(['available'], ['available', 'degraded']),
+  })
+  const asker: fc.Arbitrary<Asker> = fc.record({ resource_id: fc.constant('a'), scope })
+
+  /** The same rules, written once more as one list of named truths. */
+  const model = (w: Wanted, o: Offer, a: Asker): string | undefined => {
+    const level = w.scope.replace('same_', '') as 'region'
+    const near =
+      w.scope === 'any' || (a.scope[`${level}_id`] !== null && a.scope[`${level}_id`] === o.scope[`${level}_id`])
+    const rules: [string, boolean][] = [
+      ['status', w.statuses.includes(o.status)],
+      ['version', semver.satisfies(o.version, w.version_range)],
+      ['scope', near],
+    ]
+    for (const [name, value] of Object.entries(w.where)) {
+      const has = (o.attributes as Record<string, never>)[name] as unknown
+      const rule = o.match_rules[name] ?? 'eq'
+      const tags = (has ?? []) as string[]
+      const holds =
+        rule === 'gte'
+          ? (has as number) >= (value as number)
+          : rule === 'lte'
+            ? (has as number) <= (value as number)
+            : rule === 'superset'
+              ? has !== undefined && (value as string[]).every((tag) => tags.includes(tag))
+              : rule === 'semver'
+                ? has === '1.4'
+                : JSON.stringify(has) === JSON.stringify(value)
+      rules.push([`attribute ${name}`, has !== undefined && holds])
+    }
+    rules.push(
+      ['capacity', o.free === null || w.amount === null || w.amount <= o.free],
+      ['self', o.resource_id !== a.resource_id],
+    )
+    return rules.find(([, holds]) => !holds)?.[0]
+  }
+
+  it('names the first rule that fails, as a model does, and every rule occurs', () => {
+    const seen = new Set<string | undefined>()
+    fc.assert(
+      fc.property(wanted, offer, asker, (w, o, a) => {
+        const found = mismatchOf(w, o, a)
+        const named = found?.rule === 'attribute' ? `attribute ${found.attribute}` : found?.rule
+        seen.add(found?.rule)
+        expect(named).toBe(model(w, o, a))
+      }),
+      { numRuns: 5000 },
+    )
+    expect([...seen].sort()).toEqual(['attribute', 'capacity', 'scope', 'self', 'status', 'version', undefined].sort())
+  })
+})
+
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 3)
+  await seedRegion(c, 'us1', 1)
+})
+afterAll(() => c.stop())
+
+const provide = async (resource_id: string, over: Record<string, unknown> = {}, mode = 'merge') => {
+  const { version } = (await c.as('vic').get(`/v1/resources/${resource_id}`)).body
+  return c.internally('POST', `/resources/${resource_id}/provided-capabilities`, {
+    command_id: randomUUID(),
+    idempotency_key: randomUUID(),
+    resource_id,
+    expected_version: version,
+    mode,
+    provided_capability_changes: [{ op: 'add', capability_key: 'compute.slots', version: '1.0.0', ...over }],
+  })
+}
+const machine = (parent_id = 'eu1-a-web') =>
+  c.as('ada').record({
+    type_key: 'infra.virtual_machine',
+    name: `vm-${randomUUID()}`,
+    parent_id,
+    lifecycle_status: 'active',
+    desired_state: { hostname: 'vm' },
+  })
+type Offered = { capacity?: object; provider_id: string; resource_id: string; free: number; status: string }
+const providers = async (query: string, name: 'vic' | 'far' = 'vic'): Promise<Offered[]> =>
+  (await c.as(name).get(`/v1/capabilities/providers?capability_key=compute.slots&${query}`)).body.items
+const idsOf = (items: Offered[]) => items.map(({ resource_id }) => resource_id)
+const claim = async (resource_id: string, { provider_id, resource_id: target_id }: Offered, amount = 1) =>
+  c.result(resource_id, {
+    expected_version: (await c.as('vic').get(`/v1/resources/${resource_id}`)).body.version,
+    changes: {
+      relationship_changes: [
+        {
+          op: 'add',
+          type_key: 'uses_capability',
+          target_id,
+          properties: { requirement_key: 'slot', capability_key: 'compute.slots', provider_id, amount },
+        },
+      ],
+    },
+  })
+
+describe('capabilities', () => {
+  beforeAll(async () => {
+    await provide('eu1-web-01', { attributes: { cpu_cores: 8, arch: 'arm64' }, capacity: { total: 4, used: 1 } })
+    await provide('eu1-web-02', { attributes: { cpu_cores: 16 }, capacity: { total: 9 }, priority: 200 })
+    await provide('us1-web-01', { attributes: { cpu_cores: 4 }, capacity: { total: 2 } })
+  })
+
+  it('are defined once, with counts of who provides them that the reader may see', async () => {
+    const { body } = await c.as('vic').get('/v1/capabilities/definitions?page_size=2')
+    expect(body.items.map((item: { capability_key: string }) => item.capability_key)).toEqual([
+      'compute.slots',
+      'runtime.container',
+    ])
+    expect(body.items[0]).toMatchObject({
+      versions: ['1.0.0'],
+      sharing: 'counted',
+      providers: { total: 3, by_status: { available: 3 }, by_region: { eu1: 2, us1: 1 } },
+    })
+    const next = await c.as('vic').get(`/v1/capabilities/definitions?page_size=2&page_token=${body.next_page_token}`)
+    expect(next.body.items[0].capability_key).toBe('storage.block')
+    const one = await c.as('far').get('/v1/capabilities/definitions/compute.slots')
+    expect(one.body.providers).toEqual({ total: 1, by_status: { available: 1 }, by_region: { us1: 1 } })
+    expect((await c.as('vic').get('/v1/capabilities/definitions?category=storage')).body.items).toHaveLength(2)
+    expect(await c.as('vic').get('/v1/capabilities/definitions/no.such')).toMatchObject({
+      status: 404,
+      body: { code: 'capability' },
+    })
+    expect(await c.as('vic').get('/v1/capabilities/definitions/compute.slots?version=9.9.9')).toMatchObject({
+      status: 404,
+      body: { code: 'version' },
+    })
+  })
+
+  it('have providers, ranked and narrowed, in pages both ways', async () => {
+    expect(idsOf(await providers(''))).toEqual(['eu1-web-01', 'us1-web-01', 'eu1-web-02'])
+    expect(idsOf(await providers('sort=-free'))).toEqual(['eu1-web-02', 'eu1-web-01', 'us1-web-01'])
+    expect(idsOf(await providers('region_id=eu1&attr.cpu_cores=gte:8&attr.cpu_cores=lte:8'))).toEqual(['eu1-web-01'])
+    expect(idsOf(await providers('attr.arch=arm64'))).toEqual(['eu1-web-01'])
+    expect(idsOf(await providers('min_free=3'))).toEqual(['eu1-web-01', 'eu1-web-02'])
+    expect(idsOf(await providers('version_range=^2.0.0'))).toEqual([])
+    expect(idsOf(await providers('', 'far'))).toEqual(['us1-web-01'])
+    expect(idsOf(await providers('near=us1-web-01&sort=distance'))).toEqual(['us1-web-01', 'eu1-web-01', 'eu1-web-02'])
+    const page = async (token = '') =>
+      (await c.as('vic').get(`/v1/capabilities/providers?capability_key=compute.slots&page_size=1${token}`)).body
+    const first = await page()
+    const second = await page(`&page_token=${first.next_page_token}`)
+    expect(idsOf(second.items)).toEqual(['us1-web-01'])
+    expect((await page(`&page_token=${second.prev_page_token}`)).items).toEqual(first.items)
+  })
+
+  it('say why a provider does not do', async () => {
+    const vm = (await machine()).resource_id
+    const { body } = await c.as('vic').get(`/v1/resources/${vm}/capabilities`)
+    expect(body.required).toMatchObject([
+      {
+        requirement: { requirement_key: 'slot', scope: 'same_datacenter' },
+        state: 'satisfiable',
+        providers: [{ resource_id: 'eu1-web-01' }, { resource_id: 'eu1-web-02' }],
+        why_not: [{ resource_id: 'us1-web-01', rule: 'scope', wanted: { datacenter_id: 'eu1-a' } }],
+        rejected_count: { scope: 1 },
+      },
+    ])
+    const query = `/v1/capabilities/providers?requirement_of=${vm}/slot&attr.cpu_cores=gte:9&explain=true`
+    expect((await c.as('vic').get(query)).body).toMatchObject({
+      items: [{ resource_id: 'eu1-web-02', distance: 0 }],
+      rejected: [
+        {
+          resource_id: 'eu1-web-01',
+          rule: 'attribute',
+          attribute: 'cpu_cores',
+          match_rule: 'gte',
+          wanted: 9,
+          offered: 8,
+        },
+        { resource_id: 'us1-web-01', rule: 'scope' },
+      ],
+      rejected_count: { attribute: 1, scope: 1 },
+    })
+    // Who is out of sight is no reason either.
+    const far = await c
+      .as('far')
+      .get(`/v1/capabilities/providers?capability_key=compute.slots&version_range=^2.0.0&explain=true`)
+    expect(far.body.rejected).toMatchObject([{ resource_id: 'us1-web-01', rule: 'version' }])
+  })
+
+  it('degrade with the health and lifecycle of their resource, and go stale and away', async () => {
+    const status = async (id: string, query = 'status=available,degraded,stale,withdrawn') =>
+      (await providers(query)).filter(({ resource_id }) => resource_id === id).map((one) => one.status)
+    await provide('eu1-web-03', { expires_at: new Date(Date.now() + 3_600_000).toISOString() })
+    expect(await status('eu1-web-03')).toEqual(['available'])
+    await c.observe('eu1-web-03', { status: 'unhealthy' })
+    expect(await status('eu1-web-03')).toEqual(['degraded'])
+    expect(await status('eu1-web-03', 'status=available')).toEqual([])
+    c.wait(61_000)
+    // Its check ran out: nobody knows how it is.
+    expect(await status('eu1-web-03')).toEqual(['degraded'])
+    await c.observe('eu1-web-03')
+    expect(await status('eu1-web-03')).toEqual(['available'])
+    c.wait(3_600_000)
+    expect(await status('eu1-web-03')).toEqual(['stale'])
+    await provide('eu1-web-03', { op: 'remove' })
+    expect(await status('eu1-web-03')).toEqual(['withdrawn'])
+    expect(await status('eu1-web-03', '')).toEqual([])
+    const { body } = await c.as('vic').get('/v1/resources/eu1-web-03/capabilities?status=withdrawn')
+    expect(body.provided).toMatchObject([{ status: 'withdrawn', status_reason: 'removed' }])
+  })
+
+  it('never give more than there is, whoever claims at once', async () => {
+    const offered = (await providers('attr.arch=arm64'))[0] as Offered
+    // What is in use is part of what is claimed: the greater of both counts.
+    expect(offered).toMatchObject({ free: 3, capacity: { total: 4, used: 1, reserved: 0 } })
+    const machines = await Promise.all(Array.from({ length: 8 }, () => machine()))
+    const replies = await Promise.all(machines.map(({ resource_id }) => claim(resource_id, offered)))
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(4)
+    expect(replies.filter(({ body }) => body.code === 'no_capacity')).toHaveLength(4)
+    expect(await providers('attr.arch=arm64')).toMatchObject([
+      { free: 0, overcommitted: false, capacity: { reserved: 4 } },
+    ])
+    const bound = machines[replies.findIndex(({ status }) => status === 200)]?.resource_id as string
+    const [requirement] = (await c.as('vic').get(`/v1/resources/${bound}/capabilities`)).body.required
+    expect(requirement).toMatchObject({
+      state: 'bound',
+      bound_to: [{ resource_id: 'eu1-web-01', provider_id: offered.provider_id, amount: 1 }],
+    })
+    // Less than is claimed is a fact that is told, not refused.
+    expect((await provide('eu1-web-01', { op: 'update', capacity: { total: 2 } })).status).toBe(200)
+    expect(await providers('attr.arch=arm64')).toMatchObject([{ overcommitted: true }])
+  })
+
+  it('refuse claims on what nobody provides', async () => {
+    const offered = (await providers('attr.arch=arm64'))[0] as Offered
+    const vm = (await machine()).resource_id
+    expect(await claim(vm, { ...offered, provider_id: 'prv_none' })).toMatchObject({
+      status: 422,
+      body: {
+        category: 'invalid_capability',
+        code: 'unknown',
+        violations: [{ pointer: '/changes/relationship_changes/0/properties/provider_id' }],
+      },
+    })
+    expect((await claim(vm, { ...offered, resource_id: 'us1-web-01' })).body.code).toBe('unknown')
+  })
+
+  it.each([
+    ['sort=colour', 400],
+    ['sort=distance', 400],
+    ['status=odd', 400],
+    ['version_range=nope', 400],
+    ['attr.cpu_cores=gte:many', 400],
+    ['attr..%20=1', 400],
+    ['requirement_of=eu1-web-01/none', 400],
+    ['min_free=-1', 400],
+    ['near=not-there', 404],
+    ['colour=red', 400],
+    ['page_token=abc', 400],
+  ])('refuse the question %s', async (query, status) => {
+    const key = query.startsWith('requirement_of') ? '' : 'capability_key=compute.slots&'
+    expect((await c.as('vic').get(`/v1/capabilities/providers?${key}${query}`)).status).toBe(status)
+  })
+})
