@@ -31,30 +31,45 @@ export class Again extends Error {}
 const TRIES = 3
 const DAY_MS = 86_400_000
 
+/** The work of a command, under its claim. */
+export type CommandWork = (tx: Tx, now: string) => Promise<Work>
+
 /**
  * Runs one command once, in one transaction (catalog.md 8, steps 3 to 11). The claim comes first: a repeat gets the
  * first answer byte for byte, however far the resource has moved on. A refusal rolls the claim back with all else, so a
  * corrected command may use the id again. Deadlocks are run again.
  */
-export const runCommand = async (
-  deps: CatalogDeps,
-  command: Command,
-  work: (tx: Tx, now: string) => Promise<Work>,
-): Promise<Answer> => {
+export const runCommand = (deps: CatalogDeps, command: Command, work: CommandWork): Promise<Answer> =>
+  commit(deps, (tx) => claimAndWork(tx, deps, command, work))
+
+/** Runs work in one transaction, up to three times: after a deadlock, or when what it locked was not enough. */
+export const commit = async <T>(deps: CatalogDeps, run: (tx: Tx) => Promise<T>): Promise<T> => {
   for (let tries = 1; ; tries++) {
     try {
-      const answer = await deps.db.transaction((tx) => claimAndWork(tx, deps, command, work))
+      const result = await deps.db.transaction(async (tx) => {
+        const done = await run(tx)
+        crashPoint('api.before_commit')
+        return done
+      })
       crashPoint('api.after_commit')
-      if (!answer.replayed) deps.wake()
-      return answer
+      deps.wake()
+      return result
     } catch (error) {
-      const { code, constraint } = (error as { cause?: { code?: string; constraint?: string } }).cause ?? {}
-      const clash = code === '23505' ? CLASHES[constraint ?? ''] : undefined
-      if (clash) throw alreadyExists(clash)
-      if (tries >= TRIES || !(error instanceof Again || code === '40P01')) throw error
+      const clash = clashOf(error)
+      if (clash) throw clash
+      if (tries >= TRIES || !(error instanceof Again || causeOf(error).code === '40P01')) throw error
       await delay(Math.random() * 20 * tries)
     }
   }
+}
+
+const causeOf = (error: unknown) => (error as { cause?: { code?: string; constraint?: string } }).cause ?? {}
+
+/** The refusal behind a unique index that let somebody else through. */
+export const clashOf = (error: unknown): AppError | undefined => {
+  const { code, constraint } = causeOf(error)
+  const clash = code === '23505' ? CLASHES[constraint ?? ''] : undefined
+  return clash && alreadyExists(clash)
 }
 
 type Clash = 'resource_id' | 'name' | 'identity'
@@ -71,26 +86,25 @@ export const alreadyExists = (clash: Clash, existing_resource_id?: string): AppE
     hint: 'Change the existing resource, or choose another id and name.',
   })
 
-const claimAndWork = async (
-  tx: Tx,
-  deps: CatalogDeps,
-  command: Command,
-  work: (tx: Tx, now: string) => Promise<Work>,
-): Promise<Answer> => {
-  const now = deps.clock.now()
-  const retain_d = command.kind === 'internal' ? deps.config.retain_internal_d : deps.config.retain_public_d
-  const { kind, ...row } = command
-  const claimed = await claimCommand(tx, {
+/** The row that claims a command's id and key. */
+export const claimOf = (deps: CatalogDeps, { kind, ...row }: Command, now: Date) => {
+  const retain_d = kind === 'internal' ? deps.config.retain_internal_d : deps.config.retain_public_d
+  return {
     ...row,
     created_at: now.toISOString(),
     retain_until: new Date(now.getTime() + retain_d * DAY_MS).toISOString(),
-  })
+  }
+}
+
+/** One command inside a transaction: its claim and its work, or the first answer again. */
+export const claimAndWork = async (tx: Tx, deps: CatalogDeps, command: Command, work: CommandWork): Promise<Answer> => {
+  const now = deps.clock.now()
+  const claimed = await claimCommand(tx, claimOf(deps, command, now))
   if (!claimed) return replay(tx, command)
 
   const { status, headers = {}, body, resource_id } = await work(tx, now.toISOString())
   const bytes = Buffer.from(JSON.stringify(body))
   await storeAnswer(tx, command.command_id, { status, headers, body: bytes, resource_id })
-  crashPoint('api.before_commit')
   return { status, headers, body: bytes, replayed: false }
 }
 
@@ -102,7 +116,18 @@ const reused = (code: string, detail: string) =>
 
 /** The stored answer, or the refusal of an id or key that was used for something else (step 4). */
 const replay = async (tx: Tx, command: Command): Promise<Answer> => {
-  const known = await getCommand(tx, command)
+  const answer = replayOf(command, await getCommand(tx, command))
+  const known = answer.resource_id === null ? undefined : await getResource(tx, answer.resource_id)
+  return known
+    ? { ...answer, headers: { ...answer.headers, 'catalog-current-version': String(known.version) } }
+    : answer
+}
+
+/** What a repeat gets from the row that holds its id or key. */
+export const replayOf = (
+  command: Command,
+  known: CommandLogRow | undefined,
+): Answer & { resource_id: string | null } => {
   if (!known) {
     throw new AppError('version_conflict', 'in_progress', 'The same command is still running.', {
       retryable: true,
@@ -111,10 +136,8 @@ const replay = async (tx: Tx, command: Command): Promise<Answer> => {
   }
   const refusal = refuseReuse(command, known)
   if (refusal) throw refusal
-  const headers = { ...known.headers }
-  const current = known.resource_id === null ? undefined : await getResource(tx, known.resource_id)
-  if (current) headers['catalog-current-version'] = String(current.version)
-  return { status: known.status ?? 200, headers, body: known.body ?? Buffer.alloc(0), replayed: true }
+  const { status, headers, body, resource_id } = known
+  return { status: status ?? 200, headers: headers ?? {}, body: body ?? Buffer.alloc(0), resource_id, replayed: true }
 }
 
 const refuseReuse = (command: Command, known: CommandLogRow): AppError | undefined => {

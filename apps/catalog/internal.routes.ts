@@ -1,6 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
+import type { ErrorObject } from 'ajv'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requireScope } from '../shared/auth/http.ts'
+import { BATCH_COMMANDS, BATCH_ITEMS, BatchApply, BatchReply } from '../shared/contracts/catalog/batch.ts'
 import {
   CapabilitiesCommand,
   CommandResult,
@@ -10,14 +12,20 @@ import {
 import { ResourceParams } from '../shared/contracts/catalog/common.ts'
 import { EventsPage, EventsQuery, Snapshot, SnapshotQuery } from '../shared/contracts/catalog/events.ts'
 import { errorReplies, sendStored } from '../shared/http.ts'
+import { JSON_LIMITS } from '../shared/json.ts'
+import { applyBatch, type CheckShape } from './batch.service.ts'
+import { runCommand } from './commands.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { readEvents, readSnapshot } from './events.service.ts'
 import {
-  applyHealthObservation,
-  applyOperationResult,
-  applyProvidedCapabilities,
+  healthObservation,
+  operationResult,
+  type Prepared,
+  providedCapabilities,
   type Sender,
 } from './results.service.ts'
+
+const BATCH_BYTES = 8 * 1_048_576
 
 const senderOf = (req: FastifyRequest): Sender => ({
   service: req.service,
@@ -36,6 +44,9 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     response: { 200: CommandResult, ...errorReplies },
   }
 
+  const answer = async (reply: FastifyReply, { command, work }: Prepared) =>
+    sendStored(reply, await runCommand(deps, command, work))
+
   app.post(
     '/internal/v1/resources/:resource_id/apply-operation-result',
     {
@@ -48,7 +59,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
       },
       preHandler: requireScope('results:apply'),
     },
-    async (req, reply) => sendStored(reply, await applyOperationResult(deps, req.body, senderOf(req))),
+    (req, reply) => answer(reply, operationResult(deps, req.body, senderOf(req))),
   )
 
   app.post(
@@ -63,7 +74,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
       },
       preHandler: requireScope('capabilities:report'),
     },
-    async (req, reply) => sendStored(reply, await applyProvidedCapabilities(deps, req.body, senderOf(req))),
+    (req, reply) => answer(reply, providedCapabilities(deps, req.body, senderOf(req))),
   )
 
   app.post(
@@ -78,7 +89,36 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
       },
       preHandler: requireScope('health:report'),
     },
-    async (req, reply) => sendStored(reply, await applyHealthObservation(deps, req.body, senderOf(req))),
+    (req, reply) => answer(reply, healthObservation(deps, req.body, senderOf(req))),
+  )
+
+  app.post(
+    '/internal/v1/resources::batch-apply',
+    {
+      schema: {
+        summary: 'Apply many commands',
+        description:
+          'Up to 500 commands, each with its own id and key and answered as if it had come alone; a repeat gets the first answers byte for byte. The scope is that of each item. Not in the specification.',
+        tags,
+        body: BatchApply,
+        response: { 200: BatchReply, ...errorReplies },
+      },
+      bodyLimit: BATCH_BYTES,
+      config: { json_limits: { ...JSON_LIMITS, each: BATCH_ITEMS } },
+      preHandler: requireScope('results:apply', 'capabilities:report', 'health:report'),
+    },
+    async (req, reply) => {
+      const check: CheckShape = (kind, command) => {
+        const fits = req.compileValidationSchema(BATCH_COMMANDS[kind], 'body')
+        return fits(command) ? undefined : (fits.errors as ErrorObject[])
+      }
+      const sender = { service: req.service, request_id: req.id, route: 'POST /internal/v1/resources:batch-apply' }
+      const body = await applyBatch(deps, req.body, sender, check)
+      return reply
+        .type('application/json; charset=utf-8')
+        .serializer((text: string) => text)
+        .send(body as never)
+    },
   )
 
   app.get(

@@ -2,7 +2,7 @@ import { saveAudit } from '../../db/catalog/commands.ts'
 import type { ResourceRow } from '../../db/catalog/resources.ts'
 import { outbox } from '../../db/catalog/tables.ts'
 import type { Tx } from '../../db/client.ts'
-import { appendOutbox } from '../../db/outbox.ts'
+import { appendOutbox, type OutboxEvent } from '../../db/outbox.ts'
 import type { EvidenceRef } from '../shared/contracts/catalog/common.ts'
 import type { RelationshipEvent, ResourceEventPayload } from '../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../shared/contracts/catalog/resources.ts'
@@ -32,44 +32,61 @@ type Told = { type: string; agg_type: string; agg_id: string; agg_version: numbe
 
 const MAX_PAYLOAD_BYTES = 262_144
 
-/** Promises one event. Call it last in the transaction, under the aggregate's lock (catalog.md 11). */
-export const tell = (
-  tx: Tx,
+/** The outbox row of one event. */
+const eventOf = (
   cause: Cause,
   { resource_id, type_key, version, generation }: Subject,
   previous_version: number | null,
   { payload, ...event }: Told,
-): Promise<void> =>
-  appendOutbox(tx, outbox, {
-    event_id: uuidv7(),
-    ...event,
-    request_id: cause.request_id,
-    payload: {
-      resource_id,
-      type_key,
-      version,
-      previous_version,
-      generation,
-      actor: cause.actor,
-      command_id: cause.command_id,
-      operation_id: cause.operation_id,
-      evidence_refs: cause.evidence_refs,
-      ...payload,
-    },
-  })
+): OutboxEvent => ({
+  event_id: uuidv7(),
+  ...event,
+  request_id: cause.request_id,
+  payload: {
+    resource_id,
+    type_key,
+    version,
+    previous_version,
+    generation,
+    actor: cause.actor,
+    command_id: cause.command_id,
+    operation_id: cause.operation_id,
+    evidence_refs: cause.evidence_refs,
+    ...payload,
+  },
+})
 
-/** The event of one version of a resource: exactly one per version. */
+/** Promises one event. Call it last in the transaction, under the aggregate's lock (catalog.md 11). */
+export const tell = (
+  tx: Tx,
+  cause: Cause,
+  subject: Subject,
+  previous_version: number | null,
+  told: Told,
+): Promise<void> => appendOutbox(tx, outbox, eventOf(cause, subject, previous_version, told))
+
+type ResourceChange = {
+  type: 'resource.created' | 'resource.updated' | 'resource.retired'
+  changed_paths: string[]
+  relationship_changes: RelationshipEvent[]
+}
+
+/** Promises the event of one version of a resource: exactly one per version. */
 export const tellResource = (
   tx: Tx,
   cause: Cause,
   row: ResourceRow,
   document: ResourceDocument,
-  change: {
-    type: 'resource.created' | 'resource.updated' | 'resource.retired'
-    changed_paths: string[]
-    relationship_changes: RelationshipEvent[]
-  },
-): Promise<void> => {
+  change: ResourceChange,
+): Promise<void> => appendOutbox(tx, outbox, resourceEventOf(cause, row, document, change))
+
+/** The outbox row of one version of a resource. */
+export const resourceEventOf = (
+  cause: Cause,
+  row: ResourceRow,
+  document: ResourceDocument,
+  change: ResourceChange,
+): OutboxEvent => {
   const { type, changed_paths, relationship_changes } = change
   const payload: ResourceEventPayload = {
     summary: summaryOf(row, document),
@@ -81,7 +98,7 @@ export const tellResource = (
     delete payload.document
     payload.fetch_href = `/internal/v1/resources/${row.resource_id}`
   }
-  return tell(tx, cause, document, row.version === 1 ? null : row.version - 1, {
+  return eventOf(cause, document, row.version === 1 ? null : row.version - 1, {
     type,
     agg_type: 'resource',
     agg_id: row.resource_id,
@@ -90,32 +107,25 @@ export const tellResource = (
   })
 }
 
+type Audited = {
+  object: string
+  outcome: string
+  before_hash?: string
+  after_hash?: string
+  details?: Record<string, unknown>
+}
+type AuditCause = Pick<Cause, 'actor' | 'roles' | 'action' | 'at' | 'request_id' | 'reason'> & {
+  command_id: string | null
+}
+
 /** One audit row in the transaction of the change; the relay seals it afterwards (reliability.md 5.4). */
-export const recordAudit = (
-  tx: Tx,
-  { keys }: Pick<CatalogDeps, 'keys'>,
-  cause: Pick<Cause, 'actor' | 'roles' | 'action' | 'at' | 'request_id' | 'reason'> & { command_id: string | null },
-  what: {
-    object: string
-    outcome: string
-    before_hash?: string
-    after_hash?: string
-    details?: Record<string, unknown>
-  },
-) => {
+export const recordAudit = (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCause, what: Audited) =>
+  saveAudit(tx, auditOf(deps, cause, what))
+
+/** The audit row, bound to this app's key. */
+export const auditOf = ({ keys }: Pick<CatalogDeps, 'keys'>, cause: AuditCause, { details, ...row }: Audited) => {
   const { actor, roles, action, at, request_id, reason, command_id } = cause
-  const { details, ...row } = what
-  const body = canonicalJson({ actor, roles, action, at, request_id, reason, command_id, ...row, details })
-  return saveAudit(tx, {
-    actor,
-    roles,
-    action,
-    at,
-    request_id,
-    reason,
-    command_id,
-    ...row,
-    body,
-    mac: hmacSha256(keys.audit, body).toString('hex'),
-  })
+  const columns = { actor, roles, action, at, request_id, reason, command_id, ...row }
+  const body = canonicalJson({ ...columns, details })
+  return { ...columns, body, mac: hmacSha256(keys.audit, body).toString('hex') }
 }

@@ -16,7 +16,8 @@ import { jsonPatch, type PatchOperation } from './rules/json-patch.ts'
 import { mergeDiff } from './rules/merge-patch.ts'
 import { checkNotes, NOTES, type Notes } from './rules/notes.ts'
 import { changedPaths, equalJson, isObject, type JsonObject, parsePointer } from './rules/pointers.ts'
-import { applyChange, type Change, type Locked } from './write.service.ts'
+import type { Change } from './versions.ts'
+import { applyChange, type Locked } from './write.service.ts'
 import {
   asObject,
   causeOf,

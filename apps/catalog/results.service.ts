@@ -10,7 +10,7 @@ import type {
 } from '../shared/contracts/catalog/commands.ts'
 import { AppError } from '../shared/errors.ts'
 import { mergePatch } from '../shared/pointer.ts'
-import { type Answer, type Command, runCommand } from './commands.service.ts'
+import type { Command, CommandWork } from './commands.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { changeToken, etagOf } from './documents.ts'
 import type { Ignored } from './edges.service.ts'
@@ -18,15 +18,18 @@ import { observe } from './health.service.ts'
 import { lockResource, refuseVersion } from './lock.service.ts'
 import { type Cause, recordAudit } from './outbox.ts'
 import { isObject, type JsonObject } from './rules/pointers.ts'
-import { applyChange, type Change, keepReferences } from './write.service.ts'
+import type { Change } from './versions.ts'
+import { applyChange, keepReferences } from './write.service.ts'
 
 /** Who sends an internal command, over which route. */
 export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
+/** A command of which all is known that can be known without the database. */
+export type Prepared = { command: Command; work: CommandWork }
 type Internal = ResourceUpdateCommand | CapabilitiesCommand | HealthObservation
 
 const actorOf = ({ service }: Sender) => `svc:${service.name}`
 
-const commandOf = (deps: CatalogDeps, body: Internal, sender: Sender): Command => {
+export const commandOf = (deps: CatalogDeps, body: Internal, sender: Sender): Command => {
   if (body.resource_id !== sender.path_id) {
     throw new AppError(
       'validation_error',
@@ -48,7 +51,7 @@ const commandOf = (deps: CatalogDeps, body: Internal, sender: Sender): Command =
   }
 }
 
-const causeOf = (body: Internal, sender: Sender, at: string): Cause => ({
+export const causeOf = (body: Internal, sender: Sender, at: string): Cause => ({
   actor: actorOf(sender),
   roles: [],
   source: 'operation',
@@ -61,7 +64,13 @@ const causeOf = (body: Internal, sender: Sender, at: string): Cause => ({
   at,
 })
 
-const resultOf = (row: ResourceRow, previous_version: number, applied: boolean, ignored: Ignored[], code?: string) => {
+export const resultOf = (
+  row: ResourceRow,
+  previous_version: number,
+  applied: boolean,
+  ignored: Ignored[],
+  code?: string,
+) => {
   const body: CommandResult = {
     resource_id: row.resource_id,
     version: row.version,
@@ -75,14 +84,10 @@ const resultOf = (row: ResourceRow, previous_version: number, applied: boolean, 
   return { status: 200, headers: { etag: etagOf(row) }, body, resource_id: row.resource_id }
 }
 
-/** Writes the result of an operation to the resource it changed (ResourceUpdateCommand of the specification). */
-export const applyOperationResult = (
-  deps: CatalogDeps,
-  body: ResourceUpdateCommand,
-  sender: Sender,
-): Promise<Answer> => {
+/** The result of an operation, for the resource it changed (ResourceUpdateCommand of the specification). */
+export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, sender: Sender): Prepared => {
   refuseEmpty(body)
-  return runCommand(deps, commandOf(deps, body, sender), async (tx, at) => {
+  const work: CommandWork = async (tx, at) => {
     const { changes } = body
     const locked = await lockResource(tx, deps.registry.types, body.resource_id, { ...changes, read: 'all' })
     const conflict = refuseVersion(locked.row, body.expected_version)
@@ -95,7 +100,8 @@ export const applyOperationResult = (
       row = (await getResource(tx, row.resource_id)) ?? row
     }
     return resultOf(row, written.previous_version, applied, written.ignored, applied ? undefined : 'no_change')
-  })
+  }
+  return { command: commandOf(deps, body, sender), work }
 }
 
 const refuseEmpty = ({ changes, evidence_refs }: ResourceUpdateCommand) => {
@@ -107,7 +113,7 @@ const refuseEmpty = ({ changes, evidence_refs }: ResourceUpdateCommand) => {
   })
 }
 
-const changeOf = (row: ResourceRow, changes: ResourceUpdateCommand['changes']): Change => {
+export const changeOf = (row: ResourceRow, changes: ResourceUpdateCommand['changes']): Change => {
   const { lifecycle_status, desired_state_patch, observed_state_patch, provided_capability_changes } = changes
   return {
     ...(lifecycle_status !== undefined && { lifecycle_status }),
@@ -138,13 +144,10 @@ const observeResult = (
     cause,
   )
 
-/** Takes what a resource says that it provides. */
-export const applyProvidedCapabilities = (
-  deps: CatalogDeps,
-  body: CapabilitiesCommand,
-  sender: Sender,
-): Promise<Answer> =>
-  runCommand(deps, commandOf(deps, body, sender), async (tx, at) => {
+/** What a resource says that it provides. */
+export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesCommand, sender: Sender): Prepared => ({
+  command: commandOf(deps, body, sender),
+  work: async (tx, at) => {
     const locked = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })
     const conflict = refuseVersion(locked.row, body.expected_version)
     if (conflict) throw conflict
@@ -155,16 +158,13 @@ export const applyProvidedCapabilities = (
     const written = await applyChange(tx, deps, locked, change, causeOf(body, sender, at))
     const code = written.applied ? undefined : 'no_change'
     return resultOf(written.row, written.previous_version, written.applied, written.ignored, code)
-  })
+  },
+})
 
 const MAX_AHEAD_MS = 60_000
 
-/** Takes one observation of a resource's health; an older one than is known changes nothing. */
-export const applyHealthObservation = async (
-  deps: CatalogDeps,
-  body: HealthObservation,
-  sender: Sender,
-): Promise<Answer> => {
+/** One observation of a resource's health; an older one than is known changes nothing. */
+export const healthObservation = (deps: CatalogDeps, body: HealthObservation, sender: Sender): Prepared => {
   const observed_at = new Date(body.observed_at)
   if (observed_at.getTime() > deps.clock.now().getTime() + MAX_AHEAD_MS) {
     throw new AppError(
@@ -177,7 +177,7 @@ export const applyHealthObservation = async (
       },
     )
   }
-  return runCommand(deps, commandOf(deps, body, sender), async (tx, at) => {
+  const work: CommandWork = async (tx, at) => {
     const { row } = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })
     const conflict = body.expected_version === undefined ? undefined : refuseVersion(row, body.expected_version)
     if (conflict) throw conflict
@@ -192,5 +192,6 @@ export const applyHealthObservation = async (
       await recordAudit(tx, deps, cause, { object: `resource:${row.resource_id}`, outcome: 'applied', details })
     }
     return resultOf(after, row.version, applied, [], applied ? undefined : 'superseded')
-  })
+  }
+  return { command: commandOf(deps, body, sender), work }
 }

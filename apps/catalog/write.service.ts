@@ -1,36 +1,18 @@
-import { saveEvidence, saveOperationRef, saveRevision } from '../../db/catalog/commands.ts'
+import { saveAudit, saveEvidence, saveOperationRef, saveRevision } from '../../db/catalog/commands.ts'
 import { getResourcesByRid, type ResourceRow, updateResource, updateState } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
-import type { CapabilityChange } from '../shared/contracts/catalog/commands.ts'
 import type { RelationshipEvent } from '../shared/contracts/catalog/events.ts'
-import type { ResourceDocument } from '../shared/contracts/catalog/resources.ts'
-import { digest } from '../shared/digest.ts'
 import { AppError } from '../shared/errors.ts'
 import { applyCapabilities, type ProviderEvent } from './capabilities.service.ts'
 import type { CatalogDeps } from './deps.ts'
-import { documentDelta, documentOf, factsChanged, storedDocument } from './documents.ts'
 import { applyEdges, checkCardinality, checkPeers, type EdgePlan, type Ignored, type Sees } from './edges.service.ts'
 import { settleHealth } from './health.service.ts'
-import { type Cause, recordAudit, tell, tellResource } from './outbox.ts'
+import { type Cause, tell, tellResource } from './outbox.ts'
 import { closeAllEdges } from './retire.service.ts'
-import { checkImmutable, checkTransition, fittingType, identityHash, refuseTerminal } from './rules/change.ts'
-import { driftOf } from './rules/drift.ts'
+import { checkImmutable, checkTransition, fittingType, refuseTerminal } from './rules/change.ts'
 import { isTerminal } from './rules/lifecycle.ts'
 import { equalJson, type JsonObject } from './rules/pointers.ts'
-import type { StoredType } from './types.registry.ts'
-
-/** What is to change; states are given whole, as they shall be. What is not given stays. */
-export type Change = {
-  display_name?: string
-  owner?: string | null
-  labels?: Record<string, string>
-  annotations?: Record<string, string>
-  desired_state?: JsonObject
-  observed_state?: JsonObject
-  lifecycle_status?: string
-  capability_changes?: CapabilityChange[]
-  capability_mode?: 'merge' | 'replace'
-}
+import { type Change, columnsOf, type Next, NOTES, recordOf, referencesOf, type Version } from './versions.ts'
 
 /** What was locked for the change: the row as it is, its edges, and all that would end with it. */
 export type Locked = { row: ResourceRow; plan: EdgePlan; leaving: string[]; sees: Sees }
@@ -42,8 +24,6 @@ export type Written = {
   changed_paths: string[]
   ignored: Ignored[]
 }
-
-const SNAPSHOT_EVERY = 20
 
 /**
  * Applies one change to one locked resource (catalog.md 8, steps 8 to 11): validates the result group by group, writes
@@ -98,7 +78,13 @@ export const applyChange = async (
   return { ...after, previous_version: row.version, applied: true, ignored }
 }
 
-const validate = (deps: CatalogDeps, { row, plan }: Locked, change: Change, cause: Cause) => {
+/** The type and the states that a change leads to; throws the violations of the first group that does not hold. */
+export const validate = (
+  deps: CatalogDeps,
+  { row, plan }: { row: ResourceRow; plan: Pick<EdgePlan, 'resolved'> },
+  change: Change,
+  cause: Cause,
+) => {
   const { types } = deps.registry
   const newest = types.byId(row.type_id)
   if (!newest)
@@ -120,60 +106,16 @@ const validate = (deps: CatalogDeps, { row, plan }: Locked, change: Change, caus
   return { type, lifecycle_status, desired_state, observed_state }
 }
 
-const NOTES = ['display_name', 'owner', 'labels', 'annotations'] as const
 const notesChanged = (row: ResourceRow, change: Change): string[] =>
   NOTES.filter((name) => change[name] !== undefined && !equalJson(change[name], row[name])).map((name) => `/${name}`)
 
-type Next = {
-  row: ResourceRow
-  type: StoredType
-  change: Change
-  lifecycle_status: string
-  desired_state: JsonObject
-  observed_state: JsonObject
-  ends: boolean
-}
-
 const writeRows = async (tx: Tx, next: Next, cause: Cause, provides: boolean): Promise<void> => {
-  const { row, type, change, lifecycle_status, desired_state, observed_state, ends } = next
-  const desired_moved = !equalJson(desired_state, row.desired_state)
-  const generation = row.generation + (desired_moved ? 1 : 0)
-  const drift = driftOf(type.drift_paths, desired_state, observed_state)
-  const notes = Object.fromEntries(
-    NOTES.filter((name) => change[name] !== undefined).map((name) => [name, change[name]]),
-  )
-  const fixed = {
-    ...notes,
-    ...(type.version !== row.type_version && { type_version: type.version }),
-    ...(desired_moved && { desired_state }),
-    ...(desired_moved && type.identity.length > 0 && { identity_hash: identityHash(type, desired_state) }),
-    ...(ends && { is_open: false }),
-  }
-  if (Object.keys(fixed).length > 0) await updateResource(tx, row.rid, fixed)
-  await updateState(tx, row.rid, {
-    version: row.version + 1,
-    generation,
-    observed_generation: change.observed_state === undefined ? row.observed_generation : generation,
-    lifecycle_status,
-    observed_state,
-    drift_status: drift.status,
-    drift_paths: drift.paths,
-    ...(lifecycle_status !== row.lifecycle_status && { lifecycle_at: cause.at }),
-    ...(drift.status !== row.drift_status && { drift_at: cause.at }),
-    ...(provides && { capability_revision: row.capability_revision + 1 }),
-    ...(cause.operation_id !== null && {
-      last_operation_id: cause.operation_id,
-      last_command_id: cause.command_id,
-      last_operation_at: cause.at,
-    }),
-    updated_at: cause.at,
-    updated_by: cause.actor,
-  })
+  const { fixed, state } = columnsOf(next, cause, provides)
+  if (Object.keys(fixed).length > 0) await updateResource(tx, next.row.rid, fixed)
+  await updateState(tx, next.row.rid, state)
 }
 
-type Version = {
-  cause: Cause
-  edges: RelationshipEvent[]
+type Told = Version & {
   providers: ProviderEvent[]
   event: 'resource.created' | 'resource.updated' | 'resource.retired'
 }
@@ -183,27 +125,15 @@ export const writeVersion = async (
   tx: Tx,
   deps: CatalogDeps,
   before: ResourceRow | { rid: string },
-  { cause, edges, providers, event }: Version,
+  { cause, edges, providers, event }: Told,
 ): Promise<{ row: ResourceRow; changed_paths: string[] }> => {
-  const { types } = deps.registry
   let [row] = await getResourcesByRid(tx, [before.rid])
   if (!row) throw new Error(`resource ${before.rid} is gone`)
-  const document = documentOf(row, types)
-  const old = 'version' in before ? documentOf(before, types) : undefined
-  const changed_paths = [
-    ...(old ? factsChanged(old, document) : []),
-    ...(edges.length > 0 ? ['/relationships'] : []),
-    ...(providers.length > 0 ? ['/provided_capabilities'] : []),
-  ]
-  await saveRevision(tx, revisionOf(row, document, old, changed_paths, cause))
-  await keepReferences(tx, row, 'version' in before ? before.version : 0, cause)
-  await recordAudit(tx, deps, cause, {
-    object: `resource:${row.resource_id}`,
-    outcome: 'applied',
-    ...(old && { before_hash: digest(old) }),
-    after_hash: digest(document),
-    details: { version: row.version, changed_paths },
-  })
+  const known = 'version' in before ? before : undefined
+  const { document, old, changed_paths, revision, audit } = recordOf(deps, row, known, { cause, edges, providers })
+  await saveRevision(tx, revision)
+  await keepReferences(tx, row, known?.version ?? 0, cause)
+  await saveAudit(tx, audit)
   if (old && old.lifecycle_status !== document.lifecycle_status)
     row = await settleHealth(tx, deps, row, cause, 'lifecycle')
   if (providers.length > 0) {
@@ -219,38 +149,11 @@ export const writeVersion = async (
   return { row, changed_paths }
 }
 
-const revisionOf = (
-  row: ResourceRow,
-  document: ResourceDocument,
-  old: ResourceDocument | undefined,
-  changed_paths: string[],
-  cause: Cause,
-) => {
-  const whole = !old || row.version % SNAPSHOT_EVERY === 1
-  return {
-    rid: row.rid,
-    version: row.version,
-    at: cause.at,
-    kind: whole ? ('snapshot' as const) : ('delta' as const),
-    doc: whole ? storedDocument(document) : documentDelta(old, document),
-    changed_paths,
-    lifecycle_status: row.lifecycle_status,
-    actor: cause.actor,
-    command_id: cause.command_id,
-    operation_id: cause.operation_id,
-  }
-}
-
 /** The reference to the operation and its evidence: kept for applied commands and for those that changed nothing. */
 export const keepReferences = async (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Promise<void> => {
-  const { command_id, operation_id, at } = cause
-  if (operation_id !== null) {
-    await saveOperationRef(tx, { rid: row.rid, operation_id, command_id, version_from, version_to: row.version, at })
-  }
-  await saveEvidence(
-    tx,
-    cause.evidence_refs.map((ref) => ({ rid: row.rid, command_id, operation_id, at, ref })),
-  )
+  const { operation, evidence } = referencesOf(row, version_from, cause)
+  if (operation) await saveOperationRef(tx, operation)
+  await saveEvidence(tx, evidence)
 }
 
 /** Closes the edges of a resource that ends, and ends all that cascades from it, each with its own version and event. */

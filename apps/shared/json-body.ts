@@ -7,6 +7,13 @@ const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
 /** Spellings of what cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers. */
 const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE]\+?\d{3}|\d{300}/
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Bounds of this route's body where they are not those of the app: of a list of documents. */
+    json_limits?: JsonLimits
+  }
+}
+
 /** How an area spells the refusals of this parser. */
 type Codes = { media_type: string; malformed: string; text: { code: string; status: number } }
 
@@ -32,7 +39,7 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
       return done(malformed('The body is not valid UTF-8.'))
     }
     try {
-      scanJson(text, limits)
+      scanJson(text, req.routeOptions.config.json_limits ?? limits)
     } catch (error) {
       return done(error as AppError)
     }

@@ -1,7 +1,14 @@
 import { AppError } from './errors.ts'
 
 /** Bounds of a JSON document that comes from outside (reliability.md 5.1). */
-export type JsonLimits = { depth: number; keys: number; items: number; string_bytes: number }
+export type JsonLimits = {
+  depth: number
+  keys: number
+  items: number
+  string_bytes: number
+  /** A document that is a list of documents (`{items: […]}`): how many. The other bounds then hold for each of them. */
+  each?: number
+}
 export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, string_bytes: 65_536 }
 
 const refuse = (code: string, detail: string, status = 400) =>
@@ -15,6 +22,7 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
   const members: (Set<string> | null)[] = []
   let keys = 0
   let items = 0
+  let each = 0
   let expectKey = false
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
@@ -39,6 +47,11 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
     } else if (char === 0x7d || char === 0x5d) {
       members.pop()
       expectKey = false
+    } else if (char === 0x2c && limits.each !== undefined && members.length === 2 && members[1] === null) {
+      each += 1
+      keys = 0
+      items = 0
+      if (each >= limits.each) throw refuse('schema_violation', `The list has more than ${limits.each} items.`)
     } else if (char === 0x2c) {
       items += 1
       expectKey = members.at(-1) instanceof Set

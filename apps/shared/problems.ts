@@ -92,7 +92,8 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
   })
 }
 
-const invalid = (errors: ErrorObject[], context: string, codes: EdgeCodes): AppError => {
+/** The refusal of what does not fit its schema, with a pointer to every violation. */
+export const invalid = (errors: ErrorObject[], context: string, codes: EdgeCodes): AppError => {
   const violations = errors.map((error): Violation => {
     const member = error.params.additionalProperty ?? error.params.missingProperty
     const pointer = `${context === 'body' ? '' : `/${context}`}${error.instancePath}${member === undefined ? '' : `/${String(member)}`}`

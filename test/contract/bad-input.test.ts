@@ -111,8 +111,8 @@ const publicTokens = (): Side['tokens'] => ({
 })
 
 const placeOf = (api: Api): Place => {
-  const limit = bodyLimitOf(api.name)
-  const common = { endpoints: api.endpoints, body_limit: () => limit, method_status: 404, categories: api.categories }
+  const body_limit = ({ name }: Endpoint) => bodyLimitOf(api.name, name)
+  const common = { endpoints: api.endpoints, body_limit, method_status: 404, categories: api.categories }
   const app = api.name.replace('-internal', '')
   if (app === api.name)
     return {

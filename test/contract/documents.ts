@@ -23,8 +23,10 @@ const BODY_LIMITS: Record<string, number> = {
   operations: 4 * MiB,
   'operations-internal': 8 * MiB,
 }
-export const bodyLimitOf = (api: string): number => {
-  const limit = BODY_LIMITS[api]
+/** Endpoints that take many commands in one body. */
+const LARGER: Record<string, number> = { 'POST /internal/v1/resources:batch-apply': 8 * MiB }
+export const bodyLimitOf = (api: string, endpoint?: string): number => {
+  const limit = LARGER[endpoint ?? ''] ?? BODY_LIMITS[api]
   if (limit === undefined) throw new Error(`the body limit of ${api} is not known here`)
   return limit
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { EXAMPLE_RESULT } from '../../apps/shared/contracts/catalog/commands.ts'
 import { until } from '../support/until.ts'
 import type { Call } from './requests.ts'
 import { startOperation, type World } from './world.ts'
@@ -92,6 +93,11 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   'POST /internal/v1/resources/{resource_id}/apply-operation-result': forCommand('eu1-web-02'),
   'POST /internal/v1/resources/{resource_id}/provided-capabilities': forCommand('eu1-web-03'),
   'POST /internal/v1/resources/{resource_id}/health-observations': forCommand('eu1-web-03'),
+
+  'POST /internal/v1/resources:batch-apply': async () => {
+    const ids = { command_id: randomUUID(), idempotency_key: randomUUID(), resource_id: 'eu1-web-02' }
+    return { body: { items: [{ kind: 'apply', command: { ...EXAMPLE_RESULT, ...ids } }] } }
+  },
 
   'POST /v1/intents/{intent_id}/plan-preview': async ({ call }, token) => {
     const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }

@@ -237,6 +237,11 @@ const foreignIdentity = () =>
     hint: 'Internal calls carry a service token and no user.',
   })
 
-/** The guard of one internal route: the caller's token must hold the scope. */
-export const requireScope = (scope: string): Guard =>
-  Object.assign(async (req: FastifyRequest) => checkScope(req.service, scope), { [SCOPE]: scope })
+/** The guard of one internal route: the caller's token must hold one of the scopes. */
+export const requireScope = (scope: string, ...others: string[]): Guard =>
+  Object.assign(
+    async (req: FastifyRequest) => {
+      if (!others.some((other) => req.service.scopes.has(other))) checkScope(req.service, scope)
+    },
+    { [SCOPE]: [scope, ...others].join(' | ') },
+  )

@@ -36,6 +36,13 @@ export const CapabilityChange = Type.Object(
 )
 export type CapabilityChange = Static<typeof CapabilityChange>
 
+export const EXAMPLE_RESULT = {
+  ...EXAMPLE,
+  operation_id: '0195f0c2-0000-7000-8000-000000000001',
+  expected_version: 1,
+  changes: { observed_state_patch: { release: '2.4.0' } },
+}
+
 /** ResourceUpdateCommand of the specification: the result of an operation. Patches are merge patches. */
 export const ResourceUpdateCommand = Type.Object(
   {
@@ -57,14 +64,7 @@ export const ResourceUpdateCommand = Type.Object(
   },
   {
     ...closed,
-    examples: [
-      {
-        ...EXAMPLE,
-        operation_id: '0195f0c2-0000-7000-8000-000000000001',
-        expected_version: 1,
-        changes: { observed_state_patch: { release: '2.4.0' } },
-      },
-    ],
+    examples: [EXAMPLE_RESULT],
   },
 )
 export type ResourceUpdateCommand = Static<typeof ResourceUpdateCommand>
