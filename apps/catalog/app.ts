@@ -65,6 +65,7 @@ export const buildApp = async (deps: CatalogDeps) => {
   const health = serveHealth(internal, telemetry, {
     postgres: { critical: true, run: () => deps.pool.query('select 1').then(() => undefined) },
     nats: { critical: false, run: deps.nats.check },
+    graph: { critical: false, run: deps.graph.check },
   })
   await internal.register(async (guarded) => {
     await guarded.register(serviceAuth, {

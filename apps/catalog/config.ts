@@ -24,6 +24,11 @@ const schema = Type.Object({
   CATALOG__COMMANDS__RETAIN_INTERNAL_D: settings.integer(30, 1, 400),
   CATALOG__COMMANDS__RETAIN_PUBLIC_D: settings.integer(7, 1, 400),
   CATALOG__OPERATIONS__URL: settings.url('http://127.0.0.1:7152'),
+  /** False: graphs are read by SQL, to depth 2. */
+  CATALOG__GRAPH__ENABLED: Type.Boolean({ default: true, description: 'true or false.' }),
+  CATALOG__GRAPH__COMPACT_AT: settings.integer(100_000, 1),
+  CATALOG__PROJECTOR__POLL_MS: settings.integer(50, 5, 10_000),
+  CATALOG__STALE__WAIT_MS: settings.integer(2000, 0, 7000),
   CATALOG__GRAPH__MAX_NODES: settings.integer(5000, 1, 5000),
   AUTH__TOKENS__ISSUER: Type.String({ default: 'signalbox' }),
   AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api' }),

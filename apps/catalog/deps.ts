@@ -17,6 +17,7 @@ import { createPages } from '../shared/pages.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import type { CatalogConfig } from './config.ts'
+import { createGraph } from './graph/follow.ts'
 import { createNats } from './nats.ts'
 import { loadPacks, SHIPPED_PACKS } from './packs.ts'
 import { createRegistry } from './types.registry.ts'
@@ -50,6 +51,15 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
     telemetry.log.warn({ err: error }, 'types could not be read again'),
   )
   const nats = createNats(config.CATALOG__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
+  const graph = createGraph({
+    db,
+    url: config.CATALOG__DATABASE__URL,
+    registry,
+    telemetry,
+    enabled: config.CATALOG__GRAPH__ENABLED,
+    poll_ms: config.CATALOG__PROJECTOR__POLL_MS,
+    compact_at: config.CATALOG__GRAPH__COMPACT_AT,
+  })
   const [first, ...older] = secretKeysOf(config.CATALOG__SECRET__KEYS)
   const page = (secret: Buffer) => deriveKey(secret, 'page')
   return {
@@ -58,6 +68,8 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
     clock,
     telemetry,
     registry,
+    /** Follows the log from `start` on. */
+    graph,
     nats,
     trust,
     wake: nats.wake,
@@ -70,10 +82,12 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
       sweep_ms: config.CATALOG__HEALTH__SWEEP_MS,
       retain_internal_d: config.CATALOG__COMMANDS__RETAIN_INTERNAL_D,
       retain_public_d: config.CATALOG__COMMANDS__RETAIN_PUBLIC_D,
+      stale_wait_ms: config.CATALOG__STALE__WAIT_MS,
       graph_max_nodes: config.CATALOG__GRAPH__MAX_NODES,
       operations_url: config.CATALOG__OPERATIONS__URL,
     },
     close: async () => {
+      await graph.stop()
       registry.close()
       trust.close()
       await nats.close()

@@ -8,6 +8,7 @@ import type { Reader } from './lists.service.ts'
 
 const WAIT_MS = 2000
 const POLL_MS = 50
+const GRAPH_POLL_MS = 10
 
 /** How fresh an answer must be: it holds this write, or is at most so old. */
 export type Freshness = { min_change?: string; max_lag_ms?: number }
@@ -35,6 +36,25 @@ export const awaitChange = async (deps: CatalogDeps, { min_change }: Freshness, 
     if (row.version >= wanted.version) return
     if (Date.now() >= until) throw behind(row.version, wanted.version)
     await delay(POLL_MS)
+  }
+}
+
+/**
+ * Waits until the graph in memory holds a version of a resource, and is at most so old; else 503 `projection_lag`.
+ * Waits no longer than the deployment allows.
+ */
+export const awaitGraph = async (
+  { graph, config }: CatalogDeps,
+  { change, max_lag_ms = Number.POSITIVE_INFINITY }: { change?: ReturnType<typeof changeOf>; max_lag_ms?: number },
+): Promise<void> => {
+  const until = performance.now() + config.stale_wait_ms
+  for (;;) {
+    const store = graph.store()
+    const rid = change && store?.ridOf(change.resource_id)
+    const version = rid === undefined ? 0 : (store?.versionOf(rid) ?? 0)
+    if (store && version >= (change?.version ?? 0) && graph.lag() <= max_lag_ms) return
+    if (performance.now() >= until) throw behind(version, change?.version ?? 0)
+    await delay(GRAPH_POLL_MS)
   }
 }
 

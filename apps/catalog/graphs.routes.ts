@@ -1,28 +1,59 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Graph, GraphQuery } from '../shared/contracts/catalog/graphs.ts'
+import type { FastifyReply } from 'fastify'
+import { Graph, type GraphQuery, GraphQuery as Query } from '../shared/contracts/catalog/graphs.ts'
 import { errorReplies } from '../shared/http.ts'
 import type { CatalogDeps } from './deps.ts'
-import { traverse } from './graphs.service.ts'
+import { FORMATS } from './graph/formats.ts'
+import { type GraphRequest, traverse } from './graphs.service.ts'
 import type { Side } from './sides.ts'
+import { LEVELS } from './types.registry.ts'
+
+const ROUTES: (Omit<GraphRequest, 'query'> & { path: string; summary: string; description: string })[] = [
+  {
+    path: '/v1/graphs/resources',
+    route: 'graphs/resources',
+    summary: 'Read the graph around resources',
+    description:
+      'Breadth first from root_id (or what a filter selects). What is cut is named in truncated and frontier; an entry of the frontier is continued by its page_token. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on',
+  },
+  {
+    path: '/v1/graphs/topology',
+    route: 'graphs/topology',
+    relationship_types: ['contained_in', 'connects_to'],
+    default_roots: { type_keys: [LEVELS.region_id] },
+    summary: 'Read the graph of places and what is in them',
+    description:
+      'As /v1/graphs/resources, over contained_in and connects_to; without root_id from all regions. Example: ?root_id=eu1&depth=3',
+  },
+]
 
 /** Graphs around resources. */
 export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
   app,
   { deps, side },
 ) => {
-  app.get(
-    side.path('/v1/graphs/resources'),
-    {
-      schema: {
-        summary: 'Read the graph around resources',
-        description:
-          'Breadth first from root_id (or what a filter selects), to depth 3. What is cut is named in truncated and frontier. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on',
-        tags: side.tags,
-        querystring: GraphQuery,
-        response: { 200: Graph, ...errorReplies },
+  for (const { path, summary, description, ...request } of ROUTES) {
+    app.get(
+      side.path(path),
+      {
+        schema: {
+          summary,
+          description,
+          tags: side.tags,
+          querystring: Query,
+          response: { 200: Graph, ...errorReplies },
+        },
+        preHandler: side.guard(),
       },
-      preHandler: side.guard(),
-    },
-    (req) => traverse(deps, req.query, side.reader(req)),
-  )
+      async (req, reply) =>
+        send(reply, req.query, await traverse(deps, { ...request, query: req.query }, side.reader(req))),
+    )
+  }
+}
+
+/** The graph in the format that was asked for; text formats pass the reply's schema by. */
+const send = (reply: FastifyReply, { format = 'json' }: GraphQuery, graph: Graph): Graph => {
+  if (format === 'json') return graph
+  const { type, write } = FORMATS[format]
+  return reply.type(type).send(write(graph)) as unknown as Graph
 }

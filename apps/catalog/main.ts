@@ -14,6 +14,7 @@ await runApp('catalog', async () => {
   const trust = createTrust(config, telemetry)
   const deps = await createDeps(config, trust, { telemetry, clock: systemClock })
   const { app, internal, health } = await buildApp(deps)
+  deps.graph.start()
   const sweeper = startSweeper(deps)
   const consumer = startOperationsConsumer(deps)
   await listen(app, config.CATALOG__LISTEN__HOST, config.CATALOG__HTTP__PORT)

@@ -42,6 +42,11 @@ export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
 
   return {
     place,
+    /** Makes tokens of one list and caller that many are made for: what they share is computed once. */
+    writer: (list: unknown, caller: string): ((key: Key) => string) => {
+      const name = nameOf(list)
+      return (key) => write({ l: name, k: key, u: caller })
+    },
     /** The key after which the page of a list that goes forward only starts; undefined for the first page. */
     after: (token: string | undefined, list: unknown): Key | undefined => place(token, list).key,
     /** Cuts a result of `page_size + 1` rows to the page and makes the token of the next one. */

@@ -4,7 +4,8 @@ import { type Ask, type Catalog, seedRegion, startCatalog } from './platform.ts'
 
 let c: Catalog
 beforeAll(async () => {
-  c = await startCatalog()
+  // Graphs by SQL alone: what is asked of memory is asked in graphs.test.ts.
+  c = await startCatalog({ env: { CATALOG__GRAPH__ENABLED: 'false' } })
   await seedRegion(c, 'eu1', 1)
 })
 afterAll(() => c.stop())
@@ -46,6 +47,28 @@ type Case = [
   ask?: Ask,
 ]
 
+const HOSTILE_GRAPHS: [string, number, string, string][] = [
+  ['a graph past the bound of depth', 400, 'schema_violation', 'root_id=eu1&depth=11'],
+  ['a depth that is no number', 400, 'schema_violation', 'root_id=eu1&depth=1e9'],
+  ['a negative fanout', 400, 'schema_violation', 'root_id=eu1&fanout=-1'],
+  ['more nodes than may be', 400, 'schema_violation', 'root_id=eu1&max_nodes=5001'],
+  ['more edges than may be', 400, 'schema_violation', 'root_id=eu1&max_edges=99999999999999999999'],
+  ['an unknown direction', 400, 'schema_violation', 'root_id=eu1&direction=up'],
+  ['an unknown format', 400, 'schema_violation', 'root_id=eu1&format=svg'],
+  ['an unknown parameter of a graph', 400, 'unknown_field', 'root_id=eu1&colour=red'],
+  ['an unknown relationship', 400, 'schema_violation', 'root_id=eu1&relationship_types=likes'],
+  ['an unknown type in a graph', 400, 'schema_violation', 'root_id=eu1&node_types=toaster'],
+  ['a time that is none', 400, 'schema_violation', 'root_id=eu1&at=yesterday'],
+  ['a time that does not exist', 400, 'schema_violation', 'root_id=eu1&at=2020-19-40T00:00:00Z'],
+  ['a time to come', 400, 'time_in_future', 'root_id=eu1&at=2999-01-01T00:00:00Z'],
+  ['the past with a bound on age', 400, 'schema_violation', 'root_id=eu1&at=2020-01-01T00:00:00Z&max_lag_ms=1'],
+  ['roots and a filter', 400, 'schema_violation', 'root_id=eu1&filter=name=x'],
+  ['a graph with a broken filter', 400, 'filter_invalid', 'filter=name=x%20OR'],
+  ['more roots than may be', 422, 'too_many_roots', Array.from({ length: 21 }, (_, i) => `root_id=x${i}`).join('&')],
+  ['more roots than nodes', 422, 'too_many_roots', 'root_id=eu1&root_id=eu1-a&max_nodes=1'],
+  ['a root with a NUL', 422, 'invalid_text', 'root_id=eu1%00'],
+  ['a root of 10 kB', 400, 'schema_violation', `root_id=${'x'.repeat(10_000)}`],
+]
 const publicly: Case[] = [
   ['an unknown field', 400, 'unknown_field', 'POST', '/v1/resources', { ...service, color: 'red' }],
   ['a wrong type', 400, 'schema_violation', 'POST', '/v1/resources', { ...service, name: 7 }],
@@ -167,7 +190,10 @@ const publicly: Case[] = [
   ['an unknown sort key', 400, 'schema_violation', 'GET', '/v1/resources?sort=color'],
   ['a graph without root', 400, 'root_required', 'GET', '/v1/graphs/resources'],
   ['a graph from an unknown root', 404, 'resource', 'GET', '/v1/graphs/resources?root_id=not-there'],
-  ['a graph that is too deep', 422, 'query_too_expensive', 'GET', '/v1/graphs/resources?root_id=eu1&depth=4'],
+  ['a graph too deep for SQL', 422, 'query_too_expensive', 'GET', '/v1/graphs/resources?root_id=eu1&depth=4'],
+  ...HOSTILE_GRAPHS.map(
+    ([what, status, code, query]): Case => [what, status, code, 'GET', `/v1/graphs/resources?${query}`],
+  ),
   [
     'a wrong If-Match',
     400,

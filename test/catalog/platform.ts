@@ -15,6 +15,7 @@ import { PrincipalSchema, UserStatus } from '../../apps/shared/contracts/gen/aut
 import { listen } from '../../apps/shared/http.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 import { testServices } from '../support/services.ts'
+import { until } from '../support/until.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const ISSUER = 'http://localhost'
@@ -213,6 +214,17 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
         ttl_s: 60,
         ...over,
       }),
+    /** Numbers all committed events and waits until the graph in memory holds them. */
+    followed: async () => {
+      while (await sequenceOnce(deps.pool, 'catalog', 1));
+      const { rows } = await deps.pool.query<{ head: string }>(
+        'select coalesce(max(pub_seq), 0)::text as head from catalog.outbox',
+      )
+      const head = BigInt(rows[0]?.head ?? 0)
+      await until(() => BigInt(deps.graph.store()?.watermark ?? -1) >= head, {
+        what: 'the graph at the end of the log',
+      })
+    },
     /** Numbers committed events, as the relay does. */
     sequence: () => sequenceOnce(deps.pool, 'catalog', 1),
     wait: (ms: number) => {

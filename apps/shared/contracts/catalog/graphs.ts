@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { AsOf, closed, many, nullable } from './common.ts'
+import { AsOf, closed, FreshnessQuery, many, nullable } from './common.ts'
 import { Health } from './resources.ts'
 
 export const GraphQuery = Type.Object(
@@ -15,7 +15,24 @@ export const GraphQuery = Type.Object(
     node_types: many('Other types are neither shown nor passed through; derived types count.'),
     max_nodes: Type.Optional(Type.Integer({ minimum: 1, maximum: 5000, default: 500 })),
     max_edges: Type.Optional(Type.Integer({ minimum: 1, maximum: 20_000, default: 2000 })),
-    fanout: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 200 })),
+    fanout: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1000, default: 200, description: 'Neighbours of one node at most.' }),
+    ),
+    at: Type.Optional(
+      Type.String({
+        pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?(Z|[+-]\\d{2}:\\d{2})$',
+        maxLength: 40,
+        description: 'The graph as it was at this time (RFC 3339); without health.',
+      }),
+    ),
+    ...FreshnessQuery,
+    page_token: Type.Optional(
+      Type.String({
+        maxLength: 4000,
+        description: 'From an entry of a frontier: its next neighbours. All other parameters stay as they were.',
+      }),
+    ),
+    format: Type.Optional(Type.Enum(['json', 'graphml', 'dot'], { default: 'json' })),
   },
   closed,
 )

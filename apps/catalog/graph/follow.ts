@@ -1,0 +1,165 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { graphEventsAfter, unnumberedFor } from '../../../db/catalog/graph-events.ts'
+import type { Db } from '../../../db/client.ts'
+import type { Telemetry } from '../../shared/telemetry.ts'
+import type { Registry } from '../types.registry.ts'
+import type { GraphArrays } from './arrays.ts'
+import { createStore, type Store, UnknownName } from './store.ts'
+
+const BATCH = 1000
+const RETRY_MS = 1000
+/** A poll that is later than this is an age of its own: the log may have gone on unseen. */
+const LATE_MS = 1000
+
+export type GraphOptions = {
+  db: Db
+  url: string
+  registry: Registry
+  telemetry: Telemetry
+  enabled: boolean
+  poll_ms: number
+  /** Changes in the overlay at which the arrays are made anew. */
+  compact_at: number
+}
+
+/**
+ * The graph of this process (catalog.md 10): loaded by a worker, then fed by the own log in `pub_seq` order. It is warm
+ * when the end of the log was seen once. What the overlay gathers is folded in by loading anew beside it and swapping.
+ */
+export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, compact_at }: GraphOptions) => {
+  const { log } = telemetry
+  const stopping = new AbortController()
+  let live: Store | undefined
+  let next: Store | undefined
+  let loading: Promise<void> | undefined
+  let loads = 0
+  let load_ms = 0
+  /** Age of the oldest event that is committed and not in the graph, as it was at `seen_at`. */
+  let behind_ms = 0
+  let seen_at = performance.now()
+  let loop: Promise<void> | undefined
+
+  const gauges = {
+    edges: telemetry.gauge('graph_edges', 'Relationships in the graph in memory.'),
+    bytes: telemetry.gauge('graph_bytes', 'Bytes that the graph in memory takes.'),
+    lag: telemetry.gauge('projection_lag_seconds', 'Age of the oldest event that is not folded.', ['consumer']),
+  }
+
+  const load = async (): Promise<void> => {
+    const started = performance.now()
+    const store = createStore(await loadArrays(url, stopping.signal))
+    load_ms = performance.now() - started
+    loads += 1
+    next = store
+  }
+
+  /** Applies one batch of the log. True: there may be more. */
+  const feed = async (store: Store): Promise<boolean> => {
+    const events = await graphEventsAfter(db, store.watermark, BATCH)
+    try {
+      store.apply(events, registry.types)
+    } catch (error) {
+      if (!(error instanceof UnknownName)) throw error
+      // A pack that another process has loaded: read the types and go on where it stopped.
+      await registry.reload()
+      const rest = events.filter(({ pub_seq }) => BigInt(pub_seq) > BigInt(store.watermark))
+      store.apply(rest, registry.types)
+    }
+    return events.length === BATCH
+  }
+
+  const catchUp = async (store: Store): Promise<void> => {
+    while (!stopping.signal.aborted && (await feed(store))) {
+      // goes on while batches are full
+    }
+  }
+
+  const turn = async (): Promise<void> => {
+    if (live) {
+      const asked = performance.now()
+      const waiting_ms = await unnumberedFor(db)
+      await catchUp(live)
+      behind_ms = waiting_ms
+      seen_at = asked
+    }
+    if (next) {
+      await catchUp(next)
+      if (!live || BigInt(next.watermark) >= BigInt(live.watermark)) {
+        if (!live) seen_at = performance.now()
+        live = next
+        next = undefined
+        const figures = live.figures()
+        log.info({ ...figures, load_ms: Math.round(load_ms) }, 'the graph is in memory')
+      }
+    }
+    if (!loading && !next && (!live || live.figures().changed > compact_at)) {
+      loading = load().finally(() => {
+        loading = undefined
+      })
+      if (!live) await loading
+      else loading.catch((error) => log.warn({ err: error }, 'the graph could not be loaded anew'))
+    }
+    const figures = live?.figures()
+    gauges.edges.set(figures?.edges ?? 0)
+    gauges.bytes.set(figures?.bytes ?? 0)
+    gauges.lag.set({ consumer: 'graph' }, lag() / 1000)
+  }
+
+  const lag = (): number => {
+    const late = performance.now() - seen_at
+    return Math.round(behind_ms + (behind_ms > 0 || late > LATE_MS ? late : 0))
+  }
+
+  const run = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      let pause = live ? poll_ms : 0
+      try {
+        await turn()
+      } catch (error) {
+        pause = RETRY_MS
+        if (!stopping.signal.aborted) log.warn({ err: error }, 'the graph cannot follow the log now')
+        // An event that does not fit says that this graph is not the truth's: it is made anew.
+        if (error instanceof UnknownName) live = next = undefined
+      }
+      await delay(pause, undefined, { signal: stopping.signal }).catch(() => {})
+    }
+  }
+
+  return {
+    enabled,
+    start: (): void => {
+      if (enabled) loop ??= run()
+    },
+    stop: async (): Promise<void> => {
+      stopping.abort()
+      await loading?.catch(() => {})
+      await loop
+    },
+    /** The graph, or nothing while it is being loaded or switched off. */
+    store: (): Store | undefined => live,
+    /** Milliseconds by which the graph is behind what is committed. */
+    lag,
+    /** What `npm run bench:catalog` and the log print. */
+    figures: () => ({ ...live?.figures(), loads, load_ms }),
+    /** For the health check: says that the graph is not there yet. */
+    check: async (): Promise<void> => {
+      if (enabled && !live) throw new Error('the graph is being loaded')
+    },
+  }
+}
+export type GraphInMemory = ReturnType<typeof createGraph>
+
+const loadArrays = (url: string, signal: AbortSignal): Promise<GraphArrays> =>
+  new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./loader.worker.ts', import.meta.url), { workerData: { url } })
+    const abort = () => void worker.terminate()
+    signal.addEventListener('abort', abort, { once: true })
+    const settle = (then: () => void) => {
+      signal.removeEventListener('abort', abort)
+      then()
+    }
+    worker.once('message', (arrays: GraphArrays) => settle(() => resolve(arrays)))
+    worker.once('error', (error) => settle(() => reject(error)))
+    worker.once('exit', () => settle(() => reject(new Error('the loader of the graph ended'))))
+  })
