@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ResourceParams } from '../shared/contracts/catalog/common.ts'
-import { HealthView } from '../shared/contracts/catalog/health.ts'
+import { HealthQuery, HealthView } from '../shared/contracts/catalog/health.ts'
 import { errorReplies } from '../shared/http.ts'
 import type { CatalogDeps } from './deps.ts'
-import { readHealth } from './reads.service.ts'
+import { readHealth } from './health-reads.service.ts'
 import type { Side } from './sides.ts'
 
 /** Health of one resource. */
@@ -16,13 +16,15 @@ export const healthRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
     {
       schema: {
         summary: 'Read the health of a resource',
-        description: 'Own health now and the checks it follows from; checks that ran out no longer count.',
+        description:
+          'Own health and the checks it follows from (those that ran out no longer count), and the roll-up over what it depends on, with the ways that lead to its causes. Example: ?history_since=2026-01-31T12:00:00Z',
         tags: side.tags,
         params: ResourceParams,
+        querystring: HealthQuery,
         response: { 200: HealthView, ...errorReplies },
       },
       preHandler: side.guard(),
     },
-    (req) => readHealth(deps, req.params.resource_id, side.reader(req)),
+    (req) => readHealth(deps, req.params.resource_id, req.query, side.reader(req)),
   )
 }

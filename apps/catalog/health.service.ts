@@ -61,6 +61,7 @@ export const observe = async (
     attributes: attributes ?? {},
     evidence_refs: cause.evidence_refs,
     command_id: cause.command_id,
+    operation_id: cause.operation_id,
   })
   if (!saved) return false
   const changes: CheckChange[] =

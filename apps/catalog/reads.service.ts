@@ -9,7 +9,7 @@ import { pageSizeOf } from '../shared/pages.ts'
 import { mergePatch } from '../shared/pointer.ts'
 import { reaches, scopeOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
-import { changeToken, etagOf, timeOrNull, timeText, viewOf } from './documents.ts'
+import { changeToken, etagOf, timeText, viewOf } from './documents.ts'
 import { healthNow } from './health.service.ts'
 import { asOf, includedOf, partsOf, type Reader } from './lists.service.ts'
 
@@ -162,33 +162,3 @@ export const readVersions = async (
     as_of: await asOf(deps.db, deps),
   }
 }
-
-/** Own health and the checks behind it, evaluated now. */
-export const readHealth = async (deps: CatalogDeps, resource_id: string, reader: Reader) => {
-  const { row } = await findVisible(deps, resource_id, reader)
-  const now = deps.clock.now()
-  const checks = await readChecks(deps.db, row.rid)
-  const own = healthNow(row, checks, now)
-  const since = own.status === row.health_status ? row.health_at : (row.health_expires_at ?? row.health_at)
-  return {
-    own: {
-      status: own.status,
-      reason: own.reason,
-      since: timeText(since),
-      expires_at: timeOrNull(isoText(own.expires_at)),
-    },
-    checks: checks.map((check) => ({
-      source: check.source,
-      check_key: check.check_key,
-      status: check.status,
-      observed_at: timeText(check.observed_at),
-      expires_at: timeText(check.expires_at),
-      expired: new Date(check.expires_at) <= now,
-      summary: check.summary,
-    })),
-    health_revision: row.health_revision,
-    as_of: await asOf(deps.db, deps),
-  }
-}
-
-const isoText = (date: Date | null): string | null => date?.toISOString() ?? null

@@ -2,7 +2,6 @@ import { sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
 import { array, rowsOf } from './resources.ts'
-import { observation_latest } from './tables.ts'
 
 export type ObservationRow = {
   rid: string
@@ -34,21 +33,121 @@ export const readChecksOf = (db: Queryable, rids: readonly string[]): Promise<Ob
             from catalog.observation_latest where rid = any(${array(rids, 'bigint')}) order by rid, source, check_key`,
       )
 
-/** Takes an observation unless a newer one is there: newer = greater (observed_at, command_id). False: superseded. */
-export const saveObservation = async (tx: Tx, row: typeof observation_latest.$inferInsert): Promise<boolean> => {
-  const { rid, source, check_key, ...set } = row
-  const saved = await tx
-    .insert(observation_latest)
-    .values(row)
-    .onConflictDoUpdate({
-      target: [observation_latest.rid, observation_latest.source, observation_latest.check_key],
-      set: { ...set, swept: false },
-      setWhere: sql`(${observation_latest.observed_at}, ${observation_latest.command_id})
-        < (${row.observed_at}::timestamptz, ${row.command_id}::uuid)`,
-    })
-    .returning({ rid: observation_latest.rid })
+export type Observed = {
+  rid: string
+  source: string
+  check_key: string
+  status: HealthStatus
+  observed_at: string
+  expires_at: string
+  summary: string | null
+  attributes: Record<string, unknown>
+  evidence_refs: readonly unknown[]
+  command_id: string
+  operation_id: string | null
+}
+
+/**
+ * Keeps an observation in the history, and takes it as the latest word unless a newer one is there: newer = greater
+ * (observed_at, command_id). False: superseded.
+ */
+export const saveObservation = async (tx: Tx, row: Observed): Promise<boolean> => {
+  const evidence = JSON.stringify(row.evidence_refs)
+  const saved = await rowsOf(
+    tx,
+    sql`with kept as (
+          insert into catalog.observation_history
+            (rid, source, check_key, status, observed_at, expires_at, summary, evidence_refs, command_id, operation_id)
+          values (${row.rid}, ${row.source}, ${row.check_key}, ${row.status}, ${row.observed_at}, ${row.expires_at},
+            ${row.summary}, ${evidence}::jsonb, ${row.command_id}, ${row.operation_id}))
+        insert into catalog.observation_latest as l
+          (rid, source, check_key, status, observed_at, expires_at, summary, attributes, evidence_refs, command_id)
+        values (${row.rid}, ${row.source}, ${row.check_key}, ${row.status}, ${row.observed_at}, ${row.expires_at},
+          ${row.summary}, ${JSON.stringify(row.attributes)}::jsonb, ${evidence}::jsonb, ${row.command_id})
+        on conflict (rid, source, check_key) do update set status = excluded.status, observed_at = excluded.observed_at,
+          expires_at = excluded.expires_at, summary = excluded.summary, attributes = excluded.attributes,
+          evidence_refs = excluded.evidence_refs, command_id = excluded.command_id, swept = false
+          where (l.observed_at, l.command_id) < (excluded.observed_at, excluded.command_id)
+        returning rid`,
+  )
   return saved.length === 1
 }
+
+export type HistoryRow = Omit<ObservationRow, 'swept' | 'rid'> & {
+  id: string
+  evidence_refs: Record<string, unknown>[]
+  operation_id: string | null
+}
+
+/** What was observed of a resource since a time, from a place in the given direction; the newest first. */
+export const listObservations = (
+  db: Queryable,
+  rid: string,
+  {
+    since,
+    key,
+    back,
+    limit,
+  }: { since: string; key: readonly (string | null)[] | undefined; back: boolean; limit: number },
+): Promise<HistoryRow[]> => {
+  const beyond = key
+    ? sql`(observed_at, id) ${back ? sql`>` : sql`<`} (${key[0]}::timestamptz, ${key[1]}::bigint)`
+    : sql`true`
+  const way = back ? sql`asc` : sql`desc`
+  return rowsOf(
+    db,
+    sql`select id, source, check_key, status, observed_at, expires_at, summary, evidence_refs, command_id, operation_id
+        from catalog.observation_history
+        where rid = ${rid} and observed_at >= ${since}::timestamptz and ${beyond}
+        order by observed_at ${way}, id ${way} limit ${limit}`,
+  )
+}
+
+/** The latest word of each check that there was at a time. */
+export const checksAt = (db: Queryable, rid: string, at: string): Promise<ObservationRow[]> =>
+  rowsOf(
+    db,
+    sql`select distinct on (source, check_key) rid, source, check_key, status, observed_at, expires_at, true as swept,
+          summary, command_id
+        from catalog.observation_history where rid = ${rid} and observed_at <= ${at}::timestamptz
+        order by source, check_key, observed_at desc, command_id desc`,
+  )
+
+/** A resource on the way of a roll-up, and whose health takes from it. */
+export type FlowRow = {
+  dependent: string
+  reltype_id: number
+  rid: string
+  resource_id: string
+  lifecycle_status: string
+  health_status: HealthStatus
+  health_reason: string
+  health_expires_at: string | null
+}
+
+/**
+ * The peers from which these resources take health: where out-edges of the first types lead, and where in-edges of the
+ * second types come from; at most `limit`.
+ */
+export const listFlows = (
+  db: Queryable,
+  rids: readonly string[],
+  { out, incoming }: { out: readonly number[]; incoming: readonly number[] },
+  limit: number,
+): Promise<FlowRow[]> =>
+  rowsOf(
+    db,
+    sql`select e.dependent, e.reltype_id, e.peer as rid, n.resource_id, s.lifecycle_status, s.health_status,
+          s.health_reason, s.health_expires_at
+        from (select src as dependent, reltype_id, dst as peer from catalog.relationship
+                where src = any(${array(rids, 'bigint')}) and reltype_id = any(${array(out, 'smallint')})
+              union all
+              select dst, reltype_id, src from catalog.relationship
+                where dst = any(${array(rids, 'bigint')}) and reltype_id = any(${array(incoming, 'smallint')})) e
+        join catalog.resource n on n.rid = e.peer
+        join catalog.resource_state s on s.rid = e.peer
+        limit ${limit}`,
+  )
 
 /** Resources whose checks ran out since they were last looked at. */
 export const expiredResources = async (db: Queryable, now: string, limit: number): Promise<string[]> => {

@@ -34,6 +34,16 @@ export const versionAt = async (db: Queryable, rid: string, at: string): Promise
   return row?.version ?? undefined
 }
 
+/** The lifecycle state that a resource was in at a time. */
+export const lifecycleAt = async (db: Queryable, rid: string, at: string): Promise<string | undefined> => {
+  const [row] = await rowsOf<{ lifecycle_status: string }>(
+    db,
+    sql`select lifecycle_status from catalog.revision where rid = ${rid} and at <= ${at}::timestamptz
+        order by version desc limit 1`,
+  )
+  return row?.lifecycle_status
+}
+
 /** Row numbers of a resource and of all that contained it at a time, the resource last: its path as it was. */
 export const pathAt = async (db: Queryable, rid: string, reltype_id: number, at: string): Promise<string> => {
   const rows = await rowsOf<{ rid: string }>(

@@ -276,6 +276,28 @@ export const observation_latest = t(
   ],
 )
 
+/** Every word of every check, also one that came too late; kept for 30 days. */
+export const observation_history = t(
+  'observation_history',
+  {
+    id: rowId('id').primaryKey(),
+    rid: big('rid').notNull(),
+    source: text('source').notNull(),
+    check_key: text('check_key').notNull(),
+    status: text('status').notNull(),
+    observed_at: at('observed_at').notNull(),
+    expires_at: at('expires_at').notNull(),
+    summary: text('summary'),
+    evidence_refs: json<Record<string, unknown>[]>('evidence_refs').notNull().default(sql`'[]'`),
+    command_id: uuid('command_id').notNull(),
+    operation_id: uuid('operation_id'),
+  },
+  (c) => [
+    index('observation_history_at').on(c.rid, c.observed_at, c.id),
+    index('observation_history_old').using('brin', c.observed_at),
+  ],
+)
+
 /** One row per write and per 403, in its transaction; sealed afterwards by the relay (reliability.md 5.4). */
 export const audit = auditTable(catalogSchema, 'audit')
 

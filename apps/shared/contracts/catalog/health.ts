@@ -1,7 +1,58 @@
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { AsOf, nullable, Time } from './common.ts'
+import { AsOf, closed, EvidenceRef, FreshnessQuery, nullable, PageQuery, Time } from './common.ts'
 import { Health } from './resources.ts'
+
+/** Where a roll-up comes from: the way from the resource to one that is not well itself. */
+const Cause = Type.Object({
+  path: Type.Array(nullable(Type.String()), { description: 'Resource ids; null for one that you may not see.' }),
+  resource_id: nullable(Type.String()),
+  status: Health,
+  check: nullable(Type.Object({ source: text('fleet'), check_key: text('http'), status: Health })),
+  age_s: nullable(Type.Integer()),
+  hidden: Type.Boolean(),
+})
+
+const RollUp = Type.Object(
+  {
+    status: Health,
+    causes: Type.Array(Cause, { description: 'At most 5: the worst, then the nearest.' }),
+    visited: Type.Integer(),
+    truncated: Type.Boolean({ description: 'More than 100,000 resources are in reach: it may be worse than it says.' }),
+  },
+  { description: 'With all that the resource takes health from. Of now only.' },
+)
+
+const HistoryItem = Type.Object({
+  source: text('fleet'),
+  check_key: text('http'),
+  status: Health,
+  observed_at: Time,
+  expires_at: Time,
+  summary: nullable(Type.String()),
+  evidence_refs: Type.Array(EvidenceRef),
+  command_id: text('0195f0c2-0000-7000-8000-000000000003'),
+  operation_id: nullable(Type.String()),
+})
+
+export const HealthQuery = Type.Object(
+  {
+    ...PageQuery,
+    at: Type.Optional(
+      Type.String({ format: 'date-time', maxLength: 40, description: 'Own health as it was; kept for 30 days.' }),
+    ),
+    history_since: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        maxLength: 40,
+        description: 'Adds what was observed since, the newest first.',
+      }),
+    ),
+    ...FreshnessQuery,
+  },
+  closed,
+)
+export type HealthQuery = Static<typeof HealthQuery>
 
 /** Own health of one resource: the worst of its unexpired checks, by source. */
 export const HealthView = Type.Object({
@@ -20,6 +71,14 @@ export const HealthView = Type.Object({
       expires_at: Time,
       expired: Type.Boolean(),
       summary: nullable(Type.String()),
+    }),
+  ),
+  rollup: Type.Optional(RollUp),
+  history: Type.Optional(
+    Type.Object({
+      items: Type.Array(HistoryItem),
+      next_page_token: nullable(Type.String()),
+      prev_page_token: nullable(Type.String()),
     }),
   ),
   health_revision: Type.Integer(),

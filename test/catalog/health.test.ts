@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { causesOf, type FlowRule, type HealthGraph, rollUp } from '../../apps/catalog/rules/roll-up.ts'
+import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
+import { type Catalog, seedRegion, startCatalog } from './platform.ts'
+
+const ORDER: HealthStatus[] = ['healthy', 'unknown', 'degraded', 'unhealthy']
+
+describe('the roll-up', () => {
+  const n = 8
+  const rules = new Map<number, FlowRule>([
+    [1, { mode: 'worst', k: 1, cap: null }],
+    [2, { mode: 'worst', k: 1, cap: 'degraded' }],
+    [3, { mode: 'quorum', k: 0.5, cap: null }],
+    [4, { mode: 'quorum', k: 2, cap: 'degraded' }],
+  ])
+  const graph: fc.Arbitrary<HealthGraph> = fc.record({
+    own: fc
+      .array(fc.constantFrom<HealthStatus>('healthy', 'healthy', 'unknown', 'degraded', 'unhealthy', 'maintenance'), {
+        minLength: n,
+        maxLength: n,
+      })
+      .map((all) => new Map(all.map((status, i) => [String(i), status]))),
+    flows: fc.uniqueArray(
+      fc.record({
+        dependent: fc.integer({ min: 0, max: n - 1 }).map(String),
+        peer: fc.integer({ min: 0, max: n - 1 }).map(String),
+        kind: fc.integer({ min: 1, max: 4 }),
+      }),
+      { maxLength: 20, selector: (flow) => JSON.stringify(flow) },
+    ),
+    rules: fc.constant(rules),
+  })
+
+  /** Raises every resource by every rule, again and again, until a whole turn changes nothing. */
+  const bruteForce = ({ own, flows }: HealthGraph): Map<string, HealthStatus> => {
+    const now = new Map(own)
+    for (let moved = true; moved; ) {
+      moved = false
+      for (const [rid, status] of [...now]) {
+        if (status === 'maintenance') continue
+        for (const [kind, { mode, k, cap }] of rules) {
+          const peers = flows
+            .filter((flow) => flow.dependent === rid && flow.kind === kind)
+            .map((flow) => now.get(flow.peer))
+          const counted = peers.filter((peer) => peer !== 'maintenance') as HealthStatus[]
+          const healthy = counted.filter((peer) => peer === 'healthy').length
+          let given: HealthStatus = ORDER[Math.max(0, ...counted.map((peer) => ORDER.indexOf(peer)))] as HealthStatus
+          if (mode === 'quorum') {
+            const enough = healthy >= (k < 1 ? k * counted.length : k)
+            given = healthy === counted.length ? 'healthy' : enough ? 'degraded' : 'unhealthy'
+          }
+          if (cap === 'degraded' && given === 'unhealthy') given = 'degraded'
+          if (ORDER.indexOf(given) > ORDER.indexOf(now.get(rid) as HealthStatus)) {
+            now.set(rid, given)
+            moved = true
+          }
+        }
+      }
+    }
+    return now
+  }
+
+  it('is the least fixpoint, on any graph with cycles', () => {
+    fc.assert(
+      fc.property(graph, (g) => {
+        expect(rollUp(g)).toEqual(bruteForce(g))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('has causes that are real ways to what is not well, the worst first', () => {
+    fc.assert(
+      fc.property(graph, (g) => {
+        const rolled = rollUp(g)
+        const causes = causesOf('0', g, rolled, (rid) => rid, 5)
+        const status = rolled.get('0') as HealthStatus
+        expect(causes.length > 0).toBe(status !== 'healthy' && status !== 'maintenance')
+        for (const { rid, status: own, path } of causes) {
+          expect([path[0], path.at(-1), g.own.get(rid)]).toEqual(['0', rid, own])
+          expect(ORDER.indexOf(own)).toBeGreaterThan(0)
+          for (const [i, step] of path.slice(1).entries())
+            expect(g.flows.some((flow) => flow.dependent === path[i] && flow.peer === step)).toBe(true)
+        }
+        const badness = causes.map((cause) => -ORDER.indexOf(cause.status))
+        expect(badness).toEqual([...badness].sort((a, b) => a - b))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+})
+
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 2)
+  await seedRegion(c, 'us1', 1)
+})
+afterAll(() => c.stop())
+
+const health = async (id: string, query = '', name: 'vic' | 'far' = 'vic') =>
+  (await c.as(name).get(`/v1/resources/${id}/health${query}`)).body
+const service = async (...depends_on: string[]) =>
+  (
+    await c.as('ada').record({
+      type_key: 'infra.service',
+      name: `s-${randomUUID()}`,
+      desired_state: { tier: 1 },
+      relationships: depends_on.map((target_id) => ({ type_key: 'depends_on', target_id })),
+    })
+  ).resource_id as string
+
+describe('health', () => {
+  it('rolls up over what a resource depends on, and names the way to the cause', async () => {
+    const back = await service('us1-web-01')
+    const front = await service(back, 'eu1-web-01')
+    for (const id of [front, back, 'eu1-web-01', 'us1-web-01']) await c.observe(id)
+    expect((await health(front)).rollup).toMatchObject({ status: 'healthy', causes: [], visited: 4, truncated: false })
+    await c.observe('us1-web-01', { status: 'unhealthy', summary: 'no answer' })
+    c.wait(2000)
+    expect((await health(front)).rollup).toMatchObject({
+      status: 'degraded',
+      causes: [
+        {
+          path: [front, back, 'us1-web-01'],
+          resource_id: 'us1-web-01',
+          status: 'unhealthy',
+          check: { source: 'test', check_key: 'http', status: 'unhealthy' },
+          age_s: expect.any(Number),
+          hidden: false,
+        },
+      ],
+    })
+    // Its own word is untouched, and who may not see the cause is told only that there is one.
+    expect((await health(front)).own.status).toBe('healthy')
+    c.people.far.scope = { regionId: 'eu1' }
+    const [cause] = (await health(front, '', 'far')).rollup.causes
+    expect(cause).toMatchObject({ path: [front, back, null], resource_id: null, check: null, hidden: true })
+    c.people.far.scope = { regionId: 'us1' }
+    expect((await health('us1')).rollup).toMatchObject({ status: 'degraded', visited: 5 })
+    // A place passes on at most degraded; what is under maintenance passes on nothing.
+    await c.observe('us1-web-01', { status: 'maintenance' })
+    expect((await health(front)).rollup.status).toBe('healthy')
+    c.wait(61_000)
+    expect((await health(front)).rollup).toMatchObject({ status: 'unknown' })
+  })
+
+  it('keeps what was observed, also what came too late, and knows how it was', async () => {
+    const id = await service()
+    const start = new Date(Date.now() + 3_600_000)
+    c.wait(3_700_000)
+    const at = (s: number) => new Date(start.getTime() + s * 1000).toISOString()
+    for (const [s, status] of [
+      [0, 'healthy'],
+      [20, 'unhealthy'],
+      [10, 'degraded'],
+      [30, 'healthy'],
+    ] as const)
+      await c.observe(id, { observed_at: at(s), status, ttl_s: 15, summary: `at ${s}` })
+    const page = (more = '') => health(id, `?history_since=${at(0)}&page_size=3${more}`)
+    const first = await page()
+    expect(first.history.items.map((item: { summary: string }) => item.summary)).toEqual(['at 30', 'at 20', 'at 10'])
+    const second = await page(`&page_token=${first.history.next_page_token}`)
+    expect(second.history.items.map((item: { status: string }) => item.status)).toEqual(['healthy'])
+    expect((await page(`&page_token=${second.history.prev_page_token}`)).history.items).toEqual(first.history.items)
+    const then = async (s: number) => (await health(id, `?at=${at(s)}`)).own
+    expect(await then(5)).toMatchObject({ status: 'healthy', reason: 'observed' })
+    expect(await then(12)).toMatchObject({ status: 'degraded' })
+    expect(await then(25)).toMatchObject({ status: 'unhealthy' })
+    expect(await then(44)).toMatchObject({ status: 'healthy' })
+    expect(await then(50)).toMatchObject({ status: 'unknown', reason: 'expired' })
+    expect((await health(id, `?at=${at(-10)}`)).own).toMatchObject({ reason: 'never_observed' })
+    expect((await health(id, '?at=2999-01-01T00:00:00Z')).code).toBe('time_in_future')
+    expect((await health(id, `?page_token=${first.history.next_page_token}`)).code).toBe('page_token_mismatch')
+  })
+})
