@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { AppError } from '../shared/errors.ts'
 import type { Upstream } from './routes.ts'
@@ -57,7 +58,14 @@ export type Identity = { user_id: string; jwt_payload: string }
 /** The headers of the upstream request, made anew from the allow-list: a client cannot speak for the gateway. */
 export const upstreamHeaders = (
   headers: IncomingHttpHeaders,
-  more: { upstream: Upstream; request_id: string; address: string; deadline_ms?: number; identity?: Identity },
+  more: {
+    upstream: Upstream
+    request_id: string
+    address: string
+    traceparent: string
+    deadline_ms?: number
+    identity?: Identity
+  },
 ): Record<string, string> => {
   const named = connectionNames(headers.connection)
   const made: Record<string, string> = {}
@@ -67,6 +75,7 @@ export const upstreamHeaders = (
   }
   made['x-request-id'] = more.request_id
   made['x-forwarded-for'] = more.address
+  made.traceparent = more.traceparent
   if (more.deadline_ms !== undefined) made['x-request-deadline'] = String(more.deadline_ms)
   if (more.identity) {
     made['x-user-id'] = more.identity.user_id
@@ -74,6 +83,14 @@ export const upstreamHeaders = (
   }
   return made
 }
+
+const TRACE = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
+
+/** The trace that a request belongs to (W3C Trace Context): the caller's, or a new one that starts here. */
+export const traceOf = (given: string | string[] | undefined): string =>
+  typeof given === 'string' && TRACE.test(given)
+    ? given
+    : `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01`
 
 const NOT_PASSED = new Set([
   'connection',

@@ -3,7 +3,7 @@ import type { AccessClaims } from '../shared/auth/claims.ts'
 import { permissionMissing } from '../shared/auth/http.ts'
 import type { Principals } from '../shared/auth/principals.ts'
 import { AppError, unavailable } from '../shared/errors.ts'
-import { type Checks, readiness } from '../shared/health.ts'
+import { type Checks, createReadiness, type Readiness } from '../shared/health.ts'
 import { PART_SILENT_S, PART_TTL_S } from '../shared/part.ts'
 
 export type OwnAnswer = { status: number; body: unknown }
@@ -25,12 +25,13 @@ export const createOwn = ({
   prefix: string
   principals: Principals
 }) => {
-  let ready = { at: Number.NEGATIVE_INFINITY, answer: readiness({}) }
+  const readiness = createReadiness(checks)
+  let ready: { at: number; answer: Promise<Readiness> } | undefined
 
   /** Whether traffic may come here; the details stay on the internal listener. Asked of the parts once a second. */
   const health = async (): Promise<OwnAnswer> => {
     if (isDraining()) return { status: 503, body: { status: 'unready' } }
-    if (performance.now() - ready.at > READY_CACHE_MS) ready = { at: performance.now(), answer: readiness(checks) }
+    if (!ready || performance.now() - ready.at > READY_CACHE_MS) ready = { at: performance.now(), answer: readiness() }
     const { status }: { status: string } = await ready.answer
     return { status: status === 'unready' ? 503 : 200, body: { status } }
   }

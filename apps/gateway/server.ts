@@ -9,7 +9,7 @@ import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type
 import { isPreflightPath } from './cors.ts'
 import type { GatewayDeps } from './deps.ts'
 import { diskFull } from './disk.ts'
-import { checkHeaders, upstreamHeaders } from './headers.ts'
+import { checkHeaders, traceOf, upstreamHeaders } from './headers.ts'
 import { bodyOf, readBody, refuseLongBody } from './proxy.ts'
 import type { Match } from './router.ts'
 import type { Upstream } from './routes.ts'
@@ -241,7 +241,8 @@ const forward = async (
         upstream,
         request_id,
         address: client.address,
-        ...(!endless && { deadline_ms: deps.config.GATEWAY__UPSTREAM__REPLY_MS }),
+        traceparent: traceOf(req.headers.traceparent),
+        ...(!endless && { deadline_ms: leftOf(deps, exchange) }),
         ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),
       }),
       body: body ?? (await bodyOf(req, limit)),
@@ -260,6 +261,10 @@ const forward = async (
     leave?.()
   }
 }
+
+/** Milliseconds that the upstream has for its answer: what our checks took is gone. */
+const leftOf = ({ config }: GatewayDeps, { started }: Exchange): number =>
+  Math.max(1, Math.floor(config.GATEWAY__UPSTREAM__REPLY_MS - (performance.now() - started)))
 
 /** The middle part of the verified token: base64url of the claims, as it was signed. */
 const payloadOf = (req: IncomingMessage): string => req.headers.authorization?.split('.')[1] ?? ''

@@ -5,7 +5,7 @@ import { countFailedOpen } from '../../db/operations/reads.ts'
 import { operations } from '../../db/operations/tables.ts'
 import { allow } from '../shared/auth/http.ts'
 import { Me } from '../shared/contracts/operations/events.ts'
-import { readiness } from '../shared/health.ts'
+import { createReadiness } from '../shared/health.ts'
 import { errorReplies } from '../shared/http.ts'
 import type { OperationsDeps } from './deps.ts'
 import { decidableBy } from './gates.routes.ts'
@@ -16,6 +16,7 @@ const VERSION = '0.1.0'
 
 /** What is about the caller: permissions, groups, and how much waits. */
 export const meRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  const readiness = createReadiness(checksOf(deps))
   app.get(
     '/v1/me',
     {
@@ -34,7 +35,7 @@ export const meRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = asy
         countInbox(deps.db, and(visible, decidableBy(caller))),
         countInbox(deps.db, visible),
         countFailedOpen(deps.db, visible),
-        readiness(checksOf(deps)),
+        readiness(),
       ])
       return {
         user_id: caller.user_id,

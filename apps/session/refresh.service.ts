@@ -53,10 +53,13 @@ const decide = async (deps: SessionDeps, request: RefreshRequest): Promise<Decid
     deps.counts.csrf_errors.inc()
     throw csrfFailed()
   }
-  await chargeSession(deps, claims.session_id)
-  const record = await deps.store.get(claims.sub, claims.session_id)
+  // Reading changes nothing, so it need not wait for the charge.
+  const [record] = await Promise.all([
+    deps.store.get(claims.sub, claims.session_id),
+    chargeSession(deps, claims.session_id),
+  ])
   if (!record) throw refuseGrant(deps, request, 'gone')
-  if (record.mode !== request.mode) throw modeMismatch(record.mode)
+  if (record.mode !== request.mode) throw await refuseMode(deps, record, request)
   await checkUser(deps, record, request)
   const owner = await checkBinding(deps, record, request)
   return rotate(deps, owner, request)
@@ -97,6 +100,29 @@ const ALIVE = new Set(['not_valid', 'not_repeatable'])
 const refuseGrant = (deps: SessionDeps, request: RefreshRequest, outcome: string): AppError => {
   const expire = request.mode === 'cookie' && !ALIVE.has(outcome)
   return new GrantRefused(outcome, expire ? deps.cookies.expired() : undefined)
+}
+
+/** Whether a session has come to its end by itself: past its time, or idle for too long. */
+export const isOver = ({ clock, config }: SessionDeps, { expires_at, last_used_at }: SessionRecord): boolean => {
+  const now_us = clock.now().getTime() * 1000
+  const idle_us = config.SESSION__IDLE__LIMIT_S * 1_000_000
+  return expires_at <= now_us || (idle_us > 0 && now_us - last_used_at > idle_us)
+}
+
+/** A session that is over is deleted and refused as such in any mode; by Redis' clock, so the script decides. */
+const refuseMode = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<AppError> => {
+  if (!isOver(deps, record)) return modeMismatch(record.mode)
+  const { outcome } = await deps.store.rotate({
+    user_id: record.user_id,
+    session_id: record.session_id,
+    presented: record.refresh_token_hash ?? '',
+    ua_hash: request.client.ua_hash,
+    window_s: 0,
+    idle_s: deps.config.SESSION__IDLE__LIMIT_S,
+    actor_type: 'system',
+    request_id: request.request_id,
+  })
+  return outcome === 'current' ? modeMismatch(record.mode) : refuseGrant(deps, request, outcome)
 }
 
 const modeMismatch = (mode: string) =>

@@ -21,7 +21,7 @@ import {
 } from './grants.ts'
 import { login } from './login.service.ts'
 import { reauthenticate } from './password.service.ts'
-import { refresh } from './refresh.service.ts'
+import { isOver, refresh } from './refresh.service.ts'
 import { AccessReply, CsrfReply, EXPIRES_IN, sendTokens, TokenReply } from './replies.ts'
 import { endSession } from './sessions.service.ts'
 import { hashOf } from './tokens.ts'
@@ -208,10 +208,7 @@ const cookieSession = async (deps: SessionDeps, req: FastifyRequest): Promise<st
     const claims = await deps.verifyRefresh(token)
     const record = await deps.store.get(claims.sub, claims.session_id)
     const current = record?.mode === 'cookie' && record.refresh_token_hash === hashOf(token)
-    const now_us = deps.clock.now().getTime() * 1000
-    const idle_us = deps.config.SESSION__IDLE__LIMIT_S * 1_000_000
-    const idle = idle_us > 0 && record !== undefined && now_us - record.last_used_at > idle_us
-    if (current && !idle && record.expires_at > now_us) return record.session_id
+    if (current && !isOver(deps, record)) return record.session_id
   } catch (error) {
     if (!(error instanceof TokenRejected)) throw error
   }

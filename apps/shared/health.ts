@@ -21,34 +21,59 @@ const CHECK_MS = 1000
 /** Between "not ready" and the first listener that closes (reliability.md 2.6). */
 const LEAD_MS = 2000
 
-/** Runs all checks side by side, each within a second. */
-export const readiness = async (checks: Checks): Promise<Readiness> => {
-  const results: Record<string, { ok: boolean; ms: number; detail?: string }> = {}
-  let status: 'ready' | 'degraded' | 'unready' = 'ready'
-  await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => {
-      const started = performance.now()
-      const outcome = await Promise.race([
-        check.run().then(
-          (detail) => ({ ok: true, detail }),
-          (error: Error) => ({ ok: false, detail: error.message }),
-        ),
-        new Promise<{ ok: boolean; detail: string }>((resolve) =>
-          setTimeout(() => resolve({ ok: false, detail: `no answer in ${CHECK_MS} ms` }), CHECK_MS).unref(),
-        ),
-      ])
-      const detail = typeof outcome.detail === 'string' ? outcome.detail : undefined
-      results[name] = { ok: outcome.ok, ms: Math.round(performance.now() - started), ...(detail && { detail }) }
-      if (!outcome.ok) status = check.critical ? 'unready' : status === 'unready' ? status : 'degraded'
-    }),
+/** What is away for a moment only makes nobody send the traffic elsewhere: elsewhere it would be away too. */
+const RED_AFTER_MS = 5000
+
+/**
+ * The readiness of one process: runs all checks side by side, each within a second. A critical one that was well makes
+ * the app unready after 5 s of failure, at once when it never was; one success makes it ready again (reliability.md 2.3).
+ */
+export const createReadiness = (checks: Checks, monotonic: () => number = () => performance.now()) => {
+  const were_well = new Set<string>()
+  const failing_since = new Map<string, number>()
+
+  const isRed = (name: string): boolean => {
+    const since = failing_since.get(name) ?? monotonic()
+    failing_since.set(name, since)
+    return !were_well.has(name) || monotonic() - since >= RED_AFTER_MS
+  }
+
+  return async (): Promise<Readiness> => {
+    const results: Readiness['checks'] = {}
+    let status: Readiness['status'] = 'ready'
+    await Promise.all(
+      Object.entries(checks).map(async ([name, check]) => {
+        const started = performance.now()
+        const { ok, detail } = await outcomeOf(check)
+        results[name] = { ok, ms: Math.round(performance.now() - started), ...(detail && { detail }) }
+        if (ok) {
+          were_well.add(name)
+          failing_since.delete(name)
+        } else if (check.critical && isRed(name)) status = 'unready'
+        else if (status === 'ready') status = 'degraded'
+      }),
+    )
+    return { status, checks: results }
+  }
+}
+export type ReadReadiness = ReturnType<typeof createReadiness>
+
+const outcomeOf = async (check: Check): Promise<{ ok: boolean; detail?: string | undefined }> => {
+  const late = new Promise<{ ok: boolean; detail: string }>((resolve) =>
+    setTimeout(() => resolve({ ok: false, detail: `no answer in ${CHECK_MS} ms` }), CHECK_MS).unref(),
   )
-  return { status, checks: results }
+  const run = check.run().then(
+    (detail) => ({ ok: true, detail: typeof detail === 'string' ? detail : undefined }),
+    (error: Error) => ({ ok: false, detail: error.message }),
+  )
+  return Promise.race([run, late])
 }
 
 /** Adds /health/live, /health/startup, /health/ready and /metrics to an app's internal listener (reliability.md 2.3). */
 export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) => {
   let draining = false
-  const read = async (): Promise<Readiness> => (draining ? { status: 'unready', checks: {} } : readiness(checks))
+  const readiness = createReadiness(checks)
+  const read = async (): Promise<Readiness> => (draining ? { status: 'unready', checks: {} } : readiness())
   app.get('/health/live', { schema: { hide: true } }, async () => ({ status: 'live' }))
   app.get('/health/startup', { schema: { hide: true } }, async () => ({ status: 'started' }))
   app.get('/health/ready', { schema: { hide: true, response: { 200: Ready, 503: Ready } } }, async (_req, reply) => {

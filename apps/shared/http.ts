@@ -11,7 +11,7 @@ import fastify, {
 } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { text } from './contracts/text.ts'
-import { AppError, CATEGORIES, type Category, overloaded } from './errors.ts'
+import { AppError, CATEGORIES, type Category, overloaded, unavailable } from './errors.ts'
 import { uuidv7 } from './ids.ts'
 import { JSON_LIMITS, type JsonLimits } from './json.ts'
 import { acceptJson, unstorable } from './json-body.ts'
@@ -127,13 +127,17 @@ export type HttpOptions = {
   /** Bytes; 1 MiB unless said. */
   body_limit?: number
   json_limits?: JsonLimits
-  /** Milliseconds a handler may take before the caller gets 503 (platform.md 7). */
+  /** Milliseconds until a request is answered, with 503 if need be (reliability.md 2.4); 8 s unless said. */
   deadline_ms?: number
   /** Told of each refusal before it is sent, for audit logs and counters. */
   onRefused?: (req: FastifyRequest, error: AppError) => Promise<void>
   /** What the OpenAPI document says of itself; none: routes are not described. */
   openapi?: Documented
 }
+
+/** A connection on which nothing moves for so long under a request is cut: longer than any answer or pause of a stream. */
+const SILENT_MS = 60_000
+const DEADLINE_MS = 8000
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 
@@ -144,10 +148,9 @@ export const createHttpApp = (options: HttpOptions) => {
     loggerInstance: telemetry.log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     bodyLimit: options.body_limit ?? 1_048_576,
-    connectionTimeout: 0,
+    connectionTimeout: SILENT_MS,
     requestTimeout: 10_000,
     keepAliveTimeout: 75_000,
-    handlerTimeout: options.deadline_ms ?? 8_000,
     genReqId: (req) => {
       const given = req.headers['x-request-id']
       return typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7()
@@ -159,6 +162,7 @@ export const createHttpApp = (options: HttpOptions) => {
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
+  boundTime(app, codes, options.deadline_ms ?? DEADLINE_MS)
   app.setValidatorCompiler(validators())
   app.addHook('onRoute', closeInputs)
   // After who may not call at all has been told so, and before anything is done with the text.
@@ -195,6 +199,26 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
   const coercing = new Ajv({ ...common, coerceTypes: 'array' })
   for (const ajv of [strict, coercing]) (formats as unknown as (ajv: Ajv) => void)(ajv)
   return ({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as object)
+}
+
+/**
+ * Answers 503 when the time of a request is over: that of this app, or less if the caller says in `x-request-deadline`
+ * how many milliseconds it will wait (a private listener: the gateway alone sets it). Fastify's own `handlerTimeout`
+ * knows one time per route, and makes and ends an abort signal for every request.
+ */
+const boundTime = (app: HttpApp, codes: EdgeCodes, deadline_ms: number) => {
+  app.addHook('onRequest', (req, reply, done) => {
+    if (req.routeOptions.config?.endless) return done()
+    const given = Number(req.headers['x-request-deadline'])
+    const late = () => {
+      if (reply.sent) return
+      if (reply.raw.headersSent) reply.raw.destroy()
+      else reply.send(unavailable('The answer took too long.', undefined, codes.outage))
+    }
+    const timer = setTimeout(late, given > 0 ? Math.min(given, deadline_ms) : deadline_ms)
+    reply.raw.once('close', () => clearTimeout(timer))
+    done()
+  })
 }
 
 const answerErrors = (target: HttpApp, { codes, onRefused }: HttpOptions) => {

@@ -52,7 +52,6 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
       status: 413,
       hint: 'Send less in one request.',
     })
-  if (known.code === 'FST_ERR_HANDLER_TIMEOUT') return unavailable('The answer took too long.', known, codes.outage)
   if (typeof known.code === 'string' && known.code.startsWith('FST_') && (known.statusCode ?? 500) < 500) {
     return new AppError('validation_error', codes.malformed, known.message, { status: 400 })
   }

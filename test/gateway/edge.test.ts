@@ -82,6 +82,18 @@ describe('what reaches an upstream', () => {
     expect(answer.headers['x-request-id']).toBe('my-request-1')
   })
 
+  it('belongs to a trace: the one that the client is in, or a new one where it names none or a broken one', async () => {
+    const theirs = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const traceFor = async (traceparent?: string) => {
+      await api('/api/v1/resources', { headers: traceparent === undefined ? {} : { traceparent } })
+      return String(upstream.last()?.headers.traceparent)
+    }
+    expect(await traceFor(theirs)).toBe(theirs)
+    const made = [await traceFor(), await traceFor('00-0'), await traceFor(`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`)]
+    for (const trace of made) expect(trace).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
+    expect(new Set([...made, theirs]).size).toBe(4)
+  })
+
   it('is what a Connection header cannot take away from', async () => {
     const answer = await raw(
       gateway.url,

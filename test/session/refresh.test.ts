@@ -183,6 +183,22 @@ describe('rotation', () => {
     expect((await events()).some((fields) => fields.includes(session_id))).toBe(false)
   })
 
+  it('of a session that is over is 401 in the wrong mode too, and deletes it', async () => {
+    const strict = await auth.addSession({ SESSION__IDLE__LIMIT_S: '900' })
+    const cookie = `refresh_token=${String(tokens.refresh_token)}`
+    const inCookieMode = async () => {
+      const csrf = strict.deps.csrf.make(session_id)
+      const headers = { cookie, 'x-csrf-token': csrf }
+      return send(`${strict.url}/v1/token?response_mode=cookie`, { body: {}, headers })
+    }
+    const alive = await inCookieMode()
+    expect([alive.status, alive.body.code]).toEqual([400, 'session_mode_mismatch'])
+    await auth.redis.hincrby(`${auth.prefix}sess:{${user_id}}:${session_id}`, 'last_used_at', -901_000_000)
+    const over = await inCookieMode()
+    expect([over.status, over.body.code]).toEqual([401, 'invalid_grant'])
+    expect(await record()).toEqual({})
+  })
+
   it('has one outcome per request', async () => {
     const { metrics } = auth.session.deps.telemetry
     const read = async (outcome?: string) =>
