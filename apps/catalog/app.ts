@@ -54,6 +54,7 @@ export const buildApp = async (deps: CatalogDeps) => {
 
   const internal = createHttpApp({
     telemetry,
+    internal: true,
     codes: CATALOG_CODES,
     openapi: {
       title: 'Signalbox resource catalog, internal',

@@ -8,7 +8,7 @@ import type { CredentialDeps } from './deps.ts'
 /** The one listener of this app: RPC, health and metrics. Passwords reach it from session and identity only. */
 export const buildApp = (deps: CredentialDeps) => {
   const { telemetry, registry, pool } = deps
-  const app = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 16_384 })
+  const app = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 16_384, internal: true })
   registerRpc(app, { registry, audience: audienceOf('credential'), services: [credentialRpc(deps)] })
   const health = serveHealth(app, telemetry, { postgres: { critical: true, run: () => pool.query('select 1') } })
   return { app, health }

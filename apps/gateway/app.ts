@@ -5,7 +5,7 @@ import { createGateway } from './server.ts'
 
 /** The public edge, and the internal listener with health and metrics. */
 export const buildApp = (deps: GatewayDeps) => {
-  const internal = createHttpApp({ telemetry: deps.telemetry, codes: AUTH_CODES })
+  const internal = createHttpApp({ telemetry: deps.telemetry, codes: AUTH_CODES, internal: true })
   const health = serveHealth(internal, deps.telemetry, deps.checks)
   return { server: createGateway(deps), internal, health }
 }

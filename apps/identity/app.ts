@@ -44,7 +44,7 @@ export const buildApp = (deps: IdentityDeps) => {
   app.register(userEventsRoutes, { deps })
   app.addHook('onReady', async () => assertRoutesAuthorized(app))
 
-  const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536 })
+  const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536, internal: true })
   registerRpc(internal, { registry, audience: audienceOf('identity'), services: [identityRpc(deps)] })
   const health = serveHealth(internal, telemetry, { postgres: { critical: true, run: () => pool.query('select 1') } })
   return { app, internal, health }

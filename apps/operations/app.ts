@@ -71,6 +71,7 @@ export const buildApp = async (deps: OperationsDeps) => {
 
   const internal = createHttpApp({
     telemetry,
+    internal: true,
     codes: OPERATIONS_CODES,
     body_limit: INTERNAL_BODY,
     json_limits: LIMITS,

@@ -123,7 +123,7 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
 
 /** The internal listener: health and metrics only; the relay has no API. */
 export const buildApp = ({ telemetry, pool, redis, nats, engine }: RelayDeps) => {
-  const app = createHttpApp({ telemetry, codes: OPERATIONS_CODES })
+  const app = createHttpApp({ telemetry, codes: OPERATIONS_CODES, internal: true })
   const health = serveHealth(app, telemetry, {
     postgres: { critical: true, run: () => pool.query('select 1') },
     redis: { critical: false, run: () => redis.ping() },

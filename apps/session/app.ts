@@ -51,7 +51,7 @@ export const buildApp = (deps: SessionDeps) => {
   app.register(authEventsRoutes, { deps })
   app.addHook('onReady', async () => assertRoutesAuthorized(app))
 
-  const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536 })
+  const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536, internal: true })
   const health = serveHealth(internal, telemetry, {
     redis: { critical: true, run: () => redis.ping() },
     revocations: {

@@ -1,3 +1,4 @@
+import type { TLSSocket } from 'node:tls'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
@@ -16,6 +17,7 @@ import { uuidv7 } from './ids.ts'
 import { JSON_LIMITS, type JsonLimits } from './json.ts'
 import { acceptJson, unstorable } from './json-body.ts'
 import { endIdleConnections } from './lifecycle.ts'
+import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from './mtls.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import { createPressure, loadBounds } from './pressure.ts'
 import { sendProblem, toAppError, unreadablePath } from './problems.ts'
@@ -126,6 +128,10 @@ export type HttpOptions = {
   codes: EdgeCodes
   /** Bytes; 1 MiB unless said. */
   body_limit?: number
+  /** A listener for our own apps alone: behind mutual TLS where that is set. */
+  internal?: true
+  /** For an internal listener; that of the process unless said. */
+  mtls?: Mtls | undefined
   json_limits?: JsonLimits
   /** Milliseconds until a request is answered, with 503 if need be (reliability.md 2.4); 8 s unless said. */
   deadline_ms?: number
@@ -144,7 +150,10 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 /** A Fastify app with our conventions: TypeBox schemas, strict bodies, problem+json, request ids, request metrics. */
 export const createHttpApp = (options: HttpOptions) => {
   const { telemetry, codes } = options
+  const mtls = options.internal && ('mtls' in options ? options.mtls : mtlsOfProcess())
+  const tls: object = mtls ? { https: serverTls(mtls) } : {}
   const app = fastify({
+    ...tls,
     loggerInstance: telemetry.log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     bodyLimit: options.body_limit ?? 1_048_576,
@@ -162,6 +171,7 @@ export const createHttpApp = (options: HttpOptions) => {
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
+  if (mtls) admitOurs(app, codes, mtls)
   boundTime(app, codes, options.deadline_ms ?? DEADLINE_MS)
   app.setValidatorCompiler(validators())
   app.addHook('onRoute', closeInputs)
@@ -199,6 +209,21 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
   const coercing = new Ajv({ ...common, coerceTypes: 'array' })
   for (const ajv of [strict, coercing]) (formats as unknown as (ajv: Ajv) => void)(ajv)
   return ({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as object)
+}
+
+/**
+ * Nobody without a certificate that may call gets further than to learn whether the app lives: the probes of an
+ * orchestrator have none.
+ */
+const admitOurs = (app: HttpApp, codes: EdgeCodes, mtls: Mtls) => {
+  app.addHook('onRequest', async (req) => {
+    if (req.routeOptions.url?.startsWith('/health/') || isAdmitted(req.raw.socket as TLSSocket, mtls)) return
+    const category = codes.categories.includes('invalid_token') ? 'invalid_token' : 'policy_denied'
+    throw new AppError(category, 'certificate_required', 'This listener takes calls of our own apps only.', {
+      status: 401,
+      hint: 'Call with a client certificate of the authority in AUTH__TLS__CA_FILE whose name is in AUTH__TLS__ALLOWED_SANS.',
+    })
+  })
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ConfigError } from './config.ts'
+import { mtlsOfProcess } from './mtls.ts'
 import { type Part, reportPart } from './part.ts'
 import type { Logger } from './telemetry.ts'
 
@@ -47,6 +48,7 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     if (process.env.NODE_ENV === 'production' && process.env.SIGNALBOX_CRASH_AT)
       throw new ConfigError('SIGNALBOX_CRASH_AT is set: production does not kill itself for tests.')
     running = await start()
+    mtlsOfProcess() // also of an app that has no internal listener and no RPC to call
     if (running.part) report = reportPart(name, running.part, running.log)
   } catch (error) {
     const words = wordsFor(name, error)

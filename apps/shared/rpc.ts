@@ -22,6 +22,7 @@ import {
 import { type WatchedDependency, watchDependency } from './dependency.ts'
 import { AppError, type Category, loginBusy, unavailable } from './errors.ts'
 import type { HttpApp } from './http.ts'
+import { type Mtls, mtlsOfProcess } from './mtls.ts'
 import { serveUnary, type UnaryMethod } from './rpc-handler.ts'
 import { type Around, createUnaryTransport } from './rpc-transport.ts'
 import type { Telemetry } from './telemetry.ts'
@@ -35,6 +36,8 @@ export type RpcClientOptions = {
   timeout_ms?: number
   /** Where the calls and the breaker are counted. */
   telemetry?: Telemetry
+  /** That of the process unless said. */
+  mtls?: Mtls | undefined
 }
 
 /**
@@ -52,6 +55,7 @@ export const createRpcClient = <S extends DescService>(service: S, options: RpcC
       timeout_ms,
       authorization: () => `Bearer ${signer(audience)}`,
       around: patiently(watchDependency(telemetry, dependency)),
+      mtls: 'mtls' in options ? options.mtls : mtlsOfProcess(),
     }),
   )
 }

@@ -16,7 +16,7 @@ export const buildApp = (deps: TokenDeps) => {
   app.register(withoutUsers)
   app.register(jwksRoutes, { keyring })
 
-  const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536 })
+  const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536, internal: true })
   registerRpc(internal, { registry, audience: audienceOf('token'), services: [tokenRpc(deps)] })
   const health = serveHealth(internal, telemetry, {
     postgres: { critical: true, run: () => pool.query('select 1') },

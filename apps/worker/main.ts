@@ -12,7 +12,7 @@ await runApp('worker', async () => {
   const deps = createDeps(config, telemetry)
   await waitFor('Postgres', () => deps.pool.query('select 1 from operations.operations limit 1'))
   const workers = startWorkers(deps)
-  const app = await createHttpApp({ telemetry, codes: OPERATIONS_CODES })
+  const app = await createHttpApp({ telemetry, codes: OPERATIONS_CODES, internal: true })
   const health = serveHealth(app, telemetry, {
     postgres: { critical: true, run: () => deps.pool.query('select 1') },
     temporal: {

@@ -1,0 +1,62 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+
+/** A DER value: tag, length, content. */
+const der = (tag: number, ...parts: Uint8Array[]): Buffer => {
+  const content = Buffer.concat(parts)
+  const { length } = content
+  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255]
+  return Buffer.concat([Buffer.from([tag, ...size]), content])
+}
+const sequence = (...parts: Uint8Array[]) => der(0x30, ...parts)
+const oid = (...bytes: number[]) => der(0x06, Buffer.from(bytes))
+const time = (at: Date) => der(0x18, Buffer.from(`${at.toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`))
+const nameOf = (common: string) => sequence(der(0x31, sequence(oid(0x55, 0x04, 0x03), der(0x0c, Buffer.from(common)))))
+const extension = (last: number, value: Uint8Array) => sequence(oid(0x55, 0x1d, last), der(0x04, value))
+const ED25519 = sequence(oid(0x2b, 0x65, 0x70))
+const DAY_MS = 86_400_000
+
+type Issuer = { name: string; key: KeyObject }
+type Asked = { name: string; public_key: KeyObject; issuer: Issuer; dns?: string; ca?: boolean; expired?: boolean }
+
+/** An X.509 certificate (RFC 5280) of an Ed25519 key, for 127.0.0.1 and one DNS name. */
+const certificate = ({ name, public_key, issuer, dns, ca = false, expired = false }: Asked): string => {
+  const now = Date.now()
+  const names = dns ? sequence(der(0x82, Buffer.from(dns)), der(0x87, Buffer.from([127, 0, 0, 1]))) : undefined
+  const extensions = [
+    extension(0x13, ca ? sequence(der(0x01, Buffer.from([255]))) : sequence()),
+    ...(names ? [extension(0x11, names)] : []),
+  ]
+  const body = sequence(
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
+    ED25519,
+    nameOf(issuer.name),
+    sequence(time(new Date(now - 2 * DAY_MS)), time(new Date(now + (expired ? -DAY_MS : DAY_MS)))),
+    nameOf(name),
+    public_key.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(...extensions)),
+  )
+  const signature = der(0x03, Buffer.from([0]), sign(null, body, issuer.key))
+  const base64 = sequence(body, ED25519, signature).toString('base64').replace(/.{64}/g, '$&\n')
+  return `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`
+}
+
+export type Identity = { cert: string; key: string; ca: string }
+
+/** An authority that lives as long as the test: `issue` makes a certificate with its key, by this DNS name. */
+export const createAuthority = () => {
+  const { privateKey: key } = generateKeyPairSync('ed25519')
+  const issuer = { name: 'test authority', key }
+  const ca = certificate({ name: issuer.name, public_key: createPublicKey(key), issuer, ca: true })
+  return {
+    ca,
+    issue: (dns: string, more: { expired?: boolean } = {}): Identity => {
+      const pair = generateKeyPairSync('ed25519')
+      return {
+        cert: certificate({ name: dns, public_key: pair.publicKey, issuer, dns, ...more }),
+        key: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+        ca,
+      }
+    },
+  }
+}
