@@ -18,6 +18,7 @@ import { crashPoint } from '../shared/crash.ts'
 import { AppError, type Category, problemOf } from '../shared/errors.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import type { OperationsDeps } from './deps.ts'
+import { isDecidedInPostgres } from './outcomes.ts'
 
 /** A command as it came in: who, what, on which operation, under which key. */
 export type Command = {
@@ -114,9 +115,14 @@ export const runCommand = async <S>(deps: OperationsDeps, command: Command, step
   const accepted = await acceptCommand(deps, command, steps)
   if ('answer' in accepted) return { ...accepted.answer, replayed: true }
   if ('dry_run' in accepted) return { ...accepted.dry_run, replayed: false }
-  const wait_ms = accepted.sent ? deps.config.OPERATIONS__COMMANDS__WAIT_MS : 0
-  const settled = accepted.sent ? (await deps.outcomes.within(accepted.command_id, wait_ms)) !== undefined : true
-  const answer = await renderAnswer(deps, command, steps, accepted.command_id, settled)
+  const { command_id, sent } = accepted
+  const look = () => seenNow(deps, steps, command_id)
+  // Complete in Postgres: what the answer shows is read while the engine is told.
+  const early = sent && isDecidedInPostgres(command.kind) ? look() : undefined
+  early?.catch(() => {})
+  const outcome = sent ? await deps.outcomes.within(command_id, deps.config.OPERATIONS__COMMANDS__WAIT_MS) : undefined
+  const seen = outcome?.status === 'delivered' && early ? early : look()
+  const answer = answerOf(command, steps, command_id, await seen, !sent || outcome !== undefined)
   return { ...(await storeAnswer(deps.db, idempotency, command.request, answer)), replayed: accepted.repeated }
 }
 
@@ -170,14 +176,15 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
   const decision = await steps.decide(tx, subject, command_id)
   if (command.dry_run) throw new DryRun(decision.effect)
   const decided = decision.events.length > 0
-  if (decided)
-    await stateFacts(tx, command.operation_id, {
+  const stated =
+    decided &&
+    stateFacts(tx, command.operation_id, {
       events: decision.events,
       set: decision.set ?? {},
       request_id: command.request_id,
       trace: command.trace,
     })
-  await appendAudit(tx, deps.keys.audit, {
+  const audited = appendAudit(tx, deps.keys.audit, {
     actor: actorText(command.actor),
     roles: command.actor.roles ?? [],
     action: command.kind,
@@ -189,7 +196,7 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
     request_id: command.request_id,
     command_id,
   })
-  await appendCommand(tx, {
+  const queued = appendCommand(tx, {
     command_id,
     operation_id: command.operation_id,
     kind: command.kind,
@@ -203,6 +210,7 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
     deadline_s: deps.config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S,
     decided,
   })
+  await Promise.all([stated, audited, queued])
   crashPoint('api.before_commit')
   return { command_id, sent: decision.payload !== null, repeated: false }
 }
@@ -230,17 +238,24 @@ const jsonAnswer = (status: number, body: unknown, headers: Record<string, strin
   body: Buffer.from(JSON.stringify(body)),
 })
 
-const renderAnswer = async <S>(
-  deps: OperationsDeps,
-  command: Command,
-  steps: Steps<S>,
-  command_id: string,
-  settled: boolean,
-): Promise<StoredAnswer> => {
+type Seen = { row: AcceptedCommand; view: object | undefined }
+
+/** The command and its object as they are now; no object for a command that did not come to be. */
+const seenNow = async <S>(deps: OperationsDeps, steps: Steps<S>, command_id: string): Promise<Seen> => {
   const row = await getCommand(deps.db, command_id)
   if (!row) throw new AppError('internal_error', 'unexpected', 'The command is not there.')
   const { status } = row.command
-  if (status === 'refused' || status === 'withdrawn') {
+  return { row, view: status === 'refused' || status === 'withdrawn' ? undefined : await steps.render(row) }
+}
+
+const answerOf = <S>(
+  command: Command,
+  steps: Steps<S>,
+  command_id: string,
+  { row, view }: Seen,
+  settled: boolean,
+): StoredAnswer => {
+  if (view === undefined) {
     const { category = 'invalid_state_transition', code, detail } = row.outcome ?? {}
     const error = new AppError(
       category as Category,
@@ -251,7 +266,7 @@ const renderAnswer = async <S>(
     const problem = problemOf(error, command.request_id, command.instance)
     return jsonAnswer(error.status, problem, { 'content-type': 'application/problem+json; charset=utf-8' })
   }
-  const body = { ...(await steps.render(row)), command: row.command }
+  const body = { ...view, command: row.command }
   const pending = `/v1/operations/${row.operation_id}/commands/${command_id}`
   if (!settled) return jsonAnswer(202, body, { location: pending })
   if (!steps.location) return jsonAnswer(200, body)

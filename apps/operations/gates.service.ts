@@ -121,8 +121,10 @@ const castVote = async (tx: Tx, command: GateCommand, row: GateRow, command_id: 
   if (own?.decision === vote.decision && status === 'waiting') return { payload: null, events: [], effect }
 
   const set = status === 'waiting' ? {} : decidedColumns(command, command_id, status, gate.digest)
-  await swapOrRefuse(tx, row, set)
-  await saveVote(tx, { ...voteRow(command, row, command_id, vote), round: gate.round, group_key: group })
+  await Promise.all([
+    swapOrRefuse(tx, row, set),
+    saveVote(tx, { ...voteRow(command, row, command_id, vote), round: gate.round, group_key: group }),
+  ])
   return decisionOf(command, row, command_id, { ...effect, vote, group })
 }
 

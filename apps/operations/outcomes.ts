@@ -6,12 +6,13 @@ import type { Logger } from '../shared/telemetry.ts'
 const POLL_MS = 25
 const MAX_WAITERS = 500
 
-/** Commands that are complete in Postgres: it is enough that the engine has been told (operations.md 1.3). */
 const DONE_WHEN_DELIVERED: ReadonlySet<string> = new Set<CommandKind>(['pause', 'cancel', 'gate_decided'])
+/** Commands that are complete in Postgres: it is enough that the engine has been told (operations.md 1.3). */
+export const isDecidedInPostgres = (kind: string): boolean => DONE_WHEN_DELIVERED.has(kind)
 
 /** Whether a waiting caller can be answered: the outcome is known, or delivery is all that was left. */
 export const isSettled = ({ kind, status }: Pick<CommandState, 'kind' | 'status'>): boolean =>
-  status === 'delivered' ? DONE_WHEN_DELIVERED.has(kind) : status !== 'pending' && status !== 'sending'
+  status === 'delivered' ? isDecidedInPostgres(kind) : status !== 'pending' && status !== 'sending'
 
 type Waiter = { resolve: (state: CommandState | undefined) => void; timer: NodeJS.Timeout }
 

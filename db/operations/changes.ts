@@ -27,8 +27,6 @@ export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Pr
   const rows = timelineRows(operation_id, head, facts.events)
   const proofs = facts.events.flatMap(({ evidence, actor }) => (evidence ? [{ ...evidence, actor, at: head.at }] : []))
   const records = chainEvidence(operation_id, { seq: head.evidence_seq, hash: head.evidence_hash }, proofs)
-  if (rows.length > 0) await insertRows(tx, operation_timeline_view, rows)
-  if (records.length > 0) await insertRows(tx, operation_evidence_index, records)
   const last = records.at(-1)
   const stated = {
     at: head.at,
@@ -36,7 +34,7 @@ export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Pr
     timeline_seq: head.seq + rows.length,
     evidence_head: last ? { seq: last.seq, hash: last.hash } : { seq: head.evidence_seq, hash: head.evidence_hash },
   }
-  await tx
+  const moved = tx
     .update(operations)
     .set({
       ...facts.set,
@@ -48,7 +46,12 @@ export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Pr
       updated_at: head.at,
     })
     .where(eq(operations.operation_id, operation_id))
-  if (rows.length > 0) await promiseMessage(tx, operation_id, head.agg_version + 1, rows, stated, facts)
+  await Promise.all([
+    moved,
+    rows.length > 0 && insertRows(tx, operation_timeline_view, rows),
+    records.length > 0 && insertRows(tx, operation_evidence_index, records),
+    rows.length > 0 && promiseMessage(tx, operation_id, head.agg_version + 1, rows, stated, facts),
+  ])
   return stated
 }
 

@@ -153,14 +153,17 @@ const claim = async (db: pg.Pool | pg.PoolClient, input: ClaimInput, locked: boo
 const claimBehindGates = async (pool: pg.Pool, input: ClaimInput): Promise<Row | undefined> => {
   const client = await pool.connect()
   try {
-    await client.query('begin')
-    await client.query({
-      name: 'claim_lock',
-      text: 'select from operations.operation_control where operation_id = $1 for share',
-      values: [input.operation_id],
-    })
-    const row = await claim(client, input, true)
-    await client.query('commit')
+    // Sent together, carried out one after the other: the claim's snapshot is taken once the lock is held.
+    const [, , row] = await Promise.all([
+      client.query('begin'),
+      client.query({
+        name: 'claim_lock',
+        text: 'select from operations.operation_control where operation_id = $1 for share',
+        values: [input.operation_id],
+      }),
+      claim(client, input, true),
+      client.query('commit'),
+    ])
     return row
   } catch (error) {
     await client.query('rollback').catch(() => {})

@@ -60,20 +60,19 @@ export const appendCommand = async (
   tx: Tx,
   { deadline_s, decided, payload, ...command }: NewCommand,
 ): Promise<number> => {
-  const [numbered] = await tx
+  const own = eq(operation_control.operation_id, command.operation_id)
+  const numbered = tx
     .update(operation_control)
     .set({
       command_seq: sql`${operation_control.command_seq} + 1`,
       revision: sql`${operation_control.revision} + ${decided ? 1 : 0}`,
     })
-    .where(eq(operation_control.operation_id, command.operation_id))
-    .returning({ seq: operation_control.command_seq })
-  const seq = numbered?.seq ?? 0
+    .where(own)
   // The start of an operation that waits for leases is kept until they are granted (leases.ts).
   const held = sql`(${command.kind} = 'start' and exists (select 1 from ${lease_waits} where ${lease_waits.operation_id} = ${command.operation_id}))`
-  await tx.insert(operation_commands).values({
+  const row = {
     ...command,
-    seq,
+    seq: sql`(select ${operation_control.command_seq} from ${operation_control} where ${own})`,
     payload: payload ?? {},
     not_after:
       command.class === 'start' && payload
@@ -81,8 +80,13 @@ export const appendCommand = async (
         : null,
     next_try_at: sql`case when ${held} then 'infinity'::timestamptz end`,
     ...(payload === null && { status: 'applied', outcome_at: sql`clock_timestamp()` }),
-  })
-  return seq
+  }
+  const queued = tx
+    .insert(operation_commands)
+    .values(row as never)
+    .returning({ seq: operation_commands.seq })
+  const [, [made]] = await Promise.all([numbered, queued])
+  return made?.seq ?? 0
 }
 
 /** On the wire a command is accepted until its outcome is known; what never fired is withdrawn (operations.md 1.3). */

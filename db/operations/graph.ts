@@ -20,30 +20,32 @@ export const loadGraph = async (
   from: number,
   limits: GraphLimits,
 ): Promise<GraphPage> => {
-  const ids = await db
-    .select({ node_id: nodes.node_id })
-    .from(nodes)
-    .where(eq(nodes.operation_id, operation_id))
-    .orderBy(asc(nodes.ordinal))
+  const [ids, guarding, rows] = await Promise.all([
+    db
+      .select({ node_id: nodes.node_id })
+      .from(nodes)
+      .where(eq(nodes.operation_id, operation_id))
+      .orderBy(asc(nodes.ordinal)),
+    db
+      .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round, policy: gates.policy })
+      .from(gates)
+      .where(eq(gates.operation_id, operation_id))
+      .orderBy(asc(gates.gate_id)),
+    db
+      .select({
+        node_id: nodes.node_id,
+        name: nodes.name,
+        depends_on: nodes.depends_on,
+        gate_ids: nodes.gate_ids,
+        spec: nodes.spec,
+      })
+      .from(nodes)
+      .where(and(eq(nodes.operation_id, operation_id), gte(nodes.ordinal, from)))
+      .orderBy(asc(nodes.ordinal))
+      .limit(PAGE_NODES),
+  ])
   const position = new Map(ids.map(({ node_id }, index) => [node_id, index]))
-  const guarding = await db
-    .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round, policy: gates.policy })
-    .from(gates)
-    .where(eq(gates.operation_id, operation_id))
-    .orderBy(asc(gates.gate_id))
   const gateAt = new Map(guarding.map(({ gate_id }, index) => [gate_id, index]))
-  const rows = await db
-    .select({
-      node_id: nodes.node_id,
-      name: nodes.name,
-      depends_on: nodes.depends_on,
-      gate_ids: nodes.gate_ids,
-      spec: nodes.spec,
-    })
-    .from(nodes)
-    .where(and(eq(nodes.operation_id, operation_id), gte(nodes.ordinal, from)))
-    .orderBy(asc(nodes.ordinal))
-    .limit(PAGE_NODES)
   const profiles = new Map<string, number>()
   const page: GraphPage = {
     plan_revision: 1,
