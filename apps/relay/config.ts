@@ -16,8 +16,8 @@ const schema = Type.Object({
   RELAY__TEMPORAL__NAMESPACE: Type.String({ default: 'default' }),
   RELAY__TEMPORAL__QUEUE_PREFIX: settings.prefix(),
   RELAY__TEMPORAL__SEARCH_ATTRIBUTES: Type.Boolean({ default: true }),
-  RELAY__OUTBOX__POLL_MS: settings.integer(200, 5, 60_000),
-  RELAY__COMMANDS__POLL_MS: settings.integer(50, 5, 10_000),
+  RELAY__OUTBOX__POLL_MS: settings.integer(500, 5, 60_000),
+  RELAY__COMMANDS__POLL_MS: settings.integer(250, 5, 10_000),
   RELAY__COMMANDS__IN_FLIGHT: settings.integer(256, 1, 2000),
 })
 

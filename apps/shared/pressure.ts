@@ -6,6 +6,8 @@ import { loadConfig, settings } from './config.ts'
 import type { Telemetry } from './telemetry.ts'
 
 const SAMPLE_MS = 1000
+/** The histogram holds the time between two looks: this much of it is no delay. */
+const LOOK_MS = 100
 /** Delay and utilisation count once they lasted for so many samples: one slow second is no overload. */
 const SAMPLES = 5
 
@@ -38,7 +40,7 @@ let sampling: (() => Strain) | undefined
 /** Measures once per process, however many listeners ask. */
 const strainOfProcess = (): (() => Strain) => {
   if (sampling) return sampling
-  const delay = monitorEventLoopDelay({ resolution: 20 })
+  const delay = monitorEventLoopDelay({ resolution: LOOK_MS })
   delay.enable()
   const memory = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem())
   const delays: number[] = []
@@ -52,7 +54,7 @@ const strainOfProcess = (): (() => Strain) => {
   setInterval(() => {
     const now = performance.eventLoopUtilization()
     keep(utilisations, performance.eventLoopUtilization(now, before).utilization)
-    keep(delays, delay.percentile(99) / 1e6)
+    keep(delays, Math.max(0, delay.percentile(99) / 1e6 - LOOK_MS))
     before = now
     delay.reset()
     rss = process.memoryUsage.rss()

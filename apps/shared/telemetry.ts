@@ -55,7 +55,8 @@ export const createTelemetry = (
   const accessLog = pino(common, output())
   const metrics = new Registry()
   metrics.setDefaultLabels({ app })
-  collectDefaultMetrics({ register: metrics })
+  // The default looks at the clock a hundred times a second in every process of the system.
+  collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: 100 })
   const registers = [metrics]
   // An app with two listeners states the same metric twice: both count on the one.
   const existing = <T>(name: string) => metrics.getSingleMetric(name) as T | undefined
