@@ -1,10 +1,11 @@
 import { createCatalogActivities } from './catalog.ts'
 import type { ActivityDeps } from './deps.ts'
 import { createExecutionActivities } from './execution.ts'
-import { createOperationActivities } from './operation.ts'
+import { createLocalActivities, createOperationActivities } from './operation.ts'
 
-/** Activities of the queue `bookkeeping`: what moves rows, and the catalog. */
+/** Activities of the queue `bookkeeping`: what moves rows, and the catalog; graphs for operations begun without the patch `local-graph`. */
 export const createBookkeeping = (deps: ActivityDeps) => ({
+  ...createLocalActivities(deps),
   ...createOperationActivities(deps),
   ...createCatalogActivities(deps),
 })
@@ -12,5 +13,9 @@ export const createBookkeeping = (deps: ActivityDeps) => ({
 /** Activities of the queue `operation`, beside the workflows: the work of nodes. */
 export const createExecution = createExecutionActivities
 
+/** What workflows do where they run, without a queue. */
+export const createLocal = createLocalActivities
+
 export type Bookkeeping = ReturnType<typeof createBookkeeping>
 export type Execution = ReturnType<typeof createExecution>
+export type Local = ReturnType<typeof createLocal>

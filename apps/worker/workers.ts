@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
-import { createBookkeeping, createExecution } from '../../activities/index.ts'
+import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
 import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
 import type { WorkerDeps } from './deps.ts'
 
-const WORKFLOWS = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url))
+const workflows = (file: string) => fileURLToPath(new URL(`../../workflows/${file}`, import.meta.url))
 const RETRY_MS = 1000
 const POLLERS = { type: 'autoscaling', minimum: 2, initial: 5, maximum: 20 } as const
 
@@ -33,7 +33,11 @@ export const startWorkers = (deps: WorkerDeps) => {
 
   const keepRunning = async () => {
     const bundle = roles.includes('workflow')
-      ? await bundleWorkflowCode({ workflowsPath: WORKFLOWS, logger: quiet })
+      ? await bundleWorkflowCode({
+          workflowsPath: workflows('index.ts'),
+          preloadModules: [workflows('preload.ts')],
+          logger: quiet,
+        })
       : undefined
     while (!stopping) {
       try {
@@ -96,7 +100,13 @@ const connect = async (deps: WorkerDeps, roles: string[], workflowBundle: Bundle
         workflowThreadPoolSize: 1,
         workflowTaskPollerBehavior: POLLERS,
       }),
-      ...(roles.includes('execution') && { activities: createExecution(deps.activities), ...activitySlots }),
+      activities: {
+        ...(workflowBundle && createLocal(deps.activities)),
+        ...(roles.includes('execution') && createExecution(deps.activities)),
+      },
+      // Without them it only reads graphs for its own workflows.
+      enableNonLocalActivities: roles.includes('execution'),
+      ...activitySlots,
     }),
   ]
   if (workflowBundle)

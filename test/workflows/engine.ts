@@ -14,7 +14,7 @@ import type { CatalogWriter } from '../../activities/catalog.client.ts'
 import type { ActivityDeps } from '../../activities/deps.ts'
 import { createExecutors } from '../../activities/executors/index.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
-import { createBookkeeping, createExecution } from '../../activities/index.ts'
+import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
 import type { GatePolicy, PlanGate, PlanGraph, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
@@ -149,7 +149,7 @@ export const createEngine = async (
         ...common,
         taskQueue: operationQueue(prefix),
         workflowBundle: bundle,
-        activities: createExecution(deps),
+        activities: { ...createLocal(deps), ...createExecution(deps) },
         workflowThreadPoolSize: 1,
         maxCachedWorkflows: 100,
         ...options.worker,
