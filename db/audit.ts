@@ -1,5 +1,5 @@
-import { type SQL, sql } from 'drizzle-orm'
-import { bigint, index, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
+import { and, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
+import { type AnyPgColumn, bigint, index, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
 import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/digest.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Tx } from './client.ts'
@@ -66,6 +66,30 @@ export const appendAuditTo = async (tx: Tx, table: AuditTable, key: Uint8Array, 
   const body = canonicalJson({ audit_id: uuidv7(), ...columns })
   await tx.insert(table).values({ ...columns, body, mac: hmacSha256(key, body).toString('hex') })
 }
+
+export type AuditFilter = {
+  /** The user whom it is about. */
+  user_id?: string | undefined
+  type?: string | undefined
+  /** From this time on, and before that one; ISO 8601. */
+  from?: string | undefined
+  to?: string | undefined
+  /** Rows before this one: the last of the page before. */
+  before?: string | null | undefined
+}
+
+/** Which rows of an audit log, read newest first, a page of that filter holds. */
+export const auditMatches = (
+  { id, at, action, object }: Record<'id' | 'at' | 'action' | 'object', AnyPgColumn>,
+  { user_id, type, from, to, before }: AuditFilter,
+): SQL | undefined =>
+  and(
+    user_id ? eq(object, `user:${user_id}`) : undefined,
+    type ? eq(action, type) : undefined,
+    from ? gte(at, from) : undefined,
+    to ? lt(at, to) : undefined,
+    before ? lt(id, BigInt(before)) : undefined,
+  )
 
 /** The audit logs of all schemas, as the relay seals and the verifier reads them. */
 export const AUDIT_LOGS = [

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
 const HASHING_NICE = 15
-const GROUP_NICE = 10
+const GROUP_NICE = 5
 
 /**
  * Lets the threads that hash give way to everything else on the machine: ten hashes of four lanes each would otherwise

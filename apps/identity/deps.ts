@@ -2,7 +2,7 @@ import { createDb } from '../../db/client.ts'
 import { pruneKeys } from '../../db/idempotency.ts'
 import { idempotency } from '../../db/identity/tables.ts'
 import { startPruning } from '../../db/prune.ts'
-import { createJwksClient, watchKeyAge } from '../shared/auth/jwks.ts'
+import { createJwksClient } from '../shared/auth/jwks.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { createServiceSigner, loadRegistry } from '../shared/auth/service.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
@@ -31,7 +31,6 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
     max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
     onError: (err) => telemetry.log.warn({ err }, 'the keys of token cannot be read'),
   })
-  watchKeyAge(telemetry, jwks)
   const stopPruning = startPruning([() => pruneKeys(db, idempotency)], (err) =>
     telemetry.log.warn({ err }, 'old keys cannot be removed'),
   )

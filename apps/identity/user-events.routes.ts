@@ -1,6 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import { and, desc, eq, gte, lt } from 'drizzle-orm'
+import { desc } from 'drizzle-orm'
 import Type from 'typebox'
+import { auditMatches } from '../../db/audit.ts'
 import { user_events } from '../../db/identity/tables.ts'
 import { allow } from '../shared/auth/http.ts'
 import { EventView, PageQuery, pageOf } from '../shared/contracts/identity/users.ts'
@@ -33,21 +34,12 @@ export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps
     },
     async (req) => {
       const { page_size, page_token, ...filter } = req.query
-      const { user_id, type, from, to } = filter
       const list = { route: 'user-events', ...filter }
       const [before] = pages.after(page_token, list) ?? []
       const rows = await deps.db
         .select()
         .from(user_events)
-        .where(
-          and(
-            user_id ? eq(user_events.object, `user:${user_id}`) : undefined,
-            type ? eq(user_events.action, type) : undefined,
-            from ? gte(user_events.at, from) : undefined,
-            to ? lt(user_events.at, to) : undefined,
-            before ? lt(user_events.id, BigInt(before)) : undefined,
-          ),
-        )
+        .where(auditMatches(user_events, { ...filter, before }))
         .orderBy(desc(user_events.id))
         .limit(page_size + 1)
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [String(id)])

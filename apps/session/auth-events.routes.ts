@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { and, desc, eq, gte, lt } from 'drizzle-orm'
+import { desc } from 'drizzle-orm'
 import Type from 'typebox'
+import { auditMatches } from '../../db/audit.ts'
 import { auth_events } from '../../db/session/tables.ts'
 import { allow } from '../shared/auth/http.ts'
 import { text } from '../shared/contracts/text.ts'
@@ -49,21 +50,12 @@ export const authEventsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> 
     },
     async (req) => {
       const { page_size, page_token, ...filter } = req.query
-      const { user_id, type, from, to } = filter
       const list = { route: 'auth-events', ...filter }
       const [before] = deps.pages.after(page_token, list) ?? []
       const rows = await deps.db
         .select()
         .from(auth_events)
-        .where(
-          and(
-            user_id ? eq(auth_events.object, `user:${user_id}`) : undefined,
-            type ? eq(auth_events.action, type) : undefined,
-            from ? gte(auth_events.at, from) : undefined,
-            to ? lt(auth_events.at, to) : undefined,
-            before ? lt(auth_events.id, BigInt(before)) : undefined,
-          ),
-        )
+        .where(auditMatches(auth_events, { ...filter, before }))
         .orderBy(desc(auth_events.id))
         .limit(page_size + 1)
       const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])

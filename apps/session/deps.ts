@@ -4,7 +4,7 @@ import { pruneKeys } from '../../db/idempotency.ts'
 import { startPruning } from '../../db/prune.ts'
 import { createRedis } from '../../db/redis.ts'
 import { idempotency } from '../../db/session/tables.ts'
-import { createJwksClient, watchKeyAge } from '../shared/auth/jwks.ts'
+import { createJwksClient } from '../shared/auth/jwks.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { createServiceSigner, loadRegistry } from '../shared/auth/service.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
@@ -57,7 +57,6 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
     onError: (error) => telemetry.log.warn({ err: error }, 'the keys of token cannot be read'),
   })
-  watchKeyAge(telemetry, jwks)
   const verifying = { jwks, issuer: config.AUTH__TOKENS__ISSUER, skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S, clock }
   return {
     config,

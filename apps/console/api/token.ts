@@ -1,22 +1,16 @@
+import { askSiblings, type Goodbye, hear, type Session, say, type Token } from './siblings.ts'
 import { nextDelay, sleep } from './wait.ts'
 
 /**
  * The session of this tab (console.md section 3). The access token lives in one variable of this module and nowhere
  * else; sessionStorage holds the CSRF token. Tabs share one refresh through a Web Lock and tell each other the result.
  */
-export type Session = {
-  access_token: string
-  expires_at: number
-  session_id: string
-  user_id: string
-  username: string
-}
 export type Phase =
   | { name: 'starting' }
   | { name: 'signed_in' }
   /** The session is over while a page is open: the session dialog lies over it. */
   | { name: 'ended' }
-  | { name: 'signed_out'; reason: 'none' | 'signed_out' | 'not_told' | 'revoked' }
+  | { name: 'signed_out'; reason: 'none' | Goodbye }
 export type Refreshed = 'ok' | 'over' | 'unreachable' | { retry_after_ms: number }
 export type SignIn = { ok: true } | { ok: false; status: number | null; retry_after_ms: number }
 
@@ -28,11 +22,6 @@ const RETRY_WINDOW_MS = 10_000
 const FETCH_LIMIT_MS = 10_000
 const ENOUGH_LIFE_MS = 60_000
 
-type Message =
-  | { kind: 'ask' }
-  | { kind: 'token'; session: Session; csrf_token: string | null }
-  | { kind: 'logout'; reason: 'signed_out' | 'not_told' | 'revoked' }
-
 let held: Session | null = null
 /** Whose page this is; stays known while the session dialog asks the password. */
 let person: { user_id: string; username: string } | null = null
@@ -42,7 +31,6 @@ let leaving = false
 let timer: ReturnType<typeof setTimeout> | undefined
 const phaseListeners = new Set<() => void>()
 const tokenListeners = new Set<() => void>()
-const channel = new BroadcastChannel('signalbox-auth')
 
 export const accessToken = (): string | null => held?.access_token ?? null
 export const csrfToken = (): string | null => sessionStorage.getItem(CSRF)
@@ -126,19 +114,18 @@ export const revoked = (): void => {
   leave('revoked')
 }
 
-channel.addEventListener('message', (event: MessageEvent<Message>) => {
-  const message = event.data
+hear((message) => {
   if (message.kind === 'ask' && held !== null) say({ kind: 'token', session: held, csrf_token: csrfToken() })
   if (message.kind === 'logout' && !leaving && saysMore(message.reason)) leave(message.reason)
   if (message.kind === 'token') meetSibling(message)
 })
 
 /** The stream may tell of the end before the tab that caused it does: that one knows the reason. */
-const saysMore = (reason: 'signed_out' | 'not_told' | 'revoked'): boolean =>
+const saysMore = (reason: Goodbye): boolean =>
   phase.name !== 'signed_out' || (phase.reason === 'revoked' && reason !== 'revoked')
 
 /** A sibling signed in or refreshed: its token is ours if it is the same person, else this tab starts over. */
-function meetSibling({ session, csrf_token }: Extract<Message, { kind: 'token' }>): void {
+function meetSibling({ session, csrf_token }: Token): void {
   if (person !== null && person.user_id !== session.user_id) {
     drop()
     location.reload()
@@ -268,7 +255,7 @@ function endSession(): void {
   if (phase.name === 'signed_in') setPhase({ name: 'ended' })
 }
 
-function leave(reason: 'signed_out' | 'not_told' | 'revoked'): void {
+function leave(reason: Goodbye): void {
   drop()
   person = null
   setPhase({ name: 'signed_out', reason })
@@ -288,24 +275,8 @@ function setPhase(next: Phase): void {
   for (const listener of phaseListeners) listener()
 }
 
-const say = (message: Message): void => channel.postMessage(message)
 const lifeOf = (session: Session): number => session.expires_at - Date.now()
 const locked = <T>(work: () => Promise<T>): Promise<T> => navigator.locks.request(LOCK, work) as Promise<T>
-
-function askSiblings(): Promise<Extract<Message, { kind: 'token' }> | null> {
-  return new Promise((resolve) => {
-    const done = (found: Extract<Message, { kind: 'token' }> | null) => {
-      channel.removeEventListener('message', hear)
-      resolve(found)
-    }
-    const hear = (event: MessageEvent<Message>) => {
-      if (event.data.kind === 'token') done(event.data)
-    }
-    channel.addEventListener('message', hear)
-    say({ kind: 'ask' })
-    setTimeout(() => done(null), 100)
-  })
-}
 
 function retryAfter(answer: Response): number {
   const seconds = Number(answer.headers.get('retry-after'))

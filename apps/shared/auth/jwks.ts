@@ -116,12 +116,6 @@ export const createJwksClient = (options: JwksOptions) => {
 }
 export type JwksClient = ReturnType<typeof createJwksClient>
 
-/** `jwks_age_seconds`, read when the metrics are: how long ago the keys were read, at most 1e9. */
-export const watchKeyAge = (telemetry: Telemetry, { age_s }: Pick<JwksClient, 'age_s'>): void => {
-  const gauge = telemetry.gauge('jwks_age_seconds', 'Since the keys were read.')
-  Object.assign(gauge, { collect: () => gauge.set(Math.min(age_s(), 1e9)) })
-}
-
 const fetchSet = async (options: JwksOptions, etag: string | undefined) => {
   const { url, fetch: fetchFn = fetch } = options
   const response = await fetchFn(url, {

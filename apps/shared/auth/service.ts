@@ -8,7 +8,7 @@ import type { ServiceClaims } from './claims.ts'
 import { type RegistryEntry, readKeyFile, thumbprintOf } from './service-keys.ts'
 import { audienceOf, SERVICE_SCOPES } from './service-scopes.ts'
 import { newJti, signToken } from './sign.ts'
-import { TokenRejected, type VerificationKey, verifyToken } from './verifier.ts'
+import { rememberVerified, TokenRejected, type VerificationKey, type VerifyOptions } from './verifier.ts'
 
 const LIFETIME_S = 300
 const RENEW_AT_S = LIFETIME_S * 0.6
@@ -54,11 +54,14 @@ export const createServiceSigner = (options: {
 type Caller = { name: string; audiences: ReadonlySet<string>; scopes: ReadonlySet<string> }
 type Entries = { keys: ReadonlyMap<string, VerificationKey>; callers: ReadonlyMap<string, Caller> }
 const REREAD_MS = 10_000
+const MAX_VERIFIED = 500
 
 /** The callers of internal listeners, from one file that is read again within 30 s of a change. A broken change is not taken. */
 export type Registry = {
   key: (kid: string) => VerificationKey | undefined
   caller: (issuer: string) => Caller | undefined
+  /** A caller sends the same token for minutes: its signature is computed once. */
+  verify: (token: string, options: VerifyOptions<'service'>) => ServiceClaims
   /** Reads the file now; throws when it is broken and keeps what was. */
   reload: () => Promise<void>
   close: () => void
@@ -88,6 +91,7 @@ export const loadRegistry = (
   return {
     key: (kid) => entries.keys.get(kid),
     caller: (issuer) => entries.callers.get(issuer),
+    verify: rememberVerified(MAX_VERIFIED),
     reload,
     close: () => clearInterval(timer),
   }
@@ -133,7 +137,7 @@ export const verifyServiceToken = (
   const { now = new Date(), skew_s = 5 } = options
   let claims: ServiceClaims
   try {
-    claims = remembered(registry, audience, token, now, skew_s) ?? verifyAnew(registry, audience, token, now, skew_s)
+    claims = registry.verify(token, { type: 'service', keys: registry.key, audience, now, skew_s })
   } catch (error) {
     if (error instanceof TokenRejected) throw serviceTokenRefused(error)
     throw error
@@ -143,39 +147,6 @@ export const verifyServiceToken = (
   const foreign = claims.scope.find((scope) => !caller.scopes.has(scope))
   if (foreign !== undefined) throw scopeMissing(caller.name, foreign, 'is not registered for')
   return { name: caller.name, scopes: new Set(claims.scope), jti: claims.jti }
-}
-
-type Verified = { claims: ServiceClaims; key: VerificationKey; kid: string }
-const MAX_VERIFIED = 500
-const verified = new WeakMap<Registry, Map<string, Verified>>()
-
-/**
- * A caller sends the same token for minutes: its signature is computed once. It is the same text under a key that the
- * registry still has, for this audience and within its time; audiences and scopes are read from the registry each time.
- */
-const remembered = (registry: Registry, audience: string, token: string, now: Date, skew_s: number) => {
-  const found = verified.get(registry)?.get(token)
-  if (!found) return undefined
-  const { claims, key, kid } = found
-  const seconds = now.getTime() / 1000
-  const holds =
-    registry.key(kid) === key && claims.aud === audience && claims.exp > seconds && claims.iat <= seconds + skew_s
-  return holds ? claims : undefined
-}
-
-const verifyAnew = (registry: Registry, audience: string, token: string, now: Date, skew_s: number) => {
-  let used: Omit<Verified, 'claims'> | undefined
-  const keys = (kid: string) => {
-    const key = registry.key(kid)
-    if (key) used = { kid, key }
-    return key
-  }
-  const claims = Object.freeze(verifyToken(token, { type: 'service', keys, audience, now, skew_s }))
-  if (!used || 'nbf' in claims) return claims
-  const known = verified.get(registry) ?? new Map<string, Verified>()
-  if (known.size >= MAX_VERIFIED) known.delete(known.keys().next().value as string)
-  verified.set(registry, known.set(token, { claims, ...used }))
-  return claims
 }
 
 /** Refuses a call for which the caller's token lacks the scope. */

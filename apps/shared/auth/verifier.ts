@@ -46,6 +46,7 @@ export type VerifyOptions<T extends TokenType> = {
   skew_s?: number
 }
 
+const SKEW_S = 5
 const MAX_BYTES = 4096
 const PART = /^[A-Za-z0-9_-]+$/
 const KID = /^[A-Za-z0-9_-]{1,64}$/
@@ -72,6 +73,52 @@ export const verifyToken = <T extends TokenType>(token: string, options: VerifyO
   checkTimes(claims, options)
   checkOwnClaims(claims, options.type)
   return claims as ClaimsOf[T]
+}
+
+type Verified<T extends TokenType> = { claims: ClaimsOf[T]; kid: string; key: KeyObject }
+
+/**
+ * `verifyToken` with a memory, for tokens that arrive many times in their life: the signature of one that verified is
+ * not computed again. The very same text under the very same key, still known, has the very same claims; what the
+ * options and time decide (issuer, audience, `exp`, a clock that was set back) is looked at with every use. Holds
+ * `most` tokens, the oldest goes first.
+ */
+export const rememberVerified = <T extends TokenType>(most: number) => {
+  const verified = new Map<string, Verified<T>>()
+  return (token: string, options: VerifyOptions<T>): ClaimsOf[T] => {
+    const found = verified.get(token)
+    if (found && stillHolds(found, options)) return found.claims
+    verified.delete(token)
+    let used: Pick<Verified<T>, 'kid' | 'key'> | undefined
+    const keys = (kid: string) => {
+      const known = options.keys(kid)
+      if (known) used = { kid, key: known.key }
+      return known
+    }
+    const claims = verifyToken(token, { ...options, keys })
+    Object.freeze(claims)
+    // A token with `nbf` says more about time than `stillHolds` looks at.
+    if (used && !('nbf' in claims)) {
+      if (verified.size >= most) verified.delete(verified.keys().next().value as string)
+      verified.set(token, { claims, ...used })
+    }
+    return claims
+  }
+}
+
+const stillHolds = <T extends TokenType>(
+  { claims, kid, key }: Verified<T>,
+  { keys, issuer, audience, now, skew_s = SKEW_S }: VerifyOptions<T>,
+): boolean => {
+  const known = keys(kid)
+  const seconds = now.getTime() / 1000
+  return (
+    known?.key === key &&
+    claims.iss === (known.issuer ?? issuer) &&
+    claims.aud === audience &&
+    claims.exp > seconds &&
+    claims.iat <= seconds + skew_s
+  )
 }
 
 type Json = Record<string, unknown>
@@ -143,7 +190,7 @@ const isUsername = (value: unknown): boolean => {
   return length >= 1 && length <= 64
 }
 
-const checkTimes = (claims: Json, { type, now, skew_s = 5 }: VerifyOptions<TokenType>): void => {
+const checkTimes = (claims: Json, { type, now, skew_s = SKEW_S }: VerifyOptions<TokenType>): void => {
   const { iat, exp, nbf } = claims
   const { lifetime_s, exact } = TOKEN_KINDS[type]
   if (!isTime(iat) || !isTime(exp)) throw new TokenRejected('lifetime')

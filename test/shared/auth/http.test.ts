@@ -245,7 +245,15 @@ describe('an app', () => {
   })
   it('cannot be built with an internal route that states no scope', async () => {
     const internal = newApp()
-    const registry = { key: () => undefined, caller: () => undefined, reload: async () => {}, close: () => {} }
+    const registry = {
+      key: () => undefined,
+      caller: () => undefined,
+      verify: () => {
+        throw new TokenRejected('unknown_key')
+      },
+      reload: async () => {},
+      close: () => {},
+    }
     internal.register(serviceAuth, { registry, audience: 'x-internal' })
     internal.register(async (routes) => void routes.get('/a', { preHandler: requireScope('x:y') }, async () => 'x'))
     await internal.ready()
