@@ -70,6 +70,9 @@ export const appendAuditTo = async (tx: Tx, table: AuditTable, key: Uint8Array, 
 export type AuditFilter = {
   /** The user whom it is about. */
   user_id?: string | undefined
+  /** Who did it, and to what, as they stand in the rows. */
+  actor?: string | undefined
+  object?: string | undefined
   type?: string | undefined
   /** From this time on, and before that one; ISO 8601. */
   from?: string | undefined
@@ -80,15 +83,17 @@ export type AuditFilter = {
 
 /** Which rows of an audit log, read newest first, a page of that filter holds. */
 export const auditMatches = (
-  { id, at, action, object }: Record<'id' | 'at' | 'action' | 'object', AnyPgColumn>,
-  { user_id, type, from, to, before }: AuditFilter,
+  table: Record<'id' | 'at' | 'actor' | 'action' | 'object', AnyPgColumn>,
+  { user_id, actor, object, type, from, to, before }: AuditFilter,
 ): SQL | undefined =>
   and(
-    user_id ? eq(object, `user:${user_id}`) : undefined,
-    type ? eq(action, type) : undefined,
-    from ? gte(at, from) : undefined,
-    to ? lt(at, to) : undefined,
-    before ? lt(id, BigInt(before)) : undefined,
+    user_id ? eq(table.object, `user:${user_id}`) : undefined,
+    actor ? eq(table.actor, actor) : undefined,
+    object ? eq(table.object, object) : undefined,
+    type ? eq(table.action, type) : undefined,
+    from ? gte(table.at, from) : undefined,
+    to ? lt(table.at, to) : undefined,
+    before ? lt(table.id, BigInt(before)) : undefined,
   )
 
 /** The audit logs of all schemas, as the relay seals and the verifier reads them. */

@@ -3,11 +3,13 @@ import { serviceAuth, userAuth } from '../shared/auth/http.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
 import { serveHealth } from '../shared/health.ts'
 import { CATALOG_CODES, createHttpApp } from '../shared/http.ts'
+import { auditRoutes } from './audit.routes.ts'
 import { recordDenied } from './audit.ts'
 import { capabilitiesRoutes } from './capabilities.routes.ts'
 import type { CatalogDeps } from './deps.ts'
 import { graphsRoutes } from './graphs.routes.ts'
 import { healthRoutes } from './health.routes.ts'
+import { importsRoutes } from './imports.routes.ts'
 import { internalRoutes } from './internal.routes.ts'
 import { operationsSummaryRoutes } from './operations-summary.routes.ts'
 import { relationshipsRoutes } from './relationships.routes.ts'
@@ -51,6 +53,8 @@ export const buildApp = async (deps: CatalogDeps) => {
   guardFirst(app as unknown as FastifyInstance)
   for (const routes of READS) await app.register(routes, { deps, side: publicSide(deps) })
   await app.register(resourceWrites, { deps })
+  await app.register(importsRoutes, { deps })
+  await app.register(auditRoutes, { deps })
 
   const internal = createHttpApp({
     telemetry,

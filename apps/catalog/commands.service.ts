@@ -18,8 +18,8 @@ export type Command = {
 }
 
 export type Answer = { status: number; headers: Record<string, string>; body: Buffer; replayed: boolean }
-/** What the work of a command gives: the answer, and the resource it was about. */
-export type Work = { status: number; headers?: Record<string, string>; body: unknown; resource_id: string }
+/** What the work of a command gives: the answer, and the resource it was about, if it was one. */
+export type Work = { status: number; headers?: Record<string, string>; body: unknown; resource_id: string | null }
 
 const NAMESPACE = '3c1b8a52-54a3-5a5e-9c2e-5f4a9c7d1e60'
 /** Public commands are named by their scope and key, so that a repeat names the same command. */

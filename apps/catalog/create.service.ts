@@ -36,7 +36,7 @@ import { causeOf, commandOf, headersOf, permissionFor, readAccess, rehearse, typ
 export const createResource = async (deps: CatalogDeps, body: ResourceCreate, write: Write): Promise<Answer> => {
   // A repeat without an id must make the same resource, so the id is fixed before the transaction may start again.
   const resource_id = body.resource_id ?? base32Id('res')
-  const create = (tx: Tx, cause: Cause) => insert(tx, deps, { ...body, resource_id }, write, cause)
+  const create = (tx: Tx, cause: Cause) => insertNew(tx, deps, { ...body, resource_id }, write, cause)
   if (write.query.validate_only) {
     const at = deps.clock.now().toISOString()
     const { row, intent } = await rehearse(deps.db, (tx) => create(tx, causeOf(write, NO_COMMAND, at)))
@@ -62,7 +62,8 @@ export const NO_COMMAND = '00000000-0000-0000-0000-000000000000'
 
 type Wanted = ResourceCreate & { resource_id: string }
 
-const insert = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: Write, cause: Cause) => {
+/** A new resource with its edges, first version and, where its type asks for one, its intent. */
+export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: Write, cause: Cause) => {
   const { types } = deps.registry
   const known = types.newest(body.type_key)
   const permission = permissionFor(write, known?.writes)

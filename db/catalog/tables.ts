@@ -320,3 +320,15 @@ export const rm_resource_operation = t(
     index('rm_resource_operation_operation').on(c.operation_id),
   ],
 )
+
+/** Which resource an id of an import's source stands for, and when the source last named it. */
+export const import_ref = t(
+  'import_ref',
+  {
+    source_name: key('source_name').notNull(),
+    external_id: key('external_id').notNull(),
+    rid: big('rid').notNull(),
+    last_seen_at: at('last_seen_at').notNull(),
+  },
+  (c) => [primaryKey({ columns: [c.source_name, c.external_id] })],
+)

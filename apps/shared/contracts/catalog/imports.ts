@@ -1,0 +1,131 @@
+import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
+import { CapabilityChange } from './commands.ts'
+import { Annotations, closed, JsonObject, Labels, ResourceId, TypeKey } from './common.ts'
+
+export const IMPORT_ITEMS = 200
+const ExternalId = text('device/42', { minLength: 1, maxLength: 512, pattern: '^[^\\x00-\\x1f\\x7f]+$' })
+
+export const ImportEdge = Type.Object(
+  {
+    type_key: text('depends_on', { minLength: 1, maxLength: 64 }),
+    direction: Type.Optional(Type.Enum(['out', 'in'])),
+    target_external_id: Type.Optional(ExternalId),
+    target_id: Type.Optional(ResourceId),
+    properties: Type.Optional(JsonObject),
+  },
+  { ...closed, description: 'Names its target by the id in the source, or by our own.' },
+)
+export type ImportEdge = Static<typeof ImportEdge>
+
+/** What is not given stays as it is; states, labels and annotations are merged member by member. */
+export const ImportItem = Type.Object(
+  {
+    external_id: ExternalId,
+    type_key: TypeKey,
+    name: text('eu1-web-09', { minLength: 1, maxLength: 253, pattern: '^[^\\x00-\\x1f\\x7f]*$' }),
+    display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
+    parent_external_id: Type.Optional(ExternalId),
+    parent_id: Type.Optional(ResourceId),
+    labels: Type.Optional(Labels),
+    annotations: Type.Optional(Annotations),
+    owner: Type.Optional(Type.String({ maxLength: 128 })),
+    lifecycle_status: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+    desired_state: Type.Optional(JsonObject),
+    observed_state: Type.Optional(JsonObject),
+    relationships: Type.Optional(Type.Array(ImportEdge, { maxItems: 100 })),
+    provided_capabilities: Type.Optional(Type.Array(CapabilityChange, { maxItems: 100 })),
+  },
+  closed,
+)
+export type ImportItem = Static<typeof ImportItem>
+
+export const ImportRequest = Type.Object(
+  {
+    source: Type.Object(
+      {
+        kind: text('netbox-export', { minLength: 1, maxLength: 64 }),
+        name: text('netbox', {
+          pattern: '^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$',
+          description: 'Ids are unique in it.',
+        }),
+        file_digest: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
+      },
+      closed,
+    ),
+    items: Type.Array(ImportItem, { minItems: 1, maxItems: IMPORT_ITEMS }),
+    options: Type.Optional(
+      Type.Object(
+        {
+          adopt: Type.Optional(
+            Type.Boolean({ description: 'Take over what has the same natural key, or type, parent and name.' }),
+          ),
+          complete_relationship_types: Type.Optional(
+            Type.Array(Type.String({ maxLength: 64 }), {
+              maxItems: 20,
+              description: 'Outgoing edges of these types that an item does not list are removed.',
+            }),
+          ),
+        },
+        closed,
+      ),
+    ),
+  },
+  {
+    ...closed,
+    examples: [
+      {
+        source: { kind: 'netbox-export', name: 'netbox' },
+        items: [
+          {
+            external_id: 'site/1',
+            type_key: 'topology.region',
+            name: 'eu9',
+            desired_state: { code: 'eu9' },
+            labels: { environment: 'lab' },
+          },
+        ],
+      },
+    ],
+  },
+)
+export type ImportRequest = Static<typeof ImportRequest>
+
+export const ImportQuery = Type.Object(
+  { validate_only: Type.Optional(Type.Boolean({ description: 'All checks and the differences; nothing is stored.' })) },
+  closed,
+)
+
+export const OUTCOMES = ['created', 'updated', 'unchanged', 'conflict', 'refused'] as const
+export type ImportOutcome = (typeof OUTCOMES)[number]
+const Open = { additionalProperties: true }
+
+export const ImportReply = Type.Object({
+  results: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      external_id: text('site/1'),
+      outcome: Type.Enum([...OUTCOMES]),
+      resource_id: Type.Optional(text('eu9')),
+      version: Type.Optional(Type.Integer()),
+      diff: Type.Array(
+        Type.Object({
+          path: text('/desired_state/code'),
+          before: Type.Optional(Type.Unknown()),
+          after: Type.Optional(Type.Unknown()),
+        }),
+      ),
+      problem: Type.Optional(
+        Type.Object(
+          { category: text('validation_error'), code: text('schema_violation'), detail: text('It does not fit.') },
+          Open,
+        ),
+      ),
+    }),
+  ),
+  counts: Type.Object(
+    Object.fromEntries(OUTCOMES.map((outcome) => [outcome, Type.Integer()])) as Record<ImportOutcome, Type.TInteger>,
+  ),
+})
+export type ImportReply = Static<typeof ImportReply>
+export type ImportResult = ImportReply['results'][number]

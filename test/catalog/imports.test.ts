@@ -1,0 +1,245 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Ask, type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
+
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 0)
+})
+afterAll(() => c.stop())
+
+type Item = Record<string, unknown> & { external_id: string }
+const source = (name = `s-${randomUUID()}`) => ({ kind: 'test', name })
+const send = (from: { kind: string; name: string }, items: Item[], options = {}, ask: Ask & { query?: string } = {}) =>
+  c.as('ada').post(`/v1/resources:import${ask.query ?? ''}`, { source: from, items, options }, ask)
+const outcomes = (reply: { body: { results: { outcome: string }[] } }) =>
+  reply.body.results.map(({ outcome }) => outcome)
+const traces = async () =>
+  (
+    await c.rows<
+      Record<string, string>
+    >(`select (select count(*) from catalog.resource) as resources, (select count(*) from catalog.outbox) as events,
+      (select count(*) from catalog.audit) as audits, (select count(*) from catalog.import_ref) as refs,
+      (select count(*) from catalog.command_log) as commands, (select sum(version) from catalog.resource_state) as versions`)
+  )[0]
+const service = (external_id: string, over: Record<string, unknown> = {}): Item => ({
+  external_id,
+  type_key: 'infra.service',
+  name: `${external_id}-${randomUUID().slice(0, 8)}`,
+  desired_state: { port: 80 },
+  ...over,
+})
+const calls = (target_external_id: string) => ({ type_key: 'depends_on', target_external_id })
+
+describe('import', () => {
+  it('creates what is new, finds it unchanged the second time, and updates only what the item says', async () => {
+    const from = source()
+    const items = [
+      service('a', { relationships: [calls('b')] }),
+      service('b', { labels: { tier: 'gold' }, lifecycle_status: 'active' }),
+    ]
+    const first = await send(from, items)
+    expect(first).toMatchObject({ status: 200, body: { counts: { created: 2, updated: 0, unchanged: 0 } } })
+    const [a, b] = first.body.results
+    expect(a.diff).toContainEqual({ path: `/relationships/depends_on/${b.resource_id}`, after: 'added' })
+    const before = await traces()
+    expect(outcomes(await send(from, items))).toEqual(['unchanged', 'unchanged'])
+    const after = await traces()
+    expect({ ...after, commands: 0 }).toEqual({ ...before, commands: 0 })
+
+    const changed = await send(from, [
+      { ...(items[1] as Item), desired_state: { protocol: 'http' }, labels: { env: 'lab' } },
+    ])
+    expect(changed.body.results[0]).toMatchObject({
+      outcome: 'updated',
+      version: 2,
+      diff: [
+        { path: '/desired_state/protocol', after: 'http' },
+        { path: '/labels/env', after: 'lab' },
+      ],
+    })
+    const { body } = await c.as('vic').get(`/v1/resources/${b.resource_id}`)
+    expect(body).toMatchObject({ desired_state: { port: 80, protocol: 'http' }, labels: { tier: 'gold', env: 'lab' } })
+  })
+
+  it('says in a dry run what then happens, and stores nothing of it', async () => {
+    const from = source()
+    const items = [
+      service('x', { relationships: [calls('y')] }),
+      service('y', { relationships: [calls('x')] }),
+      service('z', { desired_state: { port: 'none' } }),
+    ]
+    const before = await traces()
+    const dry = await send(from, items, {}, { query: '?validate_only=true', key: null })
+    expect(await traces()).toEqual(before)
+    const done = await send(from, items)
+    const shape = (reply: typeof dry) =>
+      reply.body.results.map(({ outcome, diff }: { outcome: string; diff: { path: string }[] }) => ({
+        outcome,
+        paths: diff.map(({ path }) => path.replace(/res_\w+/, 'ID')),
+      }))
+    expect(shape(dry)).toEqual(shape(done))
+    expect(outcomes(done)).toEqual(['created', 'created', 'refused'])
+  })
+
+  it('leaves the good items alone when others are refused, and tells category, code and pointers of each', async () => {
+    const from = source()
+    const reply = await send(from, [
+      service('good'),
+      service('bad-state', { desired_state: { port: 'x', tier: 9 } }),
+      service('bad-type', { type_key: 'no.such' }),
+      service('bad-parent', { parent_external_id: 'nowhere' }),
+      service('bad-edge', { relationships: [calls('nowhere')] }),
+      service('bad-lifecycle', { lifecycle_status: 'retired' }),
+      service('secret', {
+        type_key: 'infra.database',
+        parent_id: 'eu1-a-web',
+        desired_state: { engine: 'pg', admin_password: 'hunter2' },
+      }),
+      service('last'),
+    ])
+    expect(outcomes(reply)).toEqual([
+      'created',
+      'refused',
+      'refused',
+      'refused',
+      'created',
+      'refused',
+      'refused',
+      'created',
+    ])
+    const problems = reply.body.results.map(({ problem }: { problem?: { code: string } }) => problem?.code)
+    expect(problems).toEqual([
+      undefined,
+      'schema_violation',
+      'unknown',
+      'target_not_found',
+      'target_not_found',
+      'lifecycle_transition',
+      'secret_reference_required',
+      undefined,
+    ])
+    expect(reply.body.results[1].problem.violations.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual([
+      '/desired_state/port',
+      '/desired_state/tier',
+    ])
+    expect(reply.text).not.toContain('hunter2')
+  })
+
+  it('does not touch what stands there from elsewhere, unless it is told to adopt it', async () => {
+    const name = `host-${randomUUID()}`
+    const there = await c.as('ada').record(hostOf(name, 'eu1-a-web'))
+    const item = {
+      external_id: '1',
+      type_key: 'fleet.host',
+      name,
+      parent_id: 'eu1-a-web',
+      desired_state: { hostname: name },
+    }
+    const from = source()
+    const refused = await send(from, [item])
+    expect(refused.body.results[0]).toMatchObject({
+      outcome: 'conflict',
+      resource_id: there.resource_id,
+      problem: { category: 'version_conflict', code: 'already_exists' },
+    })
+    expect(outcomes(await send(from, [item], { adopt: true }))).toEqual(['unchanged'])
+    expect(outcomes(await send(from, [{ ...item, type_key: 'infra.host' }]))).toEqual(['conflict'])
+  })
+
+  it('removes edges only of the types that the source lists wholly, and moves what changed its container', async () => {
+    const from = source()
+    const items = ['a', 'b', 'c'].map((id) => service(id))
+    await send(from, [...items.slice(1), { ...(items[0] as Item), relationships: [calls('b'), calls('c')] }])
+    const fewer = { ...(items[0] as Item), relationships: [calls('c')], parent_id: 'eu1-a-web' }
+    expect(outcomes(await send(from, [fewer]))).toEqual(['updated'])
+    const complete = await send(from, [fewer], { complete_relationship_types: ['depends_on'] })
+    const { resource_id } = complete.body.results[0]
+    const open = await c.as('vic').get(`/v1/resources/${resource_id}/relationships?direction=out`)
+    const kinds = open.body.items.map(
+      ({ relationship }: { relationship: { type_key: string } }) => relationship.type_key,
+    )
+    expect(kinds.sort()).toEqual(['contained_in', 'depends_on'])
+  })
+
+  it('runs once per key: equal requests at once give one answer, and a repeat its bytes', async () => {
+    const from = source()
+    const items = [service('a'), service('b')]
+    const key = randomUUID()
+    const replies = await Promise.all(Array.from({ length: 8 }, () => send(from, items, {}, { key })))
+    expect(new Set(replies.map(({ text }) => text)).size).toBe(1)
+    expect(outcomes(replies[0] as (typeof replies)[0])).toEqual(['created', 'created'])
+    expect(await send(from, [service('other')], {}, { key })).toMatchObject({
+      status: 422,
+      body: { code: 'idempotency_key_reused' },
+    })
+  })
+
+  it('two imports of one source at once create each thing once', async () => {
+    const from = source()
+    const items = [service('a'), service('b'), service('c')]
+    const replies = await Promise.all(
+      Array.from({ length: 6 }, (_, i) => send(from, i % 2 ? [...items].reverse() : items)),
+    )
+    for (const reply of replies) expect(reply.status).toBe(200)
+    const rows = await c.rows(`select name from catalog.resource where name = any($1)`, [items.map(({ name }) => name)])
+    expect(rows).toHaveLength(3)
+  })
+
+  it('needs catalog:record, a key and items within bounds', async () => {
+    const request = { source: source(), items: [service('a')] }
+    const before = await traces()
+    expect(await c.as('vic').post('/v1/resources:import', request)).toMatchObject({ status: 403 })
+    expect((await traces())?.resources).toBe(before?.resources)
+    const at = async (body: unknown, ask: Ask = {}) => {
+      const { status, body: problem } = await c.as('ada').post('/v1/resources:import', body, ask)
+      return [status, problem.code]
+    }
+    expect(await at(request, { key: null })).toEqual([400, 'idempotency_key_required'])
+    expect(await at({ ...request, items: [] })).toEqual([400, 'schema_violation'])
+    expect(await at({ ...request, items: Array.from({ length: 201 }, (_, i) => service(`i${i}`)) })).toEqual([
+      400,
+      'schema_violation',
+    ])
+    expect(await at({ ...request, surprise: 1 })).toEqual([400, 'unknown_field'])
+    expect(await at({ ...request, source: { kind: 'x', name: 'Not A Name' } })).toEqual([400, 'schema_violation'])
+    expect(await at(undefined, { raw: `{"source":${'['.repeat(40)}` })).toEqual([400, 'schema_violation'])
+    expect((await traces())?.resources).toBe(before?.resources)
+  })
+})
+
+describe('the audit list', () => {
+  it('shows writes and refusals to auditors, newest first, in pages, by actor, action and object', async () => {
+    const id = `h-${randomUUID()}`
+    await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+    await c.result(id, { expected_version: 1, changes: { observed_state_patch: { release: '2.0.0' } } })
+    await c.as('vic').patch(`/v1/resources/${id}?expected_version=2`, { labels: { a: 'b' } })
+    const { body } = await c.as('ada').get(`/v1/audit/catalog?object=resource:${id}`)
+    expect(
+      body.items.map(({ actor, outcome }: { actor: string; outcome: string }) => [actor.split(':')[0], outcome]),
+    ).toEqual([
+      ['svc', 'applied'],
+      ['user', 'applied'],
+    ])
+    expect(body.items[0].before_hash).toBe(body.items[1].after_hash)
+    const denied = await c.as('ada').get(`/v1/audit/catalog?actor=user:${c.people.vic.id}&page_size=1`)
+    expect(denied.body.items[0]).toMatchObject({
+      outcome: 'denied',
+      reason: 'permission_missing',
+      object: `/v1/resources/${id}`,
+    })
+    const next = await c
+      .as('ada')
+      .get(
+        `/v1/audit/catalog?page_size=1&page_token=${(await c.as('ada').get('/v1/audit/catalog?page_size=1')).body.next_page_token}`,
+      )
+    expect(next.body.items).toHaveLength(1)
+    expect(await c.as('vic').get('/v1/audit/catalog')).toMatchObject({ status: 403 })
+    expect(await c.as('ada').get('/v1/audit/catalog?from=yesterday')).toMatchObject({ status: 400 })
+    expect(await c.as('ada').get('/v1/audit/catalog?page_token=x.y')).toMatchObject({
+      status: 400,
+      body: { code: 'page_token_invalid' },
+    })
+  })
+})
