@@ -47,20 +47,19 @@ export const readSnapshot = async ({ db, registry }: CatalogDeps, query: Static<
     { isolationLevel: 'repeatable read', accessMode: 'read only' },
   )
   const { types } = registry
+  const edges = Map.groupBy(rows.edges, ({ src }) => src)
   const items = rows.resources.map((row) => ({
     document: { ...documentOf(row, types), health_status: row.health_status, health_revision: row.health_revision },
     version: row.version,
     health_revision: row.health_revision,
-    relationships_out: rows.edges
-      .filter(({ src }) => src === row.rid)
-      .map(({ rel_no, rev, reltype_id, from_id, to_id, properties }) => ({
-        relationship_id: relationshipId(rel_no),
-        rev,
-        type_key: types.relationshipById(reltype_id)?.type_key ?? '',
-        from_id,
-        to_id,
-        properties,
-      })),
+    relationships_out: (edges.get(row.rid) ?? []).map(({ rel_no, rev, reltype_id, from_id, to_id, properties }) => ({
+      relationship_id: relationshipId(rel_no),
+      rev,
+      type_key: types.relationshipById(reltype_id)?.type_key ?? '',
+      from_id,
+      to_id,
+      properties,
+    })),
   }))
   const next = items.length === limit ? (items.at(-1)?.document.resource_id ?? null) : null
   return { items, next, watermark }

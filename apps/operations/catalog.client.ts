@@ -1,4 +1,4 @@
-import type { SnapshotItem } from '../../db/operations/projection.ts'
+import type { SnapshotItem } from '../../db/operations/projection.snapshot.ts'
 import type { ServiceSigner } from '../shared/auth/service.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
 import type { CatalogEvent } from '../shared/contracts/catalog/events.ts'

@@ -1,12 +1,12 @@
 import type { Db, Tx } from '../../db/client.ts'
 import { lockVersion } from '../../db/inbox.ts'
+import { foldSnapshot } from '../../db/operations/projection.snapshot.ts'
 import {
   type Applied,
   applyOnce,
   CATALOG_CONSUMER,
   foldHealth,
   foldResource,
-  foldSnapshot,
   moveWatermark,
   ProjectionGap,
   parkEvent,
@@ -20,7 +20,7 @@ import { inboxOf } from '../../db/operations/tables.ts'
 import type { CatalogEvent, IntentRequestedPayload } from '../shared/contracts/catalog/events.ts'
 import { crashPoint } from '../shared/crash.ts'
 import type { Logger } from '../shared/telemetry.ts'
-import type { CatalogClient } from './catalog.client.ts'
+import type { CatalogClient, SnapshotPage } from './catalog.client.ts'
 
 export type Gap = { resource_id: string; have: number; need: number }
 export type Result = Applied | Gap
@@ -121,16 +121,15 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
   const fillAll = async (): Promise<void> => {
     const { types, relationship_types } = await catalog.types()
     await db.transaction((tx) => saveTypes(tx, types, relationship_types))
-    let after: string | null = null
     let watermark: string | undefined
-    do {
-      const page = await catalog.snapshot(after)
+    // The next page is read while this one is folded.
+    for (let next: Promise<SnapshotPage> | undefined = catalog.snapshot(null); next; ) {
+      const page: SnapshotPage = await next
       watermark ??= page.watermark
-      await db.transaction(async (tx) => {
-        for (const item of page.items) await foldSnapshot(tx, item)
-      })
-      after = page.next
-    } while (after !== null)
+      next = page.next === null ? undefined : catalog.snapshot(page.next)
+      next?.catch(() => {})
+      if (page.items.length > 0) await db.transaction((tx) => foldSnapshot(tx, page.items))
+    }
     await startWatermark(db, watermark ?? '0')
     log.info({ watermark }, 'the projection of the catalog is filled')
   }

@@ -4,7 +4,6 @@ import type {
   RelationshipEvent,
   ResourceEventPayload,
 } from '../../apps/shared/contracts/catalog/events.ts'
-import type { Relationship } from '../../apps/shared/contracts/catalog/relationships.ts'
 import type { ResourceDocument } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { RelationshipType, ResourceType } from '../../apps/shared/contracts/catalog/types.ts'
 import type { Queryable, Tx } from '../client.ts'
@@ -134,30 +133,6 @@ export const foldHealth = async (tx: Tx, resource_id: string, status: string): P
     .update(catalog_resources)
     .set({ health_status: status, change_seq: NEXT_CHANGE, updated_at: NOW })
     .where(eq(catalog_resources.resource_id, resource_id))
-}
-
-export type SnapshotItem = {
-  document: ResourceDocument & { health_status?: string }
-  version: number
-  health_revision: number
-  relationships_out: Relationship[]
-}
-
-/** One resource of a snapshot; what is known already in a newer version stays. */
-export const foldSnapshot = async (tx: Tx, { document, version, health_revision, relationships_out }: SnapshotItem) => {
-  const { resource_id, health_status = 'unknown' } = document
-  const known = await lockVersion(tx, inboxOf, CATALOG_CONSUMER, 'resource', resource_id)
-  const health = await lockVersion(tx, inboxOf, CATALOG_CONSUMER, 'health', resource_id)
-  await lockResource(tx, resource_id)
-  if (health.ver < health_revision) {
-    await foldHealth(tx, resource_id, health_status)
-    await setVersion(tx, inboxOf, CATALOG_CONSUMER, 'health', resource_id, health_revision)
-  }
-  if (known.ver < version) {
-    await saveResource(tx, document)
-    await setVersion(tx, inboxOf, CATALOG_CONSUMER, 'resource', resource_id, version)
-  }
-  for (const edge of relationships_out) await foldRelationship(tx, { ...edge, op: 'added' })
 }
 
 /** The catalog's types as they are now. A type that is gone stays: resources of it may still be there. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { CatalogEvent, RelationshipEvent } from '../../apps/shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../apps/shared/contracts/catalog/resources.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
-import type { SnapshotItem } from '../../db/operations/projection.ts'
+import type { SnapshotItem } from '../../db/operations/projection.snapshot.ts'
 import { types } from './planner.support.ts'
 
 type Patch = Partial<ResourceDocument>
