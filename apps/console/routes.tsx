@@ -152,6 +152,16 @@ const resource = createRoute({
   component: lazyRouteComponent(() => import('./pages/resource.tsx'), 'ResourcePage'),
 })
 
+const sessions = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/sessions',
+  component: lazyRouteComponent(() => import('./pages/sessions.tsx'), 'SessionsPage'),
+})
+const password = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings/password',
+  component: lazyRouteComponent(() => import('./pages/password.tsx'), 'PasswordPage'),
+})
 const settings = createRoute({
   getParentRoute: () => shell,
   path: '/settings/display',
@@ -170,6 +180,8 @@ const routeTree = root.addChildren([
     plan,
     resources,
     resource,
+    sessions,
+    password,
     settings,
   ]),
 ])

@@ -2,28 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../shared/auth/http.ts'
+import { SessionList } from '../shared/contracts/session/sessions.ts'
 import { text } from '../shared/contracts/text.ts'
 import { CommandHeaders, errorReplies, sendStored } from '../shared/http.ts'
 import { commandOf, runOnce } from './commands.ts'
 import type { SessionDeps } from './deps.ts'
 import { endOwnSession, endUserSessions, viewOf } from './sessions.service.ts'
 
-export const SessionView = Type.Object({
-  id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
-  created_at: text('2026-01-31T12:00:00.000Z'),
-  last_used_at: text('2026-01-31T12:00:00.000Z'),
-  expires_at: text('2026-03-02T12:00:00.000Z'),
-  user_agent: Type.Union([Type.String(), Type.Null()]),
-  ip_address: Type.Union([Type.String(), Type.Null()]),
-  metadata: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
-  mode: Type.Enum(['json', 'cookie']),
-  current: Type.Boolean(),
-})
-export const SessionList = Type.Object({
-  items: Type.Array(SessionView),
-  next_page_token: Type.Union([Type.String(), Type.Null()]),
-  as_of: text('2026-01-31T12:00:00.000Z'),
-})
 export const SessionParams = Type.Object({
   session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }),
 })

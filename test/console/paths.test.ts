@@ -8,7 +8,7 @@ describe('the reads of the console', () => {
   it('are documented paths of the public APIs, each', () => {
     const source = readFileSync(new URL('../../apps/console/api/paths.ts', import.meta.url), 'utf8')
     const read = [...source.matchAll(/^ {2}'(\/v1\/[^']+)': Get</gm)].map(([, path]) => path as string)
-    const documented = ['operations', 'catalog'].flatMap((app) =>
+    const documented = ['operations', 'catalog', 'session'].flatMap((app) =>
       Object.entries(documentOf(app).paths).flatMap(([path, methods]) => (methods.get ? [path] : [])),
     )
     expect(read.length).toBeGreaterThan(10)

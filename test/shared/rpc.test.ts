@@ -1,6 +1,6 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Code, ConnectError } from '@connectrpc/connect'
+import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadRegistry, type Registry } from '../../apps/shared/auth/service.ts'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
@@ -15,7 +15,7 @@ let registry: Registry
 let app: HttpApp
 let url: string
 let seen: { service: string; request_id: string; user_id: string }[]
-let behave: () => unknown
+let behave: (context: HandlerContext) => unknown
 
 beforeAll(async () => {
   services = testServices()
@@ -35,7 +35,7 @@ beforeAll(async () => {
         getUser: async ({ id }, context) => {
           const { service, request_id } = rpcContext(context)
           seen.push({ service: service.name, request_id, user_id: id })
-          await behave()
+          await behave(context)
           return {}
         },
         getUserByUsername: () => ({}),
@@ -108,6 +108,57 @@ describe('a call', () => {
     expect(await refuse(new AppError('validation_error', 'x', 'x'))).toBe(Code.InvalidArgument)
     expect(await refuse(new AppError('rate_limited', 'x', 'x'))).toBe(Code.ResourceExhausted)
     expect(await refuse(new AppError('version_conflict', 'x', 'x'))).toBe(Code.FailedPrecondition)
+  })
+})
+
+describe('the deadline of a call', () => {
+  const raw = (timeout_ms: string) =>
+    fetch(`${url}/signalbox.auth.v1.Identity/GetUser`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'connect-timeout-ms': timeout_ms,
+        authorization: `Bearer ${services.signer('session')('identity-internal')}`,
+      },
+      body: '{}',
+    })
+
+  it('is 2 s, or what the client was made with, and travels with the call', async () => {
+    const left: number[] = []
+    behave = ({ timeoutMs }) => left.push(timeoutMs() ?? 0)
+    const options = { url, signer: services.signer('session'), audience: 'identity-internal' }
+    await createRpcClient(Identity, options).getUser({})
+    await createRpcClient(Identity, { ...options, timeout_ms: 5000 }).getUser({})
+    expect(left[0]).toBeGreaterThan(1500)
+    expect(left[0]).toBeLessThanOrEqual(2000)
+    expect(left[1]).toBeGreaterThan(4500)
+    expect(left[1]).toBeLessThanOrEqual(5000)
+  })
+  it('ends the call at the server too, and tells the handler', async () => {
+    let aborted: boolean | undefined
+    behave = ({ signal }) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () => {
+          aborted = signal.aborted
+          resolve(undefined)
+        })
+      })
+    const begun = performance.now()
+    const answer = await raw('50')
+    expect([answer.status, await answer.json()]).toMatchObject([504, { code: 'deadline_exceeded' }])
+    expect(performance.now() - begun).toBeLessThan(1500)
+    expect(aborted).toBe(true)
+  })
+  it('is at most 8 s whatever the caller says', async () => {
+    let left = 0
+    behave = ({ timeoutMs }) => {
+      left = timeoutMs() ?? Number.POSITIVE_INFINITY
+    }
+    for (const asked of ['3600000', 'soon', '-1']) {
+      expect((await raw(asked)).status).toBe(200)
+      expect(left).toBeLessThanOrEqual(8000)
+      expect(left).toBeGreaterThan(7000)
+    }
   })
 })
 

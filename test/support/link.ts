@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /** A TCP pass-through that can be cut: the server behind it is then away for whoever goes through here. */
 export const startLink = async (target: string) => {
-  const { hostname, port } = new URL(target)
+  let { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
   let down = false
   const server = createServer((near) => {
@@ -33,6 +33,11 @@ export const startLink = async (target: string) => {
     },
     mend: () => {
       down = false
+    },
+    /** Cuts what is open and leads to another server from now on. */
+    turnTo: (other: string) => {
+      ;({ hostname, port } = new URL(other))
+      for (const socket of sockets) socket.destroy()
     },
     stop: () => server.close(),
   }

@@ -28,6 +28,7 @@ import type {
   ResourceHealth,
   ResourceRelation,
   ResourceRow,
+  SessionRow,
   Timeline,
 } from './types.ts'
 
@@ -51,6 +52,7 @@ type OfResource = { resource_id: string }
  */
 export type paths = {
   '/v1/me': Get<Me>
+  '/v1/sessions': Get<{ items: SessionRow[] }>
   '/v1/gates': Get<Page<InboxRow>, Nothing, typeof InboxQuery>
   '/v1/operations': Get<Page<OperationRow>, Nothing, typeof OperationListQuery>
   '/v1/operations/{operation_id}': Get<Operation, OfOperation>

@@ -7,6 +7,13 @@ import { api, read } from './client.ts'
 export const meQuery = () =>
   queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => read(api.GET('/v1/me', { params: { path: {} }, signal })) })
 
+/** Where the person is signed in. */
+export const sessionsQuery = () =>
+  queryOptions({
+    queryKey: ['sessions'],
+    queryFn: ({ signal }) => read(api.GET('/v1/sessions', { params: { path: {} }, signal })),
+  })
+
 export const inboxQuery = (whose: 'me' | 'all') =>
   queryOptions({
     queryKey: ['inbox', whose],

@@ -192,7 +192,7 @@ async function finishSignOut(): Promise<Refreshed> {
   return 'over'
 }
 
-async function post(
+export async function post(
   path: string,
   body: unknown,
   more: { bearer?: boolean; csrf?: string; key?: string } = {},
@@ -218,7 +218,8 @@ async function post(
 
 type TokenBody = { access_token: string; expires_in: number; csrf_token?: string }
 
-function take(body: TokenBody): void {
+/** Holds the tokens of an answer and gives them to the other tabs. */
+export function take(body: TokenBody): void {
   const claims = claimsOf(body.access_token)
   const session: Session = {
     access_token: body.access_token,
@@ -276,7 +277,8 @@ function setPhase(next: Phase): void {
 }
 
 const lifeOf = (session: Session): number => session.expires_at - Date.now()
-const locked = <T>(work: () => Promise<T>): Promise<T> => navigator.locks.request(LOCK, work) as Promise<T>
+/** Runs work that changes the tokens, one tab at a time; not within itself. */
+export const locked = <T>(work: () => Promise<T>): Promise<T> => navigator.locks.request(LOCK, work) as Promise<T>
 
 function retryAfter(answer: Response): number {
   const seconds = Number(answer.headers.get('retry-after'))

@@ -19,11 +19,13 @@ import type {
   TimelineEventView,
 } from '../../shared/contracts/operations/operations.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
+import type { SessionView } from '../../shared/contracts/session/sessions.ts'
 
 /** The replies that the console reads: static types of the servers' own contracts. */
 export type { Me } from '../../shared/contracts/operations/events.ts'
 export type { LogPage } from '../../shared/contracts/operations/logs.ts'
 export type { FieldChange, GateSubject, Timeline }
+export type SessionRow = Static<typeof SessionView>
 export type Actor = Static<typeof ActorSchema>
 export type AllowedAction = Static<typeof AllowedActionSchema>
 export type BlockedOn = Static<typeof BlockedOnSchema>

@@ -33,6 +33,8 @@ export const en = {
     user: (name: string) => `Signed in as ${name}`,
     sign_out: 'Sign out',
     display: 'Display settings',
+    sessions: 'Where you are signed in',
+    password: 'Change password',
     go_to: 'Go to an operation',
     go_to_placeholder: 'Go to …',
     go_to_none: 'No operation matches.',
@@ -673,6 +675,33 @@ export const en = {
     check: 'Check',
     says: 'Says',
     observed_at: 'Observed',
+  },
+
+  sessions: {
+    title: 'Where you are signed in',
+    note: 'Sign out what you do not know. It takes effect at once.',
+    device: 'Browser or client',
+    unknown: 'Unknown',
+    current: 'This one',
+    address: 'Address',
+    last_used: 'Last used',
+    since: 'Signed in',
+    end: 'Sign out',
+    end_one: (device: string) => `Sign out ${device}`,
+    ended: 'Signed out there.',
+    end_others: 'Sign out everywhere else',
+    ended_others: 'Signed out everywhere else.',
+  },
+
+  password: {
+    title: 'Change password',
+    note: 'Every other session of yours ends with the old password.',
+    current: 'Current password',
+    next: 'New password',
+    wrong: 'This is not your current password.',
+    submit: 'Change password',
+    sending: 'Changing …',
+    done: 'The password is changed.',
   },
 
   display: {

@@ -2,7 +2,7 @@ import { CSPProvider } from '@base-ui/react/csp-provider'
 import { Dialog } from '@base-ui/react/dialog'
 import { Menu } from '@base-ui/react/menu'
 import { Link } from '@tanstack/react-router'
-import { ChevronDown, LogOut, Settings2, X } from 'lucide-react'
+import { ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
 import { t } from '../i18n/index.ts'
 
 /** The one lazy chunk with floating layers: behaviour by Base UI, looks by our tokens, no style elements. */
@@ -19,6 +19,14 @@ export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: 
             <Menu.Item className="popup-item" render={<Link to="/settings/display" />}>
               <Settings2 size={16} aria-hidden="true" />
               {t.nav.display}
+            </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/sessions" />}>
+              <MonitorSmartphone size={16} aria-hidden="true" />
+              {t.nav.sessions}
+            </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/password" />}>
+              <KeyRound size={16} aria-hidden="true" />
+              {t.nav.password}
             </Menu.Item>
             <Menu.Item className="popup-item" onClick={signOut}>
               <LogOut size={16} aria-hidden="true" />

@@ -1,0 +1,80 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { sessionsQuery } from '../api/queries.ts'
+import { endOtherSessions, endSession } from '../api/sessions.ts'
+import type { SessionRow } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
+import { ProblemText } from '../parts/failure.tsx'
+import { Heading, Page } from '../parts/page.tsx'
+import { TimeText } from '../parts/time-text.tsx'
+
+/** Where one is signed in, this device marked; any other may be signed out from here. */
+export const SessionsPage = () => {
+  const list = useQuery(sessionsQuery())
+  const client = useQueryClient()
+  const [busy, setBusy] = useState(false)
+  const [said, setSaid] = useState<string | Problem | null>(null)
+  const rows = list.data?.items ?? []
+  const act = async (work: () => Promise<Problem | null>, done: string) => {
+    if (busy) return
+    setBusy(true)
+    const problem = await work()
+    setSaid(problem ?? done)
+    await client.invalidateQueries({ queryKey: ['sessions'] })
+    setBusy(false)
+  }
+  const columns: Column<SessionRow>[] = [
+    { name: t.sessions.device, kind: 'lead', cell: (row) => <Device row={row} /> },
+    { name: t.sessions.address, className: 'mono', cell: ({ ip_address }) => ip_address },
+    { name: t.sessions.last_used, cell: ({ last_used_at }) => <TimeText at={last_used_at} /> },
+    { name: t.sessions.since, cell: ({ created_at }) => <TimeText at={created_at} /> },
+    {
+      name: t.sessions.end,
+      cell: (row) =>
+        row.current ? null : (
+          <button
+            type="button"
+            className="button"
+            aria-disabled={busy}
+            aria-label={t.sessions.end_one(row.user_agent ?? t.sessions.unknown)}
+            onClick={() => void act(() => endSession(row.id), t.sessions.ended)}
+          >
+            {t.sessions.end}
+          </button>
+        ),
+    },
+  ]
+  return (
+    <Page>
+      <div>
+        <Heading title={t.sessions.title}>{t.sessions.title}</Heading>
+        <p className="text-muted">{t.sessions.note}</p>
+      </div>
+      <div role="status">{typeof said === 'string' ? <p>{said}</p> : said ? <ProblemText problem={said} /> : null}</div>
+      <Listing list={list} empty={undefined}>
+        <DataTable caption={t.sessions.title} columns={columns} rows={rows} keyOf={({ id }) => id} />
+      </Listing>
+      {rows.length > 1 ? (
+        <p>
+          <button
+            type="button"
+            className="button"
+            aria-disabled={busy}
+            onClick={() => void act(endOtherSessions, t.sessions.ended_others)}
+          >
+            {t.sessions.end_others}
+          </button>
+        </p>
+      ) : null}
+    </Page>
+  )
+}
+
+const Device = ({ row }: { row: SessionRow }) => (
+  <span className="wrap-anywhere">
+    {row.user_agent ?? t.sessions.unknown}
+    {row.current ? <strong className="ml-2 whitespace-nowrap">{t.sessions.current}</strong> : null}
+  </span>
+)
