@@ -337,6 +337,81 @@ describe('a session in the browser', () => {
   )
 
   it(
+    'is one session in five tabs: one refresh serves all, and so do a new password and a sign-out',
+    async () => {
+      const account = { username: 'pia', password: 'vK8ty-nB3sd-wL6mc-xJ9rr', roles: ['viewer'] }
+      await ensurePerson(stack.gateway_url, people.ada, account, 'netops')
+      accounts.set('pia', account)
+      const { context, page } = await sitDown('pia')
+      const tabs = [page, ...(await Promise.all([1, 2, 3, 4].map(() => openTab(context))))]
+      const fromMenu = async (tab: Page, item: string) => {
+        await tab.getByRole('button', { name: /Signed in as pia/ }).click()
+        await tab.getByRole('menuitem', { name: item }).click()
+        await tab.getByRole('heading', { level: 1, name: item }).waitFor()
+      }
+      await Promise.all(tabs.map((tab) => tab.goto(`${stack.gateway_url}/settings/display`)))
+      await Promise.all(tabs.map((tab) => tab.getByRole('heading', { level: 1, name: 'Display settings' }).waitFor()))
+
+      // The first read of every tab is refused, all five at once.
+      let refreshes = 0
+      const refused: (() => Promise<void>)[] = []
+      await context.route('**/v1/token?response_mode=cookie', (route) => {
+        refreshes += 1
+        return route.continue()
+      })
+      await context.route('**/api/v1/sessions', async (route) => {
+        if (refused.length >= tabs.length) return route.continue()
+        const headers = { ...route.request().headers(), authorization: 'Bearer stale' }
+        refused.push(() => route.continue({ headers }))
+        if (refused.length === tabs.length) await Promise.all(refused.map((send) => send()))
+      })
+      await Promise.all(tabs.map((tab) => fromMenu(tab, 'Where you are signed in')))
+      await Promise.all(tabs.map((tab) => tab.getByText('This one').waitFor()))
+      expect(refreshes).toBe(1)
+
+      const elsewhere = await signIn(stack.gateway_url, account)
+      await page.reload()
+      await page.getByRole('button', { name: /^Sign out Mozilla|^Sign out node|^Sign out Unknown/ }).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await press(page, 'Sign out everywhere else')
+      await page.getByText('Signed out everywhere else.').waitFor()
+      await until(
+        async () => (await page.getByText('This one').count()) === 1 && (await page.locator('tbody tr').count()) === 1,
+      )
+      expect(elsewhere.username).toBe('pia')
+
+      await fromMenu(page, 'Change password')
+      const change = async (current: string, next: string) => {
+        await page.getByLabel('Current password').fill(current)
+        await page.getByLabel('New password').fill(next)
+        await press(page, 'Change password')
+      }
+      await change('not-this-one-9-Q', 'gT4vz-pM2hc-bX8kw-dS5yy')
+      await page.getByText('This is not your current password.').waitFor()
+      await change(account.password, 'password')
+      await page.locator('#new-password-error p').first().waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      const next = 'gT4vz-pM2hc-bX8kw-dS5yy'
+      await change(account.password, next)
+      await page.getByText('The password is changed.').waitFor()
+      for (const tab of tabs.slice(1)) {
+        await tab.getByRole('link', { name: 'Resources' }).click()
+        await tab.getByRole('heading', { level: 1, name: 'Resources' }).waitFor()
+        expect(await dialogOf(tab).count()).toBe(0)
+      }
+      await page.reload()
+      await page.getByRole('heading', { level: 1, name: 'Change password' }).waitFor()
+
+      await page.getByRole('button', { name: /Signed in as pia/ }).click()
+      await page.getByRole('menuitem', { name: 'Sign out' }).click()
+      for (const tab of tabs) await tab.getByText(/^You are signed out/).waitFor()
+      await signInAs(page, stack.gateway_url, { ...account, password: next })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'takes another token silently: before its end by itself, and when a call is refused',
     async () => {
       const context = await browser.newContext()

@@ -27,7 +27,7 @@ export type Origins = ReturnType<typeof createOrigins>
 
 const exact = (variable: string, origin: string): string => {
   const { protocol, origin: parsed } = URL.parse(origin) ?? {}
-  if (parsed === origin && /^https?:$/.test(protocol ?? '')) return origin
+  if (parsed === origin && /^https?:$/.test(protocol ?? '') && !origin.includes('*')) return origin
   throw new ConfigError(
     `${variable} holds ${JSON.stringify(origin)}: it must be an exact origin such as https://console.example.org.`,
   )
