@@ -32,6 +32,10 @@ export const startOwnRedis = async () => {
       const { hostname, port: of } = new URL(primary)
       await client.replicaof(hostname, Number(of))
       await until(() => told('master_link_status:up'), { what: 'the replica to be in step' })
+      // The other one counts it a moment later.
+      const other = new Redis(primary)
+      await until(async () => (await other.wait(1, 1000)) === 1, { what: 'the primary to count its replica' })
+      other.disconnect()
     },
     /** Copies no more and takes writes: what a fail-over makes of a replica. */
     promote: () => client.replicaof('NO', 'ONE'),
