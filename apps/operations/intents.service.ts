@@ -14,7 +14,7 @@ import { allowedAction } from './authority.ts'
 import { requireFresh } from './catalog.consumer.ts'
 import type { OperationsDeps } from './deps.ts'
 import type { Target } from './planner/types.ts'
-import { isTargetMissing, resolveTargets } from './targets.ts'
+import { resolveTargets, TargetsMissing } from './targets.ts'
 import { isInScope, isVisible, placesFor } from './visibility.ts'
 
 const WEEK_S = 604_800
@@ -147,12 +147,17 @@ export const createIntent = async (deps: OperationsDeps, mutation: Mutation, bod
   try {
     return await attempt()
   } catch (error) {
-    // What was just created in the catalog may still be on its way; one look at the end of its log settles it.
-    if (!isTargetMissing(error)) throw error
+    if (!(error instanceof TargetsMissing)) throw error
+    // What was just created in the catalog may still be on its way: a look at the end of its log brings most of it, and
+    // what the log has not numbered yet is asked for by name.
     await requireFresh(deps.projection, { max_lag_ms: 0 })
+    await Promise.all(error.resource_ids.slice(0, ASKED).map((id) => deps.projection.followOne('resource', id)))
     return attempt()
   }
 }
+
+/** The most resources that one request asks the catalog for by name. */
+const ASKED = 20
 
 const resolvedOf = (targets: Target[]) =>
   targets.map(({ resource_id, type_key, name, version }) => ({ resource_id, type_key, name, version }))

@@ -8,12 +8,26 @@ import type { Resource, Scope, Target } from './planner/types.ts'
 
 export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'>
 
-const refuse = (code: string, detail: string, violations: Violation[] = [], hint?: string) =>
-  new AppError('validation_error', code, detail, { status: 422, violations, ...(hint !== undefined && { hint }) })
+const refuse = (code: string, detail: string, violations: Violation[] = []) =>
+  new AppError('validation_error', code, detail, { status: 422, violations })
 
-/** A resource that an intent names but the projection does not hold: perhaps it is only too new. */
-export const isTargetMissing = (error: unknown): boolean =>
-  error instanceof AppError && error.category === 'validation_error' && error.code === 'target_not_found'
+/** Resources that an intent names but the projection does not hold: perhaps they are only too new. */
+export class TargetsMissing extends AppError {
+  readonly resource_ids: string[]
+
+  constructor(named: { resource_id: string; pointer: string }[]) {
+    super('validation_error', 'target_not_found', `There is no resource "${named[0]?.resource_id}".`, {
+      status: 422,
+      violations: named.slice(0, 100).map(({ resource_id, pointer }) => ({
+        pointer,
+        code: 'target_not_found',
+        message: `there is no resource "${resource_id}"`,
+      })),
+      hint: 'Check the ids; a resource that was just created may need a moment.',
+    })
+    this.resource_ids = [...new Set(named.map(({ resource_id }) => resource_id))]
+  }
+}
 
 /** Everything an intent is about, as the projection of the catalog holds it: named, selected, or used by a graph's nodes. */
 export const resolveTargets = async (db: Queryable, request: TargetRequest, most: number): Promise<Target[]> => {
@@ -31,18 +45,7 @@ export const resolveTargets = async (db: Queryable, request: TargetRequest, most
   for (const resource of await loadResources(db, [...new Set(named.map(({ resource_id }) => resource_id))]))
     found.set(resource.resource_id, resource)
   const missing = named.filter(({ resource_id }) => !found.has(resource_id))
-  const [first] = missing
-  if (first)
-    throw refuse(
-      'target_not_found',
-      `There is no resource "${first.resource_id}".`,
-      missing.slice(0, 100).map(({ resource_id, pointer }) => ({
-        pointer,
-        code: 'target_not_found',
-        message: `there is no resource "${resource_id}"`,
-      })),
-      'Check the ids; a resource that was just created may need a moment.',
-    )
+  if (missing.length > 0) throw new TargetsMissing(missing)
   if (found.size > most) throw refuse('too_many_targets', `${found.size} targets; at most ${most}.`)
   return withPlaces(
     db,

@@ -163,7 +163,7 @@ export const catalogLog = async () => {
               event.agg_id === agg_id &&
               event.agg_version > Number(url.searchParams.get('after_version')),
           )
-        : events.slice(Number(url.searchParams.get('after')))
+        : events.slice(Number(url.searchParams.get('after'))).filter(({ pub_seq }) => pub_seq !== null)
       return { items: items.slice(0, limit), last_pub_seq }
     }
     if (url.pathname === '/internal/v1/snapshot') {

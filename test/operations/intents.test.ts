@@ -37,6 +37,12 @@ const graph = (nodes: unknown[], gates?: unknown[]) => ({
 })
 
 describe('an intent', () => {
+  it('may name what was created a moment ago and has no number in the log of the catalog yet', async () => {
+    catalog.put('eu1-web-04', { parent_id: 'eu1' }, [], { pub_seq: null })
+    const { body } = must(await p.as('olga').post('/v1/intents', change(['eu1-web-04'])), 201)
+    expect(body.targets_resolved).toMatchObject([{ resource_id: 'eu1-web-04', version: 1 }])
+  })
+
   it('is stated once, with its targets as they are', async () => {
     const { status, body, headers } = await p.as('olga').post('/v1/intents', change(['eu1-web-01']))
     expect(status).toBe(201)
