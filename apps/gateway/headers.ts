@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { AppError } from '../shared/errors.ts'
+import { isTrace } from '../shared/trace.ts'
 import type { Upstream } from './routes.ts'
 
 const ONCE = new Set(['host', 'authorization', 'content-type', 'content-length', 'idempotency-key', 'x-csrf-token'])
@@ -84,13 +85,9 @@ export const upstreamHeaders = (
   return made
 }
 
-const TRACE = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
-
 /** The trace that a request belongs to (W3C Trace Context): the caller's, or a new one that starts here. */
 export const traceOf = (given: string | string[] | undefined): string =>
-  typeof given === 'string' && TRACE.test(given)
-    ? given
-    : `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01`
+  isTrace(given) ? given : `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01`
 
 const NOT_PASSED = new Set([
   'connection',

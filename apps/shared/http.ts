@@ -22,6 +22,7 @@ import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import { createPressure, loadBounds } from './pressure.ts'
 import { sendProblem, toAppError, unreadablePath } from './problems.ts'
 import type { Telemetry } from './telemetry.ts'
+import { withinTrace } from './trace.ts'
 
 /** Schema of every refusal (application/problem+json). */
 export const Problem = Type.Object(
@@ -180,6 +181,8 @@ export const createHttpApp = (options: HttpOptions) => {
     if (req.url.includes('%00'))
       throw unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring')
   })
+  // From here on, for reading a body begins anew in the context of its connection.
+  app.addHook('preValidation', (req, _reply, done) => withinTrace(req.headers.traceparent, done))
   // Ajv turns "1e999" into Infinity and then holds no bound against it.
   app.addHook('preHandler', async (req) => {
     const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)

@@ -3,6 +3,7 @@ import { Code, ConnectError, type Transport } from '@connectrpc/connect'
 import { codeFromHttpStatus, errorFromJsonBytes } from '@connectrpc/connect/protocol-connect'
 import { type Dispatcher, Pool } from 'undici'
 import { clientTls, type Mtls } from './mtls.ts'
+import { traceNow } from './trace.ts'
 
 const CONNECT_MS = 1000
 const KEEP_ALIVE_MS = 60_000
@@ -90,8 +91,10 @@ const send = (pool: Pool, { path, header, body, timeout_ms }: Call, authorizatio
       () => fail(new ConnectError('the call did not end in time', Code.DeadlineExceeded)),
       timeout_ms,
     )
+    const trace = traceNow()
     const headers = {
       ...(header && Object.fromEntries(new Headers(header))),
+      ...(trace !== undefined && { traceparent: trace }),
       'content-type': 'application/proto',
       'connect-protocol-version': '1',
       'connect-timeout-ms': String(timeout_ms),

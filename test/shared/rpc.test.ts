@@ -111,6 +111,42 @@ describe('a call', () => {
   })
 })
 
+describe('the trace of a request', () => {
+  it('goes on with every call that is made for it, and with no other', async () => {
+    const front = createHttpApp({ telemetry: createTelemetry('test', { level: 'silent' }), codes: AUTH_CODES })
+    const client = clientOf()
+    front.post('/ask', async (req) => client.getUser(req.body as { id: string }).then(() => ({})))
+    const traces = new Map<string, unknown>()
+    behave = async (context) => {
+      const id = seen.at(-1)?.user_id ?? ''
+      if (id.startsWith('second ')) return traces.set(id, context.requestHeader.get('traceparent'))
+      await client.getUser({ id: `second ${id}` })
+    }
+    const at = await front.listen({ host: '127.0.0.1', port: 0 })
+    const ask = (id: string, traceparent?: string) =>
+      fetch(`${at}/ask`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(traceparent && { traceparent }) },
+        body: JSON.stringify({ id }),
+      })
+    const trace = (n: number) => `00-${String(n).padStart(32, '0')}-00f067aa0ba902b7-01`
+    try {
+      await Promise.all([1, 2, 3].map((n) => ask(`u${n}`, trace(n))))
+      await ask('none')
+      await ask('forged', '00-no trace at all')
+      expect(Object.fromEntries(traces)).toEqual({
+        'second u1': trace(1),
+        'second u2': trace(2),
+        'second u3': trace(3),
+        'second none': null,
+        'second forged': null,
+      })
+    } finally {
+      await front.close()
+    }
+  })
+})
+
 describe('the deadline of a call', () => {
   const raw = (timeout_ms: string) =>
     fetch(`${url}/signalbox.auth.v1.Identity/GetUser`, {
