@@ -32,6 +32,12 @@ const login = createRoute({
   component: lazyRouteComponent(() => import('./pages/login.tsx'), 'Login'),
 })
 
+const enrol = createRoute({
+  getParentRoute: () => root,
+  path: '/enrol',
+  component: lazyRouteComponent(() => import('./pages/enrol.tsx'), 'EnrolPage'),
+})
+
 const shell = createRoute({
   getParentRoute: () => root,
   id: 'shell',
@@ -171,6 +177,7 @@ const settings = createRoute({
 const routeTree = root.addChildren([
   home,
   login,
+  enrol,
   shell.addChildren([
     inbox,
     operations,

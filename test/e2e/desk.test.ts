@@ -310,6 +310,56 @@ describe('deciding a gate', () => {
 
 describe('a session in the browser', () => {
   it(
+    'begins with a link that works once: the rules as one types, the words of the server, then the first sign-in',
+    async () => {
+      type Made = { user: { id: string }; enrolment: { token: string; url: string } }
+      const grants = [{ role: 'viewer', scope: {} }]
+      const { body } = await people.ada.post<Made>('/v1/admin/users', { username: 'enno', grants })
+      const link = `${stack.gateway_url}/enrol#${body.enrolment.token}`
+      expect(new URL(body.enrolment.url).hash).toBe(`#${body.enrolment.token}`)
+      const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, reducedMotion: 'reduce' })
+      const page = await openTab(context)
+      await page.goto(link)
+      await page.getByRole('heading', { level: 1, name: 'Set your password' }).waitFor()
+      // The token opens an account: the address bar forgets it.
+      await page.waitForURL(`${stack.gateway_url}/enrol`)
+      const field = page.getByLabel('New password')
+      const missing = page.getByRole('listitem').filter({ hasText: 'missing' })
+      const choose = async (password: string) => {
+        await field.fill(password)
+        await press(page, 'Set password')
+      }
+      await field.fill('enno')
+      await missing.filter({ hasText: 'An uppercase letter' }).waitFor()
+      expect(await missing.count()).toBe(4)
+      await press(page, 'Set password')
+      for (const words of ['needs at least 8 characters', 'needs an uppercase letter', 'needs a digit'])
+        await page.getByRole('alert').getByText(words).waitFor()
+      await choose('Qwertyuiop1!')
+      expect(await missing.count()).toBe(0)
+      await page.getByRole('alert').getByText('This is similar to a commonly used password').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+
+      const account = { username: 'enno', password: 'zR6pd-uW2ns-kF9vb-qA3mm', roles: ['viewer'] }
+      await choose(account.password)
+      await page.getByText('Your password is set').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await signInAs(page, stack.gateway_url, account)
+      await context.close()
+
+      const again = await openTab(await browser.newContext({ reducedMotion: 'reduce' }))
+      await again.goto(link)
+      await again.getByLabel('New password').fill(`${account.password}-too`)
+      await press(again, 'Set password')
+      await again.getByText('This enrolment link is not valid, was used, or has ended.').waitFor()
+      await again.getByLabel('Enrolment token').waitFor()
+      expect(await accessibilityOf(again)).toEqual([])
+      await again.context().close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'survives a reload, keeps its access token in memory only, and ends in every tab at once',
     async () => {
       const { context, page } = await sitDown('eva')

@@ -15,6 +15,21 @@ export const changePassword = async (current: string, next: string, key: string)
   return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
 }
 
+/** Sets a password by the token of a one-time link. Returns what was refused, or null. */
+export const enrol = async (enrolment_token: string, new_password: string, key: string): Promise<Problem | null> => {
+  const answer = await post('/api/v1/users/enrol', { enrolment_token, new_password }, { key })
+  if (answer === null) return problemFrom(0, null)
+  if (answer.ok) return null
+  return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
+}
+
+/** What stands under a new password that was refused: every rule that it breaks, else why nothing was changed. */
+export const newPasswordErrors = (problem: Problem | null): string[] => {
+  if (problem === null) return []
+  const broken = (problem.violations ?? []).map(({ message }) => message)
+  return broken.length > 0 ? [...new Set(broken)] : [[problem.detail, problem.hint].filter(Boolean).join(' ')]
+}
+
 const send = (current_password: string, new_password: string, key: string): Promise<Response | null> =>
   locked(async () => {
     const answer = await post('/api/v1/users/me/password', { current_password, new_password }, { bearer: true, key })

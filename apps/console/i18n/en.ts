@@ -702,6 +702,27 @@ export const en = {
     submit: 'Change password',
     sending: 'Changing …',
     done: 'The password is changed.',
+    rules: 'A good password',
+    guessing: 'It is not easy to guess; the server tells.',
+    rule: {
+      PasswordTooWeakError: 'At least eight characters',
+      PasswordMissingUppercaseError: 'An uppercase letter',
+      PasswordMissingLowercaseError: 'A lowercase letter',
+      PasswordMissingDigitError: 'A digit',
+      PasswordMissingSpecialCharError: 'A character that is neither letter nor number',
+    },
+    met: 'done',
+    not_met: 'missing',
+  },
+
+  enrol: {
+    title: 'Set your password',
+    submit: 'Set password',
+    sending: 'Setting …',
+    done: 'Your password is set',
+    next: 'The link is used up. Sign in with your username and the new password.',
+    token: 'Enrolment token',
+    token_note: 'What stands behind # in the link that you were given. It works once.',
   },
 
   display: {

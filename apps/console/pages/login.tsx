@@ -1,20 +1,17 @@
-import { Eye, EyeOff } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { usePhase } from '../api/hooks.ts'
 import { sessionPhase, signIn, startSession } from '../api/token.ts'
 import { t } from '../i18n/index.ts'
-import { EnvironmentBadge } from '../parts/environment-badge.tsx'
 import { Heading } from '../parts/page.tsx'
-import { Mark } from '../parts/shell.tsx'
+import { PasswordField } from '../parts/password-field.tsx'
 import { signInError } from '../parts/sign-in-error.ts'
 import { ShapeIcon } from '../parts/status.tsx'
+import { Welcome } from '../parts/welcome.tsx'
 
 /** Username and password; where to go next is decided by the phase that follows. */
 export const Login = () => {
   const [username, setUsername] = useState('')
   const [password, setPassword] = useState('')
-  const [shown, setShown] = useState(false)
-  const [caps, setCaps] = useState(false)
   const [busy, setBusy] = useState(false)
   const [errors, setErrors] = useState<{ username?: string; password?: string; form?: string }>({})
   const nameField = useRef<HTMLInputElement>(null)
@@ -50,12 +47,7 @@ export const Login = () => {
       : null
 
   return (
-    <main className="flex min-h-dvh flex-col items-center justify-center gap-6 p-4">
-      <div className="flex items-center gap-3 text-title font-semibold">
-        <Mark />
-        {t.product}
-        <EnvironmentBadge />
-      </div>
+    <Welcome>
       <form
         noValidate
         onSubmit={(event) => void submit(event)}
@@ -91,38 +83,16 @@ export const Login = () => {
             {errors.username}
           </p>
         </div>
-        <div>
-          <label className="label" htmlFor="password">
-            {t.login.password}
-          </label>
-          <div className="relative">
-            <input
-              ref={passwordField}
-              id="password"
-              name="password"
-              className="input !pr-10"
-              type={shown ? 'text' : 'password'}
-              autoComplete="current-password"
-              value={password}
-              onChange={(event) => setPassword(event.target.value)}
-              onKeyUp={(event) => setCaps(event.getModifierState('CapsLock'))}
-              aria-invalid={errors.password !== undefined || errors.form !== undefined}
-              aria-describedby="password-error"
-            />
-            <button
-              type="button"
-              className="button quiet icon absolute top-0 right-0"
-              onClick={() => setShown(!shown)}
-              aria-label={shown ? t.login.hide : t.login.show}
-              aria-pressed={shown}
-            >
-              {shown ? <EyeOff size={16} aria-hidden="true" /> : <Eye size={16} aria-hidden="true" />}
-            </button>
-          </div>
-          <p id="password-error" className="field-error">
-            {errors.password ?? (caps ? t.login.caps : null)}
-          </p>
-        </div>
+        <PasswordField
+          ref={passwordField}
+          id="password"
+          label={t.login.password}
+          autoComplete="current-password"
+          value={password}
+          change={setPassword}
+          errors={errors.password === undefined ? [] : [errors.password]}
+          invalid={errors.password !== undefined || errors.form !== undefined}
+        />
         {errors.form ? (
           <p className="flex gap-2" role="alert">
             <span className="mt-0.5">
@@ -135,6 +105,6 @@ export const Login = () => {
           {busy ? t.login.sending : t.login.submit}
         </button>
       </form>
-    </main>
+    </Welcome>
   )
 }

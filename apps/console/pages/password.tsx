@@ -1,8 +1,10 @@
 import { useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
-import { changePassword } from '../api/password.ts'
+import { changePassword, newPasswordErrors } from '../api/password.ts'
 import { t } from '../i18n/index.ts'
 import { Heading, Page } from '../parts/page.tsx'
+import { PasswordField } from '../parts/password-field.tsx'
+import { PasswordRules } from '../parts/password-rules.tsx'
 
 /** Changes one's password. What makes a good one is the server's to say: its words stand under the field. */
 export const PasswordPage = () => {
@@ -13,8 +15,8 @@ export const PasswordPage = () => {
   const [problem, setProblem] = useState<Problem | null>(null)
   /** The same two passwords are the same command, also when its answer was lost. */
   const key = useRef(crypto.randomUUID())
-  const typed = (set: (value: string) => void) => (event: React.ChangeEvent<HTMLInputElement>) => {
-    set(event.target.value)
+  const typed = (set: (value: string) => void) => (value: string) => {
+    set(value)
     key.current = crypto.randomUUID()
   }
   const submit = async (event: React.FormEvent) => {
@@ -32,7 +34,6 @@ export const PasswordPage = () => {
     setDone(true)
   }
   const wrong = problem?.code === 'current_password_wrong'
-  const weak = problem?.violations ?? []
   return (
     <Page>
       <div>
@@ -44,45 +45,23 @@ export const PasswordPage = () => {
         onSubmit={(event) => void submit(event)}
         className="card flex w-full max-w-96 flex-col gap-4 p-6"
       >
-        <div>
-          <label className="label" htmlFor="current-password">
-            {t.password.current}
-          </label>
-          <input
-            id="current-password"
-            className="input"
-            type="password"
-            autoComplete="current-password"
-            value={current}
-            onChange={typed(setCurrent)}
-            aria-invalid={wrong}
-            aria-describedby="current-password-error"
-          />
-          <p id="current-password-error" className="field-error" role="alert">
-            {wrong ? t.password.wrong : null}
-          </p>
-        </div>
-        <div>
-          <label className="label" htmlFor="new-password">
-            {t.password.next}
-          </label>
-          <input
-            id="new-password"
-            className="input"
-            type="password"
-            autoComplete="new-password"
-            value={next}
-            onChange={typed(setNext)}
-            aria-invalid={weak.length > 0}
-            aria-describedby="new-password-error"
-          />
-          <div id="new-password-error" className="field-error" role="alert">
-            {weak.map(({ code, message }) => (
-              <p key={code}>{message}</p>
-            ))}
-            {problem && !wrong && weak.length === 0 ? <p>{`${problem.detail} ${problem.hint ?? ''}`}</p> : null}
-          </div>
-        </div>
+        <PasswordField
+          id="current-password"
+          label={t.password.current}
+          autoComplete="current-password"
+          value={current}
+          change={typed(setCurrent)}
+          errors={wrong ? [t.password.wrong] : []}
+        />
+        <PasswordField
+          id="new-password"
+          label={t.password.next}
+          autoComplete="new-password"
+          value={next}
+          change={typed(setNext)}
+          errors={wrong ? [] : newPasswordErrors(problem)}
+        />
+        <PasswordRules password={next} />
         <button type="submit" className="button main" aria-disabled={busy}>
           {busy ? t.password.sending : t.password.submit}
         </button>

@@ -1,0 +1,110 @@
+import { Link, useLocation, useNavigate } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { enrol, newPasswordErrors } from '../api/password.ts'
+import { t } from '../i18n/index.ts'
+import { Heading } from '../parts/page.tsx'
+import { PasswordField } from '../parts/password-field.tsx'
+import { PasswordRules } from '../parts/password-rules.tsx'
+import { Welcome } from '../parts/welcome.tsx'
+
+/** Sets the first password, or a new one, by the token behind `#` of a one-time link. */
+export const EnrolPage = () => {
+  const { hash } = useLocation()
+  const navigate = useNavigate()
+  const [token, setToken] = useState(hash)
+  /** Whether the link brought the token; else it is pasted. */
+  const [linked, setLinked] = useState(hash !== '')
+  const [password, setPassword] = useState('')
+  const [busy, setBusy] = useState(false)
+  const [done, setDone] = useState(false)
+  const [problem, setProblem] = useState<Problem | null>(null)
+  const key = useRef(crypto.randomUUID())
+
+  useEffect(() => {
+    if (hash === '') return
+    // The token opens an account: it does not stay in the address bar, nor in the history.
+    setToken(hash)
+    setLinked(true)
+    setProblem(null)
+    void navigate({ to: '/enrol', hash: '', replace: true })
+  }, [hash, navigate])
+
+  const typed = (set: (value: string) => void) => (value: string) => {
+    set(value)
+    key.current = crypto.randomUUID()
+  }
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
+    if (busy || password === '' || token === '') return
+    setBusy(true)
+    const refused = await enrol(token.trim(), password, key.current)
+    setBusy(false)
+    setProblem(refused)
+    if (refused) return
+    setToken('')
+    setPassword('')
+    setDone(true)
+  }
+
+  if (done) {
+    return (
+      <Welcome>
+        <div className="card flex w-full max-w-96 flex-col items-start gap-4 p-6">
+          <Heading title={t.enrol.done}>{t.enrol.done}</Heading>
+          <p className="text-muted">{t.enrol.next}</p>
+          <Link to="/login" className="button main">
+            {t.login.submit}
+          </Link>
+        </div>
+      </Welcome>
+    )
+  }
+  const unusable = problem?.code === 'enrolment_token_invalid'
+  return (
+    <Welcome>
+      <form
+        noValidate
+        onSubmit={(event) => void submit(event)}
+        className="card flex w-full max-w-96 flex-col gap-4 p-6"
+      >
+        <Heading title={t.enrol.title}>{t.enrol.title}</Heading>
+        {linked && !unusable ? null : (
+          <div>
+            <label className="label" htmlFor="enrolment-token">
+              {t.enrol.token}
+            </label>
+            <input
+              id="enrolment-token"
+              className="input mono"
+              autoComplete="off"
+              spellCheck={false}
+              value={token}
+              onChange={(event) => typed(setToken)(event.target.value)}
+              aria-invalid={unusable}
+              aria-describedby="enrolment-token-note enrolment-token-error"
+            />
+            <p id="enrolment-token-note" className="mt-1 text-meta text-muted">
+              {t.enrol.token_note}
+            </p>
+            <p id="enrolment-token-error" className="field-error" role="alert">
+              {unusable ? newPasswordErrors(problem) : null}
+            </p>
+          </div>
+        )}
+        <PasswordField
+          id="new-password"
+          label={t.password.next}
+          autoComplete="new-password"
+          value={password}
+          change={typed(setPassword)}
+          errors={unusable ? [] : newPasswordErrors(problem)}
+        />
+        <PasswordRules password={password} />
+        <button type="submit" className="button main" aria-disabled={busy}>
+          {busy ? t.enrol.sending : t.enrol.submit}
+        </button>
+      </form>
+    </Welcome>
+  )
+}
