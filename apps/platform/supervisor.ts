@@ -42,7 +42,13 @@ export type Platform = {
   killAll: () => void
 }
 
-const NODE_ARGUMENTS = ['--disable-proto=delete', '--disable-warning=ExperimentalWarning', '--import', QUICK_IMPORTS]
+/** How Node runs an app. */
+export const NODE_ARGUMENTS = [
+  '--disable-proto=delete',
+  '--disable-warning=ExperimentalWarning',
+  '--import',
+  QUICK_IMPORTS,
+]
 
 /** Starts the servers, brings the database up to date, starts all apps side by side, and waits until each is ready. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { entryOf } from '../../apps/platform/apps.ts'
+import { compileCacheDir } from '../../apps/platform/compile-cache.ts'
+import { ROOT } from '../../apps/platform/paths.ts'
+import { createPorts } from '../../apps/platform/ports.ts'
+import { createProcess } from '../../apps/platform/process.ts'
+import { NODE_ARGUMENTS } from '../../apps/platform/supervisor.ts'
+
+/** The variables of an app's two ports: what others reach, and RPC, health and metrics. */
+const PORTS = {
+  session: ['SESSION__HTTP__PORT', 'SESSION__RPC__PORT'],
+  gateway: ['GATEWAY__HTTP__PORT', 'GATEWAY__INTERNAL__PORT'],
+} as const
+
+/** A busy machine is no reason to refuse: only what a test asks about is bounded. */
+const PATIENT = {
+  SIGNALBOX__PRESSURE__UTILISATION: '1',
+  SIGNALBOX__PRESSURE__DELAY_MS: '60000',
+  GATEWAY__PRESSURE__DELAY_MS: '60000',
+}
+
+/** Starts an app as a process of its own, as production does, and waits until it is ready. */
+export const startProcess = async (app: keyof typeof PORTS, env: Record<string, string>) => {
+  const ports = createPorts()
+  const [http, internal] = [await ports.take(app, 0), await ports.take(`${app} (internal)`, 0)]
+  const [http_variable, internal_variable] = PORTS[app]
+  const dir = mkdtempSync(join(tmpdir(), `signalbox-${app}-`))
+  const child = createProcess(
+    {
+      name: app,
+      command: process.execPath,
+      args: [...NODE_ARGUMENTS, entryOf(app)],
+      cwd: ROOT,
+      env: {
+        PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: compileCacheDir(),
+        ...PATIENT,
+        ...env,
+        [http_variable]: String(http),
+        [internal_variable]: String(internal),
+      },
+      probe: async () => {
+        const answer = await fetch(`http://127.0.0.1:${internal}/health/ready`)
+        if (!answer.ok) throw new Error(await answer.text())
+      },
+    },
+    dir,
+  )
+  await child.start()
+  return {
+    url: `http://127.0.0.1:${http}`,
+    rpc_url: `http://127.0.0.1:${internal}`,
+    stop: async () => {
+      await child.stop()
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
