@@ -273,6 +273,59 @@ describe('apply-operation-result', () => {
   })
 })
 
+describe('a process that is killed', () => {
+  const facts = async (id: string) => {
+    const tables = ['revision', 'resource_operation', 'evidence_ref']
+    const counts = await Promise.all(
+      tables.map(async (table) => {
+        const [row] = await c.rows<{ n: number }>(
+          `select count(*)::int n from catalog.${table} t join catalog.resource r on r.rid = t.rid where r.resource_id = $1`,
+          [id],
+        )
+        return [table, row?.n]
+      }),
+    )
+    const [told] = await c.rows<{ n: number }>(`select count(*)::int n from catalog.outbox where agg_id = $1`, [id])
+    return { ...Object.fromEntries(counts), outbox: told?.n }
+  }
+
+  it.each(['api.before_commit', 'api.after_commit'])(
+    'at %s has applied its command wholly or not at all, and the repeat applies it once',
+    async (point) => {
+      const id = `killed-${point.replace(/[^a-z]/g, '-')}`
+      await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+      const before = await facts(id)
+      const doomed = await c.startProcess(point)
+      const command = {
+        command_id: randomUUID(),
+        idempotency_key: randomUUID(),
+        operation_id: randomUUID(),
+        expected_version: 1,
+        changes: { observed_state_patch: { release: '9.9.9' } },
+        evidence_refs: [{ uri: 'https://ci.example/1', kind: 'run' }],
+      }
+      await expect(c.result(id, command, { at: doomed.at })).rejects.toThrow()
+      await doomed.exited
+      const committed = point === 'api.after_commit'
+      const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+      expect(version).toBe(committed ? 2 : 1)
+      if (!committed) expect(await facts(id)).toEqual(before)
+      const again = await c.result(id, command)
+      expect(again).toMatchObject({ status: 200, body: { version: 2, previous_version: 1, applied: true } })
+      expect(again.headers.get('idempotency-replayed')).toBe(committed ? 'true' : null)
+      const third = await c.result(id, command)
+      expect(third.text).toBe(again.text)
+      expect(await facts(id)).toEqual({
+        revision: before.revision + 1,
+        resource_operation: before.resource_operation + 1,
+        evidence_ref: before.evidence_ref + 1,
+        outbox: before.outbox + 1,
+      })
+    },
+    60_000,
+  )
+})
+
 describe('the order of checks', () => {
   const steps: {
     name: string

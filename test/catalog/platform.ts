@@ -1,4 +1,7 @@
+import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import { buildApp } from '../../apps/catalog/app.ts'
@@ -76,6 +79,18 @@ const send: typeof sendOnce = async (...request) => {
   }
 }
 
+const MAIN = new URL('../../apps/catalog/main.ts', import.meta.url).pathname
+const ROOT = new URL('../..', import.meta.url).pathname
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
 /** The catalog as it runs: real Postgres and NATS, both listeners on ports of their own; time can be moved on. */
 export const startCatalog = async ({ env = {} }: { env?: Record<string, string> } = {}) => {
   const database = await testDatabase('catalog')
@@ -88,14 +103,15 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     hosts: person('hosts', ['operator', 'viewer'], { typeKey: 'infra.host' }),
     nobody: person('nobody', []),
   }
-  const config = loadCatalogConfig({
+  const settings = {
     CATALOG__DATABASE__URL: database.url,
     CATALOG__NATS__URL: serverUrl('NATS_URL'),
     CATALOG__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
     AUTH__TOKENS__ISSUER: ISSUER,
     SIGNALBOX__NATS__PREFIX: `t${randomBytes(4).toString('hex')}`,
     ...env,
-  })
+  }
+  const config = loadCatalogConfig(settings)
   const identity = {
     getPrincipal: async ({ userId }: { userId: string }) => {
       const found = Object.values(people).find(({ id }) => id === userId)
@@ -166,18 +182,49 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     }
   }
 
-  /** A call of a control plane to the internal listener. */
-  const internally = (method: string, path: string, body?: unknown, ask: Ask & { service?: string } = {}) => {
-    const { service = 'demo-control-plane', headers = {}, type, raw } = ask
-    return send(method, `${internal_url}/internal/v1${path}`, raw ?? body, {
+  /** A call of a control plane to the internal listener, of this process or of the one at `at`. */
+  const internally = (
+    method: string,
+    path: string,
+    body?: unknown,
+    ask: Ask & { service?: string; at?: string } = {},
+  ) => {
+    const { service = 'demo-control-plane', headers = {}, type, raw, at = internal_url } = ask
+    return send(method, `${at}/internal/v1${path}`, raw ?? body, {
       authorization: `Bearer ${services.signer(service)(audienceOf('catalog'))}`,
       ...((body !== undefined || raw !== undefined) && type !== null && { 'content-type': type ?? 'application/json' }),
       ...headers,
     })
   }
 
+  const children: ChildProcess[] = []
+  /** The catalog once more, as a process of its own on the same database; `crash_at` names where it kills itself. */
+  const startProcess = async (crash_at?: string) => {
+    const [port, internal_port] = [await freePort(), await freePort()]
+    const child = spawn(process.execPath, [MAIN], {
+      cwd: ROOT,
+      stdio: 'ignore',
+      env: {
+        ...process.env,
+        ...settings,
+        CATALOG__HTTP__PORT: String(port),
+        CATALOG__INTERNAL__PORT: String(internal_port),
+        CATALOG__SERVICE__KEY_FILE: services.keyFile('catalog'),
+        AUTH__SERVICES__FILE: services.registry_file,
+        ...(crash_at !== undefined && { SIGNALBOX_CRASH_AT: crash_at }),
+      },
+    })
+    children.push(child)
+    const exited = once(child, 'exit')
+    const at = `http://127.0.0.1:${internal_port}`
+    const ready = async () => (await fetch(`${at}/health/ready`).catch(() => undefined))?.ok
+    await until(ready, { what: 'another catalog process', timeout_ms: 30_000 })
+    return { at, exited }
+  }
+
   return {
     deps,
+    startProcess,
     config,
     services,
     people,
@@ -190,7 +237,7 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     result: (
       resource_id: string,
       over: Record<string, unknown>,
-      ask: Ask & { service?: string; path_id?: string } = {},
+      ask: Ask & { service?: string; path_id?: string; at?: string } = {},
     ) => {
       const command = {
         command_id: randomUUID(),
@@ -233,6 +280,7 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     rows: async <T>(text: string, values: unknown[] = []): Promise<T[]> =>
       (await deps.pool.query(text, values)).rows as T[],
     stop: async () => {
+      for (const child of children) child.kill('SIGKILL')
       await app.close()
       await internal.close()
       await deps.close()
