@@ -85,11 +85,14 @@ export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: 
   const place = { types, row, type: facts.type }
   const edges = await applyEdges(tx, place, plan, cause)
   await checkCardinality(tx, place, { lifecycle_status: row.lifecycle_status, entered: true }, plan)
+  const [tied = row] = plan.resolved.some(({ relation }) => relation?.containment)
+    ? await getResourcesByRid(tx, [rid])
+    : []
   const made = await writeVersion(
     tx,
     deps,
-    { rid },
-    { cause, edges: edges.events, providers: [], event: 'resource.created' },
+    { row: tied, writes: [] },
+    { before: undefined, cause, edges: edges.events, providers: [], event: 'resource.created' },
   )
   const intent = await intentFor(tx, deps, type, made.row, write, cause)
   return { row: { ...made, scope: await scopeOfRow(tx, types, made.row) }, intent }

@@ -1,3 +1,5 @@
+import type { SQLWrapper } from 'drizzle-orm'
+import { writeTogether } from '../../db/catalog/commands.ts'
 import {
   expiredResources,
   markSwept,
@@ -10,9 +12,8 @@ import type { Tx } from '../../db/client.ts'
 import type { HealthStatus } from '../shared/contracts/catalog/resources.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import type { CatalogDeps } from './deps.ts'
-import { type Cause, tell } from './outbox.ts'
+import { type Cause, eventOf, told } from './outbox.ts'
 import { type OwnHealth, ownHealth } from './rules/health.ts'
-import type { Types } from './types.registry.ts'
 
 export type Observation = {
   source: string
@@ -35,7 +36,8 @@ export const healthNow = (row: ResourceRow, checks: readonly ObservationRow[], n
 
 /**
  * Takes one observation under the row's lock. It never touches the version; health_revision moves when a check appears
- * or changes its status, or own health changes. False: a newer observation was there (`superseded`).
+ * or changes its status, or own health changes. Returns the row after, or nothing when a newer observation was there
+ * (`superseded`). `also` are other writes of the same command.
  */
 export const observe = async (
   tx: Tx,
@@ -43,31 +45,46 @@ export const observe = async (
   row: ResourceRow,
   observation: Observation,
   cause: Cause,
-): Promise<boolean> => {
+  also: readonly (SQLWrapper | undefined)[] = [],
+): Promise<ResourceRow | undefined> => {
   const { types } = deps.registry
   const ttl_s = observation.ttl_s ?? types.byId(row.type_id)?.health.default_ttl_s ?? deps.config.health_ttl_s
-  const known = (await readChecks(tx, row.rid)).find(
-    (check) => check.source === observation.source && check.check_key === observation.check_key,
-  )
+  const checks = await readChecks(tx, row.rid)
+  const isThis = (check: ObservationRow) =>
+    check.source === observation.source && check.check_key === observation.check_key
+  const known = checks.find(isThis)
   const { source, check_key, status, observed_at, summary, attributes } = observation
+  const expires_at = new Date(new Date(observed_at).getTime() + ttl_s * 1000).toISOString()
   const saved = await saveObservation(tx, {
     rid: row.rid,
     source,
     check_key,
     status,
     observed_at,
-    expires_at: new Date(new Date(observed_at).getTime() + ttl_s * 1000).toISOString(),
+    expires_at,
     summary: summary ?? null,
     attributes: attributes ?? {},
     evidence_refs: cause.evidence_refs,
     command_id: cause.command_id,
     operation_id: cause.operation_id,
   })
-  if (!saved) return false
+  if (!saved) {
+    await writeTogether(tx, also)
+    return undefined
+  }
   const changes: CheckChange[] =
     known?.status === status ? [] : [{ source, check_key, status, previous_status: known?.status ?? null }]
-  await settleHealth(tx, deps, row, cause, 'observed', changes)
-  return true
+  const word = { rid: row.rid, source, check_key, status, observed_at, expires_at, summary: summary ?? null }
+  const now = [...checks.filter((check) => !isThis(check)), { ...word, swept: false, command_id: cause.command_id }]
+  return settleHealth(tx, deps, row, cause, 'observed', { checks: now, checks_changed: changes, also })
+}
+
+type Settled = {
+  /** The checks as they are now, where they are known. */
+  checks?: readonly ObservationRow[]
+  checks_changed?: CheckChange[]
+  /** Other writes of the same command, which go with it in one statement. */
+  also?: readonly (SQLWrapper | undefined)[]
 }
 
 /** Brings stored health in line with the checks and the lifecycle, and tells it when it moved. Returns the row after. */
@@ -77,42 +94,33 @@ export const settleHealth = async (
   row: ResourceRow,
   cause: Cause,
   reason: 'observed' | 'expired' | 'lifecycle',
-  checks_changed: CheckChange[] = [],
+  { checks, checks_changed = [], also = [] }: Settled = {},
 ): Promise<ResourceRow> => {
-  const own = healthNow(row, await readChecks(tx, row.rid), new Date(cause.at))
+  const own = healthNow(row, checks ?? (await readChecks(tx, row.rid)), new Date(cause.at))
   const moved = own.status !== row.health_status
-  const after: ResourceRow = {
-    ...row,
+  const state = {
     health_status: own.status,
     health_reason: own.reason,
     health_expires_at: own.expires_at?.toISOString() ?? null,
     health_at: moved ? cause.at : row.health_at,
     health_revision: row.health_revision + (moved || checks_changed.length > 0 ? 1 : 0),
   }
-  const { health_status, health_reason, health_expires_at, health_at, health_revision } = after
-  await updateState(tx, row.rid, { health_status, health_reason, health_expires_at, health_at, health_revision })
-  if (health_revision !== row.health_revision) {
-    await tellHealth(tx, deps.registry.types, cause, after, row.health_status, reason, checks_changed)
+  const after: ResourceRow = { ...row, ...state }
+  const writes = [...also, updateState(tx, row.rid, state)]
+  if (after.health_revision !== row.health_revision) {
+    const payload = { status: own.status, previous_status: row.health_status, reason, checks_changed }
+    const event = eventOf(cause, { ...after, type_key: deps.registry.types.keyOf(row.type_id) }, row.version, {
+      type: 'health.changed',
+      agg_type: 'health',
+      agg_id: row.resource_id,
+      agg_version: after.health_revision,
+      payload,
+    })
+    writes.push(told(tx, [event]))
   }
+  await writeTogether(tx, writes)
   return after
 }
-
-const tellHealth = (
-  tx: Tx,
-  types: Types,
-  cause: Cause,
-  row: ResourceRow,
-  previous_status: HealthStatus,
-  reason: string,
-  checks_changed: CheckChange[],
-) =>
-  tell(tx, cause, { ...row, type_key: types.keyOf(row.type_id) }, row.version, {
-    type: 'health.changed',
-    agg_type: 'health',
-    agg_id: row.resource_id,
-    agg_version: row.health_revision,
-    payload: { status: row.health_status, previous_status, reason, checks_changed },
-  })
 
 const SWEEP_BATCH = 200
 

@@ -2,6 +2,7 @@ import {
   getPathSteps,
   getResource,
   getResourcesByRid,
+  lockById,
   lockRelationshipTypes,
   lockStates,
   type ResourceRow,
@@ -12,7 +13,7 @@ import type { RelationshipChange } from '../shared/contracts/catalog/relationshi
 import type { Scope } from '../shared/contracts/catalog/resources.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { type Access, scopeOf, visibleOf } from './access.ts'
-import { planEdges, type Sees } from './edges.service.ts'
+import { type EdgePlan, planEdges, type Sees } from './edges.service.ts'
 import { confirmRetirement, planRetirement } from './retire.service.ts'
 import { isTerminal } from './rules/lifecycle.ts'
 import type { Types } from './types.registry.ts'
@@ -32,6 +33,32 @@ export type LockWish = {
  * no such resource, or the reader may not see it.
  */
 export const lockResource = async (tx: Tx, types: Types, resource_id: string, wish: LockWish): Promise<Locked> => {
+  const alone = wish.lifecycle_status === undefined && (wish.relationship_changes?.length ?? 0) === 0
+  return alone ? lockAlone(tx, types, resource_id, wish) : lockWithPeers(tx, types, resource_id, wish)
+}
+
+/** What touches no other resource needs its own lock only. */
+const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read }: LockWish): Promise<Locked> => {
+  const rid = await lockById(tx, resource_id)
+  if (rid === undefined) throw notFound('resource', resource_id)
+  const plan: EdgePlan = { resolved: [], locks: new Map(), type_locks: new Map() }
+  return { ...(await readLocked(tx, types, { rid, resource_id }, read)), plan, leaving: [] }
+}
+
+const readLocked = async (
+  tx: Tx,
+  types: Types,
+  { rid, resource_id }: Pick<ResourceRow, 'rid' | 'resource_id'>,
+  read: Access,
+) => {
+  const [row] = await getResourcesByRid(tx, [rid])
+  if (!row) throw notFound('resource', resource_id)
+  const sees: Sees = (rows) => visibleOf(tx, types, read, rows)
+  if (!(await sees([row])).has(row.rid)) throw notFound('resource', resource_id)
+  return { row, sees }
+}
+
+const lockWithPeers = async (tx: Tx, types: Types, resource_id: string, wish: LockWish): Promise<Locked> => {
   const found = await getResource(tx, resource_id)
   if (!found) throw notFound('resource', resource_id)
   const plan = await planEdges(tx, types, wish.relationship_changes ?? [], {
@@ -45,11 +72,7 @@ export const lockResource = async (tx: Tx, types: Types, resource_id: string, wi
   await lockRelationshipTypes(tx, plan.type_locks)
   await lockStates(tx, plan.locks)
   if (leaving.length > 1) await confirmRetirement(tx, types, leaving)
-  const [row] = await getResourcesByRid(tx, [found.rid])
-  if (!row) throw notFound('resource', resource_id)
-  const sees: Sees = (rows) => visibleOf(tx, types, wish.read, rows)
-  if (!(await sees([row])).has(row.rid)) throw notFound('resource', resource_id)
-  return { row, plan, leaving, sees }
+  return { ...(await readLocked(tx, types, found, wish.read)), plan, leaving }
 }
 
 export const scopeOfRow = async (db: Queryable, types: Types, row: Pick<ResourceRow, 'path'>): Promise<Scope> =>

@@ -2,7 +2,7 @@ import { saveAudit } from '../../db/catalog/commands.ts'
 import type { ResourceRow } from '../../db/catalog/resources.ts'
 import { outbox } from '../../db/catalog/tables.ts'
 import type { Tx } from '../../db/client.ts'
-import { appendOutbox, type OutboxEvent } from '../../db/outbox.ts'
+import { appendOutbox, type OutboxEvent, outboxRows } from '../../db/outbox.ts'
 import type { EvidenceRef } from '../shared/contracts/catalog/common.ts'
 import type { RelationshipEvent, ResourceEventPayload } from '../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../shared/contracts/catalog/resources.ts'
@@ -33,7 +33,7 @@ type Told = { type: string; agg_type: string; agg_id: string; agg_version: numbe
 const MAX_PAYLOAD_BYTES = 262_144
 
 /** The outbox row of one event. */
-const eventOf = (
+export const eventOf = (
   cause: Cause,
   { resource_id, type_key, version, generation }: Subject,
   previous_version: number | null,
@@ -71,16 +71,7 @@ type ResourceChange = {
   relationship_changes: RelationshipEvent[]
 }
 
-/** Promises the event of one version of a resource: exactly one per version. */
-export const tellResource = (
-  tx: Tx,
-  cause: Cause,
-  row: ResourceRow,
-  document: ResourceDocument,
-  change: ResourceChange,
-): Promise<void> => appendOutbox(tx, outbox, resourceEventOf(cause, row, document, change))
-
-/** The outbox row of one version of a resource. */
+/** The event of one version of a resource: exactly one per version. */
 export const resourceEventOf = (
   cause: Cause,
   row: ResourceRow,
@@ -117,6 +108,9 @@ type Audited = {
 type AuditCause = Pick<Cause, 'actor' | 'roles' | 'action' | 'at' | 'request_id' | 'reason'> & {
   command_id: string | null
 }
+
+/** Promises events as a part of the statement that writes the change, in this order. */
+export const told = (tx: Tx, events: OutboxEvent[]) => outboxRows(tx, outbox, events)
 
 /** One audit row in the transaction of the change; the relay seals it afterwards (reliability.md 5.4). */
 export const recordAudit = (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCause, what: Audited) =>

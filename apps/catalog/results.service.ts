@@ -1,4 +1,4 @@
-import { getResource, type ResourceRow } from '../../db/catalog/resources.ts'
+import type { ResourceRow } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
 import { fingerprintOf } from '../../db/idempotency.ts'
 import type { ServiceCaller } from '../shared/auth/service.ts'
@@ -19,7 +19,7 @@ import { lockResource, refuseVersion } from './lock.service.ts'
 import { type Cause, recordAudit } from './outbox.ts'
 import { isObject, type JsonObject } from './rules/pointers.ts'
 import type { Change } from './versions.ts'
-import { applyChange, keepReferences } from './write.service.ts'
+import { applyChange, referencesFor } from './write.service.ts'
 
 /** Who sends an internal command, over which route. */
 export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
@@ -96,8 +96,9 @@ export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, 
     const written = await applyChange(tx, deps, locked, changeOf(locked.row, changes), cause)
     let { row, applied } = written
     if (changes.health_status !== undefined) {
-      applied = (await observeResult(tx, deps, row, changes.health_status, cause)) || applied
-      row = (await getResource(tx, row.resource_id)) ?? row
+      const observed = await observeResult(tx, deps, row, changes.health_status, cause)
+      applied = applied || observed !== undefined
+      row = observed ?? row
     }
     return resultOf(row, written.previous_version, applied, written.ignored, applied ? undefined : 'no_change')
   }
@@ -184,14 +185,13 @@ export const healthObservation = (deps: CatalogDeps, body: HealthObservation, se
     const cause = causeOf(body, sender, at)
     const { source, check_key, status, ttl_s, summary, attributes } = body
     const observation = { source, check_key, status, ttl_s, summary, attributes, observed_at: body.observed_at }
-    const applied = await observe(tx, deps, row, observation, cause)
-    await keepReferences(tx, row, row.version, cause)
-    const after = (await getResource(tx, row.resource_id)) ?? row
+    const observed = await observe(tx, deps, row, observation, cause, referencesFor(tx, row, row.version, cause))
+    const after = observed ?? row
     if (after.health_revision !== row.health_revision) {
       const details = { status: after.health_status, health_revision: after.health_revision }
       await recordAudit(tx, deps, cause, { object: `resource:${row.resource_id}`, outcome: 'applied', details })
     }
-    return resultOf(after, row.version, applied, [], applied ? undefined : 'superseded')
+    return resultOf(after, row.version, observed !== undefined, [], observed ? undefined : 'superseded')
   }
   return { command: commandOf(deps, body, sender), work }
 }

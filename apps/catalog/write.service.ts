@@ -1,4 +1,5 @@
-import { saveAudit, saveEvidence, saveOperationRef, saveRevision } from '../../db/catalog/commands.ts'
+import type { SQLWrapper } from 'drizzle-orm'
+import { saveAudit, saveEvidence, saveOperationRef, saveRevision, writeTogether } from '../../db/catalog/commands.ts'
 import { getResourcesByRid, type ResourceRow, updateResource, updateState } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
 import type { RelationshipEvent } from '../shared/contracts/catalog/events.ts'
@@ -7,7 +8,7 @@ import { applyCapabilities, type ProviderEvent } from './capabilities.service.ts
 import type { CatalogDeps } from './deps.ts'
 import { applyEdges, checkCardinality, checkPeers, type EdgePlan, type Ignored, type Sees } from './edges.service.ts'
 import { settleHealth } from './health.service.ts'
-import { type Cause, tell, tellResource } from './outbox.ts'
+import { type Cause, eventOf, resourceEventOf, told } from './outbox.ts'
 import { closeAllEdges } from './retire.service.ts'
 import { checkImmutable, checkTransition, fittingType, refuseTerminal } from './rules/change.ts'
 import { isTerminal } from './rules/lifecycle.ts'
@@ -63,13 +64,10 @@ export const applyChange = async (
     await keepReferences(tx, row, row.version, cause)
     return { row, previous_version: row.version, applied: false, changed_paths: [], ignored }
   }
-  await writeRows(
-    tx,
-    { row, type, change, lifecycle_status, desired_state, observed_state, ends },
-    cause,
-    capabilities.events.length > 0,
-  )
-  const after = await writeVersion(tx, deps, row, {
+  const next = { row, type, change, lifecycle_status, desired_state, observed_state, ends }
+  const rows = nextRows(tx, next, cause, capabilities.events.length > 0)
+  const after = await writeVersion(tx, deps, movesRow(plan) ? await write(tx, rows) : rows, {
+    before: row,
     cause,
     edges: edges.events,
     providers: capabilities.events,
@@ -109,51 +107,79 @@ export const validate = (
 const notesChanged = (row: ResourceRow, change: Change): string[] =>
   NOTES.filter((name) => change[name] !== undefined && !equalJson(change[name], row[name])).map((name) => `/${name}`)
 
-const writeRows = async (tx: Tx, next: Next, cause: Cause, provides: boolean): Promise<void> => {
+/** Changes of containment write the resource's own place, too. */
+const movesRow = ({ resolved }: EdgePlan): boolean => resolved.some(({ relation }) => relation?.containment)
+
+/** The row of a version and the writes that make it; none left when it was read back. */
+type Rows = { row: ResourceRow; writes: (SQLWrapper | undefined)[] }
+
+const nextRows = (tx: Tx, next: Next, cause: Cause, provides: boolean): Rows => {
   const { fixed, state } = columnsOf(next, cause, provides)
-  if (Object.keys(fixed).length > 0) await updateResource(tx, next.row.rid, fixed)
-  await updateState(tx, next.row.rid, state)
+  const { identity_hash, ...shown } = fixed
+  const moved = Object.keys(fixed).length > 0
+  return {
+    row: { ...next.row, ...shown, ...state },
+    writes: [moved ? updateResource(tx, next.row.rid, fixed) : undefined, updateState(tx, next.row.rid, state)],
+  }
+}
+
+const write = async (tx: Tx, { row: { rid }, writes }: Rows): Promise<Rows> => {
+  await writeTogether(tx, writes)
+  const [row] = await getResourcesByRid(tx, [rid])
+  if (!row) throw new Error(`resource ${rid} is gone`)
+  return { row, writes: [] }
 }
 
 type Told = Version & {
+  /** Nothing for a new resource. */
+  before: ResourceRow | undefined
   providers: ProviderEvent[]
   event: 'resource.created' | 'resource.updated' | 'resource.retired'
 }
 
-/** Revision, references, audit row and events of the version that was just written; `before` is nothing for a new one. */
+/** Writes one version: its rows, revision, references, audit row and events, in one statement where that can be. */
 export const writeVersion = async (
   tx: Tx,
   deps: CatalogDeps,
-  before: ResourceRow | { rid: string },
-  { cause, edges, providers, event }: Told,
+  { row, writes }: Rows,
+  { before, cause, edges, providers, event }: Told,
 ): Promise<{ row: ResourceRow; changed_paths: string[] }> => {
-  let [row] = await getResourcesByRid(tx, [before.rid])
-  if (!row) throw new Error(`resource ${before.rid} is gone`)
-  const known = 'version' in before ? before : undefined
-  const { document, old, changed_paths, revision, audit } = recordOf(deps, row, known, { cause, edges, providers })
-  await saveRevision(tx, revision)
-  await keepReferences(tx, row, known?.version ?? 0, cause)
-  await saveAudit(tx, audit)
-  if (old && old.lifecycle_status !== document.lifecycle_status)
-    row = await settleHealth(tx, deps, row, cause, 'lifecycle')
-  if (providers.length > 0) {
-    await tell(tx, cause, document, row.version - 1, {
-      type: 'capability.changed',
-      agg_type: 'capability',
-      agg_id: row.resource_id,
-      agg_version: row.capability_revision,
-      payload: { providers },
-    })
+  const { document, old, changed_paths, revision, audit } = recordOf(deps, row, before, { cause, edges, providers })
+  const references = referencesFor(tx, row, before?.version ?? 0, cause)
+  const all = [...writes, saveRevision(tx, revision), ...references, saveAudit(tx, audit)]
+  const events = (now: ResourceRow) => [
+    ...(providers.length > 0
+      ? [
+          eventOf(cause, document, row.version - 1, {
+            type: 'capability.changed',
+            agg_type: 'capability',
+            agg_id: row.resource_id,
+            agg_version: row.capability_revision,
+            payload: { providers },
+          }),
+        ]
+      : []),
+    resourceEventOf(cause, now, document, { type: event, changed_paths, relationship_changes: edges }),
+  ]
+  if (!old || old.lifecycle_status === document.lifecycle_status) {
+    await writeTogether(tx, [...all, told(tx, events(row))])
+    return { row, changed_paths }
   }
-  await tellResource(tx, cause, row, document, { type: event, changed_paths, relationship_changes: edges })
-  return { row, changed_paths }
+  // Health follows the lifecycle, and its event comes before that of the version.
+  await writeTogether(tx, all)
+  const settled = await settleHealth(tx, deps, row, cause, 'lifecycle')
+  await writeTogether(tx, [told(tx, events(settled))])
+  return { row: settled, changed_paths }
 }
 
 /** The reference to the operation and its evidence: kept for applied commands and for those that changed nothing. */
-export const keepReferences = async (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Promise<void> => {
+export const keepReferences = (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Promise<void> =>
+  writeTogether(tx, referencesFor(tx, row, version_from, cause))
+
+/** The writes of these references, not yet run. */
+export const referencesFor = (tx: Tx, row: ResourceRow, version_from: number, cause: Cause) => {
   const { operation, evidence } = referencesOf(row, version_from, cause)
-  if (operation) await saveOperationRef(tx, operation)
-  await saveEvidence(tx, evidence)
+  return [operation ? saveOperationRef(tx, operation) : undefined, saveEvidence(tx, evidence)]
 }
 
 /** Closes the edges of a resource that ends, and ends all that cascades from it, each with its own version and event. */
@@ -173,7 +199,7 @@ const endWith = async (
     const type = member && types.byId(member.type_id)
     if (!member?.is_open || !type) continue
     const member_events = await close(member)
-    await writeRows(
+    const rows = nextRows(
       tx,
       {
         row: member,
@@ -187,7 +213,13 @@ const endWith = async (
       cause,
       false,
     )
-    await writeVersion(tx, deps, member, { cause, edges: member_events, providers: [], event: 'resource.retired' })
+    await writeVersion(tx, deps, rows, {
+      before: member,
+      cause,
+      edges: member_events,
+      providers: [],
+      event: 'resource.retired',
+    })
   }
   return events
 }

@@ -129,6 +129,16 @@ export const lockStates = async (tx: Tx, locks: ReadonlyMap<string, LockMode>): 
   }
 }
 
+/** Locks one resource by its id, for a change of itself alone; its row number, or nothing when it is not there. */
+export const lockById = async (tx: Tx, resource_id: string): Promise<string | undefined> =>
+  first(
+    await rowsOf<{ rid: string }>(
+      tx,
+      sql`select rid from catalog.resource_state
+          where rid = (select rid from catalog.resource where resource_id = ${resource_id}) for no key update`,
+    ),
+  )?.rid
+
 /** Locks of acyclic relationship types: shared for an edge of a new resource, exclusive to change one on an old one. */
 export const lockRelationshipTypes = async (
   tx: Tx,

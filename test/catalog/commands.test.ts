@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
 
@@ -161,6 +162,29 @@ describe('apply-operation-result', () => {
     const other_id = await c.result(id, { ...command, command_id: randomUUID(), changes: release('5.0.2') })
     expect(other_id).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
     expect(await traces()).toEqual(before)
+  })
+
+  it('costs few round trips: begin, claim, lock, read, all writes together, the answer, commit', async () => {
+    const [id, prototype] = [await fresh(), pg.Client.prototype]
+    const counted = async (work: () => Promise<{ status: number }>) => {
+      let trips = 0
+      const before = prototype.query
+      prototype.query = function (this: pg.Client, ...args: never[]) {
+        if (!/pub_seq|advisory/.test(String((args[0] as { text?: string }).text ?? args[0]))) trips += 1
+        return (before as unknown as (...all: never[]) => unknown).apply(this, args)
+      } as typeof before
+      const { status } = await work().finally(() => {
+        prototype.query = before
+      })
+      expect(status).toBe(200)
+      return trips
+    }
+    expect(await counted(() => c.result(id, { expected_version: 1, changes: release('2.0.0') }))).toBeLessThanOrEqual(7)
+    const evidence_refs = [{ uri: 'https://ci.example/1', kind: 'run' }]
+    expect(
+      await counted(() => c.result(id, { expected_version: 2, changes: release('2.1.0'), evidence_refs })),
+    ).toBeLessThanOrEqual(7)
+    expect(await counted(() => c.observe(id))).toBeLessThanOrEqual(10)
   })
 
   it('keeps keys of two callers apart', async () => {

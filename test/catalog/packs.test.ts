@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkPacks, SHIPPED_PACKS } from '../../apps/catalog/packs.ts'
+import { violationsOf } from '../../apps/catalog/rules/schemas.ts'
 import { createRegistry } from '../../apps/catalog/types.registry.ts'
 import { storePacks } from '../../apps/catalog/types.store.ts'
 import { systemClock } from '../../apps/shared/clock.ts'
@@ -252,7 +253,96 @@ const cases: Case[] = [
     ],
     'needs k',
   ],
+  [
+    'health',
+    12,
+    [
+      ...HEAD,
+      'relationship_types:',
+      '  - type_key: holds',
+      '    inverse_key: held_by',
+      '    from: [core.resource]',
+      '    to: [core.resource]',
+      '    on_delete: detach',
+      '    health: { flows: to_from, mode: quorum, k: 1.5 }',
+    ],
+    'neither a count nor a share',
+  ],
+  [
+    'cardinality',
+    12,
+    typed('relationships:', '  - { type_key: hosted_on, direction: out, peer_types: [infra.host], min: 2 }'),
+    'above the 1 that hosted_on allows',
+  ],
+  [
+    'symmetric',
+    12,
+    typed('relationships:', '  - { type_key: connects_to, direction: in, peer_types: [infra.host] }'),
+    'has no direction',
+  ],
+  [
+    'unique',
+    13,
+    typed(
+      'actions:',
+      '  - { action_key: go, title: Go, mode: operation }',
+      '  - { action_key: go, title: Gone, mode: operation }',
+    ),
+    'go is there twice',
+  ],
+  [
+    'reference',
+    12,
+    typed(
+      'requires:',
+      '  - { requirement_key: r, capability_key: compute.slots, version_range: ^1.0.0, where: { colour: red } }',
+    ),
+    'colour is not an attribute',
+  ],
+  [
+    'range',
+    12,
+    typed(
+      'requires:',
+      '  - { requirement_key: r, capability_key: storage.sql, version_range: ^1.0.0, where: { engine_version: new } }',
+    ),
+    '"new" is not a version range',
+  ],
+  [
+    'pointer',
+    12,
+    typed(
+      'requires:',
+      '  - { requirement_key: r, capability_key: compute.slots, version_range: ^1.0.0, amount: { $from: target/desired_state/none } }',
+    ),
+    '/none is not in the desired_state schema',
+  ],
+  [
+    'pointer',
+    12,
+    typed(
+      'requires:',
+      '  - { requirement_key: r, capability_key: compute.slots, version_range: ^1.0.0, amount: { $from: elsewhere } }',
+    ),
+    'is not a place in the resource',
+  ],
 ]
+
+describe('schemas of packs', () => {
+  it('keep each `pattern` of one schema apart', () => {
+    const schema = {
+      type: 'object',
+      properties: { a: { type: 'string', pattern: '^a+$' }, b: { type: 'string', pattern: '^b+$' } },
+      patternProperties: { '^x-': { type: 'string', pattern: '^c+$' } },
+    }
+    expect(violationsOf(schema, { a: 'aa', b: 'bb', 'x-1': 'cc' }, '')).toEqual([])
+    expect(violationsOf(schema, { a: 'bb', b: 'aa', 'x-1': 'aa' }, '').map(({ pointer }) => pointer)).toEqual([
+      '/a',
+      '/b',
+      '/x-1',
+    ])
+  })
+})
 
 describe('each rule of loading is broken by one file alone, and the fault names its line', () => {
   it.each(cases)('%s at line %d', (rule, line, lines, text) => {

@@ -47,6 +47,8 @@ export const checkRelationshipTypes = (pack: PackFile, model: TypeModel, report:
     const { health } = entry
     if (health?.mode === 'quorum' && health.k === undefined)
       report(at('health'), 'health', 'a quorum needs k', 'Give a count, or a share below 1.')
+    if (health?.k !== undefined && health.k >= 1 && !Number.isInteger(health.k))
+      report(at('health', 'k'), 'health', `${health.k} is neither a count nor a share below 1`, 'Correct k.')
     checkSchema(entry.properties_schema, at('properties_schema'), report)
   }
 }
@@ -109,8 +111,12 @@ export const checkType = (entry: TypeEntry, type: ResourceType, model: TypeModel
     }
     if (typeof rule.max === 'number' && (rule.min ?? 0) > rule.max)
       report(['relationships', k], 'cardinality', `min ${rule.min} is above max ${rule.max}`, 'Correct one of them.')
+    checkLimits(rule, model, (...rest) => report(['relationships', k], ...rest))
   }
+  checkOnce(entry, report)
   checkUses(entry, model, report)
+  checkInherited(entry, type, report)
+  checkRequirements(entry, type, model, report)
   for (const [k, action] of (entry.actions ?? []).entries()) {
     checkSchema(action.input_schema, ['actions', k, 'input_schema'], report)
     for (const state of action.allowed_in ?? []) {
@@ -123,6 +129,91 @@ export const checkType = (entry: TypeEntry, type: ResourceType, model: TypeModel
         )
     }
   }
+}
+
+type Rule = NonNullable<TypeEntry['relationships']>[number]
+type ReportHere = (rule: string, message: string, fix: string) => void
+
+/** A rule against the limits of its relationship type, of which the tighter one holds. */
+const checkLimits = (rule: Rule, model: TypeModel, report: ReportHere) => {
+  const relation = model.relationship_types.find(({ type_key }) => type_key === rule.type_key)
+  if (!relation) return
+  const most = rule.direction === 'out' ? relation.from_max : relation.to_max
+  if (most !== null && (rule.min ?? 0) > most)
+    report('cardinality', `min ${rule.min} is above the ${most} that ${rule.type_key} allows`, 'Lower min.')
+  if (relation.symmetric && rule.direction === 'in')
+    report('symmetric', `${rule.type_key} has no direction`, 'Write direction: out; it counts at both ends.')
+}
+
+/** A lifecycle of its own must still know the states that actions of the base are allowed in. */
+const checkInherited = (entry: TypeEntry, type: ResourceType, report: Report) => {
+  for (const { action_key, allowed_in } of type.actions) {
+    if (entry.actions?.some((own) => own.action_key === action_key)) continue
+    const unknown = allowed_in.find((state) => !type.lifecycle.states.includes(state))
+    if (unknown)
+      report(['lifecycle'], 'action', `it has no ${unknown}, in which ${action_key} is allowed`, 'Keep that state.')
+  }
+}
+
+/** A second entry of one key would silently replace the first. */
+const checkOnce = (entry: TypeEntry, report: Report) => {
+  const once = (list: string, at: string, keys: readonly string[]) => {
+    for (const [k, key] of keys.entries())
+      if (keys.indexOf(key) !== k) report([list, k, at], 'unique', `${key} is there twice`, 'Remove one of them.')
+  }
+  const { relationships = [], requires = [], provides = [], actions = [] } = entry
+  once(
+    'relationships',
+    'type_key',
+    relationships.map(({ direction, type_key }) => `${direction} ${type_key}`),
+  )
+  once(
+    'requires',
+    'requirement_key',
+    requires.map(({ requirement_key }) => requirement_key),
+  )
+  once(
+    'provides',
+    'capability_key',
+    provides.map(({ capability_key }) => capability_key),
+  )
+  once(
+    'actions',
+    'action_key',
+    actions.map(({ action_key }) => action_key),
+  )
+}
+
+/** What requirements want must be attributes of the capability, and what they take from the resource must exist. */
+const checkRequirements = (entry: TypeEntry, type: ResourceType, model: TypeModel, report: Report) => {
+  for (const [k, use] of (entry.requires ?? []).entries()) {
+    const versions = model.capabilities.filter(({ capability_key }) => capability_key === use.capability_key)
+    if (versions.length === 0) continue
+    for (const [attribute, value] of Object.entries(use.where ?? {})) {
+      const path = ['requires', k, 'where', attribute]
+      if (!versions.some((one) => schemaAt(one.attributes_schema as JsonObject, `/${attribute}`) !== undefined))
+        report(path, 'reference', `${attribute} is not an attribute of ${use.capability_key}`, 'Name one that it has.')
+      const rule = versions.at(-1)?.match_rules[attribute]
+      if (rule === 'semver' && typeof value === 'string' && semver.validRange(value) === null)
+        report(path, 'range', `"${value}" is not a version range`, 'Write it as npm does, such as ^1.0.0.')
+      checkSource(value, type, (...rest) => report(path, ...rest))
+    }
+    checkSource(use.amount, type, (...rest) => report(['requires', k, 'amount'], ...rest))
+  }
+}
+
+const checkSource = (value: unknown, type: ResourceType, report: ReportHere) => {
+  if (!isObject(value) || !('$from' in value)) return
+  const [, part, pointer] = /^target\/(desired_state|observed_state)(\/.+)$/.exec(String(value.$from)) ?? []
+  if (!part || !pointer)
+    return report(
+      'pointer',
+      `${String(value.$from)} is not a place in the resource`,
+      'Write target/desired_state/… or target/observed_state/….',
+    )
+  const schema = part === 'desired_state' ? type.desired_state_schema : type.observed_state_schema
+  if (schemaAt(schema as JsonObject, pointer) === undefined)
+    report('pointer', `${pointer} is not in the ${part} schema`, 'Name a property that the schema has.')
 }
 
 const checkUses = (entry: TypeEntry, model: TypeModel, report: Report) => {
