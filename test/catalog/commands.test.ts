@@ -170,7 +170,7 @@ describe('apply-operation-result', () => {
       let trips = 0
       const before = prototype.query
       prototype.query = function (this: pg.Client, ...args: never[]) {
-        if (!/pub_seq|advisory/.test(String((args[0] as { text?: string }).text ?? args[0]))) trips += 1
+        if (!/pub_seq|advisory/.test(String((args[0] as unknown as { text?: string }).text ?? args[0]))) trips += 1
         return (before as unknown as (...all: never[]) => unknown).apply(this, args)
       } as typeof before
       const { status } = await work().finally(() => {
