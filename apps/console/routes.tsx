@@ -153,7 +153,7 @@ const resource = createRoute({
   getParentRoute: () => shell,
   path: '/resources/$resource_id',
   validateSearch: (search) => ({
-    tab: oneOf(search.tab, ['overview', 'relations', 'operations'] as const, 'overview'),
+    tab: oneOf(search.tab, ['overview', 'relations', 'capabilities', 'operations'] as const, 'overview'),
   }),
   component: lazyRouteComponent(() => import('./pages/resource.tsx'), 'ResourcePage'),
 })
@@ -168,6 +168,23 @@ const password = createRoute({
   path: '/settings/password',
   component: lazyRouteComponent(() => import('./pages/password.tsx'), 'PasswordPage'),
 })
+const topology = createRoute({
+  getParentRoute: () => shell,
+  path: '/topology',
+  validateSearch: (search): { region?: string; datacenter?: string; layer?: string } => ({
+    ...(text(search.region) === '' ? {} : { region: text(search.region) }),
+    ...(text(search.datacenter) === '' ? {} : { datacenter: text(search.datacenter) }),
+    ...(text(search.layer) === '' ? {} : { layer: text(search.layer) }),
+  }),
+  component: lazyRouteComponent(() => import('./pages/topology.tsx'), 'TopologyPage'),
+})
+const capabilities = createRoute({
+  getParentRoute: () => shell,
+  path: '/capabilities',
+  validateSearch: (search): { key?: string } => (text(search.key) === '' ? {} : { key: text(search.key) }),
+  component: lazyRouteComponent(() => import('./pages/capabilities.tsx'), 'CapabilitiesPage'),
+})
+
 const settings = createRoute({
   getParentRoute: () => shell,
   path: '/settings/display',
@@ -189,6 +206,8 @@ const routeTree = root.addChildren([
     resource,
     sessions,
     password,
+    topology,
+    capabilities,
     settings,
   ]),
 ])

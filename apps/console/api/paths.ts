@@ -1,6 +1,12 @@
 import type { Static, TSchema } from 'typebox'
+import type {
+  DefinitionsQuery,
+  ProvidersQuery,
+  ResourceCapabilitiesQuery,
+} from '../../shared/contracts/catalog/capabilities.ts'
 import type { RelationshipQuery } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceListQuery } from '../../shared/contracts/catalog/resources.ts'
+import type { TopologyQuery } from '../../shared/contracts/catalog/topology.ts'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { InboxQuery } from '../../shared/contracts/operations/gates.ts'
 import type { LogQuery } from '../../shared/contracts/operations/logs.ts'
@@ -13,6 +19,8 @@ import type {
 } from '../../shared/contracts/operations/operations.ts'
 import type { PlanQuery } from '../../shared/contracts/operations/plans.ts'
 import type {
+  Capabilities,
+  Definition,
   Gate,
   Graph,
   InboxRow,
@@ -23,7 +31,9 @@ import type {
   Operation,
   OperationRow,
   Page,
+  Place,
   Plan,
+  ProviderRow,
   Resource,
   ResourceHealth,
   ResourceRelation,
@@ -67,5 +77,12 @@ export type paths = {
   '/v1/resources/{resource_id}': Get<Resource, OfResource>
   '/v1/resources/{resource_id}/health': Get<ResourceHealth, OfResource>
   '/v1/resources/{resource_id}/relationships': Get<Page<ResourceRelation>, OfResource, typeof RelationshipQuery>
+  '/v1/resources/{resource_id}/capabilities': Get<Capabilities, OfResource, typeof ResourceCapabilitiesQuery>
+  '/v1/topology/regions': Get<Page<Place>, Nothing, typeof TopologyQuery>
+  '/v1/topology/datacenters': Get<Page<Place>, Nothing, typeof TopologyQuery>
+  '/v1/topology/layers': Get<Page<Place>, Nothing, typeof TopologyQuery>
+  '/v1/topology/segments': Get<Page<Place>, Nothing, typeof TopologyQuery>
+  '/v1/capabilities/definitions': Get<Page<Definition>, Nothing, typeof DefinitionsQuery>
+  '/v1/capabilities/providers': Get<Page<ProviderRow>, Nothing, typeof ProvidersQuery>
   '/v1/resources/{resource_id}/operations': Get<Page<OperationRow>, OfResource, typeof ResourceOperationsQuery>
 }

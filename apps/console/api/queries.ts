@@ -198,5 +198,60 @@ export const resourceOperationsQuery = (resource_id: string) =>
       ),
   })
 
+export const capabilitiesQuery = (resource_id: string) =>
+  queryOptions({
+    queryKey: ['resource-capabilities', resource_id],
+    queryFn: ({ signal }) =>
+      read(api.GET('/v1/resources/{resource_id}/capabilities', { params: { path: { resource_id } }, signal })),
+  })
+
+export const LEVELS = ['regions', 'datacenters', 'layers', 'segments'] as const
+export type PlaceLevel = (typeof LEVELS)[number]
+export type Within = { region_id?: string; datacenter_id?: string; layer_id?: string }
+
+/** Places of one level below a place, with the counts of what is in them. */
+export const placesQuery = (level: PlaceLevel, within: Within) =>
+  infiniteQueryOptions({
+    queryKey: ['places', level, within],
+    initialPageParam: '',
+    placeholderData: keepPreviousData,
+    queryFn: ({ pageParam, signal }) =>
+      read(
+        api.GET(`/v1/topology/${level}`, {
+          params: {
+            path: {},
+            query: { page_size: 100, ...within, ...(pageParam === '' ? {} : { page_token: pageParam }) },
+          },
+          signal,
+        }),
+      ),
+    getNextPageParam: (last) => last.next_page_token || undefined,
+  })
+
+export const definitionsQuery = () =>
+  queryOptions({
+    queryKey: ['definitions'],
+    queryFn: ({ signal }) =>
+      read(api.GET('/v1/capabilities/definitions', { params: { path: {}, query: { page_size: 500 } }, signal })),
+  })
+
+export const providersQuery = (capability_key: string) =>
+  infiniteQueryOptions({
+    queryKey: ['providers', capability_key],
+    initialPageParam: '',
+    placeholderData: keepPreviousData,
+    queryFn: ({ pageParam, signal }) =>
+      read(
+        api.GET('/v1/capabilities/providers', {
+          params: {
+            path: {},
+            query: { capability_key, page_size: 100, ...(pageParam === '' ? {} : { page_token: pageParam }) },
+          },
+          signal,
+        }),
+      ),
+    getNextPageParam: (last) => last.next_page_token || undefined,
+  })
+
 /** A bare word searches names; anything with an operator is the catalog's own filter language. */
 const filterOf = (q: string): string => (/[=<>:]/.test(q) ? q : `name:${JSON.stringify(q)}`)

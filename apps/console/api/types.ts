@@ -1,7 +1,13 @@
 import type { Static } from 'typebox'
+import type {
+  CapabilityDefinition,
+  Provider,
+  ResourceCapabilities,
+} from '../../shared/contracts/catalog/capabilities.ts'
 import type { HealthView } from '../../shared/contracts/catalog/health.ts'
 import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceItem, ResourceView } from '../../shared/contracts/catalog/resources.ts'
+import type { TopologyList } from '../../shared/contracts/catalog/topology.ts'
 import type {
   ActorSchema,
   AllowedActionSchema,
@@ -69,3 +75,8 @@ export type HealthCheck = ResourceHealth['checks'][number]
 export type ResourceRow = Static<typeof ResourceItem>
 export type Resource = ResourceView
 export type ResourceRelation = Static<typeof RelationshipItem>
+export type Place = Static<typeof TopologyList>['items'][number]
+export type Definition = CapabilityDefinition
+export type ProviderRow = Provider
+export type Capabilities = Static<typeof ResourceCapabilities>
+export type Need = Capabilities['required'][number]

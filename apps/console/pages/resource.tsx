@@ -9,10 +9,12 @@ import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { valueText } from '../parts/diff-view.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../parts/page.tsx'
+import { ResourceCapabilities } from '../parts/resource-capabilities.tsx'
+import { RollUp } from '../parts/roll-up.tsx'
 import { Health, OperationStatusMark } from '../parts/status.tsx'
 import { TimeText } from '../parts/time-text.tsx'
 
-const TABS = ['overview', 'relations', 'operations'] as const
+const TABS = ['overview', 'relations', 'capabilities', 'operations'] as const
 
 /** One resource: what should be, what is, what it stands in relation to, and which operations touched it. */
 export const ResourcePage = () => {
@@ -58,6 +60,7 @@ export const ResourcePage = () => {
       </nav>
       {tab === 'overview' ? <Overview resource={resource} /> : null}
       {tab === 'relations' ? <Relations resource_id={resource_id} /> : null}
+      {tab === 'capabilities' ? <ResourceCapabilities resource_id={resource_id} /> : null}
       {tab === 'operations' ? <Operations resource_id={resource_id} /> : null}
     </Page>
   )
@@ -72,6 +75,7 @@ const Overview = ({ resource }: { resource: Resource }) => (
         </h2>
         <States resource={resource} />
       </section>
+      <RollUp resource_id={resource.resource_id} />
       <Checks resource_id={resource.resource_id} />
     </div>
     <section className="card" aria-labelledby="facts">

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet } from '@tanstack/react-router'
-import { Boxes, Inbox, Workflow } from 'lucide-react'
+import { Boxes, Inbox, Network, Plug, Workflow } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { clockTime, zoneWord } from '../api/format.ts'
 import { usePhase, useTopic } from '../api/hooks.ts'
@@ -117,6 +117,18 @@ const Navigation = () => {
           >
             <Boxes size={18} aria-hidden="true" />
             <span className="word">{t.nav.resources}</span>
+          </Link>
+        </li>
+        <li>
+          <Link to="/topology" activeOptions={{ includeSearch: false }} title={t.nav.topology}>
+            <Network size={18} aria-hidden="true" />
+            <span className="word">{t.nav.topology}</span>
+          </Link>
+        </li>
+        <li>
+          <Link to="/capabilities" activeOptions={{ includeSearch: false }} title={t.nav.capabilities}>
+            <Plug size={18} aria-hidden="true" />
+            <span className="word">{t.nav.capabilities}</span>
           </Link>
         </li>
       </ul>

@@ -1,0 +1,85 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link, useSearch } from '@tanstack/react-router'
+import { useTopic } from '../api/hooks.ts'
+import { definitionsQuery, providersQuery } from '../api/queries.ts'
+import type { Definition, ProviderRow } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
+import { Empty, Heading, Page } from '../parts/page.tsx'
+import { OFFER } from '../parts/resource-capabilities.tsx'
+
+/** What resources provide to each other: all definitions, or the providers of one. */
+export const CapabilitiesPage = () => {
+  const { key } = useSearch({ from: '/shell/capabilities' })
+  useTopic('resources')
+  const list = useQuery(definitionsQuery())
+  const rows = list.data?.items ?? []
+  if (key !== undefined) return <Providers capability_key={key} title={titleOf(rows, key)} />
+  return (
+    <Page>
+      <Heading title={t.capabilities.title}>{t.capabilities.title}</Heading>
+      <Listing list={list} empty={rows.length === 0 ? <Empty>{t.capabilities.empty}</Empty> : undefined}>
+        <DataTable
+          caption={t.capabilities.caption}
+          columns={DEFINITIONS}
+          rows={rows}
+          keyOf={({ capability_key }) => capability_key}
+        />
+      </Listing>
+    </Page>
+  )
+}
+
+const titleOf = (rows: Definition[], key: string): string =>
+  rows.find(({ capability_key }) => capability_key === key)?.title ?? key
+
+const Providers = ({ capability_key, title }: { capability_key: string; title: string }) => {
+  const list = useInfiniteQuery(providersQuery(capability_key))
+  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+  return (
+    <Page>
+      <p>
+        <Link to="/capabilities">{t.capabilities.all}</Link>
+      </p>
+      <Heading title={title}>{t.capabilities.providers_of(title)}</Heading>
+      <Listing list={list} empty={rows.length === 0 ? <Empty>{t.capabilities.none}</Empty> : undefined}>
+        <DataTable
+          caption={t.capabilities.providers_of(title)}
+          columns={[PROVIDER, ...OFFER, PLACE]}
+          rows={rows}
+          keyOf={({ provider_id }) => provider_id}
+        />
+      </Listing>
+    </Page>
+  )
+}
+
+const PROVIDER: Column<ProviderRow> = {
+  name: t.resource.provider,
+  kind: 'lead',
+  cell: ({ resource_id }) => (
+    <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'capabilities' }} data-row="">
+      {resource_id}
+    </Link>
+  ),
+}
+const PLACE: Column<ProviderRow> = {
+  name: t.resources.place,
+  cell: ({ scope }) => [scope.region_id, scope.datacenter_id].filter((place) => place !== null).join(' / '),
+}
+
+const DEFINITIONS: Column<Definition>[] = [
+  {
+    name: t.capabilities.capability,
+    kind: 'lead',
+    cell: ({ capability_key, title }) => (
+      <Link to="/capabilities" search={{ key: capability_key }} data-row="">
+        {title}
+      </Link>
+    ),
+  },
+  { name: t.capabilities.key, className: 'mono', cell: (row) => `${row.capability_key} ${row.version}` },
+  { name: t.capabilities.sharing, cell: ({ sharing }) => t.capabilities.sharings[sharing] },
+  { name: t.capabilities.providers, kind: 'number', cell: ({ providers }) => providers.total },
+  { name: t.capabilities.available, kind: 'number', cell: ({ providers }) => providers.by_status.available ?? 0 },
+]

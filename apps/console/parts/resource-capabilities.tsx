@@ -1,0 +1,105 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { capabilitiesQuery } from '../api/queries.ts'
+import type { Need, ProviderRow } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { type Column, DataTable, Listing } from './data-table.tsx'
+import { Empty } from './page.tsx'
+
+/** What a resource provides to others, and what it needs of them: who meets it, or why nobody does. */
+export const ResourceCapabilities = ({ resource_id }: { resource_id: string }) => {
+  const list = useQuery(capabilitiesQuery(resource_id))
+  const { provided = [], required = [] } = list.data ?? {}
+  return (
+    <>
+      <h2 className="card-title">{t.resource.needs}</h2>
+      <Listing list={list} empty={required.length === 0 ? <Empty>{t.resource.needs_none}</Empty> : undefined}>
+        <DataTable
+          caption={t.resource.needs}
+          columns={NEEDS}
+          rows={required}
+          keyOf={({ requirement }) => requirement.requirement_key}
+        />
+      </Listing>
+      <h2 className="card-title">{t.resource.provides}</h2>
+      <Listing list={list} empty={provided.length === 0 ? <Empty>{t.resource.provides_none}</Empty> : undefined}>
+        <DataTable
+          caption={t.resource.provides}
+          columns={[CAPABILITY, ...OFFER]}
+          rows={provided}
+          keyOf={({ provider_id }) => provider_id}
+        />
+      </Listing>
+    </>
+  )
+}
+
+const Peer = ({ id }: { id: string }) => (
+  <Link to="/resources/$resource_id" params={{ resource_id: id }} search={{ tab: 'capabilities' }} className="mr-2">
+    {id}
+  </Link>
+)
+
+const CAPABILITY: Column<ProviderRow> = {
+  name: t.capabilities.capability,
+  kind: 'lead',
+  className: 'mono',
+  cell: ({ capability_key, version }) => (
+    <Link to="/capabilities" search={{ key: capability_key }}>
+      {capability_key} {version}
+    </Link>
+  ),
+}
+
+/** What is offered, as the list of providers and the resource itself show it. */
+export const OFFER: Column<ProviderRow>[] = [
+  {
+    name: t.capabilities.state,
+    cell: ({ status, status_reason }) => (
+      <>
+        {t.capabilities.states[status]}
+        {status === 'available' ? null : <span className="text-muted"> ({status_reason.replaceAll('_', ' ')})</span>}
+      </>
+    ),
+  },
+  {
+    name: t.capabilities.free,
+    cell: ({ free, capacity, overcommitted }) => (
+      <>
+        {free === null ? t.capabilities.unlimited : t.of(free, capacity?.total ?? 1)}
+        {overcommitted ? <span className="badge tone-wait ml-2">{t.capabilities.overcommitted}</span> : null}
+      </>
+    ),
+  },
+  { name: t.capabilities.priority, kind: 'number', cell: ({ priority }) => priority },
+]
+
+const NEEDS: Column<Need>[] = [
+  {
+    name: t.resource.requirement,
+    kind: 'lead',
+    cell: ({ requirement }) => (
+      <>
+        {requirement.requirement_key}{' '}
+        <Link to="/capabilities" search={{ key: requirement.capability_key }} className="mono">
+          {requirement.capability_key}
+        </Link>
+      </>
+    ),
+  },
+  { name: t.capabilities.state, cell: ({ state }) => t.resource.need_state[state] },
+  {
+    name: t.resource.provider,
+    cell: ({ bound_to, providers }) =>
+      (bound_to.length > 0 ? bound_to : providers).map(({ resource_id }) => (
+        <Peer key={resource_id} id={resource_id} />
+      )),
+  },
+  {
+    name: t.resource.why_not,
+    cell: ({ rejected_count }) =>
+      Object.entries(rejected_count)
+        .map(([rule, n]) => t.resource.rejected(t.resource.rules[rule as keyof typeof t.resource.rules], n))
+        .join(', ') || null,
+  },
+]
