@@ -68,8 +68,5 @@ export const wakeRelay = async (db: Queryable, schema: string): Promise<void> =>
 
 /** Promises events in the transaction of the change. Call it last, under the aggregate's lock: id order is then version order. */
 export const appendOutbox = async (tx: Tx, outbox: OutboxTable, ...events: OutboxEvent[]): Promise<void> => {
-  if (events.length > 0) await outboxRows(tx, outbox, events)
+  if (events.length > 0) await tx.insert(outbox).values(events)
 }
-
-/** The insert of these events in their order, not yet run: a part of the statement that writes the change. */
-export const outboxRows = (tx: Tx, outbox: OutboxTable, events: OutboxEvent[]) => tx.insert(outbox).values(events)

@@ -1,5 +1,3 @@
-import type { SQLWrapper } from 'drizzle-orm'
-import { writeTogether } from '../../db/catalog/commands.ts'
 import {
   expiredResources,
   markSwept,
@@ -9,10 +7,11 @@ import {
 } from '../../db/catalog/health.ts'
 import { getResourcesByRid, lockStates, type ResourceRow, updateState } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
+import type { OutboxEvent } from '../../db/outbox.ts'
 import type { HealthStatus } from '../shared/contracts/catalog/resources.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import type { CatalogDeps } from './deps.ts'
-import { type Cause, eventOf, told } from './outbox.ts'
+import { type Cause, eventOf, tell } from './outbox.ts'
 import { type OwnHealth, ownHealth } from './rules/health.ts'
 
 export type Observation = {
@@ -37,7 +36,7 @@ export const healthNow = (row: ResourceRow, checks: readonly ObservationRow[], n
 /**
  * Takes one observation under the row's lock. It never touches the version; health_revision moves when a check appears
  * or changes its status, or own health changes. Returns the row after, or nothing when a newer observation was there
- * (`superseded`). `also` are other writes of the same command.
+ * (`superseded`).
  */
 export const observe = async (
   tx: Tx,
@@ -45,7 +44,6 @@ export const observe = async (
   row: ResourceRow,
   observation: Observation,
   cause: Cause,
-  also: readonly (SQLWrapper | undefined)[] = [],
 ): Promise<ResourceRow | undefined> => {
   const { types } = deps.registry
   const ttl_s = observation.ttl_s ?? types.byId(row.type_id)?.health.default_ttl_s ?? deps.config.health_ttl_s
@@ -68,23 +66,18 @@ export const observe = async (
     command_id: cause.command_id,
     operation_id: cause.operation_id,
   })
-  if (!saved) {
-    await writeTogether(tx, also)
-    return undefined
-  }
+  if (!saved) return undefined
   const changes: CheckChange[] =
     known?.status === status ? [] : [{ source, check_key, status, previous_status: known?.status ?? null }]
   const word = { rid: row.rid, source, check_key, status, observed_at, expires_at, summary: summary ?? null }
   const now = [...checks.filter((check) => !isThis(check)), { ...word, swept: false, command_id: cause.command_id }]
-  return settleHealth(tx, deps, row, cause, 'observed', { checks: now, checks_changed: changes, also })
+  return settleHealth(tx, deps, row, cause, 'observed', { checks: now, checks_changed: changes })
 }
 
 type Settled = {
   /** The checks as they are now, where they are known. */
   checks?: readonly ObservationRow[]
   checks_changed?: CheckChange[]
-  /** Other writes of the same command, which go with it in one statement. */
-  also?: readonly (SQLWrapper | undefined)[]
 }
 
 /** Brings stored health in line with the checks and the lifecycle, and tells it when it moved. Returns the row after. */
@@ -94,7 +87,7 @@ export const settleHealth = async (
   row: ResourceRow,
   cause: Cause,
   reason: 'observed' | 'expired' | 'lifecycle',
-  { checks, checks_changed = [], also = [] }: Settled = {},
+  { checks, checks_changed = [] }: Settled = {},
 ): Promise<ResourceRow> => {
   const own = healthNow(row, checks ?? (await readChecks(tx, row.rid)), new Date(cause.at))
   const moved = own.status !== row.health_status
@@ -106,7 +99,7 @@ export const settleHealth = async (
     health_revision: row.health_revision + (moved || checks_changed.length > 0 ? 1 : 0),
   }
   const after: ResourceRow = { ...row, ...state }
-  const writes = [...also, updateState(tx, row.rid, state)]
+  const told: OutboxEvent[] = []
   if (after.health_revision !== row.health_revision) {
     const payload = { status: own.status, previous_status: row.health_status, reason, checks_changed }
     const event = eventOf(cause, { ...after, type_key: deps.registry.types.keyOf(row.type_id) }, row.version, {
@@ -116,9 +109,9 @@ export const settleHealth = async (
       agg_version: after.health_revision,
       payload,
     })
-    writes.push(told(tx, [event]))
+    told.push(event)
   }
-  await writeTogether(tx, writes)
+  await Promise.all([updateState(tx, row.rid, state), tell(tx, ...told)])
   return after
 }
 

@@ -4,7 +4,7 @@ import type { Caller } from '../shared/auth/caller.ts'
 import type { IntentRequestedPayload } from '../shared/contracts/catalog/events.ts'
 import type { OperationRef } from '../shared/contracts/catalog/resources.ts'
 import { uuidv5 } from '../shared/ids.ts'
-import { type Cause, tell } from './outbox.ts'
+import { type Cause, eventOf, tell } from './outbox.ts'
 import type { JsonObject } from './rules/pointers.ts'
 import type { Types } from './types.registry.ts'
 
@@ -46,12 +46,13 @@ export const requestIntent = async (
     title: `${op === 'create' ? 'Create' : 'Change'} ${type_key} ${row.name}`.slice(0, 200),
     reason: cause.reason ?? 'Asked for through the catalog.',
   }
-  await tell(tx, cause, { ...row, type_key }, row.version, {
+  const event = eventOf(cause, { ...row, type_key }, row.version, {
     type: 'intent.requested',
     agg_type: 'intent',
     agg_id: intent_id,
     agg_version: 1,
     payload,
   })
+  await tell(tx, event)
   return operationRef(intent_id)
 }

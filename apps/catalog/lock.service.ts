@@ -2,7 +2,7 @@ import {
   getPathSteps,
   getResource,
   getResourcesByRid,
-  lockById,
+  lockAndGet,
   lockRelationshipTypes,
   lockStates,
   type ResourceRow,
@@ -39,19 +39,12 @@ export const lockResource = async (tx: Tx, types: Types, resource_id: string, wi
 
 /** What touches no other resource needs its own lock only. */
 const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read }: LockWish): Promise<Locked> => {
-  const rid = await lockById(tx, resource_id)
-  if (rid === undefined) throw notFound('resource', resource_id)
+  const row = await lockAndGet(tx, resource_id)
   const plan: EdgePlan = { resolved: [], locks: new Map(), type_locks: new Map() }
-  return { ...(await readLocked(tx, types, { rid, resource_id }, read)), plan, leaving: [] }
+  return { ...(await seen(tx, types, row, resource_id, read)), plan, leaving: [] }
 }
 
-const readLocked = async (
-  tx: Tx,
-  types: Types,
-  { rid, resource_id }: Pick<ResourceRow, 'rid' | 'resource_id'>,
-  read: Access,
-) => {
-  const [row] = await getResourcesByRid(tx, [rid])
+const seen = async (tx: Tx, types: Types, row: ResourceRow | undefined, resource_id: string, read: Access) => {
   if (!row) throw notFound('resource', resource_id)
   const sees: Sees = (rows) => visibleOf(tx, types, read, rows)
   if (!(await sees([row])).has(row.rid)) throw notFound('resource', resource_id)
@@ -72,7 +65,8 @@ const lockWithPeers = async (tx: Tx, types: Types, resource_id: string, wish: Lo
   await lockRelationshipTypes(tx, plan.type_locks)
   await lockStates(tx, plan.locks)
   if (leaving.length > 1) await confirmRetirement(tx, types, leaving)
-  return { ...(await readLocked(tx, types, found, wish.read)), plan, leaving }
+  const [row] = await getResourcesByRid(tx, [found.rid])
+  return { ...(await seen(tx, types, row, resource_id, wish.read)), plan, leaving }
 }
 
 export const scopeOfRow = async (db: Queryable, types: Types, row: Pick<ResourceRow, 'path'>): Promise<Scope> =>

@@ -2,7 +2,7 @@ import { saveAudit } from '../../db/catalog/commands.ts'
 import type { ResourceRow } from '../../db/catalog/resources.ts'
 import { outbox } from '../../db/catalog/tables.ts'
 import type { Tx } from '../../db/client.ts'
-import { appendOutbox, type OutboxEvent, outboxRows } from '../../db/outbox.ts'
+import { appendOutbox, type OutboxEvent } from '../../db/outbox.ts'
 import type { EvidenceRef } from '../shared/contracts/catalog/common.ts'
 import type { RelationshipEvent, ResourceEventPayload } from '../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../shared/contracts/catalog/resources.ts'
@@ -56,14 +56,8 @@ export const eventOf = (
   },
 })
 
-/** Promises one event. Call it last in the transaction, under the aggregate's lock (catalog.md 11). */
-export const tell = (
-  tx: Tx,
-  cause: Cause,
-  subject: Subject,
-  previous_version: number | null,
-  told: Told,
-): Promise<void> => appendOutbox(tx, outbox, eventOf(cause, subject, previous_version, told))
+/** Promises events in this order. Call it last in the transaction, under the aggregate's lock (catalog.md 11). */
+export const tell = (tx: Tx, ...events: OutboxEvent[]): Promise<void> => appendOutbox(tx, outbox, ...events)
 
 type ResourceChange = {
   type: 'resource.created' | 'resource.updated' | 'resource.retired'
@@ -108,9 +102,6 @@ type Audited = {
 type AuditCause = Pick<Cause, 'actor' | 'roles' | 'action' | 'at' | 'request_id' | 'reason'> & {
   command_id: string | null
 }
-
-/** Promises events as a part of the statement that writes the change, in this order. */
-export const told = (tx: Tx, events: OutboxEvent[]) => outboxRows(tx, outbox, events)
 
 /** One audit row in the transaction of the change; the relay seals it afterwards (reliability.md 5.4). */
 export const recordAudit = (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCause, what: Audited) =>

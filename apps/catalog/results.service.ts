@@ -19,7 +19,7 @@ import { lockResource, refuseVersion } from './lock.service.ts'
 import { type Cause, recordAudit } from './outbox.ts'
 import { isObject, type JsonObject } from './rules/pointers.ts'
 import type { Change } from './versions.ts'
-import { applyChange, referencesFor } from './write.service.ts'
+import { applyChange, keepReferences } from './write.service.ts'
 
 /** Who sends an internal command, over which route. */
 export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
@@ -185,7 +185,10 @@ export const healthObservation = (deps: CatalogDeps, body: HealthObservation, se
     const cause = causeOf(body, sender, at)
     const { source, check_key, status, ttl_s, summary, attributes } = body
     const observation = { source, check_key, status, ttl_s, summary, attributes, observed_at: body.observed_at }
-    const observed = await observe(tx, deps, row, observation, cause, referencesFor(tx, row, row.version, cause))
+    const [observed] = await Promise.all([
+      observe(tx, deps, row, observation, cause),
+      keepReferences(tx, row, row.version, cause),
+    ])
     const after = observed ?? row
     if (after.health_revision !== row.health_revision) {
       const details = { status: after.health_status, health_revision: after.health_revision }

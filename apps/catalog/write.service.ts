@@ -1,5 +1,4 @@
-import type { SQLWrapper } from 'drizzle-orm'
-import { saveAudit, saveEvidence, saveOperationRef, saveRevision, writeTogether } from '../../db/catalog/commands.ts'
+import { saveAudit, saveEvidence, saveOperationRef, saveRevision } from '../../db/catalog/commands.ts'
 import { getResourcesByRid, type ResourceRow, updateResource, updateState } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
 import type { RelationshipEvent } from '../shared/contracts/catalog/events.ts'
@@ -8,7 +7,7 @@ import { applyCapabilities, type ProviderEvent } from './capabilities.service.ts
 import type { CatalogDeps } from './deps.ts'
 import { applyEdges, checkCardinality, checkPeers, type EdgePlan, type Ignored, type Sees } from './edges.service.ts'
 import { settleHealth } from './health.service.ts'
-import { type Cause, eventOf, resourceEventOf, told } from './outbox.ts'
+import { type Cause, eventOf, resourceEventOf, tell } from './outbox.ts'
 import { closeAllEdges } from './retire.service.ts'
 import { checkImmutable, checkTransition, fittingType, refuseTerminal } from './rules/change.ts'
 import { isTerminal } from './rules/lifecycle.ts'
@@ -110,8 +109,8 @@ const notesChanged = (row: ResourceRow, change: Change): string[] =>
 /** Changes of containment write the resource's own place, too. */
 const movesRow = ({ resolved }: EdgePlan): boolean => resolved.some(({ relation }) => relation?.containment)
 
-/** The row of a version and the writes that make it; none left when it was read back. */
-type Rows = { row: ResourceRow; writes: (SQLWrapper | undefined)[] }
+/** The row of a version and the writes that make it, sent when they are awaited; none left when it was read back. */
+type Rows = { row: ResourceRow; writes: (PromiseLike<unknown> | undefined)[] }
 
 const nextRows = (tx: Tx, next: Next, cause: Cause, provides: boolean): Rows => {
   const { fixed, state } = columnsOf(next, cause, provides)
@@ -124,7 +123,7 @@ const nextRows = (tx: Tx, next: Next, cause: Cause, provides: boolean): Rows => 
 }
 
 const write = async (tx: Tx, { row: { rid }, writes }: Rows): Promise<Rows> => {
-  await writeTogether(tx, writes)
+  await Promise.all(writes)
   const [row] = await getResourcesByRid(tx, [rid])
   if (!row) throw new Error(`resource ${rid} is gone`)
   return { row, writes: [] }
@@ -137,7 +136,7 @@ type Told = Version & {
   event: 'resource.created' | 'resource.updated' | 'resource.retired'
 }
 
-/** Writes one version: its rows, revision, references, audit row and events, in one statement where that can be. */
+/** Writes one version: its rows, revision, references, audit row and events, in one round trip where that can be. */
 export const writeVersion = async (
   tx: Tx,
   deps: CatalogDeps,
@@ -145,8 +144,8 @@ export const writeVersion = async (
   { before, cause, edges, providers, event }: Told,
 ): Promise<{ row: ResourceRow; changed_paths: string[] }> => {
   const { document, old, changed_paths, revision, audit } = recordOf(deps, row, before, { cause, edges, providers })
-  const references = referencesFor(tx, row, before?.version ?? 0, cause)
-  const all = [...writes, saveRevision(tx, revision), ...references, saveAudit(tx, audit)]
+  const references = keepReferences(tx, row, before?.version ?? 0, cause)
+  const all = [...writes, saveRevision(tx, revision), references, saveAudit(tx, audit)]
   const events = (now: ResourceRow) => [
     ...(providers.length > 0
       ? [
@@ -162,24 +161,20 @@ export const writeVersion = async (
     resourceEventOf(cause, now, document, { type: event, changed_paths, relationship_changes: edges }),
   ]
   if (!old || old.lifecycle_status === document.lifecycle_status) {
-    await writeTogether(tx, [...all, told(tx, events(row))])
+    await Promise.all([...all, tell(tx, ...events(row))])
     return { row, changed_paths }
   }
   // Health follows the lifecycle, and its event comes before that of the version.
-  await writeTogether(tx, all)
+  await Promise.all(all)
   const settled = await settleHealth(tx, deps, row, cause, 'lifecycle')
-  await writeTogether(tx, [told(tx, events(settled))])
+  await tell(tx, ...events(settled))
   return { row: settled, changed_paths }
 }
 
 /** The reference to the operation and its evidence: kept for applied commands and for those that changed nothing. */
-export const keepReferences = (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Promise<void> =>
-  writeTogether(tx, referencesFor(tx, row, version_from, cause))
-
-/** The writes of these references, not yet run. */
-export const referencesFor = (tx: Tx, row: ResourceRow, version_from: number, cause: Cause) => {
+export const keepReferences = (tx: Tx, row: ResourceRow, version_from: number, cause: Cause) => {
   const { operation, evidence } = referencesOf(row, version_from, cause)
-  return [operation ? saveOperationRef(tx, operation) : undefined, saveEvidence(tx, evidence)]
+  return Promise.all([operation && saveOperationRef(tx, operation), saveEvidence(tx, evidence)])
 }
 
 /** Closes the edges of a resource that ends, and ends all that cascades from it, each with its own version and event. */

@@ -1,4 +1,4 @@
-import { and, eq, or, type SQLWrapper, sql } from 'drizzle-orm'
+import { and, eq, or } from 'drizzle-orm'
 import { first, type Tx } from '../client.ts'
 import { audit, command_log, evidence_ref, resource_operation, revision } from './tables.ts'
 
@@ -37,18 +37,6 @@ export const storeAnswer = (
   command_id: string,
   answer: Pick<CommandLogRow, 'status' | 'headers' | 'body' | 'resource_id'>,
 ) => tx.update(command_log).set(answer).where(eq(command_log.command_id, command_id))
-
-/**
- * Runs writes of different tables in one statement, so that they cost one round trip. None of them may need what another
- * one writes, and no two may touch the same row.
- */
-export const writeTogether = async (tx: Tx, writes: readonly (SQLWrapper | undefined)[]): Promise<void> => {
-  const given = writes.filter((write) => write !== undefined)
-  if (given.length === 0) return
-  // Drizzle sets the parentheses around a query inside of another one.
-  const parts = given.map((write, i) => sql`${sql.identifier(`w${i}`)} as ${write}`)
-  await tx.execute(sql`with ${sql.join(parts, sql`, `)} select 1`)
-}
 
 export const saveRevision = (tx: Tx, row: typeof revision.$inferInsert) => tx.insert(revision).values(row)
 export const saveOperationRef = (tx: Tx, row: typeof resource_operation.$inferInsert) =>

@@ -129,15 +129,19 @@ export const lockStates = async (tx: Tx, locks: ReadonlyMap<string, LockMode>): 
   }
 }
 
-/** Locks one resource by its id, for a change of itself alone; its row number, or nothing when it is not there. */
-export const lockById = async (tx: Tx, resource_id: string): Promise<string | undefined> =>
-  first(
-    await rowsOf<{ rid: string }>(
-      tx,
-      sql`select rid from catalog.resource_state
-          where rid = (select rid from catalog.resource where resource_id = ${resource_id}) for no key update`,
-    ),
-  )?.rid
+/**
+ * Locks one resource for a change of itself alone, and reads it. The two statements go out together, the lock first: the
+ * read's snapshot is taken once the lock is held, so it sees what the lock waited for.
+ */
+export const lockAndGet = async (tx: Tx, resource_id: string): Promise<ResourceRow | undefined> => {
+  const lock = rowsOf(
+    tx,
+    sql`select from catalog.resource_state
+        where rid = (select rid from catalog.resource where resource_id = ${resource_id}) for no key update`,
+  )
+  const [, row] = await Promise.all([lock, getResource(tx, resource_id)])
+  return row
+}
 
 /** Locks of acyclic relationship types: shared for an edge of a new resource, exclusive to change one on an old one. */
 export const lockRelationshipTypes = async (
