@@ -133,6 +133,24 @@ describe('the first minute', () => {
       .waitFor()
   }, 120_000)
 
+  it('leads from a region down to what is in it, and from a capability to who provides it', async () => {
+    await page.goto(`${stack.gateway_url}/topology`)
+    for (const place of ['eu1', 'eu1-a', 'edge'])
+      await page.getByRole('table').getByRole('link', { name: place, exact: true }).click()
+    const segment = page.getByRole('row', { name: /^web/ })
+    await segment.waitFor()
+    expect(await accessibilityOf(page)).toEqual([])
+    await segment.getByRole('link', { name: 'See the resources' }).click()
+    await page.getByRole('table').getByRole('link', { name: 'eu1-web-01' }).waitFor()
+    await page.goto(`${stack.gateway_url}/capabilities`)
+    await page.getByRole('link', { name: 'Room for machines' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Providers of Room for machines' }).waitFor()
+    expect(await accessibilityOf(page)).toEqual([])
+    await page.getByRole('link', { name: 'eu1-web-01' }).click()
+    await page.getByText('compute.slots').first().waitFor()
+    expect(await accessibilityOf(page)).toEqual([])
+  }, 150_000)
+
   it('works at the width of a phone', async () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await page.goto(`${stack.gateway_url}/inbox?for=all`)
