@@ -87,7 +87,7 @@ export const createApi = ({ url, credentials, token, idempotency_key }: ApiOptio
   }
 
   const send = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
-    const key = method === 'GET' ? undefined : (idempotency_key ?? uuidv7())
+    const key = method === 'GET' ? undefined : (headers['idempotency-key'] ?? idempotency_key ?? uuidv7())
     const call = (access_token: string) =>
       raw<T>(method, path, body, {
         authorization: `Bearer ${access_token}`,

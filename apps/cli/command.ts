@@ -16,6 +16,8 @@ export type Context = {
   /** `--yes`: no question is asked. */
   yes: boolean
   dry_run: boolean
+  /** `--idempotency-key`, for commands that send more than one request. */
+  idempotency_key: string | undefined
 }
 
 export type Command = {

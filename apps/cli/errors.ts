@@ -8,6 +8,7 @@ export const EXIT = {
   failed: 5,
   cancelled: 6,
   refused: 7,
+  changes: 8,
   sign_in: 9,
 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { createApi } from './api.ts'
 import { type Command, type Context, text } from './command.ts'
 import { gateCommands } from './commands/gate.ts'
+import { importCommands } from './commands/import.ts'
 import { operationCommands } from './commands/operation.ts'
 import { planCommands } from './commands/plan.ts'
 import { resourceCommands } from './commands/resource.ts'
@@ -16,6 +17,7 @@ export const COMMANDS: readonly Command[] = [
   ...planCommands,
   ...operationCommands,
   ...resourceCommands,
+  ...importCommands,
 ]
 
 const FORMATS: readonly string[] = ['table', 'json', 'yaml', 'id'] satisfies Format[]
@@ -72,6 +74,7 @@ const runCommand = async (argv: string[], env: NodeJS.ProcessEnv): Promise<ExitC
     all: values.all === true,
     yes: values.yes === true,
     dry_run: values['dry-run'] === true,
+    idempotency_key: text(values, 'idempotency-key'),
   }
   return (await command.run(context, positionals, values)) ?? EXIT.done
 }
@@ -105,7 +108,7 @@ const help = (about: string | undefined): ExitCode => {
   for (const command of shown) process.stdout.write(`${usage(command)}\n    ${dim(command.about)}\n`)
   process.stdout.write(
     `\nEach takes --url URL (or SIGNALBOX_URL), -o table|json|yaml|id, --jsonl, --all, --yes, --dry-run, --idempotency-key KEY.\n` +
-      'Exit codes: 0 done, 1 error, 2 usage, 3 waited too long, 4 waiting for a person, 5 failed, 6 cancelled, 7 refused, 9 sign in.\n',
+      'Exit codes: 0 done, 1 error, 2 usage, 3 waited too long, 4 waiting for a person, 5 failed, 6 cancelled, 7 refused, 8 there would be changes, 9 sign in.\n',
   )
   return EXIT.done
 }

@@ -42,3 +42,23 @@ export const readPassword = async (from_stdin: boolean): Promise<string> => {
     process.stderr.write('\n')
   }
 }
+
+const BAR = 24
+
+/** A bar on a terminal's stderr with the rate, as wide as there is room for; elsewhere nothing. */
+export const progress = (total: number, done_word: string) => {
+  const stream = process.stderr
+  const shown = stream.isTTY === true
+  const started = performance.now()
+  const at = (done: number) => {
+    if (!shown) return
+    const filled = total === 0 ? BAR : Math.round((done / total) * BAR)
+    const rate = Math.round(done / Math.max(0.001, (performance.now() - started) / 1000))
+    const count = `${done}/${total} ${done_word}`
+    const line = `${'#'.repeat(filled)}${'.'.repeat(BAR - filled)} ${count}, ${rate}/s`
+    const room = (stream.columns ?? 80) - 1
+    stream.write(`\r${(line.length <= room ? line : count).slice(0, room).padEnd(Math.min(room, 60))}`)
+  }
+  at(0)
+  return { at, end: () => void (shown && stream.write('\n')) }
+}

@@ -1,0 +1,21 @@
+import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import type { Collected } from './items.ts'
+
+/** The region and data center that a cloud's names stand for, made when they are first named. */
+export const placeOf = (found: Collected, region: string | undefined, zone: string | undefined): string | undefined => {
+  if (region === undefined || zone === undefined) return undefined
+  const above: ImportItem = {
+    external_id: `region/${region}`,
+    type_key: 'topology.region',
+    name: region,
+    desired_state: { code: region },
+  }
+  const parent_external_id = found.ensure(above)
+  return found.ensure({
+    external_id: `zone/${region}/${zone}`,
+    type_key: 'topology.datacenter',
+    name: zone,
+    parent_external_id,
+    desired_state: { code: zone },
+  })
+}

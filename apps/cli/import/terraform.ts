@@ -1,0 +1,199 @@
+import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import {
+  type Collected,
+  type Container,
+  collect,
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  marksOf,
+  type Options,
+  type Reader,
+  textOf,
+} from './items.ts'
+import { placeOf } from './places.ts'
+import { SourceError } from './source.ts'
+import { type Mapped, RULES } from './terraform.rules.ts'
+
+/** One instance of a managed resource, from a state file or from `terraform show -json`. */
+type Instance = { address: string; type: string; values: Fields; depends_on: string[] }
+type Known = { instance: Instance; item: Mapped }
+type Place = {
+  found: Collected
+  options: Options
+  known: ReadonlySet<string>
+  /** The instances of a resource, by its address. */
+  instances: ReadonlyMap<string, string[]>
+  /** Subnets, by address and by the id that the provider gave them. */
+  segments: ReadonlyMap<string, string>
+}
+
+/** What a state says that exists (catalog.md 13): machines, data stores, balancers, volumes, networks, names, certificates. */
+export const readTerraform: Reader = (documents, options) => {
+  const [state] = documents
+  if (!isFields(state)) throw new SourceError('it is no Terraform state: there is no object at its top')
+  const found = collect()
+  const mapped = instancesOf(state, found).map((instance): Known => {
+    const item = RULES.find(({ types }) => types.test(instance.type))?.map(instance.values)
+    const generic = () => ({ ...found.generic(instance.type.split('_')[0] ?? '', instance.type), name: undefined })
+    return { instance, item: item ?? generic() }
+  })
+  const segments = mapped
+    .filter(({ item }) => item.type_key === 'topology.segment')
+    .flatMap(({ instance: { address, values } }) => [address, textOf(values.id) ?? address].map((id) => [id, address]))
+  const place = {
+    found,
+    options,
+    known: new Set(mapped.map(({ instance }) => instance.address)),
+    instances: groupedBy(mapped.map(({ instance }) => instance.address)),
+    segments: new Map(segments as [string, string][]),
+  }
+  for (const { instance, item } of mapped) found.add(itemOf(instance, item, place))
+  return found.done()
+}
+
+const groupedBy = (addresses: string[]) =>
+  Map.groupBy(addresses, (address) => address.replace(/\[[^[\]]*\](#.*)?$/, ''))
+
+const itemOf = (instance: Instance, { name, ...item }: Mapped, place: Place): ImportItem => {
+  const { address, type, values } = instance
+  const edges = instance.depends_on
+    .slice(0, MAX_EDGES)
+    .flatMap((to) => targetsOf(to, place))
+    .filter((to) => to !== address)
+  const { labels, annotations } = marksOf(values.tags ?? values.labels)
+  const managed = /^infra\.(?!endpoint|generic)/.test(item.type_key)
+  return {
+    external_id: address,
+    ...item,
+    // Addresses and hosts are unique in a state only.
+    name: /^infra\.(endpoint|generic)$/.test(item.type_key)
+      ? `${place.options.source}/${address}`.slice(-253)
+      : (name ?? address).slice(0, 253),
+    ...(managed && { lifecycle_status: 'active' }),
+    ...containerOf(instance, item.type_key, edges, place),
+    labels: { ...labels, 'terraform.io/type': type.slice(0, 63) },
+    ...(annotations && { annotations }),
+    relationships: [...new Set(edges)]
+      .slice(0, MAX_EDGES)
+      .map((target_external_id) => ({ type_key: 'depends_on', target_external_id })),
+  }
+}
+
+/** A dependency names a resource; all its instances are meant. */
+const targetsOf = (address: string, { known, instances }: Place): string[] =>
+  known.has(address) ? [address] : (instances.get(address) ?? []).slice(0, MAX_EDGES)
+
+/** What one item may hold of edges. */
+const MAX_EDGES = 100
+const IN_SEGMENT = /^infra\.(virtual_machine|cluster|database|volume|load_balancer|certificate)$/
+const IN_DATACENTER = /^infra\.(virtual_machine|cluster|database|volume|certificate)$/
+
+/** Its subnet when that is imported too, else the data center of its zone, else below --into. */
+const containerOf = ({ values }: Instance, type_key: string, edges: string[], place: Place) => {
+  const { found, options, segments } = place
+  const segment = [values.subnet_id, ...edges].map((id) => segments.get(String(id))).find((id) => id !== undefined)
+  if (segment && options.into !== undefined && IN_SEGMENT.test(type_key)) return { parent_external_id: segment }
+  const zone = textOf(values.availability_zone) ?? textOf(values.zone)
+  const region = textOf(values.region) ?? zone?.replace(/-?[a-z]$/, '')
+  const at = IN_DATACENTER.test(type_key) ? placeOf(found, region, zone) : undefined
+  if (at !== undefined) return { parent_external_id: at }
+  return options.into === undefined || type_key === 'infra.endpoint' ? {} : below(options.into, type_key, place)
+}
+
+/** A data center or layer gets what stands between it and the thing: a layer `cloud`, a segment named as the source. */
+const below = ({ resource_id, type_key: at }: Container, type_key: string, { found, options }: Place) => {
+  const direct = { parent_id: resource_id }
+  const wants_layer = type_key === 'topology.segment'
+  const wants_segment = IN_SEGMENT.test(type_key)
+  if (at !== 'topology.datacenter' && at !== 'topology.layer') return direct
+  if (at === 'topology.datacenter' ? IN_DATACENTER.test(type_key) : wants_layer) return direct
+  if (!wants_layer && !wants_segment) return direct
+  const layer =
+    at === 'topology.layer'
+      ? direct
+      : {
+          parent_external_id: found.ensure({
+            external_id: 'layer/cloud',
+            type_key: 'topology.layer',
+            name: `${options.source} cloud`,
+            desired_state: { layer_kind: 'cloud' },
+            ...direct,
+          }),
+        }
+  if (wants_layer) return layer
+  const external_id = `segment/${options.source}`
+  return {
+    parent_external_id: found.ensure({
+      external_id,
+      type_key: 'topology.segment',
+      name: options.source,
+      desired_state: {},
+      ...layer,
+    }),
+  }
+}
+
+const instancesOf = (state: Fields, found: Collected): Instance[] => {
+  if (isFields(state.values)) return shownIn(fieldsOf(state.values.root_module), found)
+  if (state.version !== 4)
+    throw new SourceError(
+      state.version === undefined
+        ? 'it is no Terraform state: it has neither version nor values'
+        : `state version ${JSON.stringify(state.version)} is not taken, only 4: write it anew with Terraform 0.12 or later`,
+    )
+  if (!Array.isArray(state.resources)) throw new SourceError('it is no Terraform state: its resources are no list')
+  return state.resources.flatMap((entry, index) => stored(fieldsOf(entry), index, found))
+}
+
+const stored = ({ mode, type, name, module, instances }: Fields, index: number, found: Collected): Instance[] => {
+  if (textOf(type) === undefined || textOf(name) === undefined)
+    throw new SourceError(`resource ${index + 1} in it has no type or name`)
+  if (mode === 'data') {
+    found.skip(`data ${type}`)
+    return []
+  }
+  const base = `${textOf(module) ? `${module}.` : ''}${type}.${name}`
+  return listOf(instances).map((instance): Instance => {
+    const { index_key, attributes, sensitive_attributes, dependencies, deposed } = fieldsOf(instance)
+    const key = index_key === undefined ? '' : `[${JSON.stringify(index_key)}]`
+    return {
+      address: `${base}${key}${textOf(deposed) ? `#${deposed}` : ''}`,
+      type: String(type),
+      values: withoutSecrets(fieldsOf(attributes), listOf(sensitive_attributes).map(memberOf)),
+      depends_on: texts(dependencies),
+    }
+  })
+}
+
+/** A sensitive attribute is named by a path of steps, the first of which names the member. */
+const memberOf = (path: unknown): string =>
+  typeof path === 'string' ? path : String(fieldsOf(listOf(path)[0]).value ?? '')
+const texts = (list: unknown): string[] => listOf(list).filter((one): one is string => typeof one === 'string')
+
+/** `terraform show -json`: modules within modules. */
+const shownIn = (module: Fields, found: Collected): Instance[] => {
+  const own = listOf(module.resources).flatMap((entry, index): Instance[] => {
+    const { address, mode, type, values, sensitive_values, depends_on } = fieldsOf(entry)
+    if (textOf(address) === undefined || textOf(type) === undefined)
+      throw new SourceError(
+        `resource ${index + 1} of ${textOf(module.address)?.slice(0, 80) ?? 'the root module'} has no address or type`,
+      )
+    if (mode === 'data') {
+      found.skip(`data ${type}`)
+      return []
+    }
+    const marks = Object.entries(fieldsOf(sensitive_values)).filter(([, mark]) => mark === true)
+    const seen = withoutSecrets(
+      fieldsOf(values),
+      marks.map(([member]) => member),
+    )
+    return [{ address: String(address), type: String(type), values: seen, depends_on: texts(depends_on) }]
+  })
+  return [...own, ...listOf(module.child_modules).flatMap((child) => shownIn(fieldsOf(child), found))]
+}
+
+/** What the state marks as sensitive is never read into an item. */
+const withoutSecrets = (values: Fields, sensitive: readonly string[]): Fields =>
+  Object.fromEntries(Object.entries(values).filter(([member]) => !sensitive.includes(member)))

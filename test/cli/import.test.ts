@@ -1,0 +1,252 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { containersFirst, type Reader } from '../../apps/cli/import/items.ts'
+import { readKubernetes } from '../../apps/cli/import/kubernetes.ts'
+import { readNetbox } from '../../apps/cli/import/netbox.ts'
+import { BOUNDS, parseSource, SourceError } from '../../apps/cli/import/source.ts'
+import { readTerraform } from '../../apps/cli/import/terraform.ts'
+import { ROOT } from '../../apps/platform/paths.ts'
+
+/** What readers make of files, without a server; test/cli/cli.test.ts sends what they made. */
+const read = (reader: Reader, text: unknown) =>
+  reader(parseSource(typeof text === 'string' ? text : JSON.stringify(text)).documents, {
+    source: 'src',
+    into: { resource_id: 'eu1-a', type_key: 'topology.datacenter' },
+  })
+const refusal = (act: () => unknown): string => {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof SourceError) return error.message
+    throw error
+  }
+  return 'taken'
+}
+const state = (resources: unknown[], version = 4) => ({ version, resources })
+const instance = (type: string, name: string, ...attributes: Record<string, unknown>[]) => ({
+  mode: 'managed',
+  type,
+  name,
+  instances: attributes.map((one, index_key) => ({
+    attributes: one,
+    ...(attributes.length > 1 && { index_key }),
+    dependencies: (one.needs as string[] | undefined) ?? [],
+  })),
+})
+
+describe('terraform', () => {
+  it('every instance becomes an item, a dependency means all instances, what no rule knows is generic', () => {
+    const found = read(
+      readTerraform,
+      state([
+        instance('aws_instance', 'web', { ami: 'a-1', needs: ['aws_iam_role.r'] }, { ami: 'a-2' }),
+        instance('aws_lb', 'edge', { name: 'edge', needs: ['aws_instance.web'] }),
+        instance('aws_iam_role', 'r', { name: 'r' }),
+        { ...instance('aws_ami', 'image', {}), mode: 'data' },
+      ]),
+    )
+    const byId = new Map(found.items.map((item) => [item.external_id, item]))
+    expect(byId.get('aws_lb.edge')?.relationships?.map(({ target_external_id }) => target_external_id)).toEqual([
+      'aws_instance.web[0]',
+      'aws_instance.web[1]',
+    ])
+    expect(byId.get('aws_iam_role.r')).toMatchObject({ type_key: 'infra.generic', desired_state: { provider: 'aws' } })
+    expect(byId.get('aws_lb.edge')?.parent_external_id).toBe('segment/src')
+    expect(byId.get('segment/src')?.parent_external_id).toBe('layer/cloud')
+    expect([Object.fromEntries(found.generic), Object.fromEntries(found.skipped)]).toEqual([
+      { aws_iam_role: 1 },
+      { 'data aws_ami': 1 },
+    ])
+  })
+
+  it('what the state marks as sensitive is in no item', () => {
+    const secret = instance('aws_db_instance', 'db', { engine: 'hunter2', identifier: 'db' })
+    const [only] = secret.instances as Record<string, unknown>[]
+    if (only) only.sensitive_attributes = [[{ type: 'get_attr', value: 'engine' }]]
+    expect(JSON.stringify(read(readTerraform, state([secret])))).not.toContain('hunter2')
+    const shown = {
+      values: {
+        root_module: {
+          resources: [
+            {
+              address: 'aws_db_instance.db',
+              mode: 'managed',
+              type: 'aws_db_instance',
+              values: { engine: 'hunter2' },
+              sensitive_values: { engine: true },
+            },
+          ],
+        },
+      },
+    }
+    expect(JSON.stringify(read(readTerraform, shown).items)).not.toContain('hunter2')
+  })
+})
+
+describe('kubernetes', () => {
+  it('a secret is never read, a list is unfolded, names are unique by namespace', () => {
+    const deployment = (namespace: string) => ({
+      kind: 'Deployment',
+      metadata: { name: 'web', namespace },
+      spec: { template: { spec: { containers: [{ image: 'shop/web:1.2.3' }] } } },
+    })
+    const found = read(readKubernetes, {
+      kind: 'List',
+      items: [
+        deployment('a'),
+        deployment('b'),
+        { kind: 'Secret', metadata: { name: 's' }, data: { password: 'hunter2' } },
+        { kind: 'ConfigMap', metadata: { name: 'c' }, data: { any: 'thing' } },
+        { kind: 'Job', metadata: { generateName: 'job-' } },
+        { kind: 'Job', metadata: { generateName: 'job-' } },
+      ],
+    })
+    expect(found.items.map(({ type_key, name }) => [type_key, name])).toEqual([
+      ['infra.cluster', 'src'],
+      ['infra.deployment', 'a/web'],
+      ['infra.deployment', 'b/web'],
+      ['infra.generic', 'src/ConfigMap/default/c'],
+    ])
+    expect(JSON.stringify(found)).not.toContain('hunter2')
+    expect(Object.fromEntries(found.skipped)).toEqual({ Secret: 1, 'Job without a name of its own': 2 })
+  })
+})
+
+describe('netbox', () => {
+  it('rows of its own without pk are left out, devices stand in the layer of their role, secrets are not read', () => {
+    const found = read(readNetbox, [
+      { model: 'contenttypes.contenttype', fields: { app_label: 'dcim', model: 'site' } },
+      { model: 'dcim.site', pk: 1, fields: { name: 'Berlin', slug: 'berlin' } },
+      { model: 'dcim.devicerole', pk: 1, fields: { name: 'Core Switch' } },
+      { model: 'dcim.device', pk: 7, fields: { name: 'sw1', site: 1, device_role: 1, status: 'planned' } },
+      { model: 'dcim.manufacturer', pk: 2, fields: { name: 'Acme' } },
+      { model: 'netbox_secrets.secret', pk: 2, fields: { name: 'root', ciphertext: 'hunter2' } },
+    ])
+    expect(found.items.map(({ external_id, type_key }) => [external_id, type_key])).toEqual([
+      ['region/none', 'topology.region'],
+      ['dcim.site/1', 'topology.datacenter'],
+      ['layer/1/core_switch', 'topology.layer'],
+      ['dcim.device/7', 'infra.network_device'],
+      ['dcim.manufacturer/2', 'infra.generic'],
+    ])
+    expect(found.items[3]).toMatchObject({ parent_external_id: 'layer/1/core_switch', lifecycle_status: 'planned' })
+    expect(JSON.stringify(found)).not.toContain('hunter2')
+    const rest = read(readNetbox, { 'dcim/sites': [{ id: 3, name: 'Oslo', status: { value: 'active' } }] })
+    expect(rest.items.map(({ external_id }) => external_id)).toEqual(['region/none', 'dcim.site/3'])
+  })
+})
+
+it('containers come first, and a circle is told', () => {
+  const item = (external_id: string, parent_external_id?: string) => ({
+    external_id,
+    type_key: 'infra.generic',
+    name: external_id,
+    ...(parent_external_id !== undefined && { parent_external_id }),
+  })
+  const sorted = containersFirst([item('c', 'b'), item('b', 'a'), item('a')])
+  expect(sorted.map(({ external_id }) => external_id)).toEqual(['a', 'b', 'c'])
+  expect(refusal(() => containersFirst([item('a', 'b'), item('b', 'a')]))).toContain('contains itself')
+})
+
+describe('files that nobody here wrote', () => {
+  const laughs = `a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n${Array.from(
+    { length: 9 },
+    (_, i) => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(', ')}]`,
+  ).join('\n')}\n`
+  const HOSTILE: [name: string, reader: Reader, text: unknown, says: RegExp][] = [
+    ['nothing', readKubernetes, ' \n', /empty/],
+    ['anchors that grow', readKubernetes, laughs, /anchors unfold/],
+    ['an anchor in itself', readKubernetes, 'a: &a [*a]\nkind: X\n', /./],
+    ['YAML nested deep', readKubernetes, `kind: ${'['.repeat(5000)}`, /nested deeper|YAML/],
+    ['YAML nested deep by indentation', readKubernetes, deep(3000), /nested deeper|YAML/],
+    ['JSON nested deep', readTerraform, '['.repeat(100_000), /deep/],
+    ['doubled YAML members', readKubernetes, 'kind: A\nkind: B\n', /document 1 is not valid YAML: .*line 2/],
+    [
+      'a fault in the second document',
+      readKubernetes,
+      'kind: A\nmetadata: {name: a}\n---\na: b: c\n',
+      /document 2 .*line 4/,
+    ],
+    ['doubled JSON members', readTerraform, '{"version": 4, "version": 4}', /version/],
+    ['half of a file', readTerraform, '{"version": 4, "resources": [', /not valid JSON/],
+    ['many documents', readKubernetes, '---\na: 1\n'.repeat(BOUNDS.documents + 1), /more than 10000 documents/],
+    ['too much YAML', readKubernetes, `a: ${'x'.repeat(BOUNDS.yaml_bytes)}`, /larger than 16 MiB/],
+    ['a prototype', readTerraform, '{"__proto__": {"version": 4}}', /./],
+    ['no manifest', readKubernetes, 'a: 1\n---\nb: 2\n', /document 1 has no kind/],
+    [
+      'an object without name',
+      readKubernetes,
+      { kind: 'List', items: [{ kind: 'Service', metadata: {} }] },
+      /document 1, item 1, is a Service/,
+    ],
+    [
+      'the same object twice',
+      readKubernetes,
+      'kind: A\nmetadata: {name: a}\n---\nkind: A\nmetadata: {name: a}\n',
+      /src\/A\/default\/a is in it twice/,
+    ],
+    ['an old state', readTerraform, state([], 3), /version 3 is not taken/],
+    ['no state', readTerraform, '[1]', /no object at its top/],
+    ['resources that are no list', readTerraform, { version: 4, resources: {} }, /no list/],
+    ['a resource without type', readTerraform, state([instance('aws_lb', 'a', {}), { name: 'b' }]), /resource 2 /],
+    ['a row without pk', readNetbox, [{ model: 'dcim.site', fields: {} }], /row 1, a dcim.site, has no pk/],
+    ['a row that is none', readNetbox, [{ model: 'dcim.site', pk: 1, fields: {} }, 7], /row 2 has no model/],
+    ['no endpoint', readNetbox, { 'not an endpoint': [] }, /no endpoint/],
+    ['a served row without id', readNetbox, { 'dcim/sites': [{ name: 'x' }] }, /row 1 of dcim\/sites has no id/],
+  ]
+  it.each(HOSTILE)('%s: refused at once, with the place', (_, reader, text, says) => {
+    const started = performance.now()
+    expect(refusal(() => read(reader, text))).toMatch(says)
+    expect(refusal(() => read(reader, text))).not.toBe('taken')
+    expect(performance.now() - started).toBeLessThan(20_000)
+  })
+
+  it('a state of 20,000 instances that all name one another is read in time, with bounded edges', () => {
+    const needs = Array.from({ length: 200 }, (_, i) => `null_resource.r${i}`)
+    const started = performance.now()
+    const { items } = read(
+      readTerraform,
+      state(Array.from({ length: 20_000 }, (_, i) => instance('null_resource', `r${i}`, { needs }))),
+    )
+    expect([items.length, items.at(-1)?.relationships?.length]).toEqual([20_000, 100])
+    expect(performance.now() - started).toBeLessThan(30_000)
+  })
+})
+
+describe('the command, before it asks a server', () => {
+  let dir: string
+  beforeAll(() => {
+    dir = mkdtempSync(join(tmpdir(), 'signalbox-import-'))
+  })
+  afterAll(() => rmSync(dir, { recursive: true, force: true }))
+
+  it('names the file that it cannot take, and ends with the code of a wrong use', () => {
+    const refused = (file: string, bytes?: Buffer) => {
+      if (bytes) writeFileSync(join(dir, file), bytes)
+      try {
+        execFileSync(
+          process.execPath,
+          [join(ROOT, 'apps/cli/main.ts'), 'import', 'kubernetes', file, '--source-name', 'x'],
+          { cwd: dir, stdio: 'pipe', env: { XDG_CONFIG_HOME: dir, SIGNALBOX_TOKEN: 'none' } },
+        )
+      } catch (error) {
+        const { status, stderr } = error as { status: number; stderr: Buffer }
+        return [status, stderr.toString().split('\n')[0]]
+      }
+      return ['taken']
+    }
+    expect(refused('latin1.yaml', Buffer.from('kind: caf\xe9\n', 'latin1'))).toEqual([
+      2,
+      'latin1.yaml cannot be imported: it is not text in UTF-8.',
+    ])
+    expect(refused('utf16.yaml', Buffer.from('\ufeffkind: A\n', 'utf16le'))[1]).toContain('not text in UTF-8')
+    expect(refused('away.yaml')[1]).toMatch(/^away\.yaml cannot be imported: it cannot be read: ENOENT/)
+  })
+})
+
+function deep(levels: number): string {
+  return `kind: A\n${Array.from({ length: levels }, (_, i) => `${' '.repeat(i)}a:`).join('\n')} 1\n`
+}
