@@ -27,9 +27,13 @@ const LIMITS = { ...JSON_LIMITS, keys: 200_000, items: 200_000 }
 export const buildApp = async (deps: OperationsDeps) => {
   const { telemetry, trust, db, keys } = deps
   const tail = createTail(deps)
+  const denied = telemetry.counter('policy_denied_total', 'Requests refused by policy.', ['policy_id'])
   const app = createHttpApp({
     telemetry,
     codes: OPERATIONS_CODES,
+    onRefused: async (_req, { category, code }) => {
+      if (category === 'policy_denied') denied.inc({ policy_id: code })
+    },
     body_limit: PUBLIC_BODY,
     json_limits: LIMITS,
     openapi: {

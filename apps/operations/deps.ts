@@ -44,6 +44,7 @@ export const createDeps = (
   const secrets = secretKeysOf(config.OPERATIONS__SECRET__KEYS)
   const nats = createNatsHolder(config.OPERATIONS__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
   const [signing, ...others] = secrets.map((secret) => deriveKey(secret, 'page'))
+  const decisions = telemetry.histogram('policy_decision_seconds', 'Time of one decision by the policies.')
   return {
     config,
     telemetry,
@@ -65,7 +66,7 @@ export const createDeps = (
       log: telemetry.log,
       createIntent: createRequestedIntent,
     }),
-    policies: loadPolicies(config.OPERATIONS__POLICY__DIR),
+    policies: loadPolicies(config.OPERATIONS__POLICY__DIR, (seconds) => decisions.observe(seconds)),
     outcomes: createOutcomes(db, telemetry.log),
     cooloff_s: config.OPERATIONS__CANCEL__COOLOFF_S,
   }

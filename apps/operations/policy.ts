@@ -64,7 +64,7 @@ let loads = 0
  * Loads the authorization policies and those of a site (`<dir>/*.cedar`, which may only forbid), checks them against the
  * schema and parses them once. A fault stops the start and names file and policy.
  */
-export const loadPolicies = (site_dir?: string) => {
+export const loadPolicies = (site_dir?: string, observe: (seconds: number) => void = () => {}) => {
   const schema = readFileSync(join(FOLDER, 'signalbox.cedarschema'), 'utf8')
   const policies = readPolicies(join(FOLDER, 'authorization.cedar'))
   const site = site_dir ? cedarFiles(site_dir).flatMap((file) => readSitePolicies(file)) : []
@@ -85,6 +85,7 @@ export const loadPolicies = (site_dir?: string) => {
   /** The refusal of a command by policy, or nothing. The first forbidding policy in file order gives the code. */
   const refuse = (request: PolicyRequest): RefusalCode | undefined => {
     if (!request.granted) return OUT_OF_SCOPE
+    const started = performance.now()
     const answer = statefulIsAuthorized({
       principal: { type: 'User', id: request.user_id },
       action: { type: 'Action', id: request.action },
@@ -95,6 +96,7 @@ export const loadPolicies = (site_dir?: string) => {
       validateRequest: true,
       entities: entitiesOf(request),
     })
+    observe((performance.now() - started) / 1000)
     if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '))
     const [broken] = answer.response.diagnostics.errors
     if (broken) throw new Error(`${broken.policyId}: ${broken.error.message}`)
