@@ -3,7 +3,7 @@ import type { NatsConnection } from 'nats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectNats, ensureStreams, streamName } from '../../apps/shared/events.ts'
 import { startUpstream } from '../gateway/upstream.support.ts'
-import { type Auth, bearer, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { type Auth, bearer, cookieOf, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -170,5 +170,127 @@ describe('an access token is dead at every gateway after', () => {
         'access_valid_until',
       ].sort(),
     )
+  })
+})
+
+/** All that the design counts (auth.md 12): a counter by its value, a histogram by how often it was observed. */
+const COUNTED =
+  /^(http_requests|token_refresh(ed|_attempts|_outcomes)|csrf_errors|user_login(_failures)?|sessions_revoked|token_rejected|rate_limited|policy_denied)_total$|^(gateway_added|hash_duration|hash_wait|token_sign|revocation_delay)_seconds$|^denylist_entries$/
+
+type Metrics = Auth['session']['deps']['telemetry']['metrics']
+
+/** Every counted series of these parts: `part name label=value` and its value. Calls between services are left out. */
+const seriesOf = async (parts: Record<string, Metrics>): Promise<Map<string, number>> => {
+  const series = new Map<string, number>()
+  for (const [part, metrics] of Object.entries(parts)) {
+    for (const metric of await metrics.getMetricsAsJSON()) {
+      if (!COUNTED.test(metric.name)) continue
+      for (const { labels, value, ...more } of metric.values) {
+        const { metricName = metric.name } = more as { metricName?: string }
+        const named = Object.entries(labels).filter(([name]) => name !== 'app')
+        const shown = named.map(([name, text]) => ` ${name}=${text}`).join('')
+        if (!/_(sum|bucket)$/.test(metricName) && !shown.includes('=/signalbox.'))
+          series.set(`${part} ${metricName}${shown}`, value)
+      }
+    }
+  }
+  return series
+}
+
+describe('the counters of the design', () => {
+  it('each move exactly by what happened, and no other one does', async () => {
+    const edge = await auth.addGateway({ GATEWAY__LIMITS__ENROL: '1/3600/1' })
+    await until(() => edge.deps.feed.isLive())
+    const known = edge.deps.denylist.size()
+    const parts = {
+      gateway: edge.deps.telemetry.metrics,
+      session: auth.session.deps.telemetry.metrics,
+      identity: auth.identity_deps.telemetry.metrics,
+      credential: auth.credential_deps.telemetry.metrics,
+      token: auth.token_deps.telemetry.metrics,
+    }
+    const post = (path: string, body?: object, headers: Record<string, string> = {}) =>
+      send(`${edge.url}${path}`, {
+        method: 'POST',
+        headers: { 'idempotency-key': randomUUID(), ...headers },
+        ...(body && { body }),
+      })
+    const sign = (username: string, password: string, query = '') => post(`/v1/token${query}`, { username, password })
+    const renew = async (refresh_token: string) => (await post('/auth/refresh', { refresh_token })).body as Tokens
+    const user = await auth.addUser('counted')
+    await until(async () => (await auth.redis.exists(`${auth.prefix}pv:{${user.id}}`)) === 1)
+    const before = await seriesOf(parts)
+
+    const first = (await sign('counted', PASSWORD)).body as Tokens
+    await sign('counted', 'Wrong-Horse-7-Battery')
+    await sign('nobody-here', PASSWORD)
+    await renew('garbage')
+    const second = await renew(first.refresh_token)
+    await asked(edge.url, second.access_token)
+    await asked(edge.url, 'garbage')
+    await send(`${edge.url}/api/v1/admin/users`, { headers: bearer(second.access_token) })
+    await renew(first.refresh_token) // a replay
+    await asked(edge.url, second.access_token)
+    const cookie = await sign('counted', PASSWORD, '?response_mode=cookie')
+    const jar = { cookie: cookieOf(cookie) }
+    const mine = { ...jar, ...bearer(cookie.body.access_token) }
+    await post('/v1/token?response_mode=cookie', {}, jar) // without the CSRF token
+    await post('/auth/logout', undefined, mine)
+    await post('/auth/logout', undefined, { ...mine, 'x-csrf-token': String(cookie.body.csrf_token) })
+    for (const enrolment_token of ['one', 'two'])
+      await post('/api/v1/users/enrol', { enrolment_token, new_password: 'x' })
+    await until(() => edge.deps.denylist.size() >= known + 2)
+
+    const moved = [...(await seriesOf(parts))].map(([name, value]) => [name, value - (before.get(name) ?? 0)] as const)
+    expect(Object.fromEntries(moved.filter(([, by]) => by !== 0))).toEqual({
+      'credential hash_duration_seconds_count act=verify': 4,
+      'credential hash_wait_seconds_count': 4,
+      'gateway csrf_errors_total': 1,
+      'gateway denylist_entries': 2,
+      'gateway gateway_added_seconds_count': 12,
+      'gateway http_requests_total endpoint=/api/v1/admin/users status=403': 1,
+      'gateway http_requests_total endpoint=/api/v1/resources status=200': 1,
+      'gateway http_requests_total endpoint=/api/v1/resources status=401': 2,
+      'gateway http_requests_total endpoint=/api/v1/users/enrol status=422': 1,
+      'gateway http_requests_total endpoint=/api/v1/users/enrol status=429': 1,
+      'gateway http_requests_total endpoint=/auth/logout status=204': 1,
+      'gateway http_requests_total endpoint=/auth/logout status=403': 1,
+      'gateway http_requests_total endpoint=/auth/refresh status=200': 1,
+      'gateway http_requests_total endpoint=/auth/refresh status=401': 2,
+      'gateway http_requests_total endpoint=/v1/token status=200': 2,
+      'gateway http_requests_total endpoint=/v1/token status=401': 2,
+      'gateway http_requests_total endpoint=/v1/token status=403': 1,
+      'gateway rate_limited_total class=enrol': 1,
+      'gateway revocation_delay_seconds_count': 2,
+      'gateway token_rejected_total cause=malformed': 1,
+      'gateway token_rejected_total cause=revoked': 1,
+      'identity http_requests_total endpoint=/v1/admin/users status=403': 1,
+      'identity http_requests_total endpoint=/v1/users/enrol status=422': 1,
+      'identity policy_denied_total policy_id=permission_missing': 1,
+      'session csrf_errors_total': 1,
+      'session http_requests_total endpoint=/auth/logout status=204': 1,
+      'session http_requests_total endpoint=/auth/refresh status=200': 1,
+      'session http_requests_total endpoint=/auth/refresh status=401': 2,
+      'session http_requests_total endpoint=/v1/token status=200': 2,
+      'session http_requests_total endpoint=/v1/token status=401': 2,
+      'session http_requests_total endpoint=/v1/token status=403': 1,
+      'session policy_denied_total policy_id=csrf_failed': 1,
+      'session sessions_revoked_total reason=logout': 1,
+      'session sessions_revoked_total reason=replay': 1,
+      'session token_refresh_attempts_total': 4,
+      'session token_refresh_outcomes_total outcome=csrf_failed': 1,
+      'session token_refresh_outcomes_total outcome=not_valid': 1,
+      'session token_refresh_outcomes_total outcome=replay': 1,
+      'session token_refresh_outcomes_total outcome=rotated': 1,
+      'session token_refreshed_total': 1,
+      'session token_rejected_total cause=malformed': 1,
+      'session user_login_failures_total cause=unknown': 1,
+      'session user_login_failures_total cause=wrong_password': 1,
+      'session user_login_total': 2,
+      'token token_sign_seconds_count': 3,
+    })
+    expect(await counted(parts.gateway, 'jwks_age_seconds')).toBeLessThanOrEqual(300)
+    expect(await counted(parts.gateway, 'redis_fallback_active')).toBe(0)
+    expect(await counted(parts.credential, 'hash_waiting')).toBe(0)
   })
 })

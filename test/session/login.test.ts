@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { users } from '../../db/identity/tables.ts'
+import { mannWhitney } from '../bench/lib/ranks.ts'
 import { type Answer, type Auth, bearer, cookieOf, counted, PASSWORD, send, startAuth } from './auth.support.ts'
 
 let auth: Auth
@@ -51,6 +52,31 @@ describe('login', () => {
     })
     expect(shown(answers[1] as Answer)).toEqual(shown(answers[0] as Answer))
     expect(shown(answers[2] as Answer)).toEqual(shown(answers[0] as Answer))
+  })
+
+  it('takes as long for an unknown, a disabled and a wrong user: no test of ranks tells them apart', async () => {
+    const free = { SESSION__LOCKOUT__FREE: '1000', SESSION__LOCKOUT__CLOSE_AT: '1000000' }
+    await auth.addUser('timed')
+    const { url } = await auth.addSession(free)
+    const names = ['nobody-at-all', 'gone', 'timed'] as const
+    const times = { 'nobody-at-all': [] as number[], gone: [] as number[], timed: [] as number[] }
+    const lane = async (lane: number) => {
+      for (let i = lane; i < lane + 40; i++) {
+        const name = names[i % 3] as (typeof names)[number]
+        const started = performance.now()
+        const body = { username: name, password: 'Wrong-Horse-7-Battery' }
+        expect((await send(`${url}/auth/login`, { body })).status).toBe(401)
+        times[name].push(performance.now() - started)
+      }
+    }
+    await Promise.all([0, 1, 2].map(lane))
+    // Equal samples fall below this once in ten thousand runs.
+    for (const [one, other] of [
+      [times.timed, times.gone],
+      [times.timed, times['nobody-at-all']],
+      [times.gone, times['nobody-at-all']],
+    ] as const)
+      expect(mannWhitney(one, other)).toBeGreaterThan(0.0001)
   })
 
   it('refuses what is not a login before anything is looked up', async () => {
