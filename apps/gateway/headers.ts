@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { AppError } from '../shared/errors.ts'
+import { random128 } from '../shared/ids.ts'
 import { isTrace } from '../shared/trace.ts'
 import type { Upstream } from './routes.ts'
 
@@ -87,7 +87,9 @@ export const upstreamHeaders = (
 
 /** The trace that a request belongs to (W3C Trace Context): the caller's, or a new one that starts here. */
 export const traceOf = (given: string | string[] | undefined): string =>
-  isTrace(given) ? given : `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01`
+  isTrace(given) ? given : `00-${hex(random128())}-${hex(random128().subarray(8))}-01`
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
 
 const NOT_PASSED = new Set([
   'connection',
