@@ -180,7 +180,7 @@ describe('files that nobody here wrote', () => {
       'an object without name',
       readKubernetes,
       { kind: 'List', items: [{ kind: 'Service', metadata: {} }] },
-      /document 1, item 1, is a Service/,
+      /a Service \(document 1, item 1\) has no valid name/,
     ],
     [
       'the same object twice',

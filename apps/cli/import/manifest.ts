@@ -21,12 +21,12 @@ const unfold = (document: unknown, depth: number, place: string): Manifest[] => 
   if (!isFields(document) || kind === undefined)
     throw new SourceError(`${place} has no kind: it is no Kubernetes manifest`)
   if (depth < 3 && kind.endsWith('List') && Array.isArray(document.items))
-    return document.items.flatMap((item, index) => unfold(item, depth + 1, `${place}, item ${index + 1},`))
+    return document.items.flatMap((item, index) => unfold(item, depth + 1, `${place}, item ${index + 1}`))
   const { name, generateName, namespace } = fieldsOf(document.metadata)
   const called = textOf(name) ?? textOf(generateName)
   if (called === undefined || called.length > 253 || !NAME.test(called.replace(/-$/, '')))
     throw new SourceError(
-      `${place} is a ${kind.slice(0, 63)} without a valid name: ${JSON.stringify(name ?? null).slice(0, 80)}`,
+      `a ${kind.slice(0, 63)} (${place}) has no valid name: ${JSON.stringify(name ?? null).slice(0, 80)}`,
     )
   return [
     {
