@@ -46,7 +46,8 @@ export const confirmRetirement = async (tx: Tx, types: Types, planned: readonly 
 
 /**
  * Closes the edges of a resource that becomes terminal (catalog.md 3): outgoing ones always, incoming ones by on_delete.
- * `leaving` end with it and do not block. Returns what happened to its edges.
+ * `leaving` end with it and do not block. Its parent and path stay as they were: who may see it depends on where it
+ * ended. Returns what happened to its edges.
  */
 export const closeAllEdges = async (
   tx: Tx,

@@ -19,6 +19,7 @@ import { listen } from '../../apps/shared/http.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 import { testServices } from '../support/services.ts'
 import { until } from '../support/until.ts'
+import { provesRebuild } from './rebuild.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const ISSUER = 'http://localhost'
@@ -222,7 +223,7 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     return { at, exited }
   }
 
-  return {
+  const catalog = {
     deps,
     startProcess,
     config,
@@ -279,14 +280,22 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     },
     rows: async <T>(text: string, values: unknown[] = []): Promise<T[]> =>
       (await deps.pool.query(text, values)).rows as T[],
+  }
+  return {
+    ...catalog,
+    /** Proves that the log of this file rebuilds what it has left, then ends everything. */
     stop: async () => {
-      for (const child of children) child.kill('SIGKILL')
-      await app.close()
-      await internal.close()
-      await deps.close()
-      trust.services.close()
-      services.remove()
-      await database.drop()
+      try {
+        await provesRebuild(catalog)
+      } finally {
+        for (const child of children) child.kill('SIGKILL')
+        await app.close()
+        await internal.close()
+        await deps.close()
+        trust.services.close()
+        services.remove()
+        await database.drop()
+      }
     },
   }
 }

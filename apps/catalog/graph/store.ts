@@ -174,10 +174,11 @@ export const createStore = (base: GraphArrays) => {
     for (const { op, relation, from, to, no } of moves) {
       if (op === 'added') addEdge(from, relation.id, to, no)
       else if (op === 'removed') removeEdge(from, relation.id, to)
-      // Containment is told by either end, so a child's place is read from its edge.
+      // Containment is told by either end, so a child's place is read from its edge; where it ended stays its place.
       if (!relation.containment) continue
       if (op === 'added') setNum(from, 'parent', to)
-      else if (op === 'removed' && num(from, 'parent') === to) setNum(from, 'parent', 0)
+      else if (op === 'removed' && event.type !== 'resource.retired' && num(from, 'parent') === to)
+        setNum(from, 'parent', 0)
     }
     if (event.type === 'resource.retired') setNum(rid, 'kind', CLOSED)
     setNum(rid, 'lifecycle', lifecycles.numberOf(event.lifecycle_status ?? 'unknown'))
