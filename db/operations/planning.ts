@@ -10,13 +10,27 @@ import {
   plans,
 } from './tables.ts'
 
+/**
+ * Where a resource stands. Containment is told by either end, so the open edge decides, not the child's last document;
+ * a resource that has ended stands where it ended.
+ */
+const parentOf = (r: SQL): SQL => sql`coalesce(
+  (select e.to_id from ${catalog_relationships} e
+   where e.from_id = ${r}.resource_id and e.type_key = 'contained_in' and e.open
+   order by e.relationship_id desc limit 1),
+  case when not exists (select from ${catalog_relationships} e
+                        where e.from_id = ${r}.resource_id and e.type_key = 'contained_in')
+         or exists (select from ${catalog_types} y where y.type_key = ${r}.type_key
+                    and y.document -> 'lifecycle' -> 'terminal' @> to_jsonb(${r}.lifecycle_status))
+       then ${r}.parent_id end)`
+
 /** What the planner reads: the projection of the catalog, past durations, and what others hold. */
 const resourceColumns = {
   resource_id: catalog_resources.resource_id,
   type_key: catalog_resources.type_key,
   type_version: catalog_resources.type_version,
   name: catalog_resources.name,
-  parent_id: catalog_resources.parent_id,
+  parent_id: sql<string | null>`${parentOf(sql`${catalog_resources}`)}`,
   version: catalog_resources.version,
   lifecycle_status: catalog_resources.lifecycle_status,
   health_status: catalog_resources.health_status,
@@ -59,11 +73,11 @@ export const loadAncestors = async (
 ): Promise<Map<string, { resource_id: string; type_key: string }[]>> => {
   const { rows } = await db.execute<{ origin: string; resource_id: string; type_key: string }>(sql`
     with recursive up as (
-      select r.resource_id as origin, r.parent_id as next, 1 as depth
-      from ${catalog_resources} r where r.resource_id in ${textArray(resource_ids)} and r.parent_id is not null
+      select r.resource_id as origin, ${parentOf(sql`r`)} as next, 1 as depth
+      from ${catalog_resources} r where r.resource_id in ${textArray(resource_ids)}
       union all
-      select up.origin, p.parent_id, up.depth + 1
-      from up join ${catalog_resources} p on p.resource_id = up.next where p.parent_id is not null and up.depth < 16)
+      select up.origin, ${parentOf(sql`p`)}, up.depth + 1
+      from up join ${catalog_resources} p on p.resource_id = up.next where up.depth < 16)
     select up.origin, p.resource_id, p.type_key from up join ${catalog_resources} p on p.resource_id = up.next
     order by up.origin, up.depth`)
   const ancestors = new Map<string, { resource_id: string; type_key: string }[]>()

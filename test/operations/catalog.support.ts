@@ -40,7 +40,7 @@ export const catalogLog = async () => {
   const documents = new Map<string, ResourceDocument>()
   const health = new Map<string, { status: string; revision: number }>()
   const edges = new Map<string, RelationshipEvent>()
-  const state = { away: false, requests: [] as string[] }
+  const state = { away: false, requests: [] as string[], links: 0 }
 
   const tell = (
     event: Record<string, unknown> &
@@ -95,7 +95,8 @@ export const catalogLog = async () => {
       })
     },
     link: ({ type_key, from_id, to_id }: Edge, told_by = from_id) => {
-      const edge = { relationship_id: `rel_${edges.size + 1}`, rev: 1, type_key, from_id, to_id, properties: {} }
+      state.links += 1
+      const edge = { relationship_id: `rel_${state.links}`, rev: 1, type_key, from_id, to_id, properties: {} }
       edges.set(edge.relationship_id, { op: 'added', ...edge })
       log.put(told_by, {}, [{ op: 'added', ...edge }])
       return edge

@@ -10,6 +10,7 @@ import type { CatalogEvent } from '../../apps/shared/contracts/catalog/events.ts
 import { connectNats, ensureStreams, subjectOf } from '../../apps/shared/events.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
+import { loadAncestors, loadResources } from '../../db/operations/planning.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './catalog.support.ts'
@@ -110,6 +111,29 @@ describe('the projection of the catalog', () => {
     ])
     expect(all.catalog_types).toHaveLength(3)
     expect((await projection.watermark())?.pub_seq).toBeUndefined()
+  })
+
+  it('knows where a resource stands, whoever told that it moved, and where it ended', async () => {
+    const inside = (to_id: string) => ({ type_key: 'contained_in', from_id: 'eu1-web-01', to_id })
+    const standing = async () => {
+      await clear()
+      await applyAll(fc.sample(fc.shuffledSubarray(catalog.events, { minLength: catalog.events.length }), 1)[0] ?? [])
+      const [row] = await loadResources(connection.db, ['eu1-web-01'])
+      const above = (await loadAncestors(connection.db, ['eu1-web-01'])).get('eu1-web-01') ?? []
+      return [row?.parent_id, ...above.map(({ resource_id }) => resource_id)]
+    }
+    catalog.loadTypes()
+    for (const id of ['eu1', 'us1']) catalog.put(id, { type_key: 'topology.region' })
+    catalog.put('eu1-web-01', { parent_id: 'eu1' })
+    const first = catalog.link(inside('eu1'))
+    expect(await standing()).toEqual(['eu1', 'eu1'])
+    catalog.relink(first, 'removed', 'eu1')
+    expect(await standing()).toEqual([null])
+    const second = catalog.link(inside('us1'), 'us1')
+    expect(await standing()).toEqual(['us1', 'us1'])
+    catalog.relink(second, 'removed', 'us1')
+    catalog.put('eu1-web-01', { parent_id: 'us1', lifecycle_status: 'retired' }, [], { type: 'resource.retired' })
+    expect(await standing()).toEqual(['us1', 'us1'])
   })
 
   it('gives the same rows for any order and any repeats of the same events', async () => {
