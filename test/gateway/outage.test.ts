@@ -135,6 +135,20 @@ describe('a gateway that starts after a revocation', () => {
     expect((await send(`${late.url}/health/ready`)).status).toBe(200)
   })
 
+  it('is not ready with neither Redis nor NATS, and degraded with one of them', async () => {
+    const nowhere = { GATEWAY__REDIS__URL: 'redis://127.0.0.1:9', GATEWAY__REDIS__TIMEOUT_MS: '250' }
+    const lost = await auth.addGateway({ ...nowhere, GATEWAY__NATS__URL: 'nats://127.0.0.1:9' })
+    expect((await send(`${lost.url}/health/ready`)).status).toBe(503)
+    const token = await login()
+    const by = async (method: 'GET' | 'POST', path: string) =>
+      (await send(`${lost.url}${path}`, { method, headers: { ...bearer(token), 'idempotency-key': randomUUID() } }))
+        .status
+    expect([await by('GET', '/api/v1/resources'), await by('POST', '/api/v1/intents')]).toEqual([200, 503])
+    const half = await auth.addGateway(nowhere)
+    await until(() => half.deps.feed.isLive(), { what: 'the feed without Redis' })
+    expect((await send(`${half.url}/health/ready`)).body).toEqual({ status: 'degraded' })
+  })
+
   it('is not ready without keys', async () => {
     const blind = await auth.addGateway({ AUTH__JWKS__URL: 'http://127.0.0.1:9/jwks' })
     expect((await send(`${blind.url}/health/ready`)).status).toBe(503)
