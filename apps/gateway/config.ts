@@ -1,7 +1,11 @@
+import { availableParallelism } from 'node:os'
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/config.ts'
 import { parseRate, rateSetting } from '../shared/web/rates.ts'
+
+/** What credential can answer in its two seconds, with a hash of 0.2 s on each core: more would be refused there later. */
+const LOGINS_AT_ONCE = Math.max(16, 12 * availableParallelism())
 
 const schema = Type.Object({
   GATEWAY__REDIS__URL: settings.redis(),
@@ -20,7 +24,7 @@ const schema = Type.Object({
   GATEWAY__UPSTREAM__CONNECT_MS: settings.integer(1000, 10, 10_000),
   GATEWAY__UPSTREAM__REPLY_MS: settings.integer(9000, 10, 60_000),
   GATEWAY__UPSTREAM__CONNECTIONS: settings.integer(128, 1, 10_000),
-  GATEWAY__LOGIN__AT_ONCE: settings.integer(64, 1),
+  GATEWAY__LOGIN__AT_ONCE: settings.integer(LOGINS_AT_ONCE, 1),
   GATEWAY__LIMITS__LOGIN_IP: rateSetting('10/60/20'),
   GATEWAY__LIMITS__LOGIN_NAME: rateSetting('10/60/10'),
   GATEWAY__LIMITS__REFRESH_IP: rateSetting('150/300/30'),

@@ -14,9 +14,9 @@ export type WatchedDependency = {
 export const watchDependency = (telemetry: Telemetry | undefined, dependency: string): WatchedDependency => {
   const state = telemetry?.gauge('breaker_state', 'Whether the breaker of a dependency is open (1).', ['dependency'])
   const calls = telemetry?.counter('dependency_calls_total', 'Calls of other services.', ['dependency', 'op', 'result'])
-  const seconds = telemetry?.histogram('dependency_duration_seconds', 'Time of calls of other services.', [
-    'dependency',
-  ])
+  const seconds = telemetry
+    ?.histogram('dependency_duration_seconds', 'Time of calls of other services.', ['dependency'])
+    .labels({ dependency })
   state?.set({ dependency }, 0)
   const breaker = createBreaker({ onChange: (open) => state?.set({ dependency }, open ? 1 : 0) })
   return {
@@ -24,7 +24,7 @@ export const watchDependency = (telemetry: Telemetry | undefined, dependency: st
     called: (op, result, started) => {
       if (result !== 'gone') breaker.report(result !== 'failed')
       calls?.inc({ dependency, op, result })
-      seconds?.observe({ dependency }, (performance.now() - started) / 1000)
+      seconds?.observe((performance.now() - started) / 1000)
     },
   }
 }
