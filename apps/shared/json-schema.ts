@@ -1,6 +1,7 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
+import { canonicalJson } from './digest.ts'
 import type { Violation } from './errors.ts'
 
 /** Patterns of schemas that come from files or callers run in linear time (RE2), whatever their text. */
@@ -13,21 +14,33 @@ const regExp = Object.assign(
   { code: 'new RegExp' },
 )
 
-const create = (useDefaults: boolean) => {
+/**
+ * A validator of JSON Schema 2020-12 whose time is bounded by the size of the value: patterns in RE2, unique items by
+ * their text. A member that every object inherits (`constructor`) is not there, and a schema that names an $id never
+ * meets another one of that name.
+ */
+export const createAjv = (options: Options): Ajv2020 => {
   const ajv = new Ajv2020({
     strict: true,
-    strictRequired: false,
-    strictTypes: false,
     allErrors: true,
-    useDefaults,
-    // A schema that names an $id must not meet another one of that name.
+    ownProperties: true,
     addUsedSchema: false,
+    ...options,
     code: { regExp },
   })
   ;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
+  ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    validate: (wanted: boolean, list: unknown[]) => !wanted || new Set(list.map(canonicalJson)).size === list.length,
+    error: { message: 'must not hold equal items' },
+  })
   return ajv
 }
 
+const create = (useDefaults: boolean) => createAjv({ strictRequired: false, strictTypes: false, useDefaults })
 const plain = create(false)
 const filling = create(true)
 

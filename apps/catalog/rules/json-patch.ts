@@ -11,12 +11,16 @@ const refuse = (index: number, message: string) =>
 
 type Container = Json[] | Map<string, Json>
 
+/** A patch that copies what it has copied doubles the document each time: all copies together stay below this. */
+const MAX_COPIED = 1_048_576
+
 /**
  * RFC 6902 on a copy of the document: all operations or none. A failing `test` is 409 `test_failed`, anything that does
  * not fit the document is 422 with the number of the operation.
  */
 export const jsonPatch = (document: Json, operations: readonly PatchOperation[]): Json => {
   let root: Json = structuredClone(document)
+  let copied = 0
   operations.forEach((operation, index) => {
     const path = pointerOf(operation.path, index)
     const { op } = operation
@@ -34,7 +38,10 @@ export const jsonPatch = (document: Json, operations: readonly PatchOperation[])
       if (op === 'move' && path.length > from.length && from.every((token, at) => token === path[at])) {
         throw refuse(index, 'a value cannot move into itself.')
       }
-      const value = structuredClone(get(root, from, index))
+      const found = get(root, from, index)
+      if (op === 'copy') copied += JSON.stringify(found).length
+      if (copied > MAX_COPIED) throw refuse(index, `the patch copies more than ${MAX_COPIED} characters.`)
+      const value = structuredClone(found)
       if (op === 'move') root = drop(root, from, index)
       root = put(root, path, value, index, true)
     } else throw refuse(index, `"${String(op)}" is not an operation.`)

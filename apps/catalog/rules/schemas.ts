@@ -1,23 +1,10 @@
 import type { ErrorObject, SchemaObject, ValidateFunction } from 'ajv'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import formats from 'ajv-formats'
-import { RE2JS } from 're2js'
 import type { Violation } from '../../shared/errors.ts'
+import { createAjv } from '../../shared/json-schema.ts'
 import { isObject, type JsonObject, parsePointer } from './pointers.ts'
 
-/** Patterns of packs run in RE2: linear time, whatever a pack or a value brings (reliability.md 5.5). */
-const re2 = Object.assign(
-  (pattern: string) => {
-    const expression = RE2JS.compile(pattern)
-    // Ajv keeps one matcher per text of it: without a text of its own every pattern would become the first one.
-    return { test: (text: string) => expression.matcher(text).find(), toString: () => `/${pattern}/` }
-  },
-  { code: 're2' },
-)
-
 // One instance compiles all of them: names of schemas are refused (foreignRefs), so they cannot meet.
-const ajv = new Ajv2020({ strict: true, allErrors: true, addUsedSchema: false, code: { regExp: re2 } })
-;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
+const ajv = createAjv({})
 
 const byObject = new WeakMap<object, ValidateFunction>()
 const byText = new Map<string, ValidateFunction>()
