@@ -234,7 +234,6 @@ export const nodes = t(
   (c) => [
     primaryKey({ columns: [c.operation_id, c.node_id] }),
     index().on(c.operation_id, c.ordinal),
-    index().on(c.operation_id, c.state),
   ],
 )
 
