@@ -17,24 +17,28 @@ type CommandRow = {
   request_id: string | null
   trace: string | null
   not_after: Date | null
-  status: string
+  /** Before this one. */
   attempts: number
   created_at: Date
 }
 
 /**
- * The next unsent command of each operation: strictly by seq, one in flight each. A start that was never sent and is
- * past its deadline belongs to the sweeper; it still holds back what follows it.
+ * Takes the next unsent command of each operation: strictly by seq, one in flight each, marked `sending` as it is taken.
+ * A start that was never sent and is past its deadline belongs to the sweeper; it still holds back what follows it.
  */
-const NEXT = `
-  select * from (
-    select distinct on (operation_id) command_id, operation_id, seq, kind, class, payload, actor, reason, request_id, trace, not_after, status,
-           attempts, created_at, next_try_at
+const TAKE = `
+  with head as (
+    select distinct on (operation_id) command_id, class, status, attempts, not_after, next_try_at
     from operations.operation_commands where status in ('pending', 'sending') and not operation_id = any($1::uuid[])
-    order by operation_id, seq) head
-  where not (status = 'pending' and attempts = 0 and class = 'start' and coalesce(not_after < clock_timestamp(), false))
-    and coalesce(next_try_at <= clock_timestamp(), true)
-  limit $2`
+    order by operation_id, seq),
+  due as (
+    select command_id from head
+    where not (status = 'pending' and attempts = 0 and class = 'start' and coalesce(not_after < clock_timestamp(), false))
+      and coalesce(next_try_at <= clock_timestamp(), true)
+    limit $2)
+  update operations.operation_commands set status = 'sending', attempts = attempts + 1
+  where command_id in (select command_id from due) and status in ('pending', 'sending')
+  returning command_id, operation_id, seq, kind, payload, actor, reason, request_id, trace, not_after, attempts - 1 as attempts, created_at`
 
 export type CommandsDeps = {
   pool: pg.Pool
@@ -80,15 +84,8 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
         await engine.health().then(() => {
           away = false
         })
-      const { rows: due } = await pool.query<CommandRow>(NEXT, [[...busy.keys()], free])
-      if (due.length === 0) return false
-      const marked = await pool.query<{ command_id: string }>(
-        `update operations.operation_commands set status = 'sending', attempts = attempts + 1
-         where command_id = any($1::uuid[]) and status in ('pending', 'sending') returning command_id`,
-        [due.map((row) => row.command_id)],
-      )
-      const ours = new Set(marked.rows.map((row) => row.command_id))
-      for (const row of due.filter((candidate) => ours.has(candidate.command_id))) {
+      const { rows } = await pool.query<CommandRow>({ name: 'take', text: TAKE, values: [[...busy.keys()], free] })
+      for (const row of rows) {
         const work = send(row)
           .catch((error: Error) =>
             log.warn({ err: error, command_id: row.command_id }, 'a command could not be sent; trying again'),
