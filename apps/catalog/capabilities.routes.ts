@@ -11,10 +11,12 @@ import {
   ResourceCapabilities,
   ResourceCapabilitiesQuery,
 } from '../shared/contracts/catalog/capabilities.ts'
+import { CapabilityGraph, CapabilityGraphQuery } from '../shared/contracts/catalog/capability-graphs.ts'
 import { ResourceParams } from '../shared/contracts/catalog/common.ts'
 import { notFound } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http.ts'
 import { pageSizeOf, rowsFrom } from '../shared/pages.ts'
+import { readCapabilityGraph } from './capability-graphs.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { awaitChange } from './freshness.ts'
 import { asOf, type Reader } from './lists.service.ts'
@@ -84,6 +86,22 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
       const [counted] = await countedDefinitions(deps, [definition], side.reader(req))
       return counted as CapabilityDefinition
     },
+  )
+
+  app.get(
+    side.path('/v1/capabilities/graph'),
+    {
+      schema: {
+        summary: 'Read the graph of capability definitions',
+        description:
+          'Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots',
+        tags: side.tags,
+        querystring: CapabilityGraphQuery,
+        response: { 200: CapabilityGraph, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    (req) => readCapabilityGraph(deps, req.query, side.reader(req)),
   )
 
   app.get(

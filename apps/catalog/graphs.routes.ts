@@ -1,7 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
+import { NeedsGraph, NeedsGraphQuery } from '../shared/contracts/catalog/capability-graphs.ts'
 import { Graph, type GraphQuery, GraphQuery as Query } from '../shared/contracts/catalog/graphs.ts'
 import { errorReplies } from '../shared/http.ts'
+import { readNeedsGraph } from './capability-graphs.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { FORMATS } from './graph/formats.ts'
 import { type GraphRequest, traverse } from './graphs.service.ts'
@@ -49,6 +51,22 @@ export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
         send(reply, req.query, await traverse(deps, { ...request, query: req.query }, side.reader(req))),
     )
   }
+
+  app.get(
+    side.path('/v1/graphs/capabilities'),
+    {
+      schema: {
+        summary: 'Read the graph of capabilities between resources',
+        description:
+          'A page of resources with what they provide (to a capability) and require (a node with its state and why nothing meets it), and by whom it is satisfied. unsatisfied_only shows what is missing. Example: ?region_id=eu1&unsatisfied_only=true',
+        tags: side.tags,
+        querystring: NeedsGraphQuery,
+        response: { 200: NeedsGraph, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    (req) => readNeedsGraph(deps, req.query, side.reader(req)),
+  )
 }
 
 /** The graph in the format that was asked for; text formats pass the reply's schema by. */

@@ -29,7 +29,7 @@ import {
 import type { Types } from './types.registry.ts'
 
 type Requirement = ResourceType['requires'][number] & { where?: Record<string, unknown>; amount?: unknown }
-type Filled = {
+export type Filled = {
   requirement_key: string
   capability_key: string
   version_range: string
@@ -38,11 +38,12 @@ type Filled = {
   min: number
   scope: Requirement['scope']
 }
-const FIT: readonly ProviderStatus[] = ['available']
-const FIT_DEGRADED: readonly ProviderStatus[] = ['available', 'degraded']
+export const FIT: readonly ProviderStatus[] = ['available']
+export const FIT_DEGRADED: readonly ProviderStatus[] = ['available', 'degraded']
 const OPEN: readonly ProviderStatus[] = ['available', 'degraded', 'stale']
 
-const requirementsOf = (types: Types, row: ResourceRow): Filled[] => {
+/** What a resource needs, with the values of the resource filled in. */
+export const requirementsOf = (types: Types, row: ResourceRow): Filled[] => {
   const type = types.version(row.type_id, row.type_version) ?? types.byId(row.type_id)
   return ((type?.requires ?? []) as Requirement[]).map(({ where = {}, amount, ...rest }) => {
     const wanted = fillOne(amount ?? null, row)
@@ -73,7 +74,7 @@ export const readCapabilities = async (
   await awaitChange(deps, query, reader)
   const { row, scope } = await findVisible(deps, resource_id, reader)
   const own = await readOffers(deps, [offers.of(row.rid), ...openOnly(statuses)])
-  const claims = await listClaims(deps.db, row.rid, usesCapability(types))
+  const claims = await listClaims(deps.db, [row.rid], usesCapability(types))
   const seen = await visiblePeers(deps, claims, reader)
   const required = []
   for (const requirement of requirementsOf(types, row)) {
@@ -104,7 +105,11 @@ const claimView = ({ rel_no, peer_id, properties }: ClaimRow) => ({
   amount: typeof properties.amount === 'number' ? properties.amount : null,
 })
 
-const visiblePeers = async (deps: CatalogDeps, claims: ClaimRow[], reader: Reader): Promise<ReadonlySet<string>> => {
+export const visiblePeers = async (
+  deps: CatalogDeps,
+  claims: ClaimRow[],
+  reader: Reader,
+): Promise<ReadonlySet<string>> => {
   const rows = await getResourcesByRid(
     deps.db,
     claims.map(({ peer_rid }) => peer_rid),
@@ -127,7 +132,7 @@ const match = async (
 }
 
 /** A requirement that names no amount needs room for one claim. */
-const wishOf = (requirement: Filled, statuses: readonly ProviderStatus[]): Wanted => ({
+export const wishOf = (requirement: Filled, statuses: readonly ProviderStatus[]): Wanted => ({
   ...requirement,
   amount: requirement.amount ?? 1,
   statuses,

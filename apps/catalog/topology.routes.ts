@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { conditions, countBelow, type TopologyCount } from '../../db/catalog/lists.ts'
-import { TopologyList, TopologyQuery } from '../shared/contracts/catalog/topology.ts'
+import { conditions, countBelow } from '../../db/catalog/lists.ts'
+import { TopologyGraph, TopologyGraphQuery, TopologyList, TopologyQuery } from '../shared/contracts/catalog/topology.ts'
 import { errorReplies, sendPart } from '../shared/http.ts'
 import type { CatalogDeps } from './deps.ts'
 import { listPage } from './lists.service.ts'
 import type { Side } from './sides.ts'
+import { countsOf, readTopologyGraph } from './topology.service.ts'
 import { LEVELS, type Level } from './types.registry.ts'
 
 const PLACES: { path: string; level: Level; noun: string }[] = [
@@ -14,11 +15,27 @@ const PLACES: { path: string; level: Level; noun: string }[] = [
   { path: '/v1/topology/segments', level: 'segment_id', noun: 'segments' },
 ]
 
-/** Places, each with what is below it. */
+/** Places, each with what is below it, as lists and as one graph. */
 export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
   app,
   { deps, side },
 ) => {
+  app.get(
+    side.path('/v1/topology/graph'),
+    {
+      schema: {
+        summary: 'Read the graph of places',
+        description:
+          'Regions, data centers, layers and segments with counts of what is in each, their containment and the links between regions. Example: ?region_id=eu1',
+        tags: side.tags,
+        querystring: TopologyGraphQuery,
+        response: { 200: TopologyGraph, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    (req) => readTopologyGraph(deps, req.query, side.reader(req)),
+  )
+
   for (const { path, level, noun } of PLACES) {
     app.get(
       side.path(path),
@@ -52,14 +69,4 @@ export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side
       },
     )
   }
-}
-
-const countsOf = (rows: TopologyCount[]) => {
-  const counts = { resources: 0, by_health: {} as Record<string, number>, by_lifecycle: {} as Record<string, number> }
-  for (const { health_status, lifecycle_status, n } of rows) {
-    counts.resources += n
-    counts.by_health[health_status] = (counts.by_health[health_status] ?? 0) + n
-    counts.by_lifecycle[lifecycle_status] = (counts.by_lifecycle[lifecycle_status] ?? 0) + n
-  }
-  return counts
 }

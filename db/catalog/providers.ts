@@ -65,6 +65,7 @@ export const offers = {
   open: sql`v.withdrawn_at is null and r.is_open`,
   capability: (id: number) => sql`v.capability_id = ${id}`,
   of: (rid: string) => sql`v.rid = ${rid}`,
+  ofAny: (rids: readonly string[]) => sql`v.rid = any(${array(rids, 'bigint')})`,
   ids: (provider_ids: readonly string[]) => sql`v.provider_id = any(${array(provider_ids, 'text')})`,
 }
 
@@ -114,13 +115,19 @@ export const countOffers = (
         group by 1, 2, 3`,
   )
 
-export type ClaimRow = { rel_no: string; peer_rid: string; peer_id: string; properties: Record<string, unknown> }
+export type ClaimRow = {
+  rid: string
+  rel_no: string
+  peer_rid: string
+  peer_id: string
+  properties: Record<string, unknown>
+}
 
-/** What a resource claims: its open uses_capability edges. */
-export const listClaims = (db: Queryable, rid: string, uses_id: number): Promise<ClaimRow[]> =>
+/** What these resources claim: their open uses_capability edges. */
+export const listClaims = (db: Queryable, rids: readonly string[], uses_id: number): Promise<ClaimRow[]> =>
   rowsOf(
     db,
-    sql`select e.rel_no, e.dst as peer_rid, n.resource_id as peer_id, e.properties from catalog.relationship e
+    sql`select e.src as rid, e.rel_no, e.dst as peer_rid, n.resource_id as peer_id, e.properties from catalog.relationship e
         join catalog.resource n on n.rid = e.dst
-        where e.src = ${rid} and e.reltype_id = ${uses_id} order by e.rel_no`,
+        where e.src = any(${array(rids, 'bigint')}) and e.reltype_id = ${uses_id} order by e.rel_no`,
   )

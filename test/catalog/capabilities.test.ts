@@ -269,6 +269,85 @@ describe('capabilities', () => {
     expect(await providers('attr.arch=arm64')).toMatchObject([{ overcommitted: true }])
   })
 
+  it('are a graph of resources: what each provides and needs, by whom it is met, and what is missing', async () => {
+    const walked = async (query: string, who: 'vic' | 'far' = 'vic') => {
+      const whole = { nodes: [] as Node[], edges: [] as Edge[] }
+      for (let token: string | null = ''; token !== null; ) {
+        const path = `/v1/graphs/capabilities?page_size=3${query}${token && `&page_token=${token}`}`
+        const { body, status, text } = await c.as(who).get(path)
+        expect(status, text).toBe(200)
+        whole.nodes.push(...body.nodes)
+        whole.edges.push(...body.edges)
+        token = body.next_page_token
+      }
+      return whole
+    }
+    type Node = { id: string; kind: string; resource_id?: string; state?: string; why_not?: unknown[] }
+    type Edge = { type: string; from: string; to: string; bound?: boolean }
+    const { nodes, edges } = await walked('')
+    // The graph says of every resource what the resource says itself.
+    const needy = [...new Set(nodes.filter(({ kind }) => kind === 'requirement').map(({ resource_id }) => resource_id))]
+    expect(needy.length).toBeGreaterThan(5)
+    for (const id of needy) {
+      const { required } = (await c.as('vic').get(`/v1/resources/${id}/capabilities`)).body
+      for (const { requirement, state, why_not, bound_to, providers: fit } of required) {
+        const node = `requirement:${id}/${requirement.requirement_key}`
+        expect(nodes.find((one) => one.id === node)).toMatchObject({ requirement, state, why_not })
+        const met = edges.filter(({ type, from }) => type === 'satisfied_by' && from === node)
+        const peers = (state === 'bound' ? bound_to : fit) as { resource_id: string }[]
+        expect(met.map(({ to, bound }) => [to, bound])).toEqual(
+          peers.map(({ resource_id }) => [`resource:${resource_id}`, state === 'bound']),
+        )
+      }
+    }
+    const ids = new Set(nodes.map(({ id }) => id))
+    for (const { from, to } of edges) expect([from, to].filter((id) => !ids.has(id))).toEqual([])
+    expect(edges.filter(({ type }) => type === 'provides').map(({ from }) => from)).toContain('resource:us1-web-01')
+
+    const missing = await walked('&unsatisfied_only=true&capability_key=compute.slots')
+    expect(missing.nodes.filter(({ kind }) => kind === 'requirement').map(({ state }) => state)).toEqual(
+      nodes.filter(({ state }) => state === 'unsatisfied').map(() => 'unsatisfied'),
+    )
+    const far = await walked('', 'far')
+    expect(far.nodes.filter(({ id }) => id.includes('eu1'))).toEqual([])
+    const root = await walked('&root_id=us1-web-01')
+    expect(root.nodes.map(({ id }) => id)).toEqual(['resource:us1-web-01', 'capability:compute.slots'])
+  })
+
+  it('are a graph of definitions: counts of providers and needs, the same as one by one', async () => {
+    const { body } = await c.as('vic').get('/v1/capabilities/graph')
+    const states = { total: 0, bound: 0, satisfiable: 0, unsatisfied: 0 } as Record<string, number>
+    const machines = (await c.as('vic').get('/v1/resources?type_key=infra.virtual_machine&page_size=500')).body.items
+    for (const { resource_id } of machines)
+      for (const { state } of (await c.as('vic').get(`/v1/resources/${resource_id}/capabilities`)).body.required) {
+        states.total = (states.total ?? 0) + 1
+        states[state] = (states[state] ?? 0) + 1
+      }
+    const slots = body.nodes.find(({ id }: { id: string }) => id === 'capability:compute.slots')
+    const { providers: counted } = (await c.as('vic').get('/v1/capabilities/definitions/compute.slots')).body
+    expect(slots).toMatchObject({
+      requirements: states,
+      providers: { total: counted.total, by_status: counted.by_status },
+    })
+    expect(body.edges).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          type: 'requires',
+          from: 'type:infra.virtual_machine',
+          to: 'capability:compute.slots',
+          requirements: states,
+        }),
+        expect.objectContaining({ type: 'provides', from: 'type:fleet.host', providers: counted.total }),
+      ]),
+    )
+    const far = (await c.as('far').get('/v1/capabilities/graph?capability_key=compute.slots')).body
+    expect(far.nodes[0]).toMatchObject({ providers: { total: 1 }, requirements: { total: 0 } })
+    for (const path of ['/v1/capabilities/graph', '/v1/graphs/capabilities']) {
+      expect((await c.as('vic').get(`${path}?capability_key=no.such`)).status).toBe(404)
+      expect((await c.as('vic').get(`${path}?colour=red`)).status).toBe(400)
+    }
+  })
+
   it('refuse claims on what nobody provides', async () => {
     const offered = (await providers('attr.arch=arm64'))[0] as Offered
     const vm = (await machine()).resource_id

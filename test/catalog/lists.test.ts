@@ -100,6 +100,36 @@ describe('lists', () => {
     },
   )
 
+  it('has its places as one graph with counts, which says when it is cut and hides what is hidden', async () => {
+    const { body } = await c.as('vic').get('/v1/topology/graph')
+    const at = (region: string) => [region, `${region}-a`, `${region}-a-edge`, `${region}-a-web`]
+    expect(body.nodes.map(({ resource_id }: Item) => resource_id)).toEqual(
+      at('eu1').flatMap((id, level) => [id, at('us1')[level]]),
+    )
+    for (const [path, level] of [
+      ['regions', 0],
+      ['segments', 3],
+    ] as const) {
+      const { items } = (await c.as('vic').get(`/v1/topology/${path}`)).body
+      for (const { resource_id, counts } of items)
+        expect(body.nodes.find((node: Item) => node.resource_id === resource_id).counts).toEqual(counts)
+      expect(items[0].resource_id).toBe(at('eu1')[level])
+    }
+    const links = (list: { type_key: string; from: string; to: string }[]) =>
+      list.map(({ type_key, from, to }) => `${from} ${type_key} ${to}`).sort()
+    const inside = (region: string) => [3, 2, 1].map((i) => `${at(region)[i]} contained_in ${at(region)[i - 1]}`)
+    expect(links(body.edges)).toEqual([...inside('eu1'), ...inside('us1')].sort())
+    expect(body.truncated).toEqual({ nodes: false, edges: false })
+    const cut = (await c.as('vic').get('/v1/topology/graph?max_nodes=3')).body
+    expect([cut.nodes.length, cut.truncated.nodes]).toEqual([3, true])
+    for (const seen of [
+      await c.as('far').get('/v1/topology/graph'),
+      await c.as('vic').get('/v1/topology/graph?region_id=us1'),
+    ])
+      expect(seen.body.nodes.map(({ resource_id }: Item) => resource_id)).toEqual(at('us1'))
+    expect((await c.as('vic').get('/v1/topology/graph?max_nodes=0')).status).toBe(400)
+  })
+
   it('does not lose rows whose keys differ in microseconds only', async () => {
     await c.rows(
       `update catalog.resource set created_at = timestamptz '2026-01-01 00:00:00.000001' + rid * interval '1 microsecond' where resource_id like 'host-%'`,

@@ -115,7 +115,7 @@ export const ProvidersQuery = Type.Object(
 )
 export type ProvidersQuery = Static<typeof ProvidersQuery>
 
-const Requirement = Type.Object(
+export const Requirement = Type.Object(
   {
     requirement_key: text('slot'),
     capability_key: text('compute.slots'),

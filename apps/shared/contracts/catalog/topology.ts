@@ -1,6 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { closed, FreshnessQuery, many, PageQuery, pageOf } from './common.ts'
-import { ResourceItem, ResourceListQuery, Selection } from './resources.ts'
+import { text } from '../text.ts'
+import { AsOf, closed, FreshnessQuery, many, PageQuery, pageOf } from './common.ts'
+import { GraphEdge } from './graphs.ts'
+import { Health, ResourceItem, ResourceListQuery, Selection } from './resources.ts'
 
 export const TopologyQuery = Type.Object(
   {
@@ -23,9 +25,38 @@ export const TopologyQuery = Type.Object(
 export type TopologyQuery = Static<typeof TopologyQuery>
 
 const Counts = Type.Record(Type.String(), Type.Integer())
+const PlaceCounts = Type.Object({ resources: Type.Integer(), by_health: Counts, by_lifecycle: Counts })
 export const TopologyList = pageOf(
   Type.Object({
     ...ResourceItem.properties,
-    counts: Type.Object({ resources: Type.Integer(), by_health: Counts, by_lifecycle: Counts }),
+    counts: PlaceCounts,
   }),
 )
+
+export const TopologyGraphQuery = Type.Object(
+  {
+    region_id: Type.Optional(Type.String({ maxLength: 128, description: 'Only this region and what is in it.' })),
+    max_nodes: Type.Optional(Type.Integer({ minimum: 1, maximum: 5000, default: 500 })),
+    ...FreshnessQuery,
+  },
+  closed,
+)
+export type TopologyGraphQuery = Static<typeof TopologyGraphQuery>
+
+/** All places from the regions down, the outer ones first; `truncated` when there are more than max_nodes. */
+export const TopologyGraph = Type.Object({
+  nodes: Type.Array(
+    Type.Object({
+      resource_id: text('eu1'),
+      type_key: text('topology.region'),
+      name: text('eu1'),
+      lifecycle_status: text('active'),
+      health_status: Health,
+      counts: PlaceCounts,
+    }),
+  ),
+  edges: Type.Array(GraphEdge),
+  truncated: Type.Object({ nodes: Type.Boolean(), edges: Type.Boolean() }),
+  as_of: AsOf,
+})
+export type TopologyGraph = Static<typeof TopologyGraph>
