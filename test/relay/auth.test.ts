@@ -96,6 +96,15 @@ describe('the message of a new password', () => {
   })
 })
 
+/** How many revocations the stream of this prefix holds. */
+const count = async (prefix: string): Promise<number> => {
+  const jsm = await nats.jetstreamManager()
+  const info = await jsm.streams.info(streamName(prefix, 'AUTH'), {
+    subjects_filter: `${prefix}.auth.session.revoked.v1`,
+  })
+  return Object.values(info.state.subjects ?? {}).reduce((sum, n) => sum + n, 0)
+}
+
 describe('the relay of the auth apps', () => {
   it('is woken by each commit, not by its poll', async () => {
     const ada = await auth.addUser('ada', ['admin'])
@@ -163,6 +172,34 @@ describe('the relay of the auth apps', () => {
     await relay.stop()
   })
 
+  it('that died with revocations in its hands, untold or just told, leaves each to be told once', async () => {
+    const stream = `${auth.prefix}auth:revoked`
+    const prefix = auth.vars.SIGNALBOX__NATS__PREFIX ?? ''
+    await ensureStreams(nats, prefix, ['AUTH'])
+    await auth.redis.xgroup('CREATE', stream, 'relay', '$', 'MKSTREAM').catch(() => {})
+    const { id: user_id } = await auth.addUser('ida')
+    for (let i = 0; i < 2; i++) {
+      const { body } = await login('ida')
+      await send(`${auth.session.url}/auth/logout`, { method: 'POST', headers: bearer(body.access_token) })
+    }
+    const { db } = auth.session.deps
+    const mine = eq(revocations.user_id, user_id)
+    await db.delete(revocations).where(mine)
+    const before = await count(prefix)
+    const taken = await auth.redis.xreadgroup('GROUP', 'relay', 'relay', 'STREAMS', stream, '>')
+    const entries = (taken as [string, [string, string[]][]][])[0]?.[1] ?? []
+    expect(entries).toHaveLength(2)
+    const fields = entries[1]?.[1] ?? []
+    const msgID = fields[fields.indexOf('event_id') + 1] as string
+    await nats.jetstream().publish(`${prefix}.auth.session.revoked.v1`, '{}', { msgID })
+
+    const relay = await auth.addRelay()
+    await until(async () => (await auth.redis.xlen(stream)) === 0)
+    expect((await count(prefix)) - before).toBe(2)
+    expect(await db.select().from(revocations).where(mine)).toHaveLength(2)
+    await relay.stop()
+  })
+
   it('keeps revocations in Postgres while NATS is away, publishes each once when it is back, and again for a new broker', async () => {
     const { db } = auth.session.deps
     const gus = await auth.addUser('gus')
@@ -175,13 +212,6 @@ describe('the relay of the auth apps', () => {
     await cut.stop()
 
     const prefix = auth.vars.SIGNALBOX__NATS__PREFIX ?? ''
-    const count = async (name: string) => {
-      const jsm = await nats.jetstreamManager()
-      const info = await jsm.streams.info(streamName(name, 'AUTH'), {
-        subjects_filter: `${name}.auth.session.revoked.v1`,
-      })
-      return Object.values(info.state.subjects ?? {}).reduce((sum, n) => sum + n, 0)
-    }
     await ensureStreams(nats, prefix, ['AUTH'])
     const before = await count(prefix)
     const relay = await auth.addRelay()
