@@ -32,7 +32,7 @@ export const createApi = ({ url, credentials, token, idempotency_key }: ApiOptio
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     const text = await reply.text()
-    const json = (reply.headers.get('content-type') ?? '').includes('json')
+    const json = /[/+]json\b/.test(reply.headers.get('content-type') ?? '')
     const parsed = json && text ? JSON.parse(text) : text
     if (!reply.ok) throw refused(reply.status, json ? parsed : {})
     return { status: reply.status, headers: reply.headers, body: parsed as T }

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { createApi } from './api.ts'
 import { type Command, type Context, text } from './command.ts'
+import { evidenceCommands } from './commands/evidence.ts'
 import { gateCommands } from './commands/gate.ts'
 import { importCommands } from './commands/import.ts'
 import { operationCommands } from './commands/operation.ts'
@@ -16,6 +17,7 @@ export const COMMANDS: readonly Command[] = [
   ...gateCommands,
   ...planCommands,
   ...operationCommands,
+  ...evidenceCommands,
   ...resourceCommands,
   ...importCommands,
 ]

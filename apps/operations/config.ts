@@ -12,6 +12,8 @@ const schema = Type.Object({
   OPERATIONS__INTERNAL__PORT: settings.port(7152),
   OPERATIONS__SECRET__KEYS: settings.secretKeys(),
   OPERATIONS__SERVICE__KEY_FILE: Type.String({ default: '.signalbox/keys/operations.json' }),
+  /** The private key that signs exported evidence: an Ed25519 JWK. */
+  OPERATIONS__EVIDENCE__KEY_FILE: Type.String({ default: '.signalbox/keys/evidence.json' }),
   OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
   OPERATIONS__TEMPORAL__UI_URL: settings.url('http://127.0.0.1:8233'),
   OPERATIONS__PACKS__DIR: Type.Optional(Type.String({ description: "A folder with a site's procedure packs." })),

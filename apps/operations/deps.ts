@@ -2,6 +2,7 @@ import { createDb } from '../../db/client.ts'
 import { createJwksClient } from '../shared/auth/jwks.ts'
 import { createPrincipals, type Principals } from '../shared/auth/principals.ts'
 import { createServiceSigner, loadRegistry, type Registry } from '../shared/auth/service.ts'
+import { type PrivateKey, readKeyFile } from '../shared/auth/service-keys.ts'
 import { type AccessVerifier, createAccessVerifier } from '../shared/auth/user-tokens.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
@@ -28,6 +29,8 @@ export type Trust = {
   registry: Registry
   /** Where the projection of the catalog is filled from. */
   catalog: CatalogClient
+  /** Signs exported evidence. */
+  evidence_key: PrivateKey
   /** A signing key was killed: its tokens are refused from now on. */
   dropKey: (kid: string) => void
   close: () => void
@@ -105,6 +108,7 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
     principals: createPrincipals({ identityClient, outage: 'internal_error' }),
     approvers: createApprovers(identityClient),
     registry,
+    evidence_key: readKeyFile('OPERATIONS__EVIDENCE__KEY_FILE', config.OPERATIONS__EVIDENCE__KEY_FILE),
     catalog: createCatalogClient(config.OPERATIONS__CATALOG__URL, signer),
     dropKey: jwks.drop,
     close: () => {

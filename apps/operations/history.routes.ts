@@ -7,10 +7,17 @@ import { readAsOf } from '../../db/operations/reads.ts'
 import { allow } from '../shared/auth/http.ts'
 import { CommandReply, OperationId, OperationParams } from '../shared/contracts/operations/common.ts'
 import { ArtifactList, ArtifactQuery } from '../shared/contracts/operations/nodes.ts'
-import { Evidence, EvidenceQuery, Timeline, TimelineQuery } from '../shared/contracts/operations/operations.ts'
+import {
+  Evidence,
+  EvidenceKeys,
+  EvidenceQuery,
+  Timeline,
+  TimelineQuery,
+} from '../shared/contracts/operations/operations.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http.ts'
 import type { OperationsDeps } from './deps.ts'
+import { evidenceKeys, exportOf } from './evidence.ts'
 import { requireVisible } from './operations.read.ts'
 import { lookUntil } from './replies.ts'
 
@@ -47,7 +54,8 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     {
       schema: {
         summary: 'Read the evidence',
-        description: 'The hash chain of the operation: each record names the hash before it; the first, the plan hash.',
+        description:
+          'The hash chain of the operation: each record names the hash before it; the first, the plan hash. With format=jsonl the whole chain as a signed file that `signalbox evidence verify` checks offline.',
         tags: ['history'],
         params: OperationParams,
         querystring: EvidenceQuery,
@@ -55,14 +63,39 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       },
       preHandler: read,
     },
-    async (req) => {
+    async (req, reply) => {
       const { operation_id } = req.params
-      const { after_seq = 0, limit = 200 } = req.query
-      await requireVisible(deps, req.caller, operation_id)
+      const { after_seq = 0, limit = 200, format } = req.query
+      const { requester_id } = await requireVisible(deps, req.caller, operation_id)
+      if (format === 'jsonl') {
+        const file = await exportOf(deps, req.caller, { operation_id, requester_id })
+        return reply
+          .headers({
+            'content-type': 'application/jsonl',
+            'content-disposition': `attachment; filename="evidence-${operation_id}.jsonl"`,
+            'cache-control': 'private, no-store',
+          })
+          .send(file as never)
+      }
       const records = await listEvidence(deps.db, operation_id, after_seq, limit)
       const heads = await getHeads(deps.db, operation_id)
       return { records, head: heads?.evidence ?? { seq: 0, hash: '' } }
     },
+  )
+
+  app.get(
+    '/v1/evidence/keys',
+    {
+      schema: {
+        summary: 'Read the keys of evidence',
+        description:
+          'The public keys that exported evidence is checked with, as a JWKS: keep them apart from the files.',
+        tags: ['history'],
+        response: { 200: EvidenceKeys, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async () => evidenceKeys(deps),
   )
 
   app.get(

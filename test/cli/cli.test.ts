@@ -2,15 +2,19 @@ import { spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type IPty, spawn as spawnTerminal } from '@lydell/node-pty'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { readDemo } from '../../apps/platform/demo/accounts.ts'
 import { ROOT } from '../../apps/platform/paths.ts'
 import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
 
 /** The command line client against a real platform, as a process of its own with its own credentials file. */
 let stack: Stack
 let home: string
 const passwords = new Map<string, string>()
+// Every step is a process of its own, and the machine has other tests to run.
+vi.setConfig({ testTimeout: 120_000 })
 
 beforeAll(async () => {
   stack = await startStack()
@@ -43,6 +47,33 @@ const signalbox = (who: string, args: string[], input = '', env: Record<string, 
     child.on('close', (code) => resolve({ ...ran, code }))
     child.stdin.end(input)
   })
+
+/** The client at a real terminal: what a person sees, and what they type. */
+const atTerminal = (who: string, args: string[], env: Record<string, string> = {}) => {
+  const terminal: IPty = spawnTerminal(process.execPath, [join(ROOT, 'apps/cli/main.ts'), ...args], {
+    cols: 100,
+    rows: 30,
+    cwd: home,
+    env: {
+      PATH: process.env.PATH ?? '',
+      TERM: 'xterm-256color',
+      XDG_CONFIG_HOME: join(home, who),
+      SIGNALBOX_URL: stack.gateway_url,
+      ...env,
+    },
+  })
+  let screen = ''
+  terminal.onData((text) => {
+    screen += text
+  })
+  const code = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)))
+  return {
+    code,
+    screen: () => screen,
+    shows: (text: string) => until(() => screen.includes(text), { timeout_ms: 60_000, what: text }),
+    type: (text: string) => terminal.write(`${text}\r`),
+  }
+}
 
 const login = (who: string) => signalbox(who, ['login', who, '--password-stdin'], `${passwords.get(who)}\n`)
 const json = <T>({ out }: Ran): T => JSON.parse(out) as T
@@ -89,6 +120,7 @@ describe('signing in', () => {
 })
 
 describe('a change from intent to end', () => {
+  let ended = ''
   const intent = {
     kind: 'graph',
     title: 'two steps and a gate',
@@ -153,6 +185,24 @@ describe('a change from intent to end', () => {
     const watched = await signalbox('olga', ['op', 'watch', id])
     expect(watched).toMatchObject({ code: 0, out: expect.stringContaining('node.succeeded') })
     expect(watched.out.trim().split('\n').at(-1)).toMatch(/^SUCCEEDED {3}two steps and a gate/)
+    ended = id
+  })
+
+  it('its evidence is a file that anybody checks without a server, and a forged line is named', async () => {
+    const id = ended
+    writeFileSync(join(home, 'keys.json'), (await signalbox('olga', ['evidence', 'keys'])).out)
+    const { out: exported } = await signalbox('olga', ['evidence', 'export', id.slice(-8)])
+    writeFileSync(join(home, 'evidence.jsonl'), exported)
+    writeFileSync(join(home, 'forged.jsonl'), exported.replace('"seq":2,', '"seq":2, '))
+    const nowhere = { SIGNALBOX_URL: 'http://127.0.0.1:1' }
+    const verify = (file: string) =>
+      signalbox('nobody', ['evidence', 'verify', file, '--keys', 'keys.json'], '', nowhere)
+    expect(await verify('evidence.jsonl')).toMatchObject({ code: 0, out: expect.stringContaining(`operation ${id}`) })
+    expect(await verify('forged.jsonl')).toMatchObject({
+      code: 5,
+      err: expect.stringMatching(/^BROKEN {3}forged\.jsonl, line 2: record 2: /),
+    })
+    expect(await signalbox('eva', ['evidence', 'export', id])).toMatchObject({ code: 7 })
   })
 
   it('a cancelled one ends with a code of its own', async () => {
@@ -167,6 +217,74 @@ describe('a change from intent to end', () => {
     expect(await signalbox('olga', [...cancel, '--yes'])).toMatchObject({ code: 0 })
     expect(await signalbox('olga', ['op', 'wait', id])).toMatchObject({ code: 6 })
     expect(await signalbox('olga', ['op', 'pause', id, '--reason', 'late', '--yes'])).toMatchObject({ code: 7 })
+  })
+})
+
+describe('at a terminal', () => {
+  /** A started operation of one gate, or its plan before the start. */
+  const plan = async () => {
+    const created = await signalbox('olga', ['intent', 'create', '-f', 'intent.json', '-o', 'id'])
+    return json<{ plan_id: string; plan_hash: string }>(
+      await signalbox('olga', ['plan', 'preview', created.out.trim(), '-o', 'json']),
+    )
+  }
+  const start = async ({ plan_id, plan_hash }: { plan_id: string; plan_hash: string }) =>
+    (await signalbox('olga', ['plan', 'start', plan_id, '--yes', '--digest', plan_hash, '-o', 'id'])).out.trim()
+
+  it('a password is asked for and not shown, states have colours, NO_COLOR takes them away', async () => {
+    const at = atTerminal('olga', ['login', 'olga'])
+    await at.shows('password:')
+    at.type(passwords.get('olga') ?? '')
+    expect(await at.code).toBe(0)
+    expect(at.screen()).not.toContain(passwords.get('olga'))
+    const coloured = atTerminal('olga', ['op', 'list'])
+    expect(await coloured.code).toBe(0)
+    expect(coloured.screen()).toContain('\u001b[')
+    const plain = atTerminal('olga', ['op', 'list'], { NO_COLOR: '1' })
+    expect(await plain.code).toBe(0)
+    expect(plain.screen()).not.toContain('\u001b[')
+  })
+
+  it('a plan is shown, asked about and started; a no sends nothing', async () => {
+    const shown = await plan()
+    const no = atTerminal('olga', ['plan', 'start', shown.plan_id])
+    await no.shows('Start this? [y/N]')
+    expect(no.screen()).toContain(shown.plan_hash)
+    no.type('n')
+    expect(await no.code).toBe(1)
+    expect(no.screen()).toContain('Nothing was sent.')
+
+    // Between what is shown and the answer somebody else is first.
+    const late = atTerminal('olga', ['plan', 'start', shown.plan_id])
+    await late.shows('Start this? [y/N]')
+    expect(await start(shown)).not.toBe('')
+    late.type('y')
+    expect(await late.code).toBe(7)
+    expect(late.screen()).toMatch(/refused .*\w+\/\w+: .*\r?\n(.*\r?\n)*hint /)
+  })
+
+  it('a gate that was decided while it was being read is refused, and approved when it still waits', async () => {
+    const id = await start(await plan())
+    await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])
+    const gone = await start(await plan())
+    await signalbox('olga', ['op', 'wait', gone, '--timeout', '60s'])
+
+    const late = atTerminal('eva', ['gate', 'approve', 'go', '--op', gone])
+    await late.shows('Approve this? [y/N]')
+    expect(await signalbox('olga', ['op', 'cancel', gone, '--reason', 'not wanted', '--yes'])).toMatchObject({
+      code: 0,
+    })
+    await signalbox('olga', ['op', 'wait', gone, '--timeout', '60s'])
+    late.type('y')
+    expect(await late.code).toBe(7)
+    expect(late.screen()).toMatch(/refused .*(gate_not_waiting|invalid_transition|operation)/)
+
+    const yes = atTerminal('eva', ['gate', 'approve', 'go', '--op', id])
+    await yes.shows('Approve this? [y/N]')
+    expect(yes.screen()).toContain('digest sha256:')
+    yes.type('y')
+    expect(await yes.code).toBe(0)
+    expect(yes.screen()).toContain('APPROVED')
   })
 })
 
@@ -233,8 +351,10 @@ describe('importing a file', () => {
     expect((await signalbox('ada', ['resource', 'list', '--type', 'infra.cluster', '-o', 'id'])).out).toBe('')
     const dry = ends(await run('shop.yaml', '--into', 'imp-a', '--dry-run', '-o', 'json'))
     expect(dry).toEqual([8, all('created', ...IDS, CONFIG)])
-    const made = await run('shop.yaml', '--into', 'imp-a')
-    expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/infra\.service +2\b/) })
+    const made = atTerminal('ada', ['import', 'kubernetes', 'shop.yaml', '--source-name', 'shop', '--into', 'imp-a'])
+    expect(await made.code).toBe(0)
+    expect(made.screen()).toMatch(/infra\.service +2\b/)
+    expect(made.screen()).toMatch(/#{24} 5\/5 imported, \d+\/s/)
     expect(ends(await run('shop.yaml', '--into', 'imp-a', '-o', 'json'))).toEqual([0, all('unchanged', ...IDS, CONFIG)])
     expect(await run('shop.yaml', '--into', 'imp-a', '--dry-run')).toMatchObject({ code: 0 })
     const [web] = json<{ resource_id: string }[]>(

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import type { FastifyInstance } from 'fastify'
@@ -13,6 +13,7 @@ import { sequenceOnce } from '../../apps/relay/sequencer.ts'
 import { createEngine } from '../../apps/relay/temporal.ts'
 import { createPrincipals } from '../../apps/shared/auth/principals.ts'
 import { loadRegistry } from '../../apps/shared/auth/service.ts'
+import { createServiceKey } from '../../apps/shared/auth/service-keys.ts'
 import { newJti, signToken } from '../../apps/shared/auth/sign.ts'
 import { createAccessVerifier } from '../../apps/shared/auth/user-tokens.ts'
 import { systemClock } from '../../apps/shared/clock.ts'
@@ -140,6 +141,7 @@ export const startPlatform = async ({
     ivo: person('ivo', ['approver'], ['storage']),
     both: person('both', ['operator', 'approver'], ['netops']),
     vic: person('vic', ['viewer']),
+    aud: person('aud', ['auditor']),
     far: person('far', ['operator', 'approver', 'viewer'], ['netops'], { regionId: 'us1' }),
     eng: person('eng', ['engineer']),
     nobody: person('nobody', []),
@@ -160,6 +162,11 @@ export const startPlatform = async ({
     get: (kid: string) => (kid === 'k1' ? publicKey : undefined),
     find: async () => 'unknown',
   }
+  const { private_jwk } = createServiceKey()
+  const evidence_key = {
+    kid: private_jwk.kid,
+    private_key: createPrivateKey({ key: private_jwk, format: 'jwk' }),
+  }
   const trustOf = (): Trust => ({
     verifier: createAccessVerifier({
       jwks: jwks as never,
@@ -171,6 +178,7 @@ export const startPlatform = async ({
     principals: createPrincipals({ identityClient: identity as never, ttl_ms: 50, outage: 'internal_error' }),
     approvers: createApprovers(identity as never),
     registry: loadRegistry(services.registry_file),
+    evidence_key,
     catalog,
     dropKey: () => {},
     close: () => {},

@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { brokenLink } from '../../db/operations/evidence.ts'
+import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence.ts'
+import { brokenLink, hashOf } from '../../db/operations/evidence.ts'
 import { gated, must, type Platform, startPlatform } from './platform.ts'
 
 let p: Platform
@@ -213,6 +214,84 @@ describe('one operation', () => {
     expect(operation.evidence_head).toEqual(head)
     chain[1].statement = 'something else'
     expect(brokenLink(operation.plan_hash, chain, head)).toMatchObject({ seq: 2, problem: 'hash' })
+  })
+
+  describe('exported', () => {
+    let text: string
+    let lines: string[]
+    let keys: { kid: string }[]
+    let operation_id: string
+    beforeAll(async () => {
+      operation_id = (await p.startOperation(gated())).operation_id
+      await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'look closer, “twice”' })
+      await p.as('olga').post(`/v1/operations/${operation_id}/resume`, { reason: 'seen' })
+      const reply = must(await p.as('pia').get(`/v1/operations/${operation_id}/evidence?format=jsonl`), 200)
+      text = reply.text
+      lines = text.split('\n').slice(0, -1)
+      keys = must(await p.as('vic').get('/v1/evidence/keys'), 200).body.keys
+    })
+    const verify = (file: string | Uint8Array, by = keys) => verifyEvidence(Buffer.from(file as string), by)
+    const join = (parts: string[]) => parts.map((line) => `${line}\n`).join('')
+
+    it('is for the requester and for auditors, holds without a server, and its key is public', async () => {
+      expect(lines.length).toBeGreaterThan(2)
+      expect(verify(text)).toMatchObject({ records: lines.length - 1, head: { operation_id } })
+      const path = `/v1/operations/${operation_id}/evidence?format=jsonl`
+      expect(await p.as('vic').get(path)).toMatchObject({ status: 403, body: { code: 'permission_missing' } })
+      expect((await p.as('aud').get(path)).status).toBe(200)
+      expect(await p.as('pia').get(path.replace('jsonl', 'csv'))).toMatchObject({ status: 400 })
+      expect(JSON.stringify(keys)).not.toContain('"d"')
+      const { evidence_head, plan_hash } = (await p.as('vic').get(`/v1/operations/${operation_id}`)).body
+      expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ ...evidence_head, plan_hash })
+    })
+
+    it('every byte of every record and of the head, when it is flipped, is named by its line', () => {
+      const bytes = Buffer.from(text)
+      let line = 1
+      for (let at = 0; at < bytes.length; at++) {
+        const was = bytes[at] as number
+        for (const flip of [1, 0x20, 0x80]) {
+          bytes[at] = was ^ flip
+          const verified = verify(bytes)
+          expect(['fault' in verified && verified.fault.line, at]).toEqual([line, at])
+        }
+        bytes[at] = was
+        if (was === 10) line += 1
+      }
+    })
+
+    it('what is removed, inserted, moved, cut or made anew by another key is seen', () => {
+      const head = lines.at(-1) ?? ''
+      const records = lines.slice(0, -1)
+      const [first = '', second = '', ...rest] = records
+      const lineOf = (file: string, by = keys) => {
+        const verified = verify(file, by)
+        return 'fault' in verified ? `${verified.fault.line} ${verified.fault.what}` : 'holds'
+      }
+      expect(lineOf(join([second, ...rest, head]))).toBe('1 record')
+      expect(lineOf(join([first, ...rest, head]))).toBe(rest.length > 0 ? '2 record' : '2 head')
+      expect(lineOf(join([second, first, ...rest, head]))).toBe('1 record')
+      expect(lineOf(join([first, first, second, ...rest, head]))).toBe('2 record')
+      expect(lineOf(join([...records.slice(0, -1), head]))).toBe(`${records.length} head`)
+      expect(lineOf(join(records))).toBe(`${records.length} head`)
+      expect(lineOf(join([head, head]))).toBe('1 record')
+      expect(lineOf('')).toBe('1 file')
+      expect(lineOf(text, [])).toBe(`${lines.length} head`)
+
+      // A forger who knows the form makes the chain anew: hashes and links hold, the head does not.
+      let prev_hash = JSON.parse(first).prev_hash as string
+      const forged = records.map((line, index) => {
+        const { v: _, ...record } = JSON.parse(line)
+        const next = { ...record, prev_hash, ...(index === 0 && { statement: 'Nothing happened' }) }
+        prev_hash = hashOf(next)
+        return { v: 1, ...next, hash: prev_hash }
+      })
+      const { kid, signature: _, ...told } = JSON.parse(head)
+      const { privateKey } = generateKeyPairSync('ed25519')
+      const anew = exportEvidence(forged, { ...told, hash: prev_hash }, { kid, private_key: privateKey })
+      expect(lineOf(anew)).toBe(`${lines.length} head`)
+      expect(lineOf(join([...anew.split('\n').slice(0, -2), head]))).toBe(`${lines.length} head`)
+    })
   })
 
   it('answers a waiting reader of the timeline as soon as something happens', async () => {

@@ -189,6 +189,7 @@ describe('a pack that cannot be used stops its app with one line that names file
       OPERATIONS__NATS__URL: 'nats://127.0.0.1:1',
       OPERATIONS__SECRET__KEYS: JSON.stringify([KEY]),
       OPERATIONS__SERVICE__KEY_FILE: services.keyFile('operations'),
+      OPERATIONS__EVIDENCE__KEY_FILE: services.keyFile('operations'),
       AUTH__SERVICES__FILE: services.registry_file,
       OPERATIONS__PACKS__DIR: dir,
     })

@@ -213,6 +213,12 @@ export const EvidenceQuery = Type.Object(
   {
     after_seq: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 200 })),
+    format: Type.Optional(
+      Type.Enum(['json', 'jsonl'], {
+        description:
+          'jsonl: the whole chain as a file of canonical JSON lines with a signed head, as application/jsonl; for whoever asked for the operation, and for auditors.',
+      }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -237,6 +243,18 @@ export const Evidence = Type.Object({
   }),
 })
 export type Evidence = Static<typeof Evidence>
+export const EvidenceKeys = Type.Object({
+  keys: Type.Array(
+    Type.Object({
+      kty: Type.Literal('OKP'),
+      crv: Type.Literal('Ed25519'),
+      alg: Type.Literal('EdDSA'),
+      use: Type.Literal('sig'),
+      x: text('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'),
+      kid: text('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+    }),
+  ),
+})
 
 export const PauseBody = Type.Object(
   { reason: Reason, dry_run: DryRun },

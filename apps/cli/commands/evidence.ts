@@ -1,0 +1,116 @@
+import type { JsonWebKey } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Evidence } from '../../shared/contracts/operations/operations.ts'
+import { verifyEvidence } from '../../shared/evidence.ts'
+import { type Command, text } from '../command.ts'
+import { CliError, EXIT, usageError } from '../errors.ts'
+import { minute } from '../output.ts'
+import { operationId } from './operation.ts'
+
+const MAX_BYTES = 512 * 1_048_576
+
+/** What an operation can prove: its chain, as a file that anybody checks without us. */
+export const evidenceCommands: Command[] = [
+  {
+    name: 'evidence list',
+    takes: 'OP',
+    about: 'The records of an operation, in the order of the chain; --all follows it to the end.',
+    run: async (context, [given = '']) => {
+      const { api, out, all } = context
+      const path = `/api/v1/operations/${await operationId(context, given)}/evidence`
+      const records: Evidence['records'] = []
+      for (let more = true; more; ) {
+        const page = await api.get<Evidence>(`${path}?limit=1000&after_seq=${records.at(-1)?.seq ?? 0}`)
+        records.push(...page.records)
+        more = all && page.records.length > 0 && records.length < page.head.seq
+      }
+      out.list(
+        records,
+        [
+          ['seq', ({ seq }) => seq],
+          ['when (UTC)', ({ at }) => minute(at)],
+          ['kind', ({ kind }) => kind],
+          ['who', ({ actor }) => actor.name],
+          ['what', ({ statement }) => statement],
+        ],
+        ({ hash }) => hash,
+      )
+    },
+  },
+  {
+    name: 'evidence export',
+    takes: 'OP',
+    about: 'The whole chain with its signed head on stdout, as evidence verify takes it.',
+    run: async (context, [given = '']) => {
+      const path = `/api/v1/operations/${await operationId(context, given)}/evidence?format=jsonl`
+      process.stdout.write(await context.api.get<string>(path))
+    },
+  },
+  {
+    name: 'evidence keys',
+    about: 'The public keys of exports, for evidence verify --keys: keep them apart from what they prove.',
+    run: async ({ api, out }) => {
+      out.print(JSON.stringify(await api.get('/api/v1/evidence/keys'), null, 2))
+    },
+  },
+  {
+    name: 'evidence verify',
+    takes: 'FILE',
+    about: 'Checks an exported file and names the first record that does not hold. With --keys FILE it asks no server.',
+    options: { keys: { type: 'string' } },
+    run: async ({ api, out }, [file = ''], values) => {
+      const given = text(values, 'keys')
+      const keys = given === undefined ? await api.get('/api/v1/evidence/keys') : keysIn(given)
+      const verified = verifyEvidence(read(file), keysOf(keys, given ?? 'the server'))
+      if ('fault' in verified) {
+        const { line, what, why } = verified.fault
+        throw new CliError(EXIT.failed, `BROKEN   ${file}, line ${line}: ${NAMES[what](line)}: ${why}.`)
+      }
+      const { records, head } = verified
+      out.one(
+        { records, head },
+        () => [
+          `HOLDS    ${records} records of operation ${head.operation_id}, from plan ${head.plan_hash} to ${head.hash}`,
+          `         signed ${minute(head.made_at)} UTC with key ${head.kid}`,
+        ],
+        () => head.hash,
+      )
+    },
+  },
+]
+
+const NAMES = {
+  record: (line: number) => `record ${line}`,
+  head: () => 'the head',
+  file: () => 'the file',
+}
+
+const read = (file: string): Buffer => {
+  try {
+    const bytes = readFileSync(file === '-' ? 0 : file)
+    if (bytes.length > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES / 1_048_576} MiB`)
+    return bytes
+  } catch (error) {
+    throw usageError(`${file} cannot be read: ${(error as Error).message}`)
+  }
+}
+
+const keysIn = (file: string): unknown => {
+  try {
+    return JSON.parse(read(file).toString('utf8'))
+  } catch (error) {
+    if (error instanceof CliError) throw error
+    throw usageError(`${file} is not JSON: ${(error as Error).message}`)
+  }
+}
+
+const keysOf = (given: unknown, from: string): JsonWebKey[] => {
+  const keys = (given as { keys?: unknown } | null)?.keys
+  const usable = Array.isArray(keys)
+    ? keys.filter(
+        (key: JsonWebKey | null) => key?.kty === 'OKP' && key.crv === 'Ed25519' && /^[\w-]{43}$/.test(key.x ?? ''),
+      )
+    : []
+  if (usable.length === 0) throw usageError(`${from} holds no Ed25519 key of a JWKS.`)
+  return usable
+}
