@@ -2,7 +2,7 @@ import { openProviders, type ProviderRow, saveProvider, updateProvider } from '.
 import type { ResourceRow } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
 import type { CapabilityChange } from '../shared/contracts/catalog/commands.ts'
-import { AppError } from '../shared/errors.ts'
+import { AppError, type Violation } from '../shared/errors.ts'
 import { base32Id } from '../shared/ids.ts'
 import { equalJson, type JsonObject } from './rules/pointers.ts'
 import { violationsOf } from './rules/schemas.ts'
@@ -29,12 +29,13 @@ export const applyCapabilities = async (
 ): Promise<Outcome> => {
   const outcome: Outcome = { events: [], ignored: [] }
   if (changes.length === 0 && mode === 'merge') return outcome
+  const definitions = definitionsOf(types, type, changes, pointer)
   const open = new Map(
     (await openProviders(tx, row.rid)).map((provider) => [`${provider.capability_id}@${provider.version}`, provider]),
   )
   const listed = new Set<string>()
   for (const [index, change] of changes.entries()) {
-    const definition = definitionOf(types, type, change, `${pointer}/${index}`)
+    const definition = definitions[index] as StoredCapability
     const key = `${definition.id}@${change.version}`
     listed.add(key)
     const known = open.get(key)
@@ -61,29 +62,41 @@ export const applyCapabilities = async (
   return outcome
 }
 
-const invalid = (code: string, pointer: string, message: string) =>
-  new AppError('invalid_capability', code, `${pointer} ${message}.`, {
-    violations: [{ pointer, code, message }],
-    hint: 'GET /v1/resource-types/{type_key} says what the type may provide.',
-  })
+/** The definitions that the changes name; refuses with every violation of all of them. */
+const definitionsOf = (types: Types, type: StoredType, changes: readonly CapabilityChange[], pointer: string) => {
+  const found = changes.map((change, index) => definitionOf(types, type, change, `${pointer}/${index}`))
+  const violations = found.flatMap((one) => (Array.isArray(one) ? one : []))
+  const [first] = violations
+  if (first) {
+    throw new AppError('invalid_capability', first.code, `${first.pointer} ${first.message}.`, {
+      violations: violations.slice(0, MAX_VIOLATIONS),
+      hint: 'GET /v1/resource-types/{type_key} says what the type may provide.',
+    })
+  }
+  return found as StoredCapability[]
+}
 
-const definitionOf = (types: Types, type: StoredType, change: CapabilityChange, at: string): StoredCapability => {
-  const { capability_key, version } = change
-  if (!types.hasCapability(capability_key)) throw invalid('unknown', `${at}/capability_key`, 'is not a capability')
+const MAX_VIOLATIONS = 100
+
+const definitionOf = (
+  types: Types,
+  type: StoredType,
+  { op, capability_key, version, attributes }: CapabilityChange,
+  at: string,
+): StoredCapability | Violation[] => {
+  const wrong = (code: string, member: string, message: string) => [{ pointer: `${at}/${member}`, code, message }]
+  if (!types.hasCapability(capability_key)) return wrong('unknown', 'capability_key', 'is not a capability')
   const definition = types.capability(capability_key, version)
-  if (!definition) throw invalid('version', `${at}/version`, 'is not a version of this capability')
+  if (!definition) return wrong('version', 'version', 'is not a version of this capability')
   const provides = type.provides.find((use) => use.capability_key === capability_key)
   if (!provides || !types.capability(capability_key, version, provides.version_range))
-    throw invalid('not_allowed_for_type', `${at}/capability_key`, `is not provided by ${type.type_key}`)
-  if (change.op !== 'remove' && change.attributes !== undefined) {
-    const attributes = change.attributes as JsonObject
-    const [violation] = [
-      ...stateViolations(attributes, `${at}/attributes`),
-      ...violationsOf(definition.attributes_schema, attributes, `${at}/attributes`),
-    ]
-    if (violation) throw invalid('attributes', violation.pointer, violation.message)
-  }
-  return definition
+    return wrong('not_allowed_for_type', 'capability_key', `is not provided by ${type.type_key}`)
+  if (op === 'remove' || attributes === undefined) return definition
+  const violations = [
+    ...stateViolations(attributes as JsonObject, `${at}/attributes`),
+    ...violationsOf(definition.attributes_schema, attributes as JsonObject, `${at}/attributes`),
+  ].map(({ pointer, message }) => ({ pointer, code: 'attributes', message }))
+  return violations.length > 0 ? violations : definition
 }
 
 const capabilityKey = (types: Types, type: StoredType, provider: ProviderRow): string =>

@@ -42,6 +42,25 @@ export const invalid = (pointer: string, message: string) =>
     violations: [{ pointer: `/querystring/${pointer}`, code: 'schema_violation', message }],
   })
 
+/** Runs a read whose cost the caller decides; 422 when the database gave it up for its time. */
+export const affordable = async <T>(read: Promise<T>): Promise<T> => {
+  try {
+    return await read
+  } catch (error) {
+    if ((error as { cause?: { code?: string } }).cause?.code !== '57014') throw error
+    throw new AppError(
+      'validation_error',
+      'query_too_expensive',
+      'The catalog gave this query up: it takes too long.',
+      {
+        status: 422,
+        cause: error,
+        hint: 'Narrow by type_key, a place or ids; of states, equality on desired_state and indexed_paths of the type are fast.',
+      },
+    )
+  }
+}
+
 /** How old an answer from truth is: not at all. */
 export const asOf = async (db: Queryable, deps: CatalogDeps) => ({
   watermark: await lastPubSeq(db),
@@ -83,12 +102,9 @@ export const listPage = async (
   const place = deps.pages.place(page_token, list, reader.name)
   await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
   const size = pageSizeOf(page_size, deps.config)
-  const rows = await listResources(deps.db, {
-    where,
-    sort: place.back ? sort.map(({ key, descending }) => ({ key, descending: !descending })) : sort,
-    after: place.key as string[] | undefined,
-    limit: size + 1,
-  })
+  const turned = place.back ? sort.map(({ key, descending }) => ({ key, descending: !descending })) : sort
+  const after = place.key as string[] | undefined
+  const rows = await affordable(listResources(deps.db, { where, sort: turned, after, limit: size + 1 }))
   const keyOf = (row: ListRow) => row.sort_keys
   const { items: shown, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
   return {
@@ -157,7 +173,7 @@ export const partsOf = async (
 
 const countOf = async (deps: CatalogDeps, where: SQL[], count: 'capped' | 'exact') => {
   const limit = count === 'exact' ? 2_147_483_647 : COUNT_CAP + 1
-  const value = await countResources(deps.db, where, limit)
+  const value = await affordable(countResources(deps.db, where, limit))
   return { value, relation: count === 'capped' && value > COUNT_CAP ? ('gte' as const) : ('eq' as const) }
 }
 

@@ -11,7 +11,7 @@ import type { TopologyGraph, TopologyGraphQuery } from '../shared/contracts/cata
 import type { CatalogDeps } from './deps.ts'
 import { relationshipId } from './documents.ts'
 import { awaitChange } from './freshness.ts'
-import { asOf, type Reader } from './lists.service.ts'
+import { affordable, asOf, type Reader } from './lists.service.ts'
 import { LEVELS, type Level } from './types.registry.ts'
 
 const MAX_EDGES = 20_000
@@ -40,7 +40,7 @@ export const readTopologyGraph = async (
   const ids = new Map(rows.map(({ rid, resource_id }) => [rid, resource_id]))
   const drawn = ['contained_in', 'connects_to'].flatMap((key) => types.relationship(key)?.id ?? [])
   const reach = { access, topology_type_ids, reltype_ids: drawn, type_ids: null }
-  const counted = Map.groupBy(await countBelow(deps.db, rids, access, topology_type_ids), ({ rid }) => rid)
+  const counted = Map.groupBy(await affordable(countBelow(deps.db, rids, access, topology_type_ids)), ({ rid }) => rid)
   const edges = await getEdgesBetween(deps.db, rids, MAX_EDGES + 1, reach)
   return {
     nodes: rows.map(({ rid, resource_id, type_id, name, lifecycle_status, health_status }) => {

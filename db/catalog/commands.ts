@@ -1,5 +1,5 @@
-import { and, eq, or } from 'drizzle-orm'
-import { first, type Tx } from '../client.ts'
+import { and, eq, or, sql } from 'drizzle-orm'
+import { first, type Queryable, type Tx } from '../client.ts'
 import { audit, command_log, evidence_ref, resource_operation, revision } from './tables.ts'
 
 /** Command log, revisions, references and audit: what a command leaves behind beside its change. */
@@ -37,6 +37,22 @@ export const storeAnswer = (
   command_id: string,
   answer: Pick<CommandLogRow, 'status' | 'headers' | 'body' | 'resource_id'>,
 ) => tx.update(command_log).set(answer).where(eq(command_log.command_id, command_id))
+
+const PRUNED_AT_ONCE = 5000
+
+/** Forgets answers whose time is over: a later repeat is harmless, its expected_version is past. True: there may be more. */
+export const pruneCommands = async (db: Queryable, now: string): Promise<boolean> => {
+  const { rowCount } = await db.execute(sql`delete from catalog.command_log where command_id in
+    (select command_id from catalog.command_log where retain_until < ${now}::timestamptz limit ${PRUNED_AT_ONCE})`)
+  return rowCount === PRUNED_AT_ONCE
+}
+
+/** Forgets what was observed before a time; the latest word of each check stays. True: there may be more. */
+export const pruneObservations = async (db: Queryable, before: string): Promise<boolean> => {
+  const { rowCount } = await db.execute(sql`delete from catalog.observation_history where id in
+    (select id from catalog.observation_history where observed_at < ${before}::timestamptz limit ${PRUNED_AT_ONCE})`)
+  return rowCount === PRUNED_AT_ONCE
+}
 
 export const saveRevision = (tx: Tx, row: typeof revision.$inferInsert) => tx.insert(revision).values(row)
 export const saveOperationRef = (tx: Tx, row: typeof resource_operation.$inferInsert) =>

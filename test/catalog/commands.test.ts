@@ -300,6 +300,25 @@ describe('apply-operation-result', () => {
       changes: { provided_capability_changes: [{ ...add, capability_key: 'storage.sql' }] },
     })
     expect(wrong).toMatchObject({ status: 422, body: { category: 'invalid_capability', code: 'not_allowed_for_type' } })
+    const all = await c.result(id, {
+      expected_version: 2,
+      changes: {
+        provided_capability_changes: [
+          { ...add, capability_key: 'no.such' },
+          add,
+          { ...add, version: '9.0.0' },
+          { ...add, attributes: { cpu_cores: 'many', memory_mib: 0 } },
+        ],
+      },
+    })
+    expect(all.status).toBe(422)
+    const at = (pointer: string, code: string) => ({ pointer: `/provided_capability_changes/${pointer}`, code })
+    expect(all.body.violations).toMatchObject([
+      at('0/capability_key', 'unknown'),
+      at('2/version', 'version'),
+      at('3/attributes/cpu_cores', 'attributes'),
+      at('3/attributes/memory_mib', 'attributes'),
+    ])
     expect((await c.as('vic').get(`/v1/resources?filter=provides=compute.slots&ids=${id}`)).body.items).toHaveLength(1)
   })
 })

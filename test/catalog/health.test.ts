@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { prune } from '../../apps/catalog/jobs.ts'
 import { causesOf, type FlowRule, type HealthGraph, rollUp } from '../../apps/catalog/rules/roll-up.ts'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import { type Catalog, seedRegion, startCatalog } from './platform.ts'
@@ -145,6 +146,23 @@ describe('health', () => {
     expect((await health(front)).rollup.status).toBe('healthy')
     c.wait(61_000)
     expect((await health(front)).rollup).toMatchObject({ status: 'unknown' })
+  })
+
+  it('forgets observations and answers of commands when their time is over, and nothing else', async () => {
+    const id = 'eu1-web-01'
+    const count = async () =>
+      (
+        await c.rows<Record<string, number>>(`select (select count(*)::int from catalog.command_log) as commands,
+          (select count(*)::int from catalog.observation_history) as observed,
+          (select count(*)::int from catalog.observation_latest) as latest, (select count(*)::int from catalog.revision) as revisions`)
+      )[0]
+    await c.observe(id, { check_key: 'kept', ttl_s: 604_800 })
+    const before = await count()
+    await prune(c.deps)
+    expect(await count()).toEqual(before)
+    const later = { ...c.deps, clock: { now: () => new Date(c.deps.clock.now().getTime() + 31 * 86_400_000) } }
+    await prune(later)
+    expect(await count()).toEqual({ ...before, commands: 0, observed: 0 })
   })
 
   it('keeps what was observed, also what came too late, and knows how it was', async () => {

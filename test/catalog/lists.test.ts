@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { affordable } from '../../apps/catalog/lists.service.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
 
 let c: Catalog
@@ -128,6 +130,14 @@ describe('lists', () => {
     ])
       expect(seen.body.nodes.map(({ resource_id }: Item) => resource_id)).toEqual(at('us1'))
     expect((await c.as('vic').get('/v1/topology/graph?max_nodes=0')).status).toBe(400)
+  })
+
+  it('is refused as too expensive when the database gives it up', async () => {
+    const slow = c.deps.db.transaction(async (tx) => {
+      await tx.execute(sql`set local statement_timeout = 20`)
+      await tx.execute(sql`select pg_sleep(5)`)
+    })
+    await expect(affordable(slow)).rejects.toMatchObject({ status: 422, code: 'query_too_expensive' })
   })
 
   it('does not lose rows whose keys differ in microseconds only', async () => {

@@ -258,6 +258,22 @@ describe('patching', () => {
     expect(replies.filter(({ status, body }) => status === 409 && body.code === 'version_mismatch')).toHaveLength(49)
   })
 
+  it('becomes one intent with a name that follows from the command, however many send it at once', async () => {
+    const { body, key } = { body: { desired_state: { release: '7.7.7' } }, key: randomUUID() }
+    const id = `host-${name()}`
+    await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+    const send = () => c.as('olga').patch(`/v1/resources/${id}?expected_version=1`, body, { key })
+    const replies = await Promise.all(Array.from({ length: 12 }, send))
+    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 202))
+    expect(new Set(replies.map(({ text }) => text)).size).toBe(1)
+    const told = await c.rows<{ agg_id: string }>(
+      `select agg_id from catalog.outbox where type = 'intent.requested' and payload->>'resource_id' = $1`,
+      [id],
+    )
+    expect(told).toEqual([{ agg_id: replies[0]?.body.operation_ref.intent_id }])
+    expect(told[0]?.agg_id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5/)
+  })
+
   it('turns desired_state of an operation type into an intent, and writes its notes at once', async () => {
     const patch = { labels: { x: 'y' }, desired_state: { release: '2.0.0', os: 'linux' }, expected_version: 1 }
     const reply = await c.as('olga').patch('/v1/resources/eu1-web-01', patch)
