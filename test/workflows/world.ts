@@ -17,7 +17,14 @@ export type Task =
   | { kind: 'run'; effect: RunEffect; claimed: boolean }
   | { kind: 'catalog'; effect: Extract<Effect, { type: 'apply_catalog' }> }
   | { kind: 'record'; batch: RecordBatch }
+  | { kind: 'load' }
   | { kind: 'close'; effect: Extract<Effect, { type: 'close' }> }
+
+type Rows = {
+  nodes: GraphPage['nodes']
+  profiles: GraphPage['profiles']
+  gates: NonNullable<GraphPage['head']>['gates']
+}
 
 const SYSTEM = { kind: 'system', id: 'test', name: 'Test' } as const
 
@@ -44,6 +51,11 @@ export class World {
   status = 'queued'
   blocked_on: unknown[] = []
   problems: string[] = []
+  revision = 1
+  /** The open patch, as the rows have it: what it holds, and the graph it makes. */
+  patch: { id: string; touched: number[]; change: (rows: Rows) => void } | null = null
+  /** What a withdrawal of each approved patch puts back. */
+  undo = new Map<string, () => void>()
 
   constructor(pages: GraphPage[]) {
     this.pages = pages
@@ -97,6 +109,7 @@ export class World {
       else if (effect.type === 'run') this.tasks.push({ kind: 'run', effect, claimed: false })
       else if (effect.type === 'apply_catalog') this.tasks.push({ kind: 'catalog', effect })
       else if (effect.type === 'record') this.tasks.push({ kind: 'record', batch: effect.batch })
+      else if (effect.type === 'load_graph') this.tasks.push({ kind: 'load' })
       else if (effect.type === 'close') this.tasks.push({ kind: 'close', effect })
     }
   }
@@ -125,7 +138,8 @@ export class World {
     })
     if (role === 'run' ? this.control !== 'run' : !(this.control === 'cancel' && this.mode === 'compensate'))
       return refuse('stopped')
-    if (generation !== this.generations[node]) return refuse('superseded')
+    if (generation !== this.generations[node] || this.nodes()[node]?.[5]) return refuse('superseded')
+    if (this.patch?.touched.includes(node)) return refuse('held')
     const gates = this.nodes()[node]?.[4] ?? []
     if (role === 'run' && gates.some((g) => this.gates[g]?.status !== 'approved')) return refuse('gate_open')
     const mine = this.attempts.filter((a) => a.node === node && a.role === role)
@@ -156,6 +170,11 @@ export class World {
       } else if (change.t === 'when') result.whens[change.id] = change.id.length % 3 !== 0
       else if (change.t === 'command') {
         this.outcomes.get(change.command_id)?.push(change.status)
+        const undo = this.undo.get(change.command_id)
+        if (undo && change.status !== 'applied') {
+          undo()
+          result.plan_revision = this.revision
+        }
         if (change.status === 'expired' && change.command_id === 'c1') result.withdrawn = true
       } else if (change.t === 'control') {
         const forced = change.by !== undefined && this.control !== 'cancel'
@@ -188,7 +207,95 @@ export class World {
     result.gates.push({ gate_id: change.gate_id, status: gate.status, round: gate.round, deadline_at })
   }
 
+  /** Nothing of it has happened by the rows: a patch may change it. */
+  isUntouched(i: number): boolean {
+    const state = this.states[i] ?? ''
+    return (
+      ['pending', 'gated', 'ready'].includes(state) && !this.nodes()[i]?.[5] && !this.attempts.some((a) => a.node === i)
+    )
+  }
+
+  /** Another graph under the next revision; its nodes keep their places. */
+  redraw(change: (rows: Rows) => void) {
+    const [page] = structuredClone(this.pages)
+    if (!page?.head) return
+    const rows = { nodes: page.nodes, profiles: page.profiles, gates: page.head.gates }
+    change(rows)
+    this.revision += 1
+    page.plan_revision = this.revision
+    for (let i = this.states.length; i < page.nodes.length; i++) {
+      this.states.push('pending')
+      this.generations.push(1)
+    }
+    for (let g = this.gates.length; g < rows.gates.length; g++)
+      this.gates.push({ status: 'armed', round: 1, deadline: 0, guards: [] })
+    for (const gate of this.gates) gate.guards = []
+    for (const [i, [, , , , gates]] of page.nodes.entries()) for (const g of gates) this.gates[g]?.guards.push(i)
+    for (const [g, gate] of this.gates.entries()) Object.assign(rows.gates[g] ?? {}, gate)
+    this.pages = [page]
+  }
+
+  propose(touched: number[], change: (rows: Rows) => void) {
+    if (this.patch || this.control === 'cancel' || !touched.every((i) => this.isUntouched(i))) return
+    this.patch = { id: `p${this.seq}`, touched, change }
+    this.send('patch_proposed', { patch_id: this.patch.id, node_ids: touched.map((i) => this.id(i)) })
+  }
+
+  /** Approved in the rows; late: the engine hears of it when its time is over. */
+  approvePatch(asks: number | null, late: boolean) {
+    const { patch } = this
+    if (!patch) return
+    this.patch = null
+    if (!patch.touched.every((i) => this.isUntouched(i))) {
+      this.send('patch_closed', { patch_id: patch.id })
+      return
+    }
+    const before = this.pages[0]
+    const raise = () => {
+      for (const i of patch.touched) this.generations[i] = (this.generations[i] ?? 0) + 1
+    }
+    this.redraw(patch.change)
+    raise()
+    for (const i of patch.touched) this.states[i] = this.nodes()[i]?.[5] ? 'removed' : 'pending'
+    const gate = asks === null ? undefined : this.gates[asks]
+    const gates: CommandBodies['patch_applied']['gates'] = {}
+    if (gate && (gate.status === 'waiting' || gate.status === 'approved')) {
+      const begun = gate.guards.some((i) => this.attempts.some((a) => a.node === i && a.role === 'run'))
+      if (!begun) {
+        Object.assign(gate, { status: 'waiting', round: gate.round + 1, deadline: this.now + 60_000 })
+        gates[`g${asks}`] = {
+          status: 'waiting',
+          round: gate.round,
+          deadline_at: new Date(this.now + 60_000).toISOString(),
+        }
+      }
+    }
+    const body = {
+      patch_id: patch.id,
+      plan_revision: this.revision,
+      generations: Object.fromEntries(patch.touched.map((i) => [this.id(i), this.generations[i] ?? 1])),
+      gates,
+      closed: [],
+    }
+    const command = this.command('patch_applied', body, late)
+    this.signals.push(command as CommandMessage)
+    this.undo.set(command.command_id, () => {
+      raise()
+      this.redraw((rows) => {
+        for (const [i, row] of rows.nodes.entries()) {
+          const old = before?.nodes[i]
+          if (!old) rows.nodes[i] = [row[0], row[1], row[2], [], [], 1]
+          else if (patch.touched.includes(i)) {
+            rows.nodes[i] = old
+            if (this.states[i] === 'removed') this.states[i] = 'pending'
+          }
+        }
+      })
+    })
+  }
+
   cancelRows(mode: CancelMode) {
+    this.patch = null
     this.control = 'cancel'
     this.mode = mode
     for (const gate of this.gates) if (gate.status === 'armed' || gate.status === 'waiting') gate.status = 'cancelled'

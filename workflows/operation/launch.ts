@@ -81,6 +81,9 @@ export const createLauncher = (input: OperationInput, push: (event: Event) => vo
           .executeWithOptions({ summary: `record ${effect.batch.record_seq}` }, [{ operation_id, batch: effect.batch }])
           .then((result) => push({ type: 'recorded', at: Date.now(), result }))
         return
+      case 'load_graph':
+        void loadPages(input).then((pages) => push({ type: 'loaded', at: Date.now(), pages }))
+        return
       case 'close': {
         const { status, end_reason, last_seq } = effect
         void close_operation

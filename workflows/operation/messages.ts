@@ -58,6 +58,18 @@ export type CommandBodies = {
     retryable?: boolean
   }
   node_signal: { name: string }
+  /** Nodes that an open patch would change: none of them starts until it is closed or applied. */
+  patch_proposed: { patch_id: string; node_ids: string[] }
+  /** `plan_revision`: the graph that holds now, where an approval was taken back. */
+  patch_closed: { patch_id: string; plan_revision?: number }
+  /** `generations`: exactly the nodes that changed, with their new generation; `closed`: other patches that this one ends. */
+  patch_applied: {
+    patch_id: string
+    plan_revision: number
+    generations: Record<string, number>
+    gates: Record<string, { status: GateStatus; round: number; deadline_at: string | null }>
+    closed: string[]
+  }
   catalog_drift: { node_ids: string[] }
   lease_granted: { lease_epoch: number }
 }

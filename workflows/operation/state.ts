@@ -4,6 +4,7 @@ import { takeCommand, unpark } from './state/commands.ts'
 import { gateRecorded } from './state/gates.ts'
 import { at as item } from './state/graph.ts'
 import { enter, fail, settle, toGate } from './state/nodes.ts'
+import { regraft } from './state/patch.ts'
 import { schedule, swapped } from './state/schedule.ts'
 import { blank, canLeave, restore, type Snapshot, snapshot } from './state/snapshot.ts'
 import type { Effect, Event, GraphPage, RecordResult, State } from './state/types.ts'
@@ -57,6 +58,9 @@ const take = (s: State, event: Event) => {
       return attemptEnded(s, event)
     case 'catalog_ended':
       return catalogEnded(s, event)
+    case 'loaded':
+      s.activities -= 1
+      return regraft(s, event.pages, event.at)
     case 'recorded':
       return recorded(s, event.result, event.at)
     case 'closed':
@@ -99,6 +103,7 @@ const recorded = (s: State, result: RecordResult, at: number) => {
     s.end = { status: 'cancelled', end_reason: 'start_withdrawn' }
     return
   }
+  s.wanted_revision = Math.max(s.wanted_revision, result.plan_revision ?? 0)
   if (result.control) swapped(s, result.control.swapped, result.control.seq, at)
   for (const { gate_id, status, round, deadline_at } of result.gates)
     gateRecorded(s, gate_id, status, round, deadline_at === null ? 0 : Date.parse(deadline_at), at)

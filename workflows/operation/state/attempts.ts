@@ -17,6 +17,7 @@ import {
   toGate,
   toReady,
 } from './nodes.ts'
+import { takeOut } from './patch.ts'
 import type { AttemptResult, CatalogResult, Event, Refusal, Role, State } from './types.ts'
 
 /** Milliseconds after which a claim is asked again where no command explains the refusal, and the catalog while it is away. */
@@ -169,6 +170,7 @@ const refused = (s: State, i: number, refusal: Refusal, at: number) => {
   const node = item(s.nodes, i)
   giveBack(s, i, 'run', refusal)
   if (s.control === 'cancel') return stopHere(s, i, at)
+  if (s.graph.removed.has(i)) return takeOut(s, i)
   if (refusal.seq <= s.last_seq) {
     node.generation = Math.max(node.generation, refusal.generation)
     for (const { gate_id, status, round } of refusal.gates) {
@@ -180,6 +182,7 @@ const refused = (s: State, i: number, refusal: Refusal, at: number) => {
     move(s, i, 'pending', 'idle')
     return toGate(s, i, at)
   }
+  if (s.holds[i] !== undefined) return toReady(s, i)
   const expected = refusal.seq > s.last_seq
   move(s, i, 'ready', expected ? 'parked' : 'delay')
   s.fresh.add(i)

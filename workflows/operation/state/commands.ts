@@ -5,6 +5,7 @@ import { beginCancel, undone } from './compensate.ts'
 import { setGate } from './gates.ts'
 import { at as item } from './graph.ts'
 import { enter, fail, isFlying, move, note, settle, toGate, toReady } from './nodes.ts'
+import { hold, release } from './patch.ts'
 import { GOOD, OPEN, type State } from './types.ts'
 
 /** What the reducer says to a command: nothing when it carries it out. */
@@ -28,13 +29,17 @@ export const takeCommand = (s: State, command: CommandMessage, at: number) => {
   s.seen.push(command.command_id)
   if (s.seen.length > SEEN) s.seen.shift()
   const { command_id, not_after } = command
-  if (not_after !== null && at > Date.parse(not_after)) return note(s, { t: 'command', command_id, status: 'expired' })
+  if (not_after !== null && at > Date.parse(not_after)) {
+    if (command.kind === 'patch_applied') release(s, command.body.patch_id)
+    return note(s, { t: 'command', command_id, status: 'expired' })
+  }
   const refused = (HANDLERS[command.kind] as Handle<typeof command.kind>)(
     s,
     command.body as never,
     at,
     command as never,
   )
+  if (command.kind === 'patch_applied') return
   note(s, { t: 'command', command_id, status: refused ? 'refused' : 'applied', ...refused })
 }
 
@@ -77,6 +82,14 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
   },
   catalog_drift: (s, _body, at) => void pause(s, 'catalog_drift', at),
   lease_granted: () => undefined,
+  patch_proposed: (s, { patch_id, node_ids }) => void hold(s, patch_id, node_ids),
+  patch_closed: (s, { patch_id, plan_revision = 0 }) => {
+    release(s, patch_id)
+    s.wanted_revision = Math.max(s.wanted_revision, plan_revision)
+    return undefined
+  },
+  // Its outcome is told once the new graph is there (patch.ts).
+  patch_applied: (s, body, _at, { command_id }) => void s.patching.push({ ...body, command_id }),
 }
 
 export const pause = (s: State, reason: string, at: number) => {

@@ -12,12 +12,14 @@ export const graphOf = (pages: readonly GraphPage[]): Graph => {
     dependents: [],
     gates_of: [],
     gate_index: new Map(),
+    removed: new Set(),
   }
   for (const [position, gate] of (pages[0]?.head?.gates ?? []).entries()) graph.gate_index.set(gate.gate_id, position)
   for (const page of pages) {
-    for (const [id, name, profile, deps, gates] of page.nodes) {
+    for (const [id, name, profile, deps, gates, removed] of page.nodes) {
       const own = page.profiles[profile]
       if (!own) throw new Error(`node ${id} has no profile`)
+      if (removed) graph.removed.add(graph.ids.length)
       graph.index.set(id, graph.ids.length)
       graph.ids.push(id)
       graph.names.push(name)

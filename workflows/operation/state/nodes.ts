@@ -27,6 +27,8 @@ export const move = (s: State, i: number, state: NodeState, doing: Doing) => {
   else s.waits.delete(i)
   if (doing === 'parked') s.parked.add(i)
   else s.parked.delete(i)
+  if (doing === 'held') s.held.add(i)
+  else s.held.delete(i)
   s.fresh.delete(i)
 }
 
@@ -116,9 +118,10 @@ export const toGate = (s: State, i: number, at: number) => {
 }
 
 export const toReady = (s: State, i: number) => {
-  move(s, i, 'ready', 'idle')
+  const held = s.holds[i] !== undefined
+  move(s, i, 'ready', held ? 'held' : 'idle')
   s.fresh.add(i)
-  queue(s, i)
+  if (!held) queue(s, i)
 }
 
 const queue = (s: State, i: number) => {

@@ -34,7 +34,15 @@ const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
         message: state === 'waiting' ? `Gate ${gate_id} waits for a decision.` : `Gate ${gate_id} was ${state}.`,
       }),
     )
-  return [...gates, ...nodesInTheWay(s)].slice(0, SHOWN)
+  const patches = [...new Set([...s.held].map((i) => s.holds[i] ?? ''))].sort().map(
+    (patch_id): BlockedOn => ({
+      kind: 'patch',
+      id: patch_id,
+      href: `/v1/operations/${s.operation_id}/patches/${patch_id}`,
+      message: 'A proposed patch holds nodes until it is decided.',
+    }),
+  )
+  return [...gates, ...patches, ...nodesInTheWay(s)].slice(0, SHOWN)
 }
 
 const holdsBack = (s: State, gate: State['gates'][number]): boolean =>

@@ -5,6 +5,7 @@ import { beginCancel, beginUndo, FORCE_DUE, forceDue } from './compensate.ts'
 import { gateDue } from './gates.ts'
 import { at as item } from './graph.ts'
 import { fail, move, note, noteNode, setDue, succeed, sweep } from './nodes.ts'
+import { settlePatches } from './patch.ts'
 import { reportOf } from './report.ts'
 import type { State } from './types.ts'
 
@@ -15,6 +16,7 @@ const FLUSH_MS = 100
 export const schedule = (s: State, at: number) => {
   if (s.stage === 'ended') return
   passTime(s, at)
+  settlePatches(s, at)
   if (s.stage === 'open') {
     if (s.signals.length > 0 && s.waits.size > 0) hear(s, at)
     sweep(s, at)
@@ -136,7 +138,16 @@ export const swapped = (s: State, made: 'pause' | 'cancel' | null, seq: number, 
 
 /** Ends the operation when nothing is left to do and everything is recorded. */
 const finish = (s: State) => {
-  if (s.stage !== 'open' || s.in_flight > 0 || s.recording || s.changes.length > 0 || s.last_seq < s.close_seq) return
+  if (
+    s.stage !== 'open' ||
+    s.patching.length > 0 ||
+    s.loading ||
+    s.in_flight > 0 ||
+    s.recording ||
+    s.changes.length > 0 ||
+    s.last_seq < s.close_seq
+  )
+    return
   const end = endOf(s)
   if (!end) return
   s.stage = 'closing'
@@ -168,7 +179,9 @@ const engineStatusOf = (s: State, at: number): EngineStatus => {
 /** Something happens by itself: an attempt, a back-off, a wait, a node that only needs a place. */
 const canMove = (s: State): boolean =>
   s.in_flight > 0 ||
-  s.counts.ready > 0 ||
+  s.counts.ready > s.held.size ||
+  s.patching.length > 0 ||
+  s.loading ||
   s.counts.backoff > 0 ||
   s.waits.size > 0 ||
   s.wanted !== null ||

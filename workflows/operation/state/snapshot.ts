@@ -3,6 +3,7 @@ import { beginUndo, FORCE_DUE } from './compensate.ts'
 import { gatesOf, graphOf, at as item, NO_COUNTS, newNode } from './graph.ts'
 import { Heap } from './heap.ts'
 import { move, setDue, toReady } from './nodes.ts'
+import { adopt } from './patch.ts'
 import { BAD, type Doing, GOOD, type GraphPage, OPEN, type Settled, type State } from './types.ts'
 
 /** Members that a snapshot carries as they are. */
@@ -26,6 +27,8 @@ const PLAIN = [
   'halt_until',
   'close_seq',
   'signals',
+  'holds',
+  'wanted_revision',
   'last_seq',
   'seen',
   'record_seq',
@@ -57,6 +60,7 @@ const CODES: readonly [string, NodeState, Doing, Settled][] = [
   ['r', 'ready', 'idle', OPEN],
   ['y', 'ready', 'delay', OPEN],
   ['z', 'ready', 'parked', OPEN],
+  ['h', 'ready', 'held', OPEN],
   ['b', 'backoff', 'idle', OPEN],
   ['o', 'running', 'poll', OPEN],
   ['q', 'running', 'catalog_wait', OPEN],
@@ -81,7 +85,13 @@ const MEANING = new Map(CODES.map(([char, state, doing, settled]) => [char, { st
 
 /** A run can be left here: nothing is out and every fact is recorded. */
 export const canLeave = (s: State): boolean =>
-  s.stage === 'open' && s.activities === 0 && !s.recording && s.changes.length === 0 && s.fresh.size === 0
+  s.stage === 'open' &&
+  s.activities === 0 &&
+  s.patching.length === 0 &&
+  s.wanted_revision <= s.plan_revision &&
+  !s.recording &&
+  s.changes.length === 0 &&
+  s.fresh.size === 0
 
 export const snapshot = (s: State): Snapshot => {
   const plain = Object.fromEntries(PLAIN.map((name) => [name, s[name]])) as Pick<State, (typeof PLAIN)[number]>
@@ -170,6 +180,11 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
     attention: new Set(),
     parked: new Set(),
     waits: new Set(),
+    held: new Set(),
+    holds: {},
+    patching: [],
+    wanted_revision: 0,
+    loading: false,
     touched: [],
     signals: [],
     fresh: new Set(),
@@ -196,12 +211,14 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
 /** The state that was left, over the graph that was loaded again. */
 export const restore = (carried: Snapshot, pages: readonly GraphPage[], at: number): State => {
   const s = blank(carried.operation_id, pages)
-  for (const name of PLAIN) Object.assign(s, { [name]: carried[name] })
+  // A snapshot of older code lacks what it did not know.
+  for (const name of PLAIN) if (carried[name] !== undefined) Object.assign(s, { [name]: carried[name] })
   for (const [g, [status, round, deadline]] of carried.gates.entries()) {
     Object.assign(item(s.gates, g), { status, round, deadline })
     if (deadline > 0) s.dues.push(deadline, -1 - g)
   }
-  for (let i = 0; i < s.nodes.length; i++) restoreNode(s, carried, i)
+  const known = carried.states.length
+  for (let i = 0; i < known; i++) restoreNode(s, carried, i)
   for (const [i, node] of s.nodes.entries()) {
     const settled = item(s.graph.deps, i).map((dep) => item(s.nodes, dep).settled)
     node.open = settled.filter((value) => value === OPEN).length
@@ -211,6 +228,9 @@ export const restore = (carried: Snapshot, pages: readonly GraphPage[], at: numb
   }
   s.unsettled = s.nodes.filter((node) => node.settled === OPEN).length
   if (s.force_at > 0) s.dues.push(s.force_at, FORCE_DUE)
+  // The rows had a newer graph by then; the command that tells of it is on its way.
+  const loaded = pages[0]?.plan_revision ?? 0
+  if (loaded > s.plan_revision) adopt(s, loaded, known, at)
   if (carried.undoing) beginUndo(s, at)
   return s
 }

@@ -12,7 +12,7 @@ import type {
   OperationEnd,
   Retry,
 } from '../../../apps/shared/contracts/operations/graph.ts'
-import type { CommandMessage } from '../messages.ts'
+import type { CommandBodies, CommandMessage } from '../messages.ts'
 import type { Heap } from './heap.ts'
 
 /** What nodes of one kind have in common: sent once a page, so that a node costs less than 100 bytes. */
@@ -39,11 +39,14 @@ export type GateSpec = {
   round: number
 }
 
-/** One page of load_graph. Nodes refer to dependencies and gates by position; `profiles` are those of this page. */
+/**
+ * One page of load_graph. Nodes refer to dependencies and gates by position; `profiles` are those of this page. Positions
+ * never change: a patch appends nodes and gates, and what it took out keeps its place as removed.
+ */
 export type GraphPage = {
   plan_revision: number
   profiles: Profile[]
-  nodes: [node_id: string, name: string, profile: number, depends_on: number[], gates: number[]][]
+  nodes: [node_id: string, name: string, profile: number, depends_on: number[], gates: number[], removed?: 1][]
   next: number | null
   head?: {
     gates: GateSpec[]
@@ -65,6 +68,8 @@ export type Graph = {
   dependents: number[][]
   gates_of: number[][]
   gate_index: Map<string, number>
+  /** Nodes that a patch has taken out. */
+  removed: Set<number>
 }
 
 /** What a node does within its state: nothing, or which answer or time it waits for. */
@@ -78,6 +83,7 @@ export type Doing =
   | 'wait' // a wait node waits for its time or signal
   | 'delay' // the claim said no for a reason that no command explains: asked again soon
   | 'parked' // the claim said no because of a command that is on its way
+  | 'held' // an open patch would change it
 
 export type Role = 'run' | 'undo'
 
@@ -180,6 +186,8 @@ export type RecordResult = {
   control: { swapped: 'pause' | 'cancel' | null; seq: number } | null
   /** The start was too late and is undone: there is nothing to carry out. */
   withdrawn?: boolean
+  /** An approved patch was taken back: the graph that holds now. */
+  plan_revision?: number
 }
 
 /** Why a claim was refused (operations.md 1.5). `seq`: the last command the rows know of. */
@@ -223,6 +231,7 @@ export type Event = { at: number } & (
     }
   | { type: 'catalog_ended'; node: number; generation: number; attempt: number; result: CatalogResult }
   | { type: 'recorded'; result: RecordResult }
+  | { type: 'loaded'; pages: GraphPage[] }
   | { type: 'due' }
   | { type: 'closed'; result: CloseResult }
   /** Somebody cancelled the workflow in the engine itself. */
@@ -247,8 +256,12 @@ export type Effect =
   | { type: 'cancel_attempts' }
   | { type: 'apply_catalog'; node: number; node_id: string; generation: number; attempt: number }
   | { type: 'record'; batch: RecordBatch }
+  | { type: 'load_graph' }
   | { type: 'close'; status: OperationEnd; end_reason: string | null; last_seq: number; record_seq: number }
   | { type: 'wake_at'; at: number }
+
+/** An approved patch whose graph the reducer has yet to take over. */
+export type Patching = CommandBodies['patch_applied'] & { command_id: string }
 
 /**
  * State of one operation in the reducer. It is changed in place by `step` and belongs to one caller: whoever needs an
@@ -290,6 +303,14 @@ export type State = {
   attention: Set<number>
   parked: Set<number>
   waits: Set<number>
+  /** Ready, but under an open patch. */
+  held: Set<number>
+  /** Open patch by position of the node. */
+  holds: Record<number, string>
+  patching: Patching[]
+  /** The newest revision that the rows are known to have. */
+  wanted_revision: number
+  loading: boolean
   /** Nodes whose dependencies moved in this step. */
   touched: number[]
   signals: string[]

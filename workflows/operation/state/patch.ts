@@ -1,0 +1,140 @@
+import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { beginUndo } from './compensate.ts'
+import { isPassed, setDeadline, setGate } from './gates.ts'
+import { graphOf, at as item, newNode } from './graph.ts'
+import { isFlying, move, note, stopHere, toReady } from './nodes.ts'
+import { GOOD, type GraphPage, OPEN, type Patching, type State } from './types.ts'
+
+/** States in which nothing of a node has happened yet: only these can be changed or taken out. */
+export const UNTOUCHED: ReadonlySet<NodeState> = new Set<NodeState>(['pending', 'gated', 'ready'])
+
+/** An open patch would change these nodes: they may become ready, but do not start. */
+export const hold = (s: State, patch_id: string, node_ids: readonly string[]) => {
+  for (const id of node_ids) {
+    const i = s.graph.index.get(id)
+    if (i === undefined) continue
+    s.holds[i] = patch_id
+    const node = item(s.nodes, i)
+    if (node.state === 'ready' && !isFlying(node)) move(s, i, 'ready', 'held')
+  }
+}
+
+/** The patch is decided or gone: what it held goes on. */
+export const release = (s: State, patch_id: string) => {
+  for (const [key, by] of Object.entries(s.holds)) {
+    if (by !== patch_id) continue
+    const i = Number(key)
+    delete s.holds[i]
+    if (item(s.nodes, i).doing === 'held') toReady(s, i)
+  }
+}
+
+/** A node that a patch has taken out: nothing of it will come, and nobody waits for it. */
+export const takeOut = (s: State, i: number) => {
+  move(s, i, 'removed', 'idle')
+  const node = item(s.nodes, i)
+  s.unsettled -= Number(node.settled === OPEN)
+  node.settled = GOOD
+}
+
+/**
+ * Takes approved patches over, one after the other: the rows have the new graph already, it is loaded, and only then is
+ * the command applied. A node that has moved on without a claim (a barrier, a condition that was false) refuses it whole.
+ */
+export const settlePatches = (s: State, at: number) => {
+  for (let patch = s.patching[0]; patch; patch = s.patching[0]) {
+    const changed = Object.keys(patch.generations).flatMap((id) => s.graph.index.get(id) ?? [])
+    // Claims and conditions that were under way before the hold was known come back soon, without having begun.
+    if (changed.some((i) => isFlying(item(s.nodes, i)) || item(s.nodes, i).doing === 'when')) return
+    const begun = changed.find((i) => !UNTOUCHED.has(item(s.nodes, i).state) && item(s.nodes, i).state !== 'removed')
+    if (begun !== undefined && s.control !== 'cancel') refusePatch(s, patch, item(s.graph.ids, begun))
+    else if (s.plan_revision < patch.plan_revision) return load(s)
+    else applyPatch(s, patch, at)
+    s.patching.shift()
+  }
+  if (s.wanted_revision > s.plan_revision) load(s)
+}
+
+const load = (s: State) => {
+  if (s.loading) return
+  s.loading = true
+  s.activities += 1
+  s.out.push({ type: 'load_graph' })
+}
+
+const refusePatch = (s: State, { command_id, patch_id }: Patching, node_id: string) => {
+  release(s, patch_id)
+  note(s, {
+    t: 'command',
+    command_id,
+    status: 'refused',
+    category: 'patch_not_applicable',
+    code: 'node_already_dispatched',
+    detail: `Node "${node_id}" has gone on meanwhile.`,
+  })
+}
+
+const applyPatch = (s: State, patch: Patching, at: number) => {
+  for (const patch_id of [patch.patch_id, ...patch.closed]) release(s, patch_id)
+  for (const [id, generation] of Object.entries(patch.generations)) {
+    const i = s.graph.index.get(id)
+    if (i === undefined) continue
+    const node = item(s.nodes, i)
+    node.generation = Math.max(node.generation, generation)
+    if (s.control === 'cancel' || !UNTOUCHED.has(node.state)) continue
+    move(s, i, 'pending', 'idle')
+    s.touched.push(i)
+  }
+  for (const [gate_id, { status, round, deadline_at }] of Object.entries(patch.gates)) {
+    const g = s.graph.gate_index.get(gate_id)
+    if (g === undefined) continue
+    setGate(s, g, status, round, at)
+    if (deadline_at !== null) setDeadline(s, g, Date.parse(deadline_at))
+  }
+  note(s, { t: 'command', command_id: patch.command_id, status: 'applied' })
+}
+
+/** Puts the loaded graph under the running state. Positions stay; what is new is appended. */
+export const regraft = (s: State, pages: readonly GraphPage[], at: number) => {
+  s.loading = false
+  const revision = pages[0]?.plan_revision ?? 0
+  if (revision <= s.plan_revision) return
+  const known = s.nodes.length
+  s.graph = graphOf(pages)
+  for (let i = known; i < s.graph.ids.length; i++) {
+    s.nodes.push(newNode(0, 0))
+    s.counts.pending += 1
+  }
+  const head = pages[0]?.head
+  for (const spec of (head?.gates ?? []).slice(s.gates.length))
+    s.gates.push({ ...spec, guards: [], deadline: 0, asked: false })
+  for (const gate of s.gates) gate.guards = []
+  for (const [i, guarding] of s.graph.gates_of.entries()) for (const g of guarding) item(s.gates, g).guards.push(i)
+  s.max_parallel = head?.max_parallel ?? s.max_parallel
+  adopt(s, revision, known, at)
+  if (s.undoing) beginUndo(s, at)
+}
+
+/** Brings a state in line with a newer graph that it stands on: nodes from `known` on are new to it. */
+export const adopt = (s: State, revision: number, known: number, at: number) => {
+  s.plan_revision = revision
+  for (const [i, node] of s.nodes.entries()) {
+    const removed = s.graph.removed.has(i)
+    if (removed && node.state !== 'removed' && UNTOUCHED.has(node.state)) takeOut(s, i)
+    else if (!removed && node.state === 'removed') {
+      move(s, i, 'pending', 'idle')
+      node.settled = OPEN
+    }
+  }
+  for (const [i, node] of s.nodes.entries()) {
+    const settled = item(s.graph.deps, i).map((dep) => item(s.nodes, dep).settled)
+    node.open = settled.filter((value) => value === OPEN).length
+    node.good = settled.filter((value) => value === GOOD).length
+    node.bad = settled.length - node.open - node.good
+    node.closed_gates = item(s.graph.gates_of, i).filter((g) => !isPassed(item(s.gates, g).status)).length
+    if (s.control === 'cancel' && i >= known && node.state === 'pending') stopHere(s, i, at)
+    else if (node.state === 'pending') s.touched.push(i)
+    else if (node.state === 'gated' && node.closed_gates === 0) toReady(s, i)
+  }
+  s.unsettled = s.nodes.filter((node) => node.settled === OPEN).length
+}
