@@ -15,6 +15,7 @@ import { internalRoutes } from './internal.routes.ts'
 import { meRoutes } from './me.routes.ts'
 import { nodesRoutes } from './nodes.routes.ts'
 import { operationsRoutes } from './operations.routes.ts'
+import { patchesRoutes } from './patches.routes.ts'
 import { plansRoutes } from './plans.routes.ts'
 import { projectionRoutes } from './projection.routes.ts'
 
@@ -67,6 +68,7 @@ export const buildApp = async (deps: OperationsDeps) => {
     operationsRoutes,
     nodesRoutes,
     gatesRoutes,
+    patchesRoutes,
     historyRoutes,
     meRoutes,
   ])

@@ -22,6 +22,9 @@ const PERMISSION_OF: Record<PolicyAction, Permission> = {
   'gate.reject': 'gate:decide',
   'gate.break_glass': 'gate:decide',
   'plan.start': 'plan:start',
+  'patch.propose': 'patch:propose',
+  'patch.approve': 'patch:decide',
+  'patch.reject': 'patch:decide',
 }
 
 export type Authority = { policies: Policies; clock: Clock }

@@ -18,7 +18,7 @@ import { crashPoint } from '../shared/crash.ts'
 import { AppError, type Category, problemOf } from '../shared/errors.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import type { OperationsDeps } from './deps.ts'
-import { isDecidedInPostgres } from './outcomes.ts'
+import { isDecidedInPostgres, isDoneAtOnce } from './outcomes.ts'
 
 /** A command as it came in: who, what, on which operation, under which key. */
 export type Command = {
@@ -115,7 +115,8 @@ export const runCommand = async <S>(deps: OperationsDeps, command: Command, step
   const accepted = await acceptCommand(deps, command, steps)
   if ('answer' in accepted) return { ...accepted.answer, replayed: true }
   if ('dry_run' in accepted) return { ...accepted.dry_run, replayed: false }
-  const { command_id, sent } = accepted
+  const { command_id } = accepted
+  const sent = accepted.sent && !isDoneAtOnce(command.kind)
   const look = () => seenNow(deps, steps, command_id)
   // Complete in Postgres: what the answer shows is read while the engine is told.
   const early = sent && isDecidedInPostgres(command.kind) ? look() : undefined

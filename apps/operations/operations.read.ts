@@ -1,5 +1,6 @@
 import { lastSteering, listPendingCommands } from '../../db/operations/commands.ts'
 import { getGraph } from '../../db/operations/history.ts'
+import { listOpenPatches } from '../../db/operations/patches.ts'
 import { getOperation, getOwned, listLeases, listWaitingGates } from '../../db/operations/reads.ts'
 import type { Caller } from '../shared/auth/caller.ts'
 import type { Operation, OperationGraph } from '../shared/contracts/operations/operations.ts'
@@ -18,10 +19,11 @@ export const readOperation = async (
   const row = await getOperation(deps.db, operation_id)
   if (!row) throw notFound('operation', operation_id)
   const { governed } = row
-  const [places, leases, open_gates, pending_commands, steering] = await Promise.all([
+  const [places, leases, open_gates, open_patches, pending_commands, steering] = await Promise.all([
     caller ? placesFor(deps.db, caller, governed.resource_ids) : [],
     listLeases(deps.db, operation_id),
     listWaitingGates(deps.db, operation_id),
+    listOpenPatches(deps.db, operation_id),
     listPendingCommands(deps.db, operation_id),
     lastSteering(deps.db, operation_id),
   ])
@@ -31,7 +33,14 @@ export const readOperation = async (
     ...row.detail,
     leases,
     open_gates,
-    open_patches: [],
+    open_patches: open_patches.map(({ patch_id, proposer, reason, base_revision, held_nodes, expires_at }) => ({
+      patch_id,
+      proposer,
+      reason,
+      base_revision,
+      held_nodes,
+      expires_at,
+    })),
     pending_commands,
     steering: steering ?? null,
     evidence_head: { seq: row.evidence_seq, hash: row.evidence_hash },

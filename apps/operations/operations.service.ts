@@ -3,6 +3,7 @@ import type { Tx } from '../../db/client.ts'
 import { lockUnsentStarts } from '../../db/operations/commands.ts'
 import { cancelGates } from '../../db/operations/gates.ts'
 import { countForStop, listCompensations, listStartable } from '../../db/operations/nodes.ts'
+import { closePatches } from '../../db/operations/patches.ts'
 import { repinTargets } from '../../db/operations/pins.ts'
 import { operation_control } from '../../db/operations/tables.ts'
 import type { TimelineEvent } from '../../db/operations/timeline.ts'
@@ -85,6 +86,11 @@ export const cancelSteps = (deps: OperationsDeps, command: Command, mode: Cancel
       const undone: TimelineEvent[] = []
       for (const row of unsent) undone.push(...(await supersede(tx, row, command.actor)))
       const closed = await cancelGates(tx, operation_id)
+      const patches = (await closePatches(tx, operation_id, 'operation_cancelled')).map((fact) => ({
+        ...fact,
+        actor: command.actor,
+        command_id,
+      }))
       const gates = closed.map(({ gate_id, round }) => ({
         type: 'gate.cancelled',
         actor: command.actor,
@@ -92,7 +98,7 @@ export const cancelSteps = (deps: OperationsDeps, command: Command, mode: Cancel
         command_id,
         data: { round },
       }))
-      const events = [cancelled, ...undone, ...gates]
+      const events = [cancelled, ...undone, ...gates, ...patches]
       const neverStarted = unsent.some(({ kind }) => kind === 'start')
       return { payload: neverStarted ? null : { mode }, events, set: { open_gates: 0 }, effect }
     },

@@ -6,9 +6,17 @@ import type { Logger } from '../shared/telemetry.ts'
 const POLL_MS = 25
 const MAX_WAITERS = 500
 
-const DONE_WHEN_DELIVERED: ReadonlySet<string> = new Set<CommandKind>(['pause', 'cancel', 'gate_decided'])
+const DONE_WHEN_DELIVERED: ReadonlySet<string> = new Set<CommandKind>([
+  'pause',
+  'cancel',
+  'gate_decided',
+  'patch_closed',
+])
 /** Commands that are complete in Postgres: it is enough that the engine has been told (operations.md 1.3). */
 export const isDecidedInPostgres = (kind: string): boolean => DONE_WHEN_DELIVERED.has(kind)
+
+/** Commands that are done with their commit: the engine hears of them, and nobody waits for that. */
+export const isDoneAtOnce = (kind: string): boolean => kind === 'patch_proposed'
 
 /** Whether a waiting caller can be answered: the outcome is known, or delivery is all that was left. */
 export const isSettled = ({ kind, status }: Pick<CommandState, 'kind' | 'status'>): boolean =>

@@ -28,6 +28,9 @@ export type PolicyAction =
   | 'gate.reject'
   | 'gate.break_glass'
   | 'plan.start'
+  | 'patch.propose'
+  | 'patch.approve'
+  | 'patch.reject'
 
 /** What a policy knows of the object: the members of the schema, `labels` as tags. */
 export type PolicyObject = {

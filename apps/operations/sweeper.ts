@@ -5,6 +5,8 @@ import { stateFacts } from '../../db/operations/changes.ts'
 import { closeOperation } from '../../db/operations/close.ts'
 import { lockOperation, lockOverdueStart } from '../../db/operations/commands.ts'
 import { grantLeases } from '../../db/operations/leases.ts'
+import { closePatch } from '../../db/operations/patch.close.ts'
+import { listExpiredPatches } from '../../db/operations/patches.ts'
 import { expireDue } from '../../db/operations/plans.ts'
 import {
   engine_findings,
@@ -65,7 +67,7 @@ export const sweep = async (db: Db): Promise<number> => {
     const commands = await listOverdue(tx)
     const findings = await listFindings(tx)
     await expireDue(tx)
-    return { commands, findings }
+    return { commands, findings, patches: await listExpiredPatches(tx, BATCH) }
   })
   if (!overdue) return 0
   // Each in a transaction of its own: one that cannot be done holds nothing else back.
@@ -75,7 +77,9 @@ export const sweep = async (db: Db): Promise<number> => {
     const lost = await db.transaction((tx) => actOnFinding(tx, finding))
     if (lost === 'cancelled') await closeOperation(db, finding.operation_id, CANCELLED_ON_ROWS)
   }
-  return overdue.commands.length + overdue.findings.length
+  for (const { operation_id, patch_id } of overdue.patches)
+    await db.transaction((tx) => closePatch(tx, operation_id, patch_id, 'expired', 'expired'))
+  return overdue.commands.length + overdue.findings.length + overdue.patches.length
 }
 
 const isLeader = async (tx: Tx): Promise<boolean> => {

@@ -5,6 +5,7 @@ import type { CloseResult } from '../../workflows/operation/state/types.ts'
 import type { Db, Tx } from '../client.ts'
 import { stateFacts } from './changes.ts'
 import { cancelGates } from './gates.ts'
+import { closePatches } from './patches.ts'
 import { operationClosed } from './plans.ts'
 import { operation_commands, operation_control, operations } from './tables.ts'
 import { ENGINE } from './timeline.ts'
@@ -49,10 +50,12 @@ const end = async (tx: Tx, operation_id: string, { status, end_reason }: CloseIn
     .set({ ended: true, revision: sql`${operation_control.revision} + 1` })
     .where(eq(operation_control.operation_id, operation_id))
   const gates = await cancelGates(tx, operation_id)
+  const patches = await closePatches(tx, operation_id, 'operation_ended')
   await operationClosed(tx, operation_id, status)
   const said = { actor: ENGINE, ...(end_reason !== null && { reason: end_reason }) }
   const { evidence_head } = await stateFacts(tx, operation_id, {
     events: [
+      ...patches.map((fact) => ({ ...said, ...fact })),
       ...gates.map(({ gate_id, round }) => ({ ...said, type: 'gate.cancelled', gate_id, data: { round } })),
       {
         ...said,

@@ -1,7 +1,7 @@
 import { and, asc, eq, gte } from 'drizzle-orm'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import type { GraphPage, Profile } from '../../workflows/operation/state/types.ts'
-import type { Queryable } from '../client.ts'
+import type { Db, Queryable } from '../client.ts'
 import { gates, nodes, operations } from './tables.ts'
 import { iso } from './views.ts'
 
@@ -14,12 +14,14 @@ export type GraphLimits = { max_parallel: number; slice_s: number; force_grace_s
  * One page of an operation's graph in the compact form of the reducer: nodes refer to each other by position (their
  * ordinal, dense from 0), what they have in common stands once. The first page brings gates and limits.
  */
-export const loadGraph = async (
-  db: Queryable,
-  operation_id: string,
-  from: number,
-  limits: GraphLimits,
-): Promise<GraphPage> => {
+export const loadGraph = (db: Db, operation_id: string, from: number, limits: GraphLimits): Promise<GraphPage> =>
+  // One moment for the whole page: a patch may come between two statements.
+  db.transaction((tx) => readPage(tx, operation_id, from, limits), {
+    isolationLevel: 'repeatable read',
+    accessMode: 'read only',
+  })
+
+const readPage = async (db: Queryable, operation_id: string, from: number, limits: GraphLimits): Promise<GraphPage> => {
   const [ids, guarding, rows] = await Promise.all([
     db
       .select({ node_id: nodes.node_id })
@@ -30,7 +32,7 @@ export const loadGraph = async (
       .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round, policy: gates.policy })
       .from(gates)
       .where(eq(gates.operation_id, operation_id))
-      .orderBy(asc(gates.gate_id)),
+      .orderBy(asc(gates.ordinal), asc(gates.gate_id)),
     db
       .select({
         node_id: nodes.node_id,
@@ -38,6 +40,7 @@ export const loadGraph = async (
         depends_on: nodes.depends_on,
         gate_ids: nodes.gate_ids,
         spec: nodes.spec,
+        removed: nodes.removed,
       })
       .from(nodes)
       .where(and(eq(nodes.operation_id, operation_id), gte(nodes.ordinal, from)))
@@ -50,10 +53,11 @@ export const loadGraph = async (
   const page: GraphPage = {
     plan_revision: 1,
     profiles: [],
-    nodes: rows.map(({ node_id, name, depends_on, gate_ids, spec }) => {
+    nodes: rows.map(({ node_id, name, depends_on, gate_ids, spec, removed }) => {
       const profile = profileOf(spec, limits.slice_s)
       const key = JSON.stringify(profile)
       const index = profiles.get(key) ?? addProfile(profiles, key)
+      if (removed) return [node_id, name, index, [], [], 1]
       return [node_id, name, index, places(position, depends_on), places(gateAt, gate_ids)]
     }),
     next: from + rows.length < ids.length && rows.length > 0 ? from + rows.length : null,

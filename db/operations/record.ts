@@ -6,6 +6,7 @@ import type { Db, Tx } from '../client.ts'
 import { stateFacts } from './changes.ts'
 import { lockUnsentStarts } from './commands.ts'
 import { cancelGates } from './gates.ts'
+import { closePatches, patchApplied } from './patches.ts'
 import { planConfirmed } from './plans.ts'
 import { moveGates } from './record.gates.ts'
 import { closeAttempts, evaluateWhens, nodeEvents, saveNodes } from './record.nodes.ts'
@@ -145,14 +146,39 @@ const settleCommands = async (
       .where(and(eq(operation_commands.command_id, command_id), ne(operation_commands.status, status)))
     if (status === 'applied') {
       if (row.kind === 'start') await planConfirmed(tx, operation_id)
+      if (row.kind === 'patch_applied') events.push(...(await patchTaken(tx, operation_id, row)))
       events.push({ type: 'command.applied', actor: ENGINE, command_id, data: { kind: row.kind, seq: row.seq } })
       continue
     }
     events.push(...(await undoCommand(tx, row, status)))
     if (row.kind === 'start') result.withdrawn = true
+    if (row.kind === 'patch_applied') {
+      result.plan_revision = await revisionNow(tx, operation_id)
+      for (const gate of undoneGates(row.undo)) result.gates.push(...(await gateNow(tx, operation_id, gate)))
+    }
     if (row.kind === 'gate_decided') result.gates.push(...(await gateNow(tx, operation_id, row.payload)))
   }
   return events
+}
+
+type CommandRow = typeof operation_commands.$inferSelect
+
+/** The reducer stands on the new graph: the patch is applied. */
+const patchTaken = async (tx: Tx, operation_id: string, row: CommandRow): Promise<TimelineEvent[]> => {
+  const { patch_id, plan_revision } = row.payload as { patch_id?: string; plan_revision?: number }
+  if (patch_id === undefined || row.undo === null) return []
+  await patchApplied(tx, operation_id, patch_id)
+  return [{ type: 'patch.applied', actor: ENGINE, patch_id, data: { plan_revision } }]
+}
+
+const undoneGates = (undo: CommandRow['undo']) => (undo?.gates ?? []) as Record<string, unknown>[]
+
+const revisionNow = async (tx: Tx, operation_id: string): Promise<number> => {
+  const [row] = await tx
+    .select({ plan_revision: operations.plan_revision })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+  return row?.plan_revision ?? 0
 }
 
 const gateNow = async (tx: Tx, operation_id: string, payload: Record<string, unknown>) => {
@@ -191,9 +217,11 @@ const swapControl = async (
   const undone: TimelineEvent[] = []
   for (const row of await lockUnsentStarts(tx, operation_id)) undone.push(...(await supersede(tx, row, actor)))
   const gates = await cancelGates(tx, operation_id)
+  const patches = await closePatches(tx, operation_id, 'operation_cancelled')
   return [
     { type: 'operation.cancelling', actor, reason, data },
     ...undone,
+    ...patches.map((fact) => ({ ...fact, actor })),
     ...gates.map(({ gate_id, round }) => ({ type: 'gate.cancelled', actor, gate_id, data: { round } })),
   ]
 }

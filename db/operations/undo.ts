@@ -1,8 +1,11 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Actor } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
+import { uuidv7 } from '../../apps/shared/ids.ts'
 import type { Tx } from '../client.ts'
+import { appendCommand } from './commands.ts'
 import { cancelGates } from './gates.ts'
+import { undoRevision } from './patch.apply.ts'
 import { startWithdrawn } from './plans.ts'
 import { gates, nodes, operation_commands, operation_control, operations } from './tables.ts'
 import { SYSTEM, type TimelineEvent } from './timeline.ts'
@@ -32,7 +35,7 @@ export const undoCommand = async (
       .where(eq(operation_commands.command_id, command.command_id))
   const { command_id, kind, operation_id } = command
   const said = { actor, command_id, reason: REASONS[as] }
-  const events = (await UNDO[kind]?.(tx, command)) ?? []
+  const events = (await UNDO[kind]?.(tx, command, as)) ?? []
   return [
     { ...said, type: `command.${as}`, data: { kind }, ...evidenceOf(command, as, operation_id) },
     ...events.map((event) => ({ ...said, ...event })),
@@ -62,7 +65,7 @@ const evidenceOf = ({ command_id, kind }: Undoable, as: UndoneAs, operation_id: 
 })
 
 type Fact = Omit<TimelineEvent, 'actor'>
-type Undo = (tx: Tx, command: Undoable) => Promise<Fact[]>
+type Undo = (tx: Tx, command: Undoable, as: UndoneAs) => Promise<Fact[]>
 
 /** The operation never was: it ends as cancelled, its plan can be started again. */
 const undoStart: Undo = async (tx, { operation_id }) => {
@@ -146,10 +149,38 @@ const undoRows: Undo = async (tx, { operation_id, undo }) => {
   return before.map(({ node_id, state }) => ({ type: `node.${String(state)}`, node_id: String(node_id), data: {} }))
 }
 
+/** The graph of before; where the engine never heard of the approval, it is told to let go of what the patch held. */
+const undoPatch: Undo = async (tx, { operation_id, undo }, as) => {
+  // A vote that completed no quorum changed nothing else.
+  if (!undo) return []
+  const facts = await undoRevision(tx, operation_id, undo as Parameters<typeof undoRevision>[2], as)
+  if (as !== 'withdrawn') return facts
+  const [row] = await tx
+    .select({ plan_revision: operations.plan_revision })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+  await appendCommand(tx, {
+    command_id: uuidv7(),
+    operation_id,
+    kind: 'patch_closed',
+    class: 'edit',
+    payload: { patch_id: undo.patch_id, plan_revision: row?.plan_revision ?? 0 },
+    actor: SYSTEM,
+    reason: REASONS[as],
+    request_id: null,
+    trace: null,
+    undo: null,
+    deadline_s: 0,
+    decided: false,
+  })
+  return facts
+}
+
 const UNDO: Record<string, Undo> = {
   start: undoStart,
   gate_decided: undoDecision,
   resume: undoResume,
   retry_node: undoRows,
   intervene: undoRows,
+  patch_applied: undoPatch,
 }

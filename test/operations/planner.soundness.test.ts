@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { nodeOf } from '../../apps/operations/planner/defaults.ts'
+import { graphGates } from '../../apps/operations/planner/gates.ts'
+import { applyPatch, type Running } from '../../apps/operations/planner/patch.ts'
 import { makePlan } from '../../apps/operations/planner/plan.ts'
 import { type GraphGate, type GraphNode, PlanRefusal } from '../../apps/operations/planner/types.ts'
-import { host, inputOf } from './planner.support.ts'
+import type { PlanGate } from '../../apps/shared/contracts/operations/graph.ts'
+import type { PatchChange } from '../../apps/shared/contracts/operations/patches.ts'
+import { host, inputOf, library } from './planner.support.ts'
 
 const plan = (nodes: GraphNode[], gates: GraphGate[] = []) =>
   makePlan(inputOf([host('eu1-web-01')], { kind: 'graph', graph: { nodes, gates } }))
@@ -202,5 +207,84 @@ describe('a graph as its author wrote it', () => {
       { ...noop('d', 'b', 'c'), estimate_s: 1 },
     ])
     expect(made.estimates).toEqual({ p50_s: 56, p90_s: 56, critical_path: ['a', 'b', 'd'] })
+  })
+})
+
+describe('a patch is refused by the name of what it would break', () => {
+  const nodes = [
+    noop('a'),
+    { ...noop('b', 'a'), outputs: { n: '/n' } },
+    noop('c', 'b'),
+    noop('d', 'c'),
+    noop('j', 'a'),
+  ].map(nodeOf)
+  const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+  const gate = (kind: 'approval' | 'external_check', status: string) => ({
+    ...(graphGates([{ gate_id: 'go', policy, guards: ['c'] }], library, [])[0] as PlanGate),
+    kind,
+    status,
+  })
+  const running = (more: Partial<Running> = {}): Running => ({
+    nodes,
+    gates: [gate('approval', 'armed')],
+    max_parallel: 10,
+    begun: new Set(['a']),
+    spent: new Set(['old']),
+    ...more,
+  })
+  const context = {
+    intent_id: 'i',
+    kind: 'graph',
+    labels: {},
+    targets: [host('eu1-web-01')],
+    library,
+    limits: { nodes: 7, edges: 100 },
+  }
+  const codes = (changes: PatchChange[], more: Partial<Running> = {}) =>
+    applyPatch(running(more), changes, context).violations.map(({ code }) => code)
+  const add = (node: GraphNode) => ({ op: 'add_node', node }) as PatchChange
+  const undone = nodeOf({
+    ...noop('u', 'b'),
+    compensate: { executor: 'noop', with: { outputs: { $from: 'nodes/b/outputs/n' } } },
+  })
+  const cases: [string, PatchChange[], Partial<Running>?][] = [
+    ['cycle', [{ op: 'add_dependency', node_id: 'b', depends_on: 'd' }]],
+    [
+      'unreachable_node',
+      [
+        { op: 'remove_node', node_id: 'c' },
+        { op: 'remove_gate', gate_id: 'go' },
+      ],
+    ],
+    ['unsatisfiable_join', [add({ ...noop('n'), join: 'any' })]],
+    ['unknown_reference', [add({ ...noop('n', 'a'), with: { outputs: { $from: 'nodes/c/outputs/x' } } })]],
+    ['unknown_executor', [{ op: 'update_node', node_id: 'd', set: { executor: 'magic' } }]],
+    ['inputs_invalid', [{ op: 'update_node', node_id: 'd', set: { with: { colour: 1 } } }]],
+    ['target_unresolved', [add({ ...noop('n'), target_id: 'somewhere-else' })]],
+    ['gate_weakened', [{ op: 'remove_gate', gate_id: 'go' }], { gates: [gate('external_check', 'armed')] }],
+    [
+      'gate_weakened',
+      [{ op: 'remove_dependency', node_id: 'd', depends_on: 'c' }],
+      { gates: [gate('approval', 'rejected')] },
+    ],
+    [
+      'compensation_broken',
+      [{ op: 'update_node', node_id: 'b', set: { outputs: { n: null } } }],
+      { nodes: [...nodes, undone], begun: new Set(['a', 'u']) },
+    ],
+    ['too_large', [add(noop('n')), add(noop('o')), add(noop('p'))]],
+    ['duplicate_node', [add(noop('old'))]],
+  ]
+  it.each(cases)('%s', (code, changes, more) => {
+    expect(new Set(codes(changes, more))).toEqual(new Set([code]))
+  })
+
+  it('and asks the approvers of every gate whose cone it touches, before or after', () => {
+    const required = (changes: PatchChange[]) => applyPatch(running(), changes, context).required.map(({ key }) => key)
+    expect(required([{ op: 'update_node', node_id: 'd', set: { name: 'D' } }])).toEqual(['go'])
+    expect(required([{ op: 'remove_dependency', node_id: 'd', depends_on: 'c' }])).toEqual(['go'])
+    expect(required([{ op: 'remove_gate', gate_id: 'go' }])).toEqual(['go'])
+    expect(required([{ op: 'update_node', node_id: 'j', set: { name: 'J' } }])).toEqual([])
+    expect(required([{ op: 'set_limits', max_parallel: 2 }])).toEqual([])
   })
 })

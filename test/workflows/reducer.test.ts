@@ -401,6 +401,11 @@ class Run {
     const { world } = this
     // At rest and not ended: there is a due time, or readers are told why nothing moves.
     if (!Number.isFinite(world.wake)) expect(world.blocked_on.length).toBeGreaterThan(0)
+    // Everything has been told by now: the state stands on the graph of the rows, and no patch holds that is not open.
+    if (world.tasks.length === 0 && world.signals.length === 0) {
+      expect(this.state.plan_revision).toBe(world.revision)
+      expect(Object.values(this.state.holds).filter((id) => id !== world.patch?.id)).toEqual([])
+    }
     const waiting = world.gates.findIndex((gate) => gate.status === 'waiting')
     const stuck = this.state.nodes.findIndex(
       (n, i) => n.state === 'compensation_failed' || (this.state.attention.has(i) && world.control !== 'cancel'),

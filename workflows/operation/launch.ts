@@ -21,6 +21,8 @@ export const loadPages = async (input: OperationInput): Promise<GraphPage[]> => 
   const pages: GraphPage[] = []
   for (let from: number | null = 0; from !== null; from = pages.at(-1)?.next ?? null)
     pages.push(await load_graph({ operation_id, from }))
+  // A patch came between two pages: they are read again.
+  if (pages.some(({ plan_revision }) => plan_revision !== pages[0]?.plan_revision)) return loadPages(input)
   return pages
 }
 

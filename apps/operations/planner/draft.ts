@@ -42,19 +42,7 @@ export const graphDraft = ({ intent, targets, library, limits }: PlannerInput, v
   const nodes = given.map((entry) => {
     const node = nodeOf(entry)
     const target = node.target_id === undefined ? undefined : byId.get(node.target_id)
-    const roots = { ...(target && { target }), plan }
-    const { of, condition } = expander(
-      { roots, nodeOf: (id) => (ids.has(id) ? id : undefined) },
-      node.node_id,
-      violations,
-    )
-    return {
-      ...node,
-      with: of(node.with, '/with'),
-      ...(node.catalog && { catalog: of(node.catalog, '/catalog') as NonNullable<PlanNode['catalog']> }),
-      ...(node.when !== undefined && { when: condition(node.when, '/when') }),
-      ...(node.compensate && { compensate: expandCompensation(node.compensate, of, condition) }),
-    }
+    return { ...node, ...expandParts(node, { ...(target && { target }), plan }, ids, violations) }
   })
   const entry = nodes.filter((node) => node.depends_on.length === 0).map((node) => node.node_id)
   const names = [...new Set(nodes.flatMap((node) => (node.group === undefined ? [] : [node.group])))]
@@ -67,6 +55,28 @@ export const graphDraft = ({ intent, targets, library, limits }: PlannerInput, v
     lanes: [],
     diff: [],
     warnings: [],
+  }
+}
+
+type Parts = Partial<Pick<PlanNode, 'node_id' | 'with' | 'catalog' | 'when' | 'compensate'>>
+
+/** Values of a node that its author wrote, with everything that is known at plan time filled in. */
+export const expandParts = (
+  node: Parts & { node_id: string },
+  roots: Record<string, unknown>,
+  ids: ReadonlySet<string>,
+  violations: Violation[],
+): Parts => {
+  const { of, condition } = expander(
+    { roots, nodeOf: (id) => (ids.has(id) ? id : undefined) },
+    node.node_id,
+    violations,
+  )
+  return {
+    ...(node.with !== undefined && { with: of(node.with, '/with') }),
+    ...(node.catalog && { catalog: of(node.catalog, '/catalog') as NonNullable<PlanNode['catalog']> }),
+    ...(node.when !== undefined && { when: condition(node.when, '/when') }),
+    ...(node.compensate && { compensate: expandCompensation(node.compensate, of, condition) }),
   }
 }
 
@@ -112,7 +122,10 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
 
 type Expand = (lane: Lane, target: Target, entry: string[], batch: object, group: string | undefined) => Expanded
 
-const planRoot = ({ intent_id, kind, labels }: PlannerInput['intent'], targets: Target[]) => ({
+export const planRoot = (
+  { intent_id, kind, labels }: Pick<PlannerInput['intent'], 'intent_id' | 'labels'> & { kind: string },
+  targets: readonly { resource_id: string }[],
+) => ({
   intent_id,
   kind,
   labels,

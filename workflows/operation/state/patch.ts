@@ -116,7 +116,7 @@ export const regraft = (s: State, pages: readonly GraphPage[], at: number) => {
 }
 
 /** Brings a state in line with a newer graph that it stands on: nodes from `known` on are new to it. */
-export const adopt = (s: State, revision: number, known: number, at: number) => {
+const adopt = (s: State, revision: number, known: number, at: number) => {
   s.plan_revision = revision
   for (const [i, node] of s.nodes.entries()) {
     const removed = s.graph.removed.has(i)

@@ -202,6 +202,28 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   return undefined
 }
 
+/** Whether the graph of an operation can be changed at all (operations.md 2.6). */
+export const refusePatch = ({ status, cancel_mode }: OperationFacts): RefusalCode | undefined => {
+  if (hasEnded(status)) return terminal(status)
+  return status === 'cancelling' ? cancelling(cancel_mode) : undefined
+}
+
+export type PatchFacts = { status: string; status_reason: string | null; rebase: unknown }
+
+/** Whether a patch still takes votes. One that came too late says so, with what could be proposed instead. */
+export const refusePatchDecision = (
+  facts: OperationFacts,
+  { status, status_reason, rebase }: PatchFacts,
+): RefusalCode | undefined => {
+  if (status === 'not_applicable' && PATCH_CODES.has(status_reason ?? ''))
+    return refusal('patch_not_applicable', status_reason ?? '', 'The graph has moved on since this was proposed.', {
+      extra: { rebase },
+    })
+  if (status !== 'awaiting_approval') return wrongState('patch_closed', `The patch is ${status} already.`)
+  return refusePatch(facts)
+}
+const PATCH_CODES: ReadonlySet<string> = new Set(['base_revision_moved', 'node_already_dispatched', 'unsound'])
+
 const notWaiting = (code: string, detail: string, extra?: Record<string, unknown>) =>
   refusal('gate_not_waiting', code, detail, extra ? { extra } : {})
 
@@ -241,6 +263,15 @@ export const mayTakeBack = (gate: GateFacts, user_id: string): boolean =>
   gate.votes.some((vote) => vote.user_id === user_id && vote.decision === 'approve')
 
 /** The digest that the person saw must be the gate's digest now: checked after state, so a stranger learns nothing. */
+/** The same for a patch: the digest that was read must be the one that is decided. */
+export const refuseDigestOf = (now: string, reviewed_digest: string): RefusalCode | undefined =>
+  reviewed_digest === now
+    ? undefined
+    : refusal('version_conflict', 'digest_moved', 'This is not what you read: its digest differs.', {
+        status: 412,
+        extra: { digest: now },
+      })
+
 export const refuseDigest = (gate: GateFacts, reviewed_digest: string): RefusalCode | undefined =>
   reviewed_digest === gate.digest
     ? undefined

@@ -3,7 +3,6 @@ import { beginUndo, FORCE_DUE } from './compensate.ts'
 import { gatesOf, graphOf, at as item, NO_COUNTS, newNode } from './graph.ts'
 import { Heap } from './heap.ts'
 import { move, setDue, toReady } from './nodes.ts'
-import { adopt } from './patch.ts'
 import { BAD, type Doing, GOOD, type GraphPage, OPEN, type Settled, type State } from './types.ts'
 
 /** Members that a snapshot carries as they are. */
@@ -217,8 +216,8 @@ export const restore = (carried: Snapshot, pages: readonly GraphPage[], at: numb
     Object.assign(item(s.gates, g), { status, round, deadline })
     if (deadline > 0) s.dues.push(deadline, -1 - g)
   }
-  const known = carried.states.length
-  for (let i = 0; i < known; i++) restoreNode(s, carried, i)
+  // The rows may have a newer graph by now: what it adds is pending until the command that tells of it has come.
+  for (let i = 0; i < carried.states.length; i++) restoreNode(s, carried, i)
   for (const [i, node] of s.nodes.entries()) {
     const settled = item(s.graph.deps, i).map((dep) => item(s.nodes, dep).settled)
     node.open = settled.filter((value) => value === OPEN).length
@@ -228,9 +227,6 @@ export const restore = (carried: Snapshot, pages: readonly GraphPage[], at: numb
   }
   s.unsettled = s.nodes.filter((node) => node.settled === OPEN).length
   if (s.force_at > 0) s.dues.push(s.force_at, FORCE_DUE)
-  // The rows had a newer graph by then; the command that tells of it is on its way.
-  const loaded = pages[0]?.plan_revision ?? 0
-  if (loaded > s.plan_revision) adopt(s, loaded, known, at)
   if (carried.undoing) beginUndo(s, at)
   return s
 }

@@ -79,7 +79,7 @@ const Compensate = Type.Object(
   },
   closed,
 )
-const GraphNode = Type.Object(
+export const GraphNode = Type.Object(
   {
     node_id: NodeId,
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
@@ -170,7 +170,7 @@ const InlinePolicy = Type.Object(
   },
   closed,
 )
-const GraphGate = Type.Object(
+export const GraphGate = Type.Object(
   {
     gate_id: GateId,
     policy: Type.Union([Key, InlinePolicy], { description: 'The key of a gate policy, or a policy of its own.' }),

@@ -1,0 +1,167 @@
+import Type, { type Static } from 'typebox'
+import { text } from '../text.ts'
+import {
+  ActorSchema,
+  AllowedActionSchema,
+  CommandView,
+  Digest,
+  DryRun,
+  GateId,
+  Json,
+  ListOf,
+  NodeId,
+  Nullable,
+  NullableText,
+  OperationId,
+  OperationStatusSchema,
+  PageQuery,
+  Reason,
+  Time,
+} from './common.ts'
+import { GraphGate, GraphNode } from './intents.ts'
+
+/** Patches: changes to the graph of a running operation, proposed, read and decided (operations.md 2.6, 5.5). */
+const closed = { additionalProperties: false } as const
+
+export const PATCH_STATUSES = [
+  'awaiting_approval',
+  'approved',
+  'applied',
+  'rejected',
+  'not_applicable',
+  'expired',
+  'withdrawn',
+] as const
+export type PatchStatus = (typeof PATCH_STATUSES)[number]
+
+export const PatchId = text('0195f0c2-0000-7000-8000-00000000000a', { format: 'uuid' })
+export const PatchParams = Type.Object({ operation_id: OperationId, patch_id: PatchId })
+
+const op = <K extends string>(name: K) => Type.Literal(name)
+const dependency = { node_id: NodeId, depends_on: NodeId }
+export const PatchChange = Type.Union([
+  Type.Object({ op: op('add_node'), node: GraphNode }, closed),
+  Type.Object({ op: op('remove_node'), node_id: NodeId }, closed),
+  Type.Object(
+    {
+      op: op('update_node'),
+      node_id: NodeId,
+      set: Type.Record(
+        Type.String({
+          pattern:
+            '^(name|executor|pool|with|join|when|idempotent|outputs|outputs_schema|timeouts|retry|on_failure|compensate|catalog|secrets|skippable|tags|risk|estimate_s)$',
+        }),
+        Type.Unknown(),
+        {
+          minProperties: 1,
+          ...closed,
+          description: 'A merge patch on the node; not on its id, kind, target or dependencies.',
+        },
+      ),
+    },
+    closed,
+  ),
+  Type.Object({ op: op('add_dependency'), ...dependency }, closed),
+  Type.Object({ op: op('remove_dependency'), ...dependency }, closed),
+  Type.Object({ op: op('add_gate'), gate: GraphGate }, closed),
+  Type.Object({ op: op('remove_gate'), gate_id: GateId }, closed),
+  Type.Object({ op: op('set_limits'), max_parallel: Type.Integer({ minimum: 1, maximum: 500 }) }, closed),
+])
+export type PatchChange = Static<typeof PatchChange>
+
+export const ProposeBody = Type.Object(
+  {
+    base_revision: Type.Integer({ minimum: 1, description: 'The plan_revision that you read.' }),
+    changes: Type.Array(PatchChange, { minItems: 1, maxItems: 200 }),
+    reason: Reason,
+    ticket: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    expires_in_s: Type.Optional(Type.Integer({ minimum: 60, maximum: 2_592_000 })),
+    dry_run: DryRun,
+  },
+  {
+    ...closed,
+    examples: [
+      { base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 2 }], reason: 'The targets are slow today.' },
+    ],
+  },
+)
+export type ProposeBody = Static<typeof ProposeBody>
+
+const comment = Type.String({ minLength: 1, maxLength: 2000 })
+export const ApprovePatchBody = Type.Object(
+  { reviewed_digest: Digest, comment: Type.Optional(comment), dry_run: DryRun },
+  { ...closed, examples: [{ reviewed_digest: `sha256:${'0'.repeat(64)}`, comment: 'Reviewed.' }] },
+)
+export type ApprovePatchBody = Static<typeof ApprovePatchBody>
+export const RejectPatchBody = Type.Object(
+  { comment, dry_run: DryRun },
+  { ...closed, examples: [{ comment: 'The check must stay.' }] },
+)
+export type RejectPatchBody = Static<typeof RejectPatchBody>
+
+const PatchVote = Type.Object({
+  actor: ActorSchema,
+  decision: Type.Enum(['approve', 'reject']),
+  comment: NullableText,
+  digest: Digest,
+  at: Time,
+})
+const ViolationView = Type.Object({
+  pointer: text('/nodes/b'),
+  code: text('cycle'),
+  message: text('stands in a cycle'),
+})
+const FieldView = Type.Object({ path: text('/with'), before: Type.Unknown(), after: Type.Unknown() })
+
+const patch = {
+  patch_id: PatchId,
+  operation_id: OperationId,
+  status: Type.Enum([...PATCH_STATUSES]),
+  status_reason: NullableText,
+  base_revision: Type.Integer(),
+  applied_revision: Nullable(Type.Integer()),
+  changes: Type.Array(Json),
+  reason: text('The targets are slow today.'),
+  ticket: NullableText,
+  proposer: ActorSchema,
+  digest: Digest,
+  result_hash: Digest,
+  diff_graph: Type.Object({
+    added: Type.Array(Type.String()),
+    removed: Type.Array(Type.String()),
+    changed: Type.Array(Type.Object({ node_id: NodeId, fields: Type.Array(FieldView) })),
+    added_gates: Type.Array(Type.String()),
+    removed_gates: Type.Array(Type.String()),
+    max_parallel: Nullable(Type.Object({ before: Type.Integer(), after: Type.Integer() })),
+  }),
+  violations: Type.Array(ViolationView),
+  held_nodes: Type.Array(Type.String()),
+  rearmed_gates: Type.Array(Type.String()),
+  required: Type.Object({
+    quorum: Type.Integer(),
+    groups: Type.Array(Type.Object({ group: text('netops'), min: Type.Integer() })),
+    policies: Type.Array(text('cutover')),
+    four_eyes: Type.Boolean(),
+  }),
+  votes: Type.Array(PatchVote),
+  decided: Nullable(Type.Object({ by: ActorSchema, at: Time })),
+  expires_at: Time,
+  created_at: Time,
+  rebase: Nullable(
+    Type.Object(
+      { base_revision: Type.Integer(), changes: Type.Array(Json) },
+      { description: 'The same changes on the graph of now, where they are still sound: propose them again.' },
+    ),
+  ),
+  change_seq: Type.Integer(),
+  allowed_actions: Type.Array(AllowedActionSchema),
+}
+export const Patch = Type.Object(patch)
+export type Patch = Static<typeof Patch>
+export const PatchList = ListOf(Patch)
+export const PatchListQuery = Type.Object(
+  { status: Type.Optional(Type.Array(Type.Enum([...PATCH_STATUSES]))), ...PageQuery },
+  closed,
+)
+export const PatchReply = Type.Object({ ...patch, operation_status: OperationStatusSchema, command: CommandView })
+export type PatchReply = Static<typeof PatchReply>
