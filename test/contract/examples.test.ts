@@ -59,6 +59,7 @@ beforeAll(async () => {
   await world.addUser('zoe', ROLES)
   const { id: user_id } = await world.addUser('rae', ['viewer'])
   await world.addUser('pam', [])
+  await world.addUser('pru', ['planner'])
   await world.addUser('sol', [])
   token = (await world.login('zoe')).access_token
   const operation = await startOperation(world, token)

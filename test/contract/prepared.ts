@@ -42,6 +42,14 @@ const atGate = async (world: World, token: string) => {
   )
   return { ids: { ...started, node_id: 'behind' } as Record<string, string>, gate, path }
 }
+/** A patch that somebody else has proposed. */
+const forPatch: Prepare = async (world, token) => {
+  const { ids, path } = await atGate(world, token)
+  const body = { base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 2 }], reason: 'an example' }
+  const { access_token } = await world.login('pru')
+  const proposed = await world.call(access_token, 'POST', `${path}/patches`, body)
+  return { ids: { ...ids, patch_id: proposed.body.patch_id }, body: { reviewed_digest: proposed.body.digest } }
+}
 const forOperation: Prepare = async (world, token) => ({ ids: (await atGate(world, token)).ids })
 
 /** Each command has a host of its own, still at its first version. */
@@ -129,6 +137,12 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     return { ids, body: { reviewed_digest: gate.digest, round: gate.round } }
   },
   'POST /v1/operations/{operation_id}/gates/{gate_id}/reject': forOperation,
+  'POST /v1/operations/{operation_id}/patches': forOperation,
+  'POST /v1/operations/{operation_id}/patches/{patch_id}/approve': async (world, token) => forPatch(world, token),
+  'POST /v1/operations/{operation_id}/patches/{patch_id}/reject': async (world, token) => ({
+    ids: (await forPatch(world, token)).ids ?? {},
+  }),
+  'GET /v1/operations/{operation_id}/patches/{patch_id}': async (world, token) => forPatch(world, token),
   'POST /internal/v1/workflow-signals/{operation_id}': async (world, token) => ({
     ...(await forOperation(world, token)),
     body: { signal_id: randomUUID() },

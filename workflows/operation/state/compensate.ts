@@ -20,6 +20,7 @@ export const beginCancel = (s: State, mode: CancelMode, ending: Ending, at: numb
   s.halt_seq = 0
   if (first) {
     cancelGates(s)
+    s.holds = {}
     for (const [i, node] of s.nodes.entries())
       if (STARTABLE.has(node.state) || node.doing === 'wait') stopHere(s, i, at)
   }

@@ -10,6 +10,7 @@ export const UNTOUCHED: ReadonlySet<NodeState> = new Set<NodeState>(['pending', 
 
 /** An open patch would change these nodes: they may become ready, but do not start. */
 export const hold = (s: State, patch_id: string, node_ids: readonly string[]) => {
+  if (s.control === 'cancel') return
   for (const id of node_ids) {
     const i = s.graph.index.get(id)
     if (i === undefined) continue
