@@ -5,6 +5,7 @@ import { CelError } from '../apps/shared/cel.ts'
 import type { NodeError } from '../apps/shared/contracts/operations/graph.ts'
 import { crashPoint } from '../apps/shared/crash.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
+import { takeOutputs } from '../apps/shared/outputs.ts'
 import { ValueError } from '../apps/shared/values.ts'
 import {
   type Artifact,
@@ -15,10 +16,11 @@ import {
   outputsOf,
 } from '../db/operations/attempts.ts'
 import { type Claim, claimAttempt } from '../db/operations/claims.ts'
+import { readEnd } from '../db/operations/executions.ts'
 import type { AttemptResult } from '../workflows/operation/state/types.ts'
 import type { ActivityDeps } from './deps.ts'
 import { type ExecutorContext, type ExecutorResult, RETRYABLE } from './executors/types.ts'
-import { inputsOf, isWanted, namesOfWork, takeOutputs, type Work, workOf } from './inputs.ts'
+import { inputsOf, isWanted, namesOfWork, type Work, workOf } from './inputs.ts'
 import { createLog } from './logs.ts'
 import { maskerOf, resolveSecrets, SecretError } from './secrets.ts'
 
@@ -90,9 +92,10 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
     const ours = await patiently(() =>
       noteAttempt(deps.pool, ref, { lines, resume: verdict.resume, inputs: prepared.inputs }),
     )
-    return ours
-      ? { status: 'pending', started_at: claim.started_at, poll_after_s: verdict.poll_after_s }
-      : { status: 'dropped' }
+    if (ours) return { status: 'pending', started_at: claim.started_at, poll_after_s: verdict.poll_after_s }
+    // An agent may have ended it meanwhile: then its end is told, not that nobody knows.
+    const ended = await patiently(() => readEnd(deps.pool, ref))
+    return ended ? endedBefore({ verdict: 'ended', ...ended }) : { status: 'dropped' }
   }
   if (verdict.status === 'unknown' && mayRepeat(claim, input)) {
     await patiently(() => noteAttempt(deps.pool, ref, { lines }))
@@ -166,6 +169,7 @@ const startAttempt = (
     key: `${ref.operation_id}:${ref.node_id}:${ref.role === 'undo' ? 'c' : ''}${ref.attempt}`,
     pool: work.pool,
     with: values,
+    timeouts: claim.spec.timeouts,
     resume: claim.resume,
     deadline: began + claim.spec.timeouts.run_s * 1000,
     slice_end: Date.now() + deps.limits.slice_s * 1000,

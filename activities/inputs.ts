@@ -1,7 +1,6 @@
 import { compileCel } from '../apps/shared/cel.ts'
-import type { NodeError, PlanNode, Value } from '../apps/shared/contracts/operations/graph.ts'
-import { compileSchema } from '../apps/shared/json-schema.ts'
-import { isObject, mergePatch, readPointer } from '../apps/shared/pointer.ts'
+import type { PlanNode, Value } from '../apps/shared/contracts/operations/graph.ts'
+import { isObject, mergePatch } from '../apps/shared/pointer.ts'
 import { formsOf, resolveValue } from '../apps/shared/values.ts'
 import { namesIn } from '../db/operations/record.nodes.ts'
 
@@ -51,26 +50,4 @@ export const isWanted = ({ when }: Work, nodes: Outputs): boolean =>
 export const inputsOf = (work: Work, nodes: Outputs, secrets?: Record<string, string>): Record<string, unknown> => {
   const value = resolveValue(work.with, { nodes, ...(secrets && { secrets }) })
   return isObject(value) ? value : {}
-}
-
-/** The named parts of the raw result, and what is wrong with them. */
-export const takeOutputs = (
-  spec: PlanNode,
-  raw: unknown,
-): { outputs: Record<string, unknown> | null; error: NodeError | null } => {
-  const outputs = spec.outputs ? pick(spec.outputs, raw) : spec.executor === 'noop' && isObject(raw) ? raw : null
-  if (!spec.outputs_schema) return { outputs, error: null }
-  const [fault] = compileSchema(spec.outputs_schema)(outputs ?? {})
-  if (!fault) return { outputs, error: null }
-  const message = `The outputs do not fit what the node promises: ${fault.pointer || '/'} ${fault.message}`
-  return { outputs, error: { class: 'outputs_invalid', message, retryable: false } }
-}
-
-const pick = (named: Record<string, string>, raw: unknown): Record<string, unknown> => {
-  const outputs: Record<string, unknown> = {}
-  for (const [name, pointer] of Object.entries(named)) {
-    const value = readPointer(raw, pointer)
-    if (value !== undefined) outputs[name] = value
-  }
-  return outputs
 }

@@ -44,7 +44,7 @@ export const send = async (
   const url = urlOf(settings.base_url, request)
   if (!url) return failed('refused', `"${request.url}" is no http address`)
   const limit = Math.min(settings.max_response_bytes ?? DEFAULT_BYTES, MAX_BYTES)
-  const timeout = AbortSignal.timeout(Math.max(timeLeft(context, request), 1))
+  const timeout = AbortSignal.timeout(Math.max(Math.floor(timeLeft(context, request)), 1))
   const started = performance.now()
   const label = `${request.method} ${url.origin}${url.pathname}`
   const say = (text: string, level: 'info' | 'warn') =>

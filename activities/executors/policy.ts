@@ -24,6 +24,8 @@ const Policy = Type.Object(
             ),
           ),
           secrets: Type.Array(Type.String({ pattern: '^secret://' })),
+          /** Where the agent of the pool takes work; the destinations must allow it. */
+          agent: Type.Optional(Type.String({ pattern: '^https?://' })),
         },
         { additionalProperties: false },
       ),
@@ -45,6 +47,8 @@ export type ExecutorPolicy = {
   /** Rules of the pool that this URL fits; none: it may not be called. */
   rulesFor: (pool: string, url: URL) => readonly Rule[]
   mayResolve: (pool: string, reference: string) => boolean
+  /** Where the agent of a pool takes work. */
+  agentOf: (pool: string) => string | undefined
 }
 
 /** Cloud metadata services, whatever a rule says. */
@@ -73,6 +77,7 @@ export const loadPolicy = (file: string): ExecutorPolicy => {
   const secrets = new Map(Object.entries(pools).map(([pool, own]) => [pool, own.secrets.map(matcherOf)]))
   return {
     rulesFor: (pool, url) => (rules.get(pool) ?? []).filter((rule) => fits(rule, url)),
+    agentOf: (pool) => pools[pool]?.agent,
     mayResolve: (pool, reference) => (secrets.get(pool) ?? []).some((matches) => matches(reference)),
   }
 }

@@ -1,3 +1,4 @@
+import type { Timeouts } from '../../apps/shared/contracts/operations/graph.ts'
 import type { LogLine } from '../../db/operations/attempts.ts'
 
 /** Classes of definite failures; those of `RETRYABLE` are tried again unless the node says otherwise (operations.md 7.1). */
@@ -21,6 +22,7 @@ export type ExecutorContext = {
   key: string
   pool: string
   with: Record<string, unknown>
+  timeouts: Timeouts
   /** Where an earlier slice or try of this attempt stopped. */
   resume: Record<string, unknown> | null
   /** Milliseconds since 1970: the attempt's end, and the end of this slice. */

@@ -7,6 +7,7 @@ import { JSON_LIMITS } from '../shared/json.ts'
 import type { OperationsDeps } from './deps.ts'
 import { eventsRoutes } from './events.routes.ts'
 import { createTail } from './events.tail.ts'
+import { executionsRoutes } from './executions.routes.ts'
 import { gatesRoutes } from './gates.routes.ts'
 import { checksOf } from './health.ts'
 import { historyRoutes } from './history.routes.ts'
@@ -87,6 +88,7 @@ export const buildApp = async (deps: OperationsDeps) => {
       listener: 'internal',
     },
   })
+  await internal.register(executionsRoutes, { deps })
   const health = serveHealth(internal, telemetry, checksOf(deps))
   await internal.register(async (guarded) => {
     const audience = audienceOf('operations')

@@ -33,6 +33,8 @@ const schema = Type.Object({
   WORKER__EXECUTORS__POLICY_FILE: Type.String({ default: POLICY }),
   WORKER__EXECUTORS__SECRETS_DIR: Type.String({ default: '.signalbox/secrets' }),
   OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
+  /** Where agents send their results. */
+  WORKER__OPERATIONS__URL: settings.url('http://127.0.0.1:7152'),
   OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(30, 1, 3600),
 })
 

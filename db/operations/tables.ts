@@ -271,6 +271,46 @@ export const node_attempts = t(
   (c) => [primaryKey({ columns: [c.operation_id, c.node_id, c.role, c.attempt] })],
 )
 
+/**
+ * Work that was handed to an agent outside (operations.md 7.4): one row a dispatch, with the digest of its bearer token
+ * and how far the agent is. The newest of an attempt speaks for it until it is closed.
+ */
+export const executions = t(
+  'executions',
+  {
+    token_sha256: text('token_sha256').primaryKey(),
+    operation_id: uuid('operation_id').notNull(),
+    node_id: text('node_id').notNull(),
+    attempt: integer('attempt').notNull(),
+    generation: integer('generation').notNull(),
+    fence: big('fence').notNull(),
+    pool: text('pool').notNull(),
+    heartbeat_s: integer('heartbeat_s').notNull(),
+    start_before: at('start_before').notNull(),
+    deadline_at: at('deadline_at').notNull(),
+    started_at: at('started_at'),
+    heartbeat_at: at('heartbeat_at'),
+    /** The last number that the agent gave to a message. */
+    sequence: big('sequence').notNull().default(0),
+    closed_at: at('closed_at'),
+    created_at: now('created_at'),
+  },
+  (c) => [index().on(c.operation_id, c.node_id, c.attempt)],
+)
+
+/** Answers to messages of agents: a repeated one gets the same again. */
+export const execution_results = t(
+  'execution_results',
+  {
+    token_sha256: text('token_sha256').notNull(),
+    result_id: uuid('result_id').notNull(),
+    fingerprint: text('fingerprint').notNull(),
+    answer: json<Record<string, unknown>>('answer').notNull(),
+    at: now('at'),
+  },
+  (c) => [primaryKey({ columns: [c.token_sha256, c.result_id] })],
+)
+
 export const gates = t(
   'gates',
   {

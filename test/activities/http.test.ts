@@ -71,6 +71,7 @@ const run = (values: Record<string, unknown>, more: Partial<ExecutorContext> = {
     key: 'op:n:1',
     pool: 'default',
     with: values,
+    timeouts: { run_s: 20 },
     slice_end: Date.now() + 10_000,
     deadline: Date.now() + 20_000,
     signal: new AbortController().signal,

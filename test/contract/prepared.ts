@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { EXAMPLE_RESULT } from '../../apps/shared/contracts/catalog/commands.ts'
 import { until } from '../support/until.ts'
 import type { Call } from './requests.ts'
@@ -143,6 +143,19 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     ids: (await forPatch(world, token)).ids ?? {},
   }),
   'GET /v1/operations/{operation_id}/patches/{patch_id}': async (world, token) => forPatch(world, token),
+  'POST /internal/v1/execution-results': async (world, token) => {
+    const { ids } = await atGate(world, token)
+    const secret = `exe_${randomUUID()}`
+    await world.rows(
+      `with node as (update operations.nodes set state = 'running', attempt = 1 where operation_id = $1 and node_id = 'behind'),
+       attempt as (insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
+         values ($1, 'behind', 1, 1, 7, 'running', 'external', 'x'))
+       insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at)
+       values ($2, $1, 'behind', 1, 1, 7, 'default', 30, now() + interval '1 h', now() + interval '1 h')`,
+      [ids.operation_id, createHash('sha256').update(secret).digest('hex')],
+    )
+    return { body: { operation_id: ids.operation_id, node_id: 'behind' }, headers: bearer(secret) }
+  },
   'POST /internal/v1/workflow-signals/{operation_id}': async (world, token) => ({
     ...(await forOperation(world, token)),
     body: { signal_id: randomUUID() },

@@ -1,9 +1,15 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Runtime } from '@temporalio/worker'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { loadWorkerConfig } from '../../apps/worker/config.ts'
 import { createDeps } from '../../apps/worker/deps.ts'
 import { startWorkers } from '../../apps/worker/workers.ts'
+import { type Answer, carryOut, createReporter, type Job, listenForWork, type Work } from '../support/agent/agent.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Platform, startPlatform } from './platform.ts'
@@ -11,6 +17,44 @@ import { type Platform, startPlatform } from './platform.ts'
 let p: Platform
 let worker: ReturnType<typeof startWorkers>
 let close: () => Promise<void>
+let stopAgents: () => Promise<void>
+/** What the agent of the lab was given, and what it is to do with it. */
+const handed: Work[] = []
+let answerBy: (work: Work) => Promise<void> = async () => {}
+const jobs: Record<string, Job> = {
+  greet: async ({ inputs }, { log }) => {
+    log(`greets ${inputs.name}`)
+    return { greeting: `hello ${inputs.name}` }
+  },
+  // Until it is told to stop.
+  stall: (_work, { signal }) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+}
+const byAgent = (work: Work) => carryOut(work, jobs[work.job])
+const SCRIPT = new URL('../support/agent/agent.sh', import.meta.url).pathname
+
+const startAgents = async () => {
+  const lab = await listenForWork(async (work) => {
+    handed.push(work)
+    await answerBy(work)
+  })
+  const shell = await listenForWork(async (work) => {
+    const script = spawn('bash', [SCRIPT], { stdio: ['pipe', 'ignore', 'inherit'] })
+    script.stdin.end(JSON.stringify(work))
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-agents-'))
+  const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
+  const pool = (agent?: string) => ({ destinations: [loopback], secrets: [], ...(agent && { agent }) })
+  const policy = { default: pool(), lab: pool(lab.url), shell: pool(shell.url), gone: pool('http://127.0.0.1:9999/') }
+  const file = join(folder, 'policy.yaml')
+  writeFileSync(file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools: policy }))
+  stopAgents = async () => {
+    await lab.close()
+    await shell.close()
+    rmSync(folder, { recursive: true })
+  }
+  return file
+}
 
 /** The whole way of a command: API, relay, Temporal, worker, and back into the rows. */
 beforeAll(async () => {
@@ -22,6 +66,8 @@ beforeAll(async () => {
     WORKER__TEMPORAL__QUEUE_PREFIX: p.prefix,
     WORKER__SERVICE__KEY_FILE: p.services.keyFile('worker'),
     SIGNALBOX__NATS__PREFIX: p.prefix,
+    WORKER__OPERATIONS__URL: p.running[0]?.internal_url,
+    WORKER__EXECUTORS__POLICY_FILE: await startAgents(),
   })
   const deps = createDeps(config, createTelemetry('worker'))
   worker = startWorkers(deps)
@@ -32,6 +78,7 @@ afterAll(async () => {
   await worker.stop()
   await close()
   await p.stop()
+  await stopAgents()
   await Runtime.instance().shutdown()
 })
 
@@ -354,5 +401,149 @@ describe('a running graph', () => {
       for (const { body } of answers) outcomes.add(body.code ?? body.status)
     }
     expect(outcomes.size).toBeGreaterThan(0)
+  }, 90_000)
+})
+
+describe('work of an agent outside', () => {
+  const external = (job: string, more: Record<string, unknown> = {}) => ({
+    node_id: 'job',
+    executor: 'external',
+    pool: 'lab',
+    with: { job, inputs: { name: 'ada' } },
+    ...more,
+  })
+  const start = async (node: Record<string, unknown>) => {
+    handed.length = 0
+    const { operation_id } = await p.startOperation({ nodes: [node] })
+    return { operation_id, path: `/v1/operations/${operation_id}` }
+  }
+  const work = () => until(() => handed.at(-1), { timeout_ms: 30_000, what: 'the work at the agent' })
+  const say = async (given: Work, message: Record<string, unknown>) => {
+    const { operation_id, node_id, attempt, generation, fence, execution_token, results_url } = given
+    const ids = { result_id: randomUUID(), operation_id, node_id, attempt, generation, fence }
+    const response = await fetch(results_url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${execution_token}` },
+      body: JSON.stringify({ ...ids, ...message }),
+    })
+    return { status: response.status, body: await response.json() }
+  }
+  const refusal = (code: string, status = 409) => ({ status, body: { category: 'execution_result_rejected', code } })
+
+  it('is taken, reported and ended by the reference agent, and by one of shell and curl', async () => {
+    answerBy = byAgent
+    const lab = await start(external('greet'))
+    await reaches(lab.operation_id, 'succeeded')
+    expect((await p.as('vic').get(`${lab.path}/nodes/job`)).body).toMatchObject({
+      state: 'succeeded',
+      outputs: { greeting: 'hello ada' },
+      attempts: [{ phase: 'succeeded', executor: 'external', pool: 'lab', log: { complete: true } }],
+    })
+    const log = (await p.as('vic').get(`${lab.path}/nodes/job/logs`)).body
+    expect(log.lines.map(({ text }: { text: string }) => text)).toContain('greets ada')
+    const shell = await start(external('uptime', { pool: 'shell', outputs: { kernel: '/kernel' } }))
+    await reaches(shell.operation_id, 'succeeded')
+    expect((await p.as('vic').get(`${shell.path}/nodes/job`)).body.outputs).toEqual({ kernel: expect.any(String) })
+  }, 90_000)
+
+  it('has one end: what is repeated, late, stale, foreign or out of order gets its exact answer and changes nothing', async () => {
+    answerBy = async () => {}
+    const { operation_id, path } = await start(external('greet', { outputs_schema: { type: 'object' } }))
+    const given = await work()
+    const done = { phase: 'succeeded', sequence: 5, outputs: { n: 1 } }
+    expect(await say(given, done)).toMatchObject(refusal('not_dispatched'))
+    expect(await say(given, { phase: 'heartbeat', sequence: 1 })).toMatchObject(refusal('not_dispatched'))
+    expect(await say({ ...given, execution_token: `exe_${'x'.repeat(43)}` }, done)).toMatchObject({ status: 401 })
+    expect(await say({ ...given, node_id: 'other' }, done)).toMatchObject({
+      status: 400,
+      body: { code: 'id_mismatch' },
+    })
+    const started = { result_id: randomUUID(), phase: 'started', sequence: 2 }
+    expect(await say(given, started)).toMatchObject({ status: 200, body: { accepted: true, duplicate: false } })
+    expect(await say(given, started)).toMatchObject({ status: 200, body: { accepted: true, duplicate: true } })
+    expect(await say(given, { ...started, phase: 'progress' })).toMatchObject(refusal('result_conflict'))
+    expect(await say({ ...given, attempt: 2 }, done)).toMatchObject(refusal('stale_attempt'))
+    expect(await say({ ...given, generation: 9 }, done)).toMatchObject(refusal('stale_attempt'))
+    expect(await say({ ...given, fence: given.fence - 1 }, done)).toMatchObject(refusal('stale_fence'))
+    const line = (text: string) => ({ seq: 1, time: new Date().toISOString(), stream: 'log', level: 'info', text })
+    const progress = { phase: 'progress', sequence: 4, progress: { percent: 50 }, lines: [line('one')] }
+    expect((await say(given, progress)).status).toBe(200)
+    // An earlier number says nothing any more.
+    expect((await say(given, { phase: 'progress', sequence: 3, progress: { percent: 10 } })).status).toBe(200)
+    expect((await p.as('vic').get(`${path}/nodes/job`)).body.progress).toEqual({ percent: 50 })
+    expect(await say(given, { ...progress, sequence: 5, lines: [line('two')] })).toMatchObject(
+      refusal('log_conflict', 422),
+    )
+    const [first, second] = await Promise.all([say(given, done), say(given, { ...done, phase: 'failed' })])
+    expect([first.status, second.status].sort()).toEqual([200, 409])
+    const [won, lost] = first.status === 200 ? [first, second] : [second, first]
+    expect(won.body).toMatchObject({ accepted: true })
+    expect(lost).toMatchObject(refusal('attempt_closed'))
+    await until(async () => ['succeeded', 'failed'].includes((await p.as('vic').get(`${path}/nodes/job`)).body.state), {
+      timeout_ms: 30_000,
+    })
+    const { body } = await p.as('vic').get(`${path}/nodes/job`)
+    expect(body.state).toBe(first.status === 200 ? 'succeeded' : 'failed')
+    expect(body.attempts).toHaveLength(1)
+    const refused = (await p.as('vic').get(`${path}/timeline?types=node.result_refused`)).body.events
+    expect(refused.map(({ data }: { data: { code: string } }) => data.code)).toEqual([
+      'not_dispatched',
+      'not_dispatched',
+      'stale_attempt',
+      'stale_attempt',
+      'stale_fence',
+      'log_conflict',
+      'attempt_closed',
+    ])
+    if (body.state === 'failed') await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason })
+  }, 90_000)
+
+  it('fails definitely when nobody takes it, is unknown after silence, and goes to a new fence where that is safe', async () => {
+    const gone = await start(external('greet', { pool: 'gone' }))
+    await until(async () => (await p.as('vic').get(`${gone.path}/nodes/job`)).body.error_class === 'not_picked_up', {
+      timeout_ms: 30_000,
+    })
+    answerBy = async () => {}
+    const idle = await start(external('greet', { timeouts: { start_s: 1 } }))
+    const late = await work()
+    await until(async () => (await p.as('vic').get(`${idle.path}/nodes/job`)).body.error_class === 'not_picked_up', {
+      timeout_ms: 30_000,
+    })
+    expect(await say(late, { phase: 'started', sequence: 1 })).toMatchObject(refusal('attempt_closed'))
+    const overdue = await start(external('greet', { timeouts: { run_s: 2 }, idempotent: false }))
+    await createReporter(await work())('started')
+    await until(async () => (await p.as('vic').get(`${overdue.path}/nodes/job`)).body.state === 'outcome_unknown', {
+      timeout_ms: 30_000,
+    })
+    for (const { operation_id } of [gone, idle, overdue])
+      expect((await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason })).status).toBe(200)
+  }, 90_000)
+
+  it('hears of a forced cancel in the answer to its next word', async () => {
+    const heard: Answer[] = []
+    answerBy = async (given) => {
+      const report = createReporter(given)
+      await report('started')
+      const stopped = await until(
+        async () => {
+          const answer = await report('heartbeat')
+          return answer.cancel_requested || answer.status !== 200 ? answer : undefined
+        },
+        { timeout_ms: 30_000, every_ms: 100 },
+      )
+      heard.push(stopped)
+      await report('failed', { error: { class: 'cancelled', message: 'It was told to stop.' } })
+    }
+    const { operation_id, path } = await start(external('stall', { timeouts: { run_s: 600 } }))
+    await work()
+    expect((await p.as('both').post(`${path}/cancel`, { reason })).status).toBe(200)
+    await p.query(
+      `update operations.operation_control set cancelled_at = cancelled_at - interval '1 h' where operation_id = $1`,
+      [operation_id],
+    )
+    expect((await p.as('both').post(`${path}/cancel`, { reason, mode: 'force' })).status).toBe(200)
+    await reaches(operation_id, 'cancelled')
+    expect(heard[0]?.cancel_requested).toBe(true)
+    expect((await p.as('vic').get(`${path}/nodes/job`)).body).toMatchObject({ error_class: 'cancelled' })
   }, 90_000)
 })

@@ -50,6 +50,7 @@ const HTTP: Shape = {
   max_response_bytes: { kind: 'number', min: 1, max: 8_388_608 },
   artifacts: { kind: 'list' },
 }
+const EXTERNAL: Shape = { job: { kind: 'text', required: true }, inputs: { kind: 'object' } }
 const NOOP: Shape = { delay_ms: { kind: 'number', min: 0, max: 600_000 }, outputs: { kind: 'object' } }
 
 const methodOf = (values: Record<string, unknown>): string => {
@@ -66,6 +67,15 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
       check: (values) => [...checkShape(values, HTTP, ''), ...checkHttp(values)],
       reads: (values) => SAFE.has(methodOf(values)),
       idempotent: (values) => REPEATABLE.has(methodOf(values)),
+    },
+  ],
+  [
+    'external',
+    {
+      max_run_s: 86_400,
+      check: (values) => checkShape(values, EXTERNAL, ''),
+      reads: () => false,
+      idempotent: () => false,
     },
   ],
   [

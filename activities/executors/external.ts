@@ -1,0 +1,93 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type pg from 'pg'
+import { closeExecution, insertExecution, newestExecution } from '../../db/operations/executions.ts'
+import { createAgent } from './agent.ts'
+import { failed, isFailure, send } from './http.send.ts'
+import type { ExecutorPolicy } from './policy.ts'
+import type { Executor, ExecutorContext, ExecutorResult } from './types.ts'
+
+export type OutsideDeps = {
+  pool: pg.Pool
+  /** The internal listener of operations, as agents reach it. */
+  operations_url: string
+}
+
+const START_S = 60
+const HEARTBEAT_S = 30
+/** An answer ends the wait at once (the command node_result); this is how often silence is looked for at most. */
+const LOOK_S = 60
+
+/**
+ * Hands an attempt to an agent outside, and waits without holding anything: the agent's results come by HTTP, and each
+ * slice only looks whether it took the work in time, still beats and has time left (operations.md 7.4).
+ */
+export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Executor => ({
+  name: 'external',
+  run: async (context) => {
+    const known = await newestExecution(deps.pool, context)
+    if (!known || known.closed) return handOver(policy, deps, context)
+    const close = (because: 'not_started' | 'silent' | 'over') =>
+      closeExecution(deps.pool, { ...context, fence: known.fence }, because)
+    if (known.overdue && (await close('over')))
+      return { status: 'unknown', class: 'timeout', message: 'The agent did not end it in time.' }
+    if (!known.started && known.start_due && (await close('not_started')))
+      return failed('not_picked_up', 'No agent took it in time; nothing has happened.')
+    if (known.silent && (await close('silent')))
+      return { status: 'unknown', class: 'timeout', message: 'The agent was silent for three heartbeats.' }
+    return waiting(known.look_after_s)
+  },
+})
+
+const waiting = (look_after_s: number): ExecutorResult => ({
+  status: 'pending',
+  poll_after_s: Math.min(look_after_s, LOOK_S),
+  resume: { handed_over: true },
+})
+
+/** The row before the message: an agent that answers at once finds its token known. */
+const handOver = async (
+  policy: ExecutorPolicy,
+  deps: OutsideDeps,
+  context: ExecutorContext,
+): Promise<ExecutorResult> => {
+  const { operation_id, node_id, attempt, generation, fence, key, pool, deadline, timeouts } = context
+  const { job, inputs = {} } = context.with
+  const endpoint = policy.agentOf(pool)
+  if (endpoint === undefined) return failed('refused', `The pool "${pool}" has no agent.`)
+  const { start_s = START_S, heartbeat_s = HEARTBEAT_S } = timeouts
+  const left_s = (deadline - Date.now()) / 1000
+  if (left_s <= 0) return failed('timeout', 'There was no time left to begin.')
+  const token = `exe_${randomBytes(32).toString('base64url')}`
+  const token_sha256 = createHash('sha256').update(token).digest('hex')
+  const ref = { operation_id, node_id, attempt, fence }
+  const row = { ...ref, token_sha256, generation, pool, start_s, heartbeat_s, left_s }
+  const { start_before, deadline_at } = await insertExecution(deps.pool, row)
+  const body = {
+    v: 1,
+    ...ref,
+    generation,
+    key,
+    execution_token: token,
+    job,
+    inputs,
+    deadline_at,
+    heartbeat_s,
+    start_before,
+    results_url: `${deps.operations_url}/internal/v1/execution-results`,
+  }
+  const agent = createAgent(policy, pool)
+  try {
+    // The log belongs to the agent, which numbers its lines from one.
+    const silent = { ...context, log: () => {} }
+    const answer = await send(silent, {}, { method: 'POST', url: endpoint, body }, agent, { effect: true })
+    // It counts only once the agent has said "started": until then nothing has happened, whatever the call came to.
+    const refused = isFailure(answer)
+      ? 'message' in answer && answer.message
+      : answer.status >= 300 && `It answers ${answer.status}.`
+    if (refused !== false && (await closeExecution(deps.pool, ref, 'not_started')))
+      return failed('not_picked_up', `The agent of pool "${pool}" did not take it: ${refused}`)
+  } finally {
+    await agent.close()
+  }
+  return waiting(Math.min(start_s, left_s))
+}

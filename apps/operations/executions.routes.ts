@@ -1,0 +1,28 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ExecutionReply, ExecutionResult } from '../shared/contracts/operations/executions.ts'
+import { errorReplies } from '../shared/http.ts'
+import type { OperationsDeps } from './deps.ts'
+import { takeResult } from './executions.service.ts'
+
+/** The door for agents: an execution token is good for one attempt of one node, and for nothing else. */
+export const executionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  app.post(
+    '/internal/v1/execution-results',
+    {
+      schema: {
+        summary: 'Report on work that was handed over',
+        description:
+          'started, heartbeat, progress, succeeded or failed, by the bearer of the execution token that came with the work. A repeat gets the same answer; what is late or stale is refused and changes nothing.',
+        tags: ['internal'],
+        'x-scope': 'the execution token',
+        'x-permissions': ['bearer'],
+        body: ExecutionResult,
+        response: { 200: ExecutionReply, ...errorReplies },
+      },
+    },
+    (req) => {
+      const [, token] = /^bearer (exe_[\w-]{20,100})$/i.exec(req.headers.authorization ?? '') ?? []
+      return takeResult(deps, token, req.body, String(req.id))
+    },
+  )
+}

@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/**
+ * A reference agent: takes work by HTTP, says that it begins, beats while it works, and says how it ended. It acts only
+ * after its "started" was accepted, stops when it is told to, and repeats a message under the same result_id until it is
+ * answered: so a lost answer never becomes a second effect.
+ */
+export type Work = {
+  operation_id: string
+  node_id: string
+  attempt: number
+  generation: number
+  fence: number
+  key: string
+  execution_token: string
+  job: string
+  inputs: Record<string, unknown>
+  heartbeat_s: number
+  deadline_at: string
+  results_url: string
+}
+type Phase = 'started' | 'heartbeat' | 'progress' | 'succeeded' | 'failed'
+type More = {
+  outputs?: Record<string, unknown>
+  progress?: Record<string, unknown>
+  error?: { class: string; message: string; retryable?: boolean }
+  lines?: { seq: number; time: string; stream: 'log'; level: 'info'; text: string }[]
+}
+type Answer = { status: number; cancel_requested?: boolean; code?: string }
+
+export type Job = (work: Work, tools: { signal: AbortSignal; log: (text: string) => void }) => Promise<More['outputs']>
+
+/** The reports of one piece of work, numbered in order. */
+export const createReporter = (work: Work) => {
+  const { operation_id, node_id, attempt, generation, fence, execution_token, results_url } = work
+  let sequence = 0
+  return async (phase: Phase, more: More = {}): Promise<Answer> => {
+    sequence += 1
+    const ids = { operation_id, node_id, attempt, generation, fence }
+    const body = JSON.stringify({ result_id: randomUUID(), ...ids, sequence, phase, ...more })
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${execution_token}` }
+    for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
+      const response = await fetch(results_url, { method: 'POST', headers, body }).catch(() => undefined)
+      if (response && response.status < 500)
+        return { ...((await response.json()) as object), status: response.status } as Answer
+      if (Date.now() > Date.parse(work.deadline_at)) return { status: 0 }
+      await delay(wait)
+    }
+  }
+}
+
+/** Carries one piece of work through; a refusal anywhere means that it is somebody else's now. */
+export const carryOut = async (work: Work, job: Job | undefined): Promise<void> => {
+  const report = createReporter(work)
+  if ((await report('started')).status !== 200) return
+  const stop = new AbortController()
+  const lines: NonNullable<More['lines']> = []
+  let numbered = 0
+  const log = (text: string) => {
+    numbered += 1
+    lines.push({ seq: numbered, time: new Date().toISOString(), stream: 'log', level: 'info', text })
+  }
+  const beat = async () => {
+    const { status, cancel_requested } = await report('heartbeat', { lines: lines.splice(0) })
+    if (status !== 200 || cancel_requested) stop.abort()
+  }
+  const timer = setInterval(() => void beat(), work.heartbeat_s * 1000)
+  try {
+    if (!job) throw new Error(`This agent knows no job "${work.job}".`)
+    const outputs = await job(work, { signal: stop.signal, log })
+    await report('succeeded', { ...(outputs && { outputs }), lines: lines.splice(0) })
+  } catch (error) {
+    const told = stop.signal.aborted
+    const message = told ? 'It was told to stop.' : (error as Error).message
+    await report('failed', { error: { class: told ? 'cancelled' : 'refused', message }, lines: lines.splice(0) })
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** Listens for work; `take` says what is done with each. */
+export const listenForWork = async (take: (work: Work) => Promise<void>) => {
+  const server = createServer((req, res) => {
+    const chunks: Buffer[] = []
+    req.on('data', (chunk: Buffer) => chunks.push(chunk))
+    req.on('end', () => {
+      res.writeHead(202).end()
+      void take(JSON.parse(Buffer.concat(chunks).toString()) as Work)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  }
+}
