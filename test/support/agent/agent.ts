@@ -29,7 +29,7 @@ type More = {
   error?: { class: string; message: string; retryable?: boolean }
   lines?: { seq: number; time: string; stream: 'log'; level: 'info'; text: string }[]
 }
-type Answer = { status: number; cancel_requested?: boolean; code?: string }
+export type Answer = { status: number; cancel_requested?: boolean; code?: string }
 
 export type Job = (work: Work, tools: { signal: AbortSignal; log: (text: string) => void }) => Promise<More['outputs']>
 
