@@ -498,7 +498,7 @@ describe('work of an agent outside', () => {
     if (body.state === 'failed') await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason })
   }, 90_000)
 
-  it('fails definitely when nobody takes it, is unknown after silence, and goes to a new fence where that is safe', async () => {
+  it('fails definitely when nobody takes it, and is unknown when its time is over', async () => {
     const gone = await start(external('greet', { pool: 'gone' }))
     await until(async () => (await p.as('vic').get(`${gone.path}/nodes/job`)).body.error_class === 'not_picked_up', {
       timeout_ms: 30_000,
