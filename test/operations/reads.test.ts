@@ -250,7 +250,7 @@ describe('one operation', () => {
       let line = 1
       for (let at = 0; at < bytes.length; at++) {
         const was = bytes[at] as number
-        for (const flip of [1, 0x20, 0x80]) {
+        for (const flip of [2, 4, 8, 0x80]) {
           bytes[at] = was ^ flip
           const verified = verify(bytes)
           expect(['fault' in verified && verified.fault.line, at]).toEqual([line, at])
