@@ -231,10 +231,7 @@ export const nodes = t(
     due_at: at('due_at'),
     updated_at: now('updated_at'),
   },
-  (c) => [
-    primaryKey({ columns: [c.operation_id, c.node_id] }),
-    index().on(c.operation_id, c.ordinal),
-  ],
+  (c) => [primaryKey({ columns: [c.operation_id, c.node_id] }), index().on(c.operation_id, c.ordinal)],
 )
 
 /** One try of a node (role `run`) or of its compensation (role `undo`). Rows are added, never rewritten to another try. */
