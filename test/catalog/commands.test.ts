@@ -372,7 +372,7 @@ describe('a process that is killed', () => {
         outbox: before.outbox + 1,
       })
     },
-    60_000,
+    90_000,
   )
 })
 

@@ -200,7 +200,7 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
 
   const children: ChildProcess[] = []
   /** The catalog once more, as a process of its own on the same database; `crash_at` names where it kills itself. */
-  const startProcess = async (crash_at?: string) => {
+  const startProcess = async (crash_at?: string): Promise<{ at: string; exited: Promise<unknown> }> => {
     const [port, internal_port] = [await freePort(), await freePort()]
     const child = spawn(process.execPath, [MAIN], {
       cwd: ROOT,
@@ -219,8 +219,12 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     const exited = once(child, 'exit')
     const at = `http://127.0.0.1:${internal_port}`
     const ready = async () => (await fetch(`${at}/health/ready`).catch(() => undefined))?.ok
-    await until(ready, { what: 'another catalog process', timeout_ms: 30_000 })
-    return { at, exited }
+    await until(async () => child.exitCode !== null || (await ready()), {
+      what: 'another catalog process',
+      timeout_ms: 60_000,
+    })
+    // Somebody took its port in between: once more with others.
+    return child.exitCode === null ? { at, exited } : startProcess(crash_at)
   }
 
   const catalog = {

@@ -143,7 +143,7 @@ describe('the tree and its edges', () => {
     // The race was one: moves went through, and others were refused for what they would have broken.
     expect(won.moved).toBeGreaterThan(5)
     expect([...codes]).toEqual(expect.arrayContaining(['cycle', 'version_mismatch']))
-  }, 60_000)
+  }, 120_000)
 
   it('closes, blocks or detaches the edges of what ends, as their types say', async () => {
     const pool = await record({ type_key: 'infra.pool', parent_id: 'eu1-a-web' })
