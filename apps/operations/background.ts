@@ -9,7 +9,9 @@ export const startBackground = (deps: OperationsDeps) => {
   const prefix = config.SIGNALBOX__NATS__PREFIX
   const consumer = startCatalogConsumer({ projection, log: telemetry.log, prefix })
   nats.onConnect((nc) => {
-    nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), { callback: () => outcomes.wake() })
+    nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), {
+      callback: (_error, { data }) => outcomes.hear(data),
+    })
     consumer
       .subscribe(nc)
       .catch((error: unknown) => telemetry.log.warn({ err: error }, 'the catalog is not followed by NATS'))

@@ -22,6 +22,18 @@ export const isDoneAtOnce = (kind: string): boolean => kind === 'patch_proposed'
 export const isSettled = ({ kind, status }: Pick<CommandState, 'kind' | 'status'>): boolean =>
   status === 'delivered' ? isDecidedInPostgres(kind) : status !== 'pending' && status !== 'sending'
 
+type Told = Pick<CommandState, 'command_id' | 'kind'>
+
+/** What the relay says in its wake-up call; anything else is a call to look. */
+const toldIn = (data: Uint8Array): Told | undefined => {
+  try {
+    const { command_id, kind } = JSON.parse(Buffer.from(data).toString()) as Partial<Told>
+    return typeof command_id === 'string' && typeof kind === 'string' ? { command_id, kind } : undefined
+  } catch {
+    return undefined
+  }
+}
+
 type Waiter = { resolve: (state: CommandState | undefined) => void; timer: NodeJS.Timeout }
 
 /**
@@ -89,8 +101,16 @@ export const createOutcomes = (db: Db, log: Logger) => {
         schedule()
       })
     },
-    /** Something was delivered or recorded: look now. */
-    wake: run,
+    /**
+     * Something was delivered or recorded: look now. Where the message names a command that the engine has been told of,
+     * and that is all its callers wait for, they need no look.
+     */
+    hear: (data: Uint8Array): void => {
+      const told = toldIn(data)
+      if (told && isDecidedInPostgres(told.kind))
+        settle(told.command_id, { ...told, status: 'delivered', outcome: null })
+      else run()
+    },
     close: () => {
       clearTimeout(timer)
       for (const command_id of [...waiters.keys()]) settle(command_id, undefined)

@@ -96,7 +96,13 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
       engine,
       config,
       log,
-      notify: () => nats.get()?.publish(outcomeSubject),
+      notify: (told) => {
+        try {
+          nats.get()?.publish(outcomeSubject, JSON.stringify(told))
+        } catch {
+          // a connection that closes at this moment; who waits will see it
+        }
+      },
       observe: (kind, result) => sent.inc({ kind, result }),
     })
     const loop = startLoop('commands', log, config.RELAY__COMMANDS__POLL_MS, sender.turn)

@@ -45,7 +45,8 @@ export type CommandsDeps = {
   engine: Engine
   config: RelayConfig
   log: Logger
-  notify: () => void
+  /** The engine has been told of this command: who waits for no more than that may go on. */
+  notify: (told: { command_id: string; kind: string }) => void
   observe: (kind: string, result: Sent['kind']) => void
 }
 
@@ -70,8 +71,8 @@ export const createCommandSender = ({ pool, engine, config, log, notify, observe
     crashPoint('relay.after_send')
     observe(row.kind, sent.kind)
     away = sent.kind === 'again'
+    if (sent.kind === 'sent') notify({ command_id: row.command_id, kind: row.kind })
     await settle(pool, row, sent, log)
-    if (sent.kind === 'sent') notify()
   }
 
   return {

@@ -194,7 +194,9 @@ export const startPlatform = async ({
     const deps = createDeps(config, trustOf(), { telemetry: telemetry() })
     const { app, internal } = await buildApp(deps)
     deps.nats.onConnect((nc) => {
-      nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), { callback: () => deps.outcomes.wake() })
+      nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), {
+        callback: (_error, { data }) => deps.outcomes.hear(data),
+      })
     })
     const url = await app.listen({ host: '127.0.0.1', port: 0 })
     const internal_url = await internal.listen({ host: '127.0.0.1', port: 0 })

@@ -3,10 +3,12 @@ import { Client, Connection } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createOutcomes } from '../../apps/operations/outcomes.ts'
 import { createCommandSender } from '../../apps/relay/commands.ts'
 import type { RelayConfig } from '../../apps/relay/config.ts'
 import { createEngine, type Engine } from '../../apps/relay/temporal.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { createDb } from '../../db/client.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -40,8 +42,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-const senderOf = (target: Engine) =>
-  createCommandSender({ pool, engine: target, config: config(''), log, notify: () => {}, observe: () => {} })
+const senderOf = (target: Engine, notify: Parameters<typeof createCommandSender>[0]['notify'] = () => {}) =>
+  createCommandSender({ pool, engine: target, config: config(''), log, notify, observe: () => {} })
 
 const add = async (
   operation_id: string,
@@ -101,6 +103,32 @@ describe('commands to Temporal', () => {
       return (await statuses(operation_id)).every((status) => status === 'delivered')
     })
     expect((await signalsOf(operation_id)).map((signal) => signal.command_id)).toEqual(ids)
+  })
+
+  it('names a command to those who wait once the engine has it; who waits for more than that goes on waiting', async () => {
+    const { db, close } = createDb(database.url, { app: 'test' })
+    const outcomes = createOutcomes(db, log)
+    const operation_id = randomUUID()
+    const start = await add(operation_id, 1, 'start')
+    const pause = await add(operation_id, 2, 'pause')
+    const waiting = [outcomes.within(start, 2000), outcomes.within(pause, 30_000)]
+    const told: string[] = []
+    const sender = senderOf(engine, ({ command_id, kind }) => {
+      told.push(kind)
+      outcomes.hear(Buffer.from(JSON.stringify({ command_id, kind })))
+    })
+    outcomes.hear(Buffer.from('{"command_id":'))
+    expect(told).toEqual([])
+    await until(async () => {
+      await sender.turn()
+      return told.length === 2
+    })
+    expect(told).toEqual(['start', 'pause'])
+    expect(await waiting[1]).toMatchObject({ command_id: pause, status: 'delivered' })
+    expect(await waiting[0]).toBeUndefined()
+    await sender.drain()
+    outcomes.close()
+    await close()
   })
 
   it('sends a command whose delivery is in doubt again, and the engine takes it once', async () => {
