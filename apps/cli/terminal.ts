@@ -29,12 +29,13 @@ export const readPassword = async (from_stdin: boolean): Promise<string> => {
   }
   if (!asking())
     throw new CliError(EXIT.usage, 'The password is missing.', 'hint     Pipe it in with --password-stdin.')
-  process.stderr.write('password: ')
   const lines = createInterface({
     input: process.stdin,
     output: new Writable({ write: (_, __, done) => done() }),
     terminal: true,
   })
+  // Asked only now: until here the terminal itself shows what is typed.
+  process.stderr.write('password: ')
   try {
     return await lines.question('')
   } finally {
