@@ -7,10 +7,10 @@ import type {
   NeedsGraph,
   NeedsGraphQuery,
 } from '../shared/contracts/catalog/capability-graphs.ts'
-import { AppError } from '../shared/errors.ts'
 import { pageSizeOf } from '../shared/pages.ts'
 import { scopeOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
+import { tooExpensive } from './expensive.ts'
 import { awaitChange } from './freshness.ts'
 import { asOf, type Reader } from './lists.service.ts'
 import { assessNeeds, listNeeding, type Need, needing } from './needs.service.ts'
@@ -164,14 +164,9 @@ export const readCapabilityGraph = async (
   await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
   const rows = await listNeeding(deps, where, MAX_COUNTED + 1)
   if (rows.length > MAX_COUNTED) {
-    throw new AppError(
-      'validation_error',
-      'query_too_expensive',
+    throw tooExpensive(
       `More than ${MAX_COUNTED} resources come into question.`,
-      {
-        status: 422,
-        hint: 'Narrow by capability_key or region_id.',
-      },
+      'Narrow by capability_key or region_id.',
     )
   }
   const steps = await getPathSteps(deps.db, pathsOf(rows))

@@ -4,6 +4,7 @@ import type { Graph, GraphNode, GraphQuery } from '../shared/contracts/catalog/g
 import { AppError, notFound } from '../shared/errors.ts'
 import type { CatalogDeps } from './deps.ts'
 import { changeOf } from './documents.ts'
+import { tooExpensive } from './expensive.ts'
 import { awaitChange, awaitGraph } from './freshness.ts'
 import { drawBySql } from './graph/oracle.ts'
 import { seesOf } from './graph/sees.ts'
@@ -71,10 +72,10 @@ const warming = ({ graph, config }: CatalogDeps, what: string): AppError =>
         retry_after_ms: config.stale_wait_ms,
         hint: `Send the same request again in a few seconds, or ask for depth ${MAX_SQL_DEPTH} at most.`,
       })
-    : new AppError('validation_error', 'query_too_expensive', `${what}, which this deployment has switched off.`, {
-        status: 422,
-        hint: `Ask for depth ${MAX_SQL_DEPTH} at most, of the present, and go on from a node of the frontier.`,
-      })
+    : tooExpensive(
+        `${what}, which this deployment has switched off.`,
+        `Ask for depth ${MAX_SQL_DEPTH} at most, of the present, and go on from a node of the frontier.`,
+      )
 
 const boundsOf = (query: GraphQuery, max_nodes: number): Bounds => ({
   depth: query.depth ?? 2,

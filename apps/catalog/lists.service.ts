@@ -20,6 +20,7 @@ import { pageSizeOf } from '../shared/pages.ts'
 import { type Access, scopeOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { itemOf, timeOrNull, timeText } from './documents.ts'
+import { tooExpensive } from './expensive.ts'
 import { awaitChange } from './freshness.ts'
 import { type Fields, parseFields, pickFields } from './rules/fields.ts'
 import { filterInvalid, parseFilter } from './rules/filter.ts'
@@ -48,15 +49,10 @@ export const affordable = async <T>(read: Promise<T>): Promise<T> => {
     return await read
   } catch (error) {
     if ((error as { cause?: { code?: string } }).cause?.code !== '57014') throw error
-    throw new AppError(
-      'validation_error',
-      'query_too_expensive',
+    throw tooExpensive(
       'The catalog gave this query up: it takes too long.',
-      {
-        status: 422,
-        cause: error,
-        hint: 'Narrow by type_key, a place or ids; of states, equality on desired_state and indexed_paths of the type are fast.',
-      },
+      'Narrow by type_key, a place or ids; of states, equality on desired_state and indexed_paths of the type are fast.',
+      error,
     )
   }
 }

@@ -3,9 +3,10 @@ import { accessSql, conditions, listResources } from '../../db/catalog/lists.ts'
 import { type ClaimRow, listClaims, offers } from '../../db/catalog/providers.ts'
 import { array, type PathStep, type ResourceRow } from '../../db/catalog/resources.ts'
 import type { CapabilityGraphQuery } from '../shared/contracts/catalog/capability-graphs.ts'
-import { AppError, notFound } from '../shared/errors.ts'
+import { notFound } from '../shared/errors.ts'
 import { scopeOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
+import { tooExpensive } from './expensive.ts'
 import { invalid, type Reader, valuesOf } from './lists.service.ts'
 import { type Candidate, type Matched, matchOffers, readOffers, usesCapability } from './offers.service.ts'
 import { FIT, FIT_DEGRADED, type Filled, requirementsOf, visiblePeers, wishOf } from './providers.service.ts'
@@ -54,11 +55,11 @@ export const needing = (deps: CatalogDeps, query: Narrowing, { access }: Reader)
 export const listNeeding = (deps: CatalogDeps, where: SQL[], limit: number, after?: readonly string[], back = false) =>
   listResources(deps.db, { where, sort: [{ key: 'resource_id', descending: back }], after, limit })
 
-const tooExpensive = () =>
-  new AppError('validation_error', 'query_too_expensive', 'Too many providers come into question for too many needs.', {
-    status: 422,
-    hint: 'Narrow by capability_key, region_id or root_id.',
-  })
+const tooManyNeeds = () =>
+  tooExpensive(
+    'Too many providers come into question for too many needs.',
+    'Narrow by capability_key, region_id or root_id.',
+  )
 
 /** The state of every requirement of these resources, with providers that the reader may see. */
 export const assessNeeds = async (
@@ -82,7 +83,7 @@ export const assessNeeds = async (
     const candidates = await readOffers(deps, [offers.open, offers.capability(id), seen])
     offered.set(key, candidates)
     pairs += candidates.length * asked.filter(({ requirement }) => requirement.capability_key === key).length
-    if (pairs > MAX_PAIRS) throw tooExpensive()
+    if (pairs > MAX_PAIRS) throw tooManyNeeds()
   }
   const rids = [...new Set(asked.map(({ row }) => row.rid))]
   const claims = await listClaims(deps.db, rids, usesCapability(types))

@@ -5,10 +5,10 @@ import { getPathSteps } from '../../db/catalog/resources.ts'
 import type { Queryable } from '../../db/client.ts'
 import type { Provider, Rejection } from '../shared/contracts/catalog/capabilities.ts'
 import type { HealthStatus } from '../shared/contracts/catalog/resources.ts'
-import { AppError } from '../shared/errors.ts'
 import { scopeOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { timeOrNull } from './documents.ts'
+import { tooExpensive } from './expensive.ts'
 import { ownHealth } from './rules/health.ts'
 import { freeOf, type Mismatch, type Offer, statusOf } from './rules/matching.ts'
 import type { Types } from './types.registry.ts'
@@ -28,14 +28,9 @@ export const readOffers = async (deps: CatalogDeps, where: readonly SQL[]): Prom
   const { types } = deps.registry
   const rows = await listOffers(deps.db, usesCapability(types), where, MAX_CANDIDATES + 1)
   if (rows.length > MAX_CANDIDATES) {
-    throw new AppError(
-      'validation_error',
-      'query_too_expensive',
+    throw tooExpensive(
       `More than ${MAX_CANDIDATES} providers come into question.`,
-      {
-        status: 422,
-        hint: 'Narrow by capability_key and region_id.',
-      },
+      'Narrow by capability_key and region_id.',
     )
   }
   const now = deps.clock.now()
