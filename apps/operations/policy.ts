@@ -15,6 +15,7 @@ import {
 } from '@cedar-policy/cedar-wasm/nodejs'
 import { ConfigError } from '../shared/config.ts'
 import type { RefusalCode } from '../shared/contracts/operations/graph.ts'
+import { rememberAnswers } from './policy.memory.ts'
 
 export type PolicyAction =
   | 'operation.pause'
@@ -85,9 +86,7 @@ export const loadPolicies = (site_dir?: string, observe: (seconds: number) => vo
   preparsePolicySet(name, { staticPolicies })
   const order = new Map(all.map((policy, index) => [policy.id, { ...policy, index }]))
 
-  /** The refusal of a command by policy, or nothing. The first forbidding policy in file order gives the code. */
-  const refuse = (request: PolicyRequest): RefusalCode | undefined => {
-    if (!request.granted) return OUT_OF_SCOPE
+  const evaluate = (request: PolicyRequest): RefusalCode | undefined => {
     const started = performance.now()
     const answer = statefulIsAuthorized({
       principal: { type: 'User', id: request.user_id },
@@ -116,6 +115,13 @@ export const loadPolicies = (site_dir?: string, observe: (seconds: number) => vo
       extra: { policy_ids: forbidding.map(({ id }) => id) },
     }
   }
+  const remembered = rememberAnswers(
+    all.map(({ text }) => text),
+    evaluate,
+  )
+  /** The refusal of a command by policy, or nothing. The first forbidding policy in file order gives the code. */
+  const refuse = (request: PolicyRequest): RefusalCode | undefined =>
+    request.granted ? remembered(request) : OUT_OF_SCOPE
   return { refuse, /** Whether types and regions must be known for policies of the site. */ site: site.length > 0 }
 }
 export type Policies = ReturnType<typeof loadPolicies>
