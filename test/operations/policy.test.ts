@@ -8,6 +8,7 @@ import { loadPolicies, type PolicyRequest } from '../../apps/operations/policy.t
 const dir = mkdtempSync(join(tmpdir(), 'signalbox-policies-'))
 afterAll(() => rmSync(dir, { recursive: true }))
 
+const AGES = [-3, 0, 59.9, 60, 61, 300, 300.9, 301, 900, 901, 5000]
 const people = fc.constantFrom('ann', 'bob')
 const groups = fc.subarray(['netops', 'dba'])
 const request: fc.Arbitrary<PolicyRequest> = fc
@@ -18,7 +19,7 @@ const request: fc.Arbitrary<PolicyRequest> = fc
     granted: fc.boolean(),
     both: fc.boolean(),
     as_groups: groups,
-    auth_age_s: fc.constantFrom(-3, 0, 59.9, 60, 61, 300, 300.9, 301, 899, 900, 901, 5000),
+    auth_age_s: fc.constant(0),
     requester: people,
     involved: fc.subarray(['ann', 'bob']),
     four_eyes: fc.boolean(),
@@ -53,10 +54,13 @@ describe('policies', () => {
     if (site !== undefined) writeFileSync(join(dir, 'site.cedar'), site)
     const remembering = loadPolicies(folder)
     fc.assert(
-      fc.property(fc.array(request, { minLength: 1, maxLength: 6 }), (requests) => {
-        for (const asked of requests) expect(remembering.refuse(asked)).toEqual(loadPolicies(folder).refuse(asked))
+      fc.property(request, (asked) => {
+        for (const auth_age_s of AGES)
+          expect(remembering.refuse({ ...asked, auth_age_s })).toEqual(
+            loadPolicies(folder).refuse({ ...asked, auth_age_s }),
+          )
       }),
-      { numRuns: 25 },
+      { numRuns: 8 },
     )
   })
 
