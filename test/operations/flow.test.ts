@@ -458,6 +458,10 @@ describe('work of an agent outside', () => {
       status: 400,
       body: { code: 'id_mismatch' },
     })
+    // Its token opens this door alone.
+    const headers = { authorization: `Bearer ${given.execution_token}` }
+    expect(await p.as('vic').get(path, { headers })).toMatchObject({ status: 401 })
+    expect(await fetch(new URL('/internal/v1/events', given.results_url), { headers })).toMatchObject({ status: 401 })
     const started = { result_id: randomUUID(), phase: 'started', sequence: 2 }
     expect(await say(given, started)).toMatchObject({ status: 200, body: { accepted: true, duplicate: false } })
     expect(await say(given, started)).toMatchObject({ status: 200, body: { accepted: true, duplicate: true } })
