@@ -4,6 +4,8 @@ import { audienceOf } from '../shared/auth/service-scopes.ts'
 import { serveHealth } from '../shared/health.ts'
 import { createHttpApp, OPERATIONS_CODES } from '../shared/http.ts'
 import { JSON_LIMITS } from '../shared/json.ts'
+import { auditRoutes } from './audit.routes.ts'
+import { calendarRoutes } from './calendar.routes.ts'
 import type { OperationsDeps } from './deps.ts'
 import { eventsRoutes } from './events.routes.ts'
 import { createTail } from './events.tail.ts'
@@ -71,6 +73,8 @@ export const buildApp = async (deps: OperationsDeps) => {
     gatesRoutes,
     patchesRoutes,
     historyRoutes,
+    auditRoutes,
+    calendarRoutes,
     meRoutes,
   ])
     await app.register(routes, { deps })

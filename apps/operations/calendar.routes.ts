@@ -1,0 +1,48 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { allow } from '../shared/auth/http.ts'
+import { openingOf } from '../shared/calendar.ts'
+import { CalendarView } from '../shared/contracts/operations/calendar.ts'
+import { errorReplies } from '../shared/http.ts'
+import type { OperationsDeps } from './deps.ts'
+
+/** Windows and freezes of this deployment, as plans meet them (operations.md 3.5). */
+export const calendarRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  app.get(
+    '/v1/calendar',
+    {
+      schema: {
+        summary: 'Read the calendar',
+        description:
+          'Windows with their next opening and freezes that are not over. Both bind when nodes start, never when they end.',
+        tags: ['plans'],
+        response: { 200: CalendarView, ...errorReplies },
+      },
+      preHandler: allow('operation:read', { kind: 'R' }),
+    },
+    async () => calendarAt(deps, deps.clock.now().getTime()),
+  )
+}
+
+const calendarAt = ({ library }: Pick<OperationsDeps, 'library'>, now: number) => ({
+  windows: library.windows.map(({ applies, ...window }) => {
+    const { opens_at, closes_at } = openingOf(window, now)
+    return {
+      ...window,
+      applies: applies.source,
+      open: opens_at === now,
+      opens_at: instant(opens_at),
+      closes_at: instant(closes_at),
+    }
+  }),
+  freezes: library.freezes
+    .filter(({ to }) => Date.parse(to) > now)
+    .sort((a, b) => Date.parse(a.from) - Date.parse(b.from))
+    .map(({ applies, digest: _, ...freeze }) => ({
+      ...freeze,
+      applies: applies.source,
+      in_force: Date.parse(freeze.from) <= now,
+    })),
+  as_of: new Date(now).toISOString(),
+})
+
+const instant = (at: number) => (Number.isFinite(at) ? new Date(at).toISOString() : null)

@@ -1,0 +1,106 @@
+/**
+ * Windows and freezes (operations.md 3.5): when something may start. Pure; times are milliseconds since 1970. Several
+ * windows: one open is enough; none: always open. A freeze closes every window.
+ */
+export type WindowHours = {
+  timezone: string
+  /** Days on which it opens: mon … sun. */
+  days: readonly string[]
+  /** `HH:MM` of local time; `to` not after `from` means the next day. */
+  from: string
+  to: string
+}
+export type FrozenSpan = { from: string; to: string }
+
+const DAY_MS = 86_400_000
+const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
+/** A window opens at least once a week; a day more on each side for time zones and windows over midnight. */
+const DAYS_AHEAD = 9
+const STEPS = 400
+
+/** The first moment from `at` on at which something may start; Infinity when there is none that can be found. */
+export const nextStart = (windows: readonly WindowHours[], freezes: readonly FrozenSpan[], at: number): number => {
+  let time = at
+  for (let step = 0; step < STEPS && Number.isFinite(time); step++) {
+    const open = nextOpening(windows, time)
+    const thawed = thawOf(freezes, open)
+    if (thawed === time) return time
+    time = thawed
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+/** `at` itself while one of the windows is open, else the next opening. */
+export const nextOpening = (windows: readonly WindowHours[], at: number): number =>
+  windows.length === 0 ? at : Math.min(...windows.map((window) => openingOf(window, at).opens_at))
+
+/** The span of a window that holds `at`, or the next one. */
+export const openingOf = (window: WindowHours, at: number): { opens_at: number; closes_at: number } => {
+  const today = Math.floor((at + offsetAt(window.timezone, at)) / DAY_MS)
+  const overnight = window.to <= window.from ? 1 : 0
+  for (let day = today - 1; day <= today + DAYS_AHEAD; day++) {
+    if (!window.days.includes(DAYS[(((day + 4) % 7) + 7) % 7] ?? '')) continue
+    const opens = instantOf(window.timezone, day * DAY_MS + clock(window.from), 'first')
+    const closes_at = instantOf(window.timezone, (day + overnight) * DAY_MS + clock(window.to), 'last')
+    if (closes_at > at) return { opens_at: Math.max(opens, at), closes_at }
+  }
+  return { opens_at: Number.POSITIVE_INFINITY, closes_at: Number.POSITIVE_INFINITY }
+}
+
+/** When the last of the freezes that hold `at` is over; `at` when none does. */
+export const thawOf = (freezes: readonly FrozenSpan[], at: number): number =>
+  freezes.reduce(
+    (until, { from, to }) => (Date.parse(from) <= at && at < Date.parse(to) ? Math.max(until, Date.parse(to)) : until),
+    at,
+  )
+
+const clock = (time: string): number => {
+  const [hours = 0, minutes = 0] = time.split(':').map(Number)
+  return (hours * 60 + minutes) * 60_000
+}
+
+/**
+ * The instant of a local time. One that does not exist (clocks go forward) means the end of the gap; one that exists
+ * twice is the first as an opening and the last as a closing, so that no window is shorter than it says.
+ */
+const instantOf = (timezone: string, local: number, which: 'first' | 'last'): number => {
+  const before = offsetAt(timezone, local - DAY_MS)
+  const after = offsetAt(timezone, local + DAY_MS)
+  const found = [local - before, local - after].filter((instant) => instant + offsetAt(timezone, instant) === local)
+  if (found.length > 0) return which === 'first' ? Math.min(...found) : Math.max(...found)
+  return changeBetween(timezone, local - Math.max(before, after), local - Math.min(before, after))
+}
+
+/** The moment in (low, high] at which the clocks of a time zone change, to the minute. */
+const changeBetween = (timezone: string, low: number, high: number): number => {
+  const old = offsetAt(timezone, low)
+  let [early, late] = [Math.floor(low / 60_000), Math.ceil(high / 60_000)]
+  while (late - early > 1) {
+    const middle = Math.floor((early + late) / 2)
+    if (offsetAt(timezone, middle * 60_000) === old) early = middle
+    else late = middle
+  }
+  return late * 60_000
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+/** Milliseconds that local time is ahead of UTC at an instant. */
+const offsetAt = (timezone: string, instant: number): number => {
+  let format = formats.get(timezone)
+  if (!format) {
+    format = new Intl.DateTimeFormat('en-US', {
+      timeZone: timezone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    })
+    formats.set(timezone, format)
+  }
+  const part = Object.fromEntries(format.formatToParts(instant).map(({ type, value }) => [type, Number(value)]))
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part
+  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instant / 1000) * 1000
+}

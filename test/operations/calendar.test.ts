@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest'
+import { nextOpening, nextStart, openingOf, type WindowHours } from '../../apps/shared/calendar.ts'
+
+const ALL = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
+const window = (more: Partial<WindowHours> = {}): WindowHours => ({
+  timezone: 'Europe/Berlin',
+  days: ALL,
+  from: '02:30',
+  to: '04:00',
+  ...more,
+})
+const at = Date.parse
+const opens = (given: WindowHours[], from: string) => new Date(nextOpening(given, at(from))).toISOString()
+const starts = (freezes: { from: string; to: string }[], from: string) => {
+  const time = nextStart([window()], freezes, at(from))
+  return Number.isFinite(time) ? new Date(time).toISOString() : 'never'
+}
+
+describe('a window', () => {
+  it('is open from its first minute to its last, by the clock of its place', () => {
+    expect(opens([window()], '2026-06-01T00:29:59Z')).toBe('2026-06-01T00:30:00.000Z')
+    expect(opens([window()], '2026-06-01T01:59:59Z')).toBe('2026-06-01T01:59:59.000Z')
+    expect(opens([window()], '2026-06-01T02:00:00Z')).toBe('2026-06-02T00:30:00.000Z')
+    expect(opens([window({ timezone: 'Asia/Kolkata' })], '2026-06-01T00:00:00Z')).toBe('2026-06-01T21:00:00.000Z')
+  })
+
+  it('goes on over midnight on the day after it opened', () => {
+    const night = [window({ days: ['mon'], from: '22:00', to: '02:00' })]
+    expect(opens(night, '2026-11-24T00:30:00Z')).toBe('2026-11-24T00:30:00.000Z')
+    expect(opens(night, '2026-11-24T01:30:00Z')).toBe('2026-11-30T21:00:00.000Z')
+  })
+
+  it('in a night whose clocks go forward opens at the end of the gap', () => {
+    expect(opens([window()], '2026-03-29T00:00:00Z')).toBe('2026-03-29T01:00:00.000Z')
+  })
+
+  it('in a night whose clocks go back is never shorter than it says', () => {
+    const { opens_at, closes_at } = openingOf(window({ to: '02:45' }), at('2026-10-25T00:00:00Z'))
+    expect([opens_at, closes_at]).toEqual([at('2026-10-25T00:30:00Z'), at('2026-10-25T01:45:00Z')])
+  })
+
+  it('one of several that is open is enough; none at all is always open', () => {
+    const two = [window({ days: ['sat'] }), window({ from: '12:00', to: '13:00' })]
+    expect(opens(two, '2026-06-01T05:00:00Z')).toBe('2026-06-01T10:00:00.000Z')
+    expect(opens([], '2026-06-01T05:00:00Z')).toBe('2026-06-01T05:00:00.000Z')
+  })
+})
+
+it('a freeze closes every window: what follows is the first opening after all that overlap', () => {
+  const frozen = { from: '2026-11-24T00:00:00Z', to: '2026-11-25T02:00:00Z' }
+  expect(starts([frozen], '2026-11-24T02:00:00Z')).toBe('2026-11-25T02:00:00.000Z')
+  const longer = { from: '2026-11-25T01:00:00Z', to: '2026-11-25T05:00:00Z' }
+  expect(starts([frozen, longer], '2026-11-24T02:00:00Z')).toBe('2026-11-26T01:30:00.000Z')
+})
