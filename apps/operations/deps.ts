@@ -19,6 +19,7 @@ import { createRequestedIntent } from './intents.requested.ts'
 import { createNatsHolder } from './nats.ts'
 import { createOutcomes } from './outcomes.ts'
 import { loadLibrary } from './packs.ts'
+import { loadPlanPolicies } from './policy.plans.ts'
 import { loadPolicies } from './policy.ts'
 
 /** Who is believed: how user tokens, principals and service tokens are checked. Tests give their own keys here. */
@@ -70,6 +71,7 @@ export const createDeps = (
       createIntent: createRequestedIntent,
     }),
     policies: loadPolicies(config.OPERATIONS__POLICY__DIR, (seconds) => decisions.observe(seconds)),
+    planPolicies: loadPlanPolicies(config.OPERATIONS__POLICY__DIR),
     outcomes: createOutcomes(db, telemetry.log),
     cooloff_s: config.OPERATIONS__CANCEL__COOLOFF_S,
   }

@@ -59,9 +59,10 @@ export type PolicyRequest = {
   auth_age_s: number
 }
 
-type Policy = { id: string; code: string; detail: string; text: string; json: PolicyJson }
+export type Policy = { id: string; code: string; detail: string; text: string; json: PolicyJson }
 
-const FOLDER = fileURLToPath(new URL('policies', import.meta.url))
+/** The policies of this app. */
+export const FOLDER = fileURLToPath(new URL('policies', import.meta.url))
 let loads = 0
 
 /**
@@ -75,12 +76,8 @@ export const loadPolicies = (site_dir?: string, observe: (seconds: number) => vo
   const all = [...policies, ...site]
   const staticPolicies = Object.fromEntries(all.map(({ id, text }) => [id, text]))
   if (Object.keys(staticPolicies).length !== all.length) throw new ConfigError('Two Cedar policies have the same @id.')
-  const checked = validate({ schema, policies: { staticPolicies } })
-  const faults: { error: DetailedError; policyId?: string }[] =
-    checked.type === 'failure' ? checked.errors.map((error) => ({ error })) : checked.validationErrors
-  const [fault] = faults
-  if (fault)
-    throw new ConfigError(`The Cedar policy ${fault.policyId ?? ''} does not fit the schema: ${fault.error.message}`)
+  const fault = faultOf(validate({ schema, policies: { staticPolicies } }))
+  if (fault) throw new ConfigError(fault)
   const name = `operations-${++loads}`
   preparseSchema(name, schema)
   preparsePolicySet(name, { staticPolicies })
@@ -133,7 +130,21 @@ const OUT_OF_SCOPE: RefusalCode = {
   extra: { policy_ids: [] },
 }
 
-const contextOf = ({ granted, both, as_groups, auth_age_s, user_id }: PolicyRequest) => ({
+/** What is wrong with policies by their schema, in words; nothing when they fit. */
+export const faultOf = (checked: ReturnType<typeof validate>): string | undefined => {
+  const faults: { error: DetailedError; policyId?: string }[] =
+    checked.type === 'failure' ? checked.errors.map((error) => ({ error })) : checked.validationErrors
+  const [fault] = faults
+  return fault && `The Cedar policy ${fault.policyId ?? ''} does not fit the schema: ${fault.error.message}`
+}
+
+export const contextOf = ({
+  granted,
+  both,
+  as_groups,
+  auth_age_s,
+  user_id,
+}: Pick<PolicyRequest, 'granted' | 'both' | 'as_groups' | 'auth_age_s' | 'user_id'>) => ({
   granted,
   both,
   as_groups: [...as_groups],
@@ -142,7 +153,11 @@ const contextOf = ({ granted, both, as_groups, auth_age_s, user_id }: PolicyRequ
   user_id,
 })
 
-const entitiesOf = ({ user_id, groups, object }: PolicyRequest): EntityJson[] => {
+export const entitiesOf = ({
+  user_id,
+  groups,
+  object,
+}: Pick<PolicyRequest, 'user_id' | 'groups' | 'object'>): EntityJson[] => {
   const { type, id, labels, environment, ...rest } = object
   const attrs: Record<string, CedarValueJson> = {
     requester: rest.requester,
@@ -171,7 +186,8 @@ const cedarFiles = (dir: string): string[] => {
   }
 }
 
-const readPolicies = (file: string): Policy[] => {
+/** The policies of one file. Throws a ConfigError that names the file. */
+export const readPolicies = (file: string): Policy[] => {
   const parts = policySetTextToParts(readFileSync(file, 'utf8'))
   if (parts.type === 'failure') throw new ConfigError(`${file}: ${parts.errors[0]?.message}`)
   if (parts.policy_templates.length > 0) throw new ConfigError(`${file}: templates are not used here.`)

@@ -2,6 +2,7 @@ import { CelError } from '../../shared/cel.ts'
 import type { GatePolicy, PlanGate } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
+import type { JudgedPlan } from '../policy.plans.ts'
 import { policyOf } from './defaults.ts'
 import { byText } from './order.ts'
 import type { Freeze, GraphGate, Library, Place, Policy, Procedure, Target, Warning } from './types.ts'
@@ -98,6 +99,19 @@ export const freezeGates = (
       question: `${freeze.title}: go on in spite of this freeze?`,
       policy: policyOf(freeze.freeze_id, {
         approvals: { quorum: 1, groups: freeze.approvers.map((group) => ({ group, min: 0 })) },
+      }),
+      guards: entry.toSorted(byText),
+    }))
+
+/** A soft policy that forbids the plan can be overridden: at the entry, by the groups that it names. */
+export const overrideGates = (judged: readonly JudgedPlan[], entry: string[]): Wanted[] =>
+  judged
+    .filter(({ level, result }) => level === 'soft' && result === 'forbids' && entry.length > 0)
+    .map(({ policy_id, detail, approvers }) => ({
+      kind: 'policy_override',
+      question: `${detail} Go on in spite of this policy?`,
+      policy: policyOf(policy_id, {
+        approvals: { quorum: 1, groups: approvers.map((group) => ({ group, min: 0 })) },
       }),
       guards: entry.toSorted(byText),
     }))
