@@ -1,16 +1,6 @@
 import type { Timeouts } from '../../apps/shared/contracts/operations/graph.ts'
 import type { LogLine } from '../../db/operations/attempts.ts'
 
-/** Classes of definite failures; those of `RETRYABLE` are tried again unless the node says otherwise (operations.md 7.1). */
-export const RETRYABLE: ReadonlySet<string> = new Set([
-  'unreachable',
-  'remote_error',
-  'timeout',
-  'not_picked_up',
-  'condition_timeout',
-  'unexpected_response',
-])
-
 /** What an executor is given: everything that is its own to know, resolved. */
 export type ExecutorContext = {
   operation_id: string

@@ -52,6 +52,16 @@ export type Actor = {
   roles?: string[]
 }
 
+/** Classes of definite failures that are tried again unless the node says otherwise (operations.md 7.1). */
+export const RETRYABLE: ReadonlySet<string> = new Set([
+  'unreachable',
+  'remote_error',
+  'timeout',
+  'not_picked_up',
+  'condition_timeout',
+  'unexpected_response',
+])
+
 export type NodeError = { class: string; message: string; retryable: boolean; hint?: string }
 
 /** A reason why nothing moves: shown to people as it is. */

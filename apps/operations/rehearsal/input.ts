@@ -1,0 +1,62 @@
+import type { PlanDocument } from '../../../db/operations/tables.ts'
+import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
+import { covers } from '../planner/gates.ts'
+import { timingOf } from '../planner/plan.ts'
+import { type PlannerInput, PlanRefusal } from '../planner/types.ts'
+import type { Assumptions, RehearsalInput } from './types.ts'
+
+/** Attempts of one operation at a time, where nobody says otherwise. */
+export const MAX_PARALLEL = 50
+
+/** What the rehearsal of a plan is told. Throws a PlanRefusal where a failure is of a node that the plan has not. */
+export const rehearsalOf = (
+  input: PlannerInput,
+  { nodes, gates, constraints }: Pick<PlanDocument, 'nodes' | 'gates' | 'constraints'>,
+  assumed: Assumptions,
+): RehearsalInput => {
+  const known = new Set(nodes.map(({ node_id }) => node_id))
+  const wrong = assumed.failures.flatMap(({ node_id }, i) =>
+    known.has(node_id)
+      ? []
+      : [
+          {
+            pointer: `/rehearse/failures/${i}/node_id`,
+            code: 'unknown_reference',
+            message: `There is no node "${node_id}".`,
+          },
+        ],
+  )
+  const [first] = wrong
+  if (first) throw new PlanRefusal('unknown_reference', first.message, wrong)
+  const { windows, freezes } = input.library
+  const among = <T>(list: readonly T[], test: (entry: T) => boolean) =>
+    list.flatMap((entry, i) => (test(entry) ? [i] : []))
+  const asked = windows.findIndex(({ window_id }) => window_id === constraints.window_id)
+  return {
+    ...assumed,
+    at: input.at,
+    nodes,
+    gates,
+    timings: nodes.map(timingOf(input)),
+    constraints,
+    max_parallel: Number(constraints.max_parallel ?? MAX_PARALLEL),
+    windows: windows.map(({ timezone, days, from, to }) => ({ timezone, days, from, to })),
+    freezes: freezes.map(({ freeze_id, from, to }) => ({ freeze_id, from, to })),
+    calendar: Object.fromEntries(
+      input.targets.map((target) => [
+        target.resource_id,
+        {
+          windows: among(windows, (window) => covers(window, target)),
+          freezes: among(freezes, (freeze) => covers(freeze, target)),
+        },
+      ]),
+    ),
+    asked_window: asked < 0 ? null : asked,
+  }
+}
+
+export const assumptionsOf = ({
+  seed = 1,
+  approval_delay_s = 0,
+  failures = [],
+}: NonNullable<PreviewBody['rehearse']>): Assumptions => ({ seed, approval_delay_s, failures })
