@@ -1,4 +1,6 @@
 import { createPublicKey } from 'node:crypto'
+import { appendAudit } from '../../db/operations/audit.ts'
+import { stateFacts } from '../../db/operations/changes.ts'
 import { listEvidence } from '../../db/operations/history.ts'
 import { getOperation } from '../../db/operations/reads.ts'
 import type { Caller } from '../shared/auth/caller.ts'
@@ -13,8 +15,8 @@ const PAGE = 1000
  * auditors. Records and head are of one moment. Throws policy_denied.
  */
 export const exportOf = async (
-  { db, trust, clock }: OperationsDeps,
-  caller: Caller,
+  { db, trust, clock, keys }: OperationsDeps,
+  { caller, request_id }: { caller: Caller; request_id: string },
   { operation_id, requester_id }: { operation_id: string; requester_id: string },
 ): Promise<string> => {
   if (caller.user_id !== requester_id && !caller.permissions.has('audit:read'))
@@ -44,7 +46,23 @@ export const exportOf = async (
     plan_hash: records[0]?.prev_hash ?? row.evidence_hash,
     made_at: clock.now().toISOString(),
   }
-  return exportEvidence(records, head, trust.evidence_key)
+  const file = exportEvidence(records, head, trust.evidence_key)
+  // Who took the evidence out is itself a fact: stated before a byte leaves.
+  const actor = { kind: 'user' as const, id: caller.user_id, name: caller.username, roles: caller.roles }
+  await db.transaction(async (tx) => {
+    const data = { seq: head.seq, hash: head.hash, kid: trust.evidence_key.kid }
+    await stateFacts(tx, operation_id, { request_id, events: [{ type: 'export.made', actor, data }] })
+    await appendAudit(tx, keys.audit, {
+      actor: `user:${caller.user_id}`,
+      roles: caller.roles,
+      action: 'evidence.export',
+      object: `operation:${operation_id}`,
+      outcome: 'done',
+      after: data,
+      request_id,
+    })
+  })
+  return file
 }
 
 /** The public half of the key that signs exports. */

@@ -53,7 +53,7 @@ export const checkResultSteps = (deps: OperationsDeps, command: Command, result:
           evidence: {
             kind: 'gate_decision',
             statement,
-            subject: { type: 'gate', id: gate_id },
+            subject: { type: 'gate', id: gate_id, round, status, digest: row.gate.digest },
             subject_digest: digest(data),
           },
         },

@@ -249,7 +249,7 @@ const decisionOf = (command: GateCommand, row: GateRow, command_id: string, outc
       evidence: {
         kind: 'gate_decision',
         statement: `Gate ${gate_id} is ${status} in round ${round}`,
-        subject: { type: 'gate', id: gate_id },
+        subject: { type: 'gate', id: gate_id, round, status, digest: gate.digest },
         subject_digest: gate.digest,
       },
     })

@@ -68,7 +68,11 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       const { after_seq = 0, limit = 200, format } = req.query
       const { requester_id } = await requireVisible(deps, req.caller, operation_id)
       if (format === 'jsonl') {
-        const file = await exportOf(deps, req.caller, { operation_id, requester_id })
+        const file = await exportOf(
+          deps,
+          { caller: req.caller, request_id: String(req.id) },
+          { operation_id, requester_id },
+        )
         return reply
           .headers({
             'content-type': 'application/jsonl',

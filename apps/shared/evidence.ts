@@ -30,13 +30,15 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
 
 /**
  * Checks a file that exportEvidence made, without any server: form, dense numbers, hashes, links from the plan to the
- * head, and the head's signature by one of the keys. Tells the first line that does not hold.
+ * head, the head's signature by one of the keys, and that each gate a node began behind had been approved (or bypassed)
+ * on the very digest and in the very round before the node began. Tells the first line that does not hold.
  */
 export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
   const lines = linesOf(file)
   if (typeof lines === 'number') return fault(lines, 'file', 'the file does not end with a line of its own')
   let operation_id: unknown
   let prev: unknown
+  const approvals = createApprovals()
   for (const [index, bytes] of lines.slice(0, -1).entries()) {
     const bad = (why: string) => fault(index + 1, 'record', why)
     const record = parsed(bytes)
@@ -50,9 +52,34 @@ export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): V
     if (digest(rest) !== hash) return bad('its content does not have its hash')
     if (index > 0 && record.prev_hash !== prev) return bad('it does not follow the record before it')
     prev = hash
+    const unapproved = approvals.missing(record)
+    if (unapproved !== undefined) return bad(unapproved)
   }
   const [first] = lines.length > 1 ? [parsed(lines[0] as Uint8Array)] : []
   return verifyHead(lines, { operation_id, prev, first: typeof first === 'object' ? first : undefined }, keys)
+}
+
+/** Follows the records of a chain: which gates were passed when, and whether a node began on what was not passed. */
+const createApprovals = () => {
+  const passed = new Map<string, string>()
+  const keyOf = (gate: Fields) => canonicalJson([gate.gate_id ?? null, gate.round ?? null, gate.digest ?? null])
+  return {
+    /** Why a record of a node does not follow from the decisions before it; nothing where it does, or is of no node. */
+    missing: ({ kind, subject, at }: Fields): string | undefined => {
+      if (typeof subject !== 'object' || subject === null) return undefined
+      const { type, id, round, status, digest: decided, gates, began_at } = subject as Fields
+      if (type === 'gate' && kind === 'gate_decision' && (status === 'approved' || status === 'bypassed'))
+        passed.set(keyOf({ gate_id: id, round, digest: decided }), String(at))
+      if (type !== 'node' || !Array.isArray(gates)) return undefined
+      for (const gate of gates as Fields[]) {
+        const since = passed.get(keyOf(gate))
+        const name = `the node ${JSON.stringify(id)} began behind the gate ${JSON.stringify(gate.gate_id)}`
+        if (since === undefined) return `${name}, which no record before it approves on that digest`
+        if (!(since <= String(began_at))) return `${name} before that was approved`
+      }
+      return undefined
+    },
+  }
 }
 
 type Chain = { operation_id: unknown; prev: unknown; first: Fields | undefined }

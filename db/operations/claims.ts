@@ -59,7 +59,7 @@ with control as materialized (
 node as materialized (
   select n.* from control, operations.nodes n where n.operation_id = $1 and n.node_id = $2 for no key update of n),
 gate as materialized (
-  select g.gate_id, g.status, g.round, g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest) as passed
+  select g.gate_id, g.status, g.round, g.digest, g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest) as passed
   from node n join operations.gates g on g.operation_id = $1 and g.gate_id = any(n.gate_ids)),
 known as materialized (
   select a.* from node, operations.node_attempts a
@@ -82,11 +82,12 @@ verdict as materialized (
       else 'granted' end as verdict
   from control c, node n left join known k on true),
 granted as (
-  insert into operations.node_attempts as a (operation_id, node_id, role, attempt, generation, fence, fences, phase, executor, pool, key, deadline_at)
+  insert into operations.node_attempts as a (operation_id, node_id, role, attempt, generation, fence, fences, phase, executor, pool, key, deadline_at, gates)
   select $1, $2, $3, $4, $5, f.fence, array[f.fence::text], 'running',
     case $3 when 'run' then spec ->> 'executor' else spec -> 'compensate' ->> 'executor' end, spec ->> 'pool',
     $1 || ':' || $2 || case $3 when 'run' then ':' else ':c' end || $4,
-    clock_timestamp() + make_interval(secs => (spec -> 'timeouts' ->> 'run_s')::double precision)
+    clock_timestamp() + make_interval(secs => (spec -> 'timeouts' ->> 'run_s')::double precision),
+    case $3 when 'run' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'round', round, 'digest', digest) order by gate_id) from gate) end
   from verdict, lateral (select nextval('operations.fence_seq') as fence) f where verdict = 'granted'
   on conflict (operation_id, node_id, role, attempt) do update
     set fence = excluded.fence, fences = a.fences || excluded.fences, phase = 'running', error = null, ended_at = null, heartbeat_at = clock_timestamp()

@@ -17,11 +17,25 @@ export type EvidenceKind =
   | 'exception'
   | 'end'
 
+/**
+ * What a record is about. A decided gate says its round and the digest that was decided on; a node that ran says when it
+ * began and on which approvals, so that anybody can check the one against the other offline (apps/shared/evidence.ts).
+ */
+export type EvidenceSubject = {
+  type: string
+  id: string
+  round?: number
+  status?: string
+  digest?: string
+  began_at?: string
+  gates?: { gate_id: string; round: number; digest: string }[]
+}
+
 /** What a fact proves. `subject_digest` covers the whole object: the plan, the vote, the outputs. */
 export type EvidenceFact = {
   kind: EvidenceKind
   statement: string
-  subject: { type: string; id: string }
+  subject: EvidenceSubject
   subject_digest: string
 }
 

@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type { Actor } from '../../apps/shared/contracts/operations/graph.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
@@ -191,6 +191,14 @@ export type NewPlan = Pick<
 export const savePlan = async (tx: Tx, { ttl_s, ...plan }: NewPlan, origin: Origin): Promise<void> => {
   await tx.insert(plans).values({ ...plan, expires_at: sql`clock_timestamp() + make_interval(secs => ${ttl_s})` })
   await announce(tx, 'plan', plan.plan_id, 1, plan.status, origin)
+}
+
+/** Keeps the newest rehearsal with a plan that has not been started: what was read before a start is never replaced. */
+export const saveRehearsal = async (tx: Tx, plan_id: string, rehearsal: unknown): Promise<void> => {
+  await tx
+    .update(plans)
+    .set({ report: sql`${plans.report} || ${JSON.stringify({ rehearsal })}::jsonb` })
+    .where(and(eq(plans.plan_id, plan_id), isNull(plans.operation_id)))
 }
 
 /** Changes a plan whose status is one of `from`, with its message. False: it is in another status. */

@@ -90,7 +90,7 @@ const eventsOf = (
     evidence: {
       kind: 'gate_decision',
       statement: `Gate ${gate_id} ${status} in round ${round}${change.t === 'gate_expire' ? ': its time was over' : ''}`,
-      subject: { type: 'gate', id: gate_id },
+      subject: { type: 'gate', id: gate_id, round, status, digest: subject },
       subject_digest: digest({ gate_id, round, status, digest: subject }),
     },
   }

@@ -27,6 +27,7 @@ import { auditTable } from '../audit.ts'
 import { idempotencyTable } from '../idempotency.ts'
 import { inboxTables } from '../inbox.ts'
 import { outboxTables } from '../outbox.ts'
+import type { EvidenceSubject } from './evidence.ts'
 
 /**
  * Rows of the operations app (operations.md 1.1, 6.1). Postgres decides: whatever a refusal can depend on is a column
@@ -253,6 +254,8 @@ export const node_attempts = t(
     inputs: json<Record<string, unknown>>('inputs'),
     outputs: json<Record<string, unknown>>('outputs'),
     error: json<NodeError>('error'),
+    /** The approvals that it began on, as the claim found them. */
+    gates: json<{ gate_id: string; round: number; digest: string }[]>('gates'),
     /** Where a sliced executor goes on. */
     resume: json<Record<string, unknown>>('resume'),
     progress: json<Record<string, unknown>>('progress'),
@@ -513,7 +516,7 @@ export const operation_evidence_index = t(
     seq: big('seq').notNull(),
     kind: text('kind').notNull(),
     statement: text('statement').notNull(),
-    subject: json<{ type: string; id: string }>('subject').notNull(),
+    subject: json<EvidenceSubject>('subject').notNull(),
     subject_digest: text('subject_digest').notNull(),
     actor: json<Actor>('actor').notNull(),
     /** As hashed: the text itself, not a timestamp that a driver may print otherwise. */
