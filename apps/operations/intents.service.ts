@@ -7,12 +7,13 @@ import { idempotency } from '../../db/operations/tables.ts'
 import type { Caller } from '../shared/auth/caller.ts'
 import { missingWords, type Permission } from '../shared/auth/permissions.ts'
 import type { Actor, AllowedAction } from '../shared/contracts/operations/graph.ts'
-import type { IntentBody, IntentView } from '../shared/contracts/operations/intents.ts'
+import { INTENT_KINDS, type IntentBody, type IntentView } from '../shared/contracts/operations/intents.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import { allowedAction } from './authority.ts'
 import { requireFresh } from './catalog.consumer.ts'
 import type { OperationsDeps } from './deps.ts'
+import { findRunbook } from './planner/match.ts'
 import type { Target } from './planner/types.ts'
 import { resolveTargets, TargetsMissing } from './targets.ts'
 import { isInScope, isVisible, placesFor } from './visibility.ts'
@@ -98,10 +99,11 @@ export const requireScopeOver = async (
 /** Records what should be true. Targets are resolved now, and again for each plan. */
 export const createIntent = async (deps: OperationsDeps, mutation: Mutation, body: IntentBody) => {
   refuseShape(body)
+  if (body.runbook) refuseRunbook(deps, body.runbook)
   const attempt = () =>
     mutate(deps, mutation, async (tx) => {
       const targets = await resolveTargets(tx, body, deps.config.OPERATIONS__LIMITS__TARGETS)
-      if (targets.length === 0 && body.kind !== 'graph')
+      if (targets.length === 0 && body.kind !== 'graph' && (body.targets ?? []).length > 0)
         throw new AppError('validation_error', 'no_targets', 'The selectors match nothing.', { status: 422 })
       const ids = targets.map(({ resource_id }) => resource_id)
       await requireScopeOver(tx, mutation, 'intent:create', ids)
@@ -162,6 +164,14 @@ const ASKED = 20
 const resolvedOf = (targets: Target[]) =>
   targets.map(({ resource_id, type_key, name, version }) => ({ resource_id, type_key, name, version }))
 
+/** A name that no loaded pack has is said at once, not only when it is planned. */
+const refuseRunbook = ({ library }: Pick<OperationsDeps, 'library'>, wanted: NonNullable<IntentBody['runbook']>) => {
+  const found = findRunbook(library, wanted)
+  if (typeof found !== 'string') return
+  const violation = { pointer: '/runbook/procedure', code: 'unknown_procedure', message: found }
+  throw new AppError('validation_error', 'unknown_procedure', found, { status: 422, violations: [violation] })
+}
+
 /** Which parts each kind has; what does not belong is refused rather than passed over. */
 const refuseShape = (body: IntentBody): void => {
   const wrong = (pointer: string, message: string, code = 'schema_violation', status = 400) => {
@@ -170,7 +180,7 @@ const refuseShape = (body: IntentBody): void => {
       violations: [{ pointer, code, message }],
     })
   }
-  for (const part of ['change', 'action', 'graph'] as const) {
+  for (const part of INTENT_KINDS) {
     if (part === body.kind && body[part] === undefined)
       wrong(`/${part}`, `is required for an intent of kind ${body.kind}`)
     if (part !== body.kind && body[part] !== undefined)
@@ -181,7 +191,7 @@ const refuseShape = (body: IntentBody): void => {
     wrong('/change/desired_state_patch', 'is required for an update')
   if (change && change.op !== 'update' && change.desired_state_patch !== undefined)
     wrong('/change/desired_state_patch', 'belongs to updates only')
-  if (body.kind !== 'graph' && (body.targets ?? []).length === 0)
+  if ((body.kind === 'change' || body.kind === 'action') && (body.targets ?? []).length === 0)
     wrong('/targets', 'must name a target', 'no_targets', 422)
 }
 

@@ -112,6 +112,8 @@ function* checkSteps(procedure: Procedure): Check {
     yield* checkSecrets(at, procedure, step)
     yield* checkValue(procedure, step, before, step.with, `${at}/with`)
     yield* checkValue(procedure, step, new Set([...before, step.id]), step.catalog, `${at}/catalog`)
+    if (step.catalog && procedure.scope === 'plan')
+      yield { pointer: `${at}/catalog`, message: 'a procedure that runs once per plan has no resource to write' }
     yield* checkCel(procedure, before, step.include_if, `${at}/include_if`, false)
     yield* checkCel(procedure, before, step.when, `${at}/when`, true)
     if (step.compensate) {

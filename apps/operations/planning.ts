@@ -7,23 +7,30 @@ import type { OperationsConfig } from './config.ts'
 import { laneName } from './planner/match.ts'
 import { type Made, makePlan } from './planner/plan.ts'
 import { type Library, type PlannedIntent, type PlannerInput, PlanRefusal, type ResourceType } from './planner/types.ts'
+import type { PlanPolicies } from './policy.plans.ts'
+import { rehearsalOf } from './rehearsal/input.ts'
+import type { Assumptions, RehearsalInput } from './rehearsal/types.ts'
 import { resolveTargets } from './targets.ts'
 
-export type PlanningDeps = { library: Library; config: OperationsConfig }
+export type PlanningDeps = { library: Library; config: OperationsConfig; planPolicies: PlanPolicies }
 
 /** How far order and impact look beyond the targets. */
 const DEPTH = 4
 
-/** Plans an intent on what is known of the catalog now. Throws the refusal as an AppError. */
+/**
+ * Plans an intent on what is known of the catalog now; with `assumed` also what its rehearsal is told. Throws the refusal
+ * as an AppError.
+ */
 export const planIntent = async (
   db: Queryable,
-  { library, config }: PlanningDeps,
+  deps: PlanningDeps,
   intent: Intent,
-  { exclude = [], at }: { exclude?: readonly string[]; at: string },
-): Promise<Made> => {
-  const input = await loadInput(db, { library, config }, intent, exclude, at)
+  { exclude = [], at, assumed }: { exclude?: readonly string[]; at: string; assumed?: Assumptions | undefined },
+): Promise<Made & { rehearsable?: RehearsalInput }> => {
+  const input = await loadInput(db, deps, intent, exclude, at)
   try {
-    return makePlan(input)
+    const made = makePlan(input)
+    return { ...made, ...(assumed && { rehearsable: rehearsalOf(input, made.document, assumed) }) }
   } catch (error) {
     if (error instanceof PlanRefusal) throw asAppError(error)
     throw error
@@ -32,7 +39,7 @@ export const planIntent = async (
 
 const loadInput = async (
   db: Queryable,
-  { library, config }: PlanningDeps,
+  { library, config, planPolicies }: PlanningDeps,
   intent: Intent,
   exclude: readonly string[],
   at: string,
@@ -65,17 +72,20 @@ const loadInput = async (
       graph_nodes: config.OPERATIONS__LIMITS__GRAPH_NODES,
     },
     at,
+    judge: planPolicies.judge,
   }
 }
 
-const plannedOf = (intent: Intent, { change, action, graph }: IntentBody): PlannedIntent =>
+const plannedOf = (intent: Intent, { change, action, runbook, graph }: IntentBody): PlannedIntent =>
   ({
     intent_id: intent.intent_id,
+    requester_id: intent.requester_id,
     kind: intent.kind as PlannedIntent['kind'],
     labels: intent.labels,
     constraints: intent.constraints,
     ...(change && { change }),
     ...(action && { action }),
+    ...(runbook && { runbook }),
     ...(graph && { graph }),
   }) as PlannedIntent
 

@@ -12,10 +12,11 @@ import {
   movePlan,
   type Plan,
   savePlan,
+  saveRehearsal,
 } from '../../db/operations/plans.ts'
 import type { Caller } from '../shared/auth/caller.ts'
 import type { PreviewBody } from '../shared/contracts/operations/intents.ts'
-import type { PlanView } from '../shared/contracts/operations/plans.ts'
+import type { PlanView, Rehearsal } from '../shared/contracts/operations/plans.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import { allowedAction, refuseByPolicy, throwIfRefused } from './authority.ts'
@@ -25,11 +26,18 @@ import { DryRun, type Mutation, mutate, refusePreview, requireScopeOver } from '
 import type { Made } from './planner/plan.ts'
 import { planIntent } from './planning.ts'
 import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './plans.rules.ts'
+import { refuseHard } from './policy.plans.ts'
+import { assumptionsOf } from './rehearsal/input.ts'
+import { rehearseApart } from './rehearsal/thread.ts'
 import { isVisible, placesFor } from './visibility.ts'
 
 /** What readers of a plan see besides what its hash covers. */
-export type PlanReport = Pick<Made, 'diff' | 'counts' | 'impact' | 'risk' | 'warnings' | 'estimates'> & {
+export type PlanReport = Pick<
+  Made,
+  'diff' | 'counts' | 'impact' | 'risk' | 'warnings' | 'estimates' | 'policy_facts' | 'policy_results'
+> & {
   watermark: string
+  rehearsal?: Rehearsal
 }
 
 const OPEN = ['open', 'previewed', 'unfulfilled'] as const
@@ -52,8 +60,19 @@ export const previewPlan = async (deps: OperationsDeps, mutation: Mutation, inte
     await requireScopeOver(tx, mutation, 'intent:create', intent.resource_ids)
     throwIfRefused(refusePreview(intent))
     const at = deps.clock.now().toISOString()
-    const made = await planIntent(tx, deps, intent, { exclude: body.exclude_targets ?? [], at })
-    if (body.dry_run) throw new DryRun({ counts: made.counts, risk: made.risk, plan_hash: made.plan_hash })
+    const { rehearsable, ...made } = await planIntent(tx, deps, intent, {
+      exclude: body.exclude_targets ?? [],
+      at,
+      assumed: body.rehearse && assumptionsOf(body.rehearse),
+    })
+    const rehearsal = rehearsable && (await rehearseApart(rehearsable))
+    if (body.dry_run)
+      throw new DryRun({
+        counts: made.counts,
+        risk: made.risk,
+        plan_hash: made.plan_hash,
+        ...(rehearsal && { rehearsal }),
+      })
     const { plan_id, superseded_plan_id, is_new } = await keepPlan(
       deps,
       tx,
@@ -62,6 +81,7 @@ export const previewPlan = async (deps: OperationsDeps, mutation: Mutation, inte
       { ...made, warnings: [...made.warnings, ...warnOfApprovers(made.document.gates, approvers, intent)] },
       fresh,
     )
+    if (rehearsal) await saveRehearsal(tx, plan_id, rehearsal)
     const view = await renderPlan(deps, tx, mutation.caller, plan_id)
     return {
       status: is_new ? 201 : 200,
@@ -88,9 +108,12 @@ const keepPlan = async (
 ): Promise<{ plan_id: string; superseded_plan_id: string | null; is_new: boolean }> => {
   const origin = { actor, request_id, data: { intent_id: intent.intent_id } }
   const before = await lockOpenPlan(tx, intent.intent_id)
+  const blocked = refuseHard(made.policy_results)
+  const state = blocked
+    ? { status: 'blocked_by_policy', status_reason: blocked.detail }
+    : { status: 'ready', status_reason: null }
   if (before && !before.is_due && before.semantic_digest === made.semantic_digest) {
-    if (before.status === 'stale')
-      await movePlan(tx, before.plan_id, ['stale'], { status: 'ready', status_reason: null }, origin)
+    if (before.status !== state.status) await movePlan(tx, before.plan_id, REPLACEABLE, state, origin)
     return { plan_id: before.plan_id, superseded_plan_id: null, is_new: false }
   }
   const plan_id = uuidv7()
@@ -101,8 +124,7 @@ const keepPlan = async (
     {
       plan_id,
       intent_id: intent.intent_id,
-      status: 'ready',
-      status_reason: null,
+      ...state,
       plan_hash,
       semantic_digest,
       document,
@@ -177,20 +199,25 @@ export const renderPlan = async (
     impact: report.impact,
     risk: report.risk,
     conflicts: status === 'ready' ? await conflictsOf(db, plan) : [],
-    policy_results: [],
+    policy_results: report.policy_results ?? [],
     gates: document.gates.map((gate) => gateView(gate, caller, intent)),
     warnings: report.warnings,
     estimates: report.estimates,
     leases: document.leases,
     windows: document.windows,
     constraints: document.constraints,
-    rehearsal: null,
+    rehearsal: report.rehearsal ?? null,
     created_at: plan.created_at,
     expires_at: plan.expires_at,
     operation_id,
     superseded_by: plan.superseded_by,
     allowed_actions: [
-      allowedAction('start', await mayStart(deps, db, caller, plan, intent), refuseStart(plan)),
+      allowedAction(
+        'start',
+        await mayStart(deps, db, caller, plan, intent),
+        refusePlanPolicy(deps, plan),
+        refuseStart(plan),
+      ),
       allowedAction('preview', refusePreview(intent)),
     ],
   }
@@ -199,6 +226,12 @@ export const renderPlan = async (
 const mayStart = async (deps: OperationsDeps, db: Queryable, caller: Caller, plan: Plan, intent: Intent) => {
   const places = await placesFor(db, caller, intent.resource_ids)
   return refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places)
+}
+
+/** The hard policies as they are now: a deploy may have brought another since the plan was made. */
+export const refusePlanPolicy = ({ planPolicies }: Pick<OperationsDeps, 'planPolicies'>, { report }: Plan) => {
+  const { policy_facts } = report as unknown as Partial<PlanReport>
+  return policy_facts && refuseHard(planPolicies.judge(policy_facts))
 }
 
 export const movedPins = async (db: Queryable, pins: { resource_id: string; version: number }[]) => {

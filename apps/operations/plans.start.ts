@@ -15,7 +15,7 @@ import { plans } from '../../db/operations/tables.ts'
 import { SYSTEM } from '../../db/operations/timeline.ts'
 import type { Place } from '../shared/auth/scope.ts'
 import type { PlanGraph, RefusalCode } from '../shared/contracts/operations/graph.ts'
-import type { StartBody } from '../shared/contracts/operations/plans.ts'
+import type { Rehearsal, StartBody } from '../shared/contracts/operations/plans.ts'
 import { digest } from '../shared/digest.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { refuseByPolicy, throwIfRefused } from './authority.ts'
@@ -26,13 +26,13 @@ import { specDigest } from './planner/hashes.ts'
 import { gateSubject } from './planner/subject.ts'
 import { planIntent } from './planning.ts'
 import { planObject, refuseStart } from './plans.rules.ts'
-import { movedPins, type PlanReport, renderPlan } from './plans.service.ts'
+import { movedPins, type PlanReport, refusePlanPolicy, renderPlan } from './plans.service.ts'
+import type { PolicyResult } from './policy.plans.ts'
+import { MAX_PARALLEL } from './rehearsal/input.ts'
 import { isVisible, placesFor } from './visibility.ts'
 
 /** What a start is about: the plan and its intent, locked, and who may do what where. */
 type StartSubject = { plan: Plan; intent: Intent; graph: PlanGraph; places: Place[] }
-
-const MAX_PARALLEL = 50
 
 /**
  * Starts exactly the plan that was read: locks it, checks that its targets are as planned (or that a plan made now would
@@ -50,6 +50,7 @@ export const startSteps = (
     const { caller } = command
     if (!caller) throw new Error('a plan is started by a person')
     throwIfRefused(refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places))
+    throwIfRefused(refusePlanPolicy(deps, plan))
     throwIfRefused(refuseStart(plan))
     throwIfRefused(refuseHash(plan, body))
     throwIfRefused(refuseWindow(deps, body))
@@ -240,6 +241,8 @@ const writeOperation = async (
           subject_digest: plan.plan_hash,
         },
       },
+      ...policyEvents(plan.plan_id, report.policy_results ?? []),
+      ...(report.rehearsal ? [rehearsedEvent(plan.plan_id, report.rehearsal)] : []),
       {
         type: 'command.accepted',
         actor,
@@ -258,6 +261,35 @@ const writeOperation = async (
     ...(blockers.length > 0 && { set: { blocked_on: blockedOnLeases(blockers, now) } }),
   }
 }
+
+/** The policies that forbade the plan, and were overridden or only shown. */
+const policyEvents = (plan_id: string, results: PolicyResult[]) =>
+  results
+    .filter(({ result }) => result === 'forbids')
+    .map((result) => ({
+      type: 'plan.policy_forbids',
+      actor: SYSTEM,
+      data: { ...result },
+      evidence: {
+        kind: 'policy_result' as const,
+        statement: `The ${result.level} policy ${result.policy_id} forbids the plan: ${result.detail}`,
+        subject: { type: 'plan', id: plan_id },
+        subject_digest: digest(result),
+      },
+    }))
+
+/** What whoever started it may have read of how it would go: part of the evidence, so that it can be told from hindsight. */
+const rehearsedEvent = (plan_id: string, rehearsal: Rehearsal) => ({
+  type: 'plan.rehearsed',
+  actor: SYSTEM,
+  data: { seed: rehearsal.seed, ends: rehearsal.ends, duration_s: rehearsal.duration_s, digest: digest(rehearsal) },
+  evidence: {
+    kind: 'rehearsal' as const,
+    statement: `The plan was rehearsed with seed ${rehearsal.seed}: ${rehearsal.ends}`,
+    subject: { type: 'plan', id: plan_id },
+    subject_digest: digest(rehearsal),
+  },
+})
 
 /** What the intent bounds, narrowed by who starts. */
 const constraintsOf = (

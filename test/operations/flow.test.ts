@@ -3,12 +3,16 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { Runtime } from '@temporalio/worker'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { digest } from '../../apps/shared/digest.ts'
+import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { loadWorkerConfig } from '../../apps/worker/config.ts'
 import { createDeps } from '../../apps/worker/deps.ts'
 import { startWorkers } from '../../apps/worker/workers.ts'
+import type { EvidenceRecord } from '../../db/operations/evidence.ts'
 import { type Answer, carryOut, createReporter, type Job, listenForWork, type Work } from '../support/agent/agent.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -126,6 +130,49 @@ describe('an operation', () => {
     const gate = (await p.as('vic').get(`${path}/gates/go`)).body
     expect(gate.consumed_at).not.toBeNull()
     expect((await p.as('vic').get(`/v1/intents/${intent_id}`)).body.status).toBe('fulfilled')
+
+    const file = (await p.as('aud').get(`${path}/evidence?format=jsonl`)).text
+    const { keys } = (await p.as('vic').get('/v1/evidence/keys')).body
+    expect(verifyEvidence(Buffer.from(file), keys)).toMatchObject({ records: evidence.records.length })
+    const [exported] = (await p.as('vic').get(`${path}/timeline?types=export.made`)).body.events
+    expect(exported).toMatchObject({ actor: { name: 'aud' }, data: evidence.head })
+    const audited = await p.as('aud').get(`/v1/audit?object=operation:${operation_id}&action=evidence.export`)
+    expect(audited.body.items).toHaveLength(1)
+
+    // Whoever holds the key could make a chain without the approval; that b began on it would still be seen.
+    const [head] = file.trimEnd().split('\n').slice(-1)
+    const forged = (change: (record: EvidenceRecord) => EvidenceRecord | undefined): string => {
+      let prev_hash = evidence.records[0].prev_hash
+      const records = evidence.records.flatMap((given: EvidenceRecord) => change(structuredClone(given)) ?? [])
+      const chained = records.map((record: EvidenceRecord, i: number) => {
+        const { hash: _, ...rest } = { ...record, seq: i + 1, prev_hash }
+        prev_hash = digest(rest)
+        return { ...rest, hash: prev_hash }
+      })
+      const { kid: _kid, signature: _signature, ...told } = JSON.parse(head ?? '')
+      const made = exportEvidence(chained, { ...told, seq: chained.length, hash: prev_hash }, p.deps.trust.evidence_key)
+      const verified = verifyEvidence(Buffer.from(made), keys)
+      return 'fault' in verified ? verified.fault.why : 'holds'
+    }
+    const decision = ({ kind }: EvidenceRecord) => kind === 'gate_decision'
+    expect(forged((record) => record)).toBe('holds')
+    expect(forged((record) => (decision(record) ? undefined : record))).toMatch(
+      /"b" began behind the gate "go", which no/,
+    )
+    expect(
+      forged((record) => (decision(record) ? { ...record, subject: { ...record.subject, digest: 'x' } } : record)),
+    ).toMatch(/no record before it approves/)
+    expect(
+      forged((record) => (decision(record) ? { ...record, subject: { ...record.subject, round: 2 } } : record)),
+    ).toMatch(/no record before it approves/)
+    expect(
+      forged((record) =>
+        decision(record) ? { ...record, subject: { ...record.subject, status: 'rejected' } } : record,
+      ),
+    ).toMatch(/no record before it approves/)
+    expect(forged((record) => (decision(record) ? { ...record, at: '2999-01-01T00:00:00.000000Z' } : record))).toMatch(
+      /before that was approved/,
+    )
   }, 90_000)
 
   it('starts nothing after a pause was answered, and goes on after a resume', async () => {
@@ -178,6 +225,64 @@ describe('an operation', () => {
     expect((await p.as('eva').post(`${path}/gates/go/approve`, await p.seen(operation_id, 'go'))).status).toBe(200)
     await reaches(operation_id, 'succeeded')
   }, 90_000)
+
+  it('goes as its rehearsal said: the order of attempts, what is undone, how it ends', async () => {
+    const unkept = { outputs: { n: '/n' }, outputs_schema: { type: 'object', required: ['n'] } }
+    const fails = (on_failure: string) => ({ ...unkept, on_failure })
+    const undo = { compensate: { executor: 'noop', with: {} } }
+    const chain = (last: object) => ({
+      nodes: [
+        { ...noop('a', 0), ...undo },
+        { ...noop('b', 0, 'a'), ...undo },
+        { ...noop('boom', 0, 'b'), ...last },
+        noop('after', 0, 'boom'),
+      ],
+      gates: [{ gate_id: 'go', policy, guards: ['b'] }],
+    })
+    const told = {
+      seed: 7,
+      approval_delay_s: 60,
+      failures: [{ node_id: 'boom', attempt: 1, class: 'outputs_invalid' }],
+    }
+    const whatHappened = async (operation_id: string) => {
+      const { body } = await p.as('olga').get(`/v1/operations/${operation_id}/timeline?limit=1000`)
+      const of = (type: string) =>
+        body.events.flatMap((event: { type: string; node_id: string }) => (event.type === type ? [event.node_id] : []))
+      const begun = await p.query(
+        `select node_id from operations.node_attempts where operation_id = $1 and role = 'run' order by fence`,
+        [operation_id],
+      )
+      const ran = begun.map(({ node_id }) => node_id)
+      return { ran, undone: of('node.compensated'), ends: await status(operation_id) }
+    }
+    for (const on_failure of ['compensate', 'skip_dependents', 'tolerate', 'hold']) {
+      await p.query('update operations.projection set at = clock_timestamp()')
+      const stated = await p
+        .as('pia')
+        .post('/v1/intents', { kind: 'graph', title: 'rehearsed', reason, graph: chain(fails(on_failure)) })
+      const plan = await p.as('pia').post(`/v1/intents/${stated.body.intent_id}/plan-preview`, { rehearse: told })
+      const { plan_id, plan_hash, rehearsal } = plan.body
+      const predicted = {
+        ran: rehearsal.lanes
+          .filter((lane: { undo: boolean }) => !lane.undo)
+          .map((lane: { node_id: string }) => lane.node_id),
+        undone: rehearsal.compensations,
+        ends: rehearsal.ends,
+      }
+      const started = await p.as('olga').post(`/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash })
+      const { operation_id } = started.body
+      const path = `/v1/operations/${operation_id}`
+      const gate = () => p.as('eva').get(`${path}/gates/go`)
+      await until(async () => (await gate()).body.status === 'waiting', { timeout_ms: 30_000 })
+      const { digest, round } = (await gate()).body
+      await p.as('eva').post(`${path}/gates/go/approve`, { reviewed_digest: digest, round })
+      // Blocked comes twice: at the gate, and where a person has to help.
+      await until(async () => isDeepStrictEqual(await whatHappened(operation_id), predicted), {
+        timeout_ms: 30_000,
+        what: `${on_failure}: ${JSON.stringify(predicted)}`,
+      })
+    }
+  }, 120_000)
 
   it('goes on after a failed node was skipped, and ends with an exception', async () => {
     const unkept = { outputs: { n: '/n' }, outputs_schema: { type: 'object', required: ['n'] } }
@@ -421,12 +526,22 @@ describe('work of an agent outside', () => {
   const say = async (given: Work, message: Record<string, unknown>) => {
     const { operation_id, node_id, attempt, generation, fence, execution_token, results_url } = given
     const ids = { result_id: randomUUID(), operation_id, node_id, attempt, generation, fence }
-    const response = await fetch(results_url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${execution_token}` },
-      body: JSON.stringify({ ...ids, ...message }),
-    })
-    return { status: response.status, body: await response.json() }
+    const once = async () => {
+      const response = await fetch(results_url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${execution_token}` },
+        body: JSON.stringify({ ...ids, ...message }),
+      })
+      return { status: response.status, body: await response.json() }
+    }
+    // A busy machine may answer 503: an agent says the same thing again.
+    return until(
+      async () => {
+        const answer = await once()
+        return answer.status === 503 ? undefined : answer
+      },
+      { timeout_ms: 30_000, what: 'an answer other than 503' },
+    )
   }
   const refusal = (code: string, status = 409) => ({ status, body: { category: 'execution_result_rejected', code } })
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { loadLibrary, PackError, recordLibrary } from '../../apps/operations/packs.ts'
+import { loadPlanPolicies } from '../../apps/operations/policy.plans.ts'
 import { createDb } from '../../db/client.ts'
 import { packs } from '../../db/operations/tables.ts'
 import { testDatabase } from '../support/database.ts'
@@ -93,6 +94,32 @@ describe('the shipped packs', () => {
   })
 })
 
+describe("a site's policies of planning", () => {
+  const fault = (text: string, file = 'hard.cedar') => {
+    try {
+      loadPlanPolicies(folderWith({ [file]: text }))
+    } catch (error) {
+      return (error as Error).message
+    }
+    throw new Error('was accepted')
+  }
+  const on = '(principal, action == Action::"plan.execute", resource is Plan)'
+
+  it('are refused, by file and policy, where they permit, are of another action, look at who asks, or do not fit', () => {
+    expect(fault(`@id("a") permit ${on};`)).toMatch(/hard\.cedar: a permits/)
+    expect(fault(`@id("a") forbid (principal, action == Action::"plan.start", resource);`)).toMatch(
+      /not of the one action/,
+    )
+    expect(fault(`@id("a") forbid (principal, action, resource);`)).toMatch(/not of the one action/)
+    expect(fault(`@id("a") forbid ${on} unless { principal.groups.contains("x") };`)).toMatch(/looks at groups/)
+    expect(fault(`@id("a") forbid ${on} when { resource.colour == "red" };`)).toMatch(/does not fit the schema/)
+    expect(fault(`forbid ${on};`)).toMatch(/no @id/)
+    expect(fault(`@id("critical_risk") forbid ${on};`)).toMatch(/same @id/)
+    expect(fault(`@id("a") @approvers("netops") forbid ${on};`)).toMatch(/only a soft policy/)
+    expect(fault(`@id("a") @approvers("Net Ops") forbid ${on};`, 'soft.cedar')).toMatch(/no groups/)
+  })
+})
+
 describe('a rule that one file breaks names the file, the pointer and the reason', () => {
   const cases: [string, (pack: Pack) => void, string, RegExp][] = [
     [
@@ -102,6 +129,16 @@ describe('a rule that one file breaks names the file, the pointer and the reason
       },
       '/format',
       /./,
+    ],
+    [
+      'a catalog write of what runs once per plan',
+      (p) => {
+        Reflect.deleteProperty(procedure(p), 'batch')
+        Object.assign(procedure(p), { kind: 'runbook', scope: 'plan', match: {}, gates: [] })
+        Object.assign(procedure(p), { defaults: {}, steps: [{ id: 'one', executor: 'noop', catalog: {} }] })
+      },
+      `${P}/steps/0/catalog`,
+      /no resource to write/,
     ],
     [
       'an unknown key',

@@ -1,12 +1,62 @@
 import { randomUUID } from 'node:crypto'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
+import { loadPlanPolicies } from '../../apps/operations/policy.plans.ts'
 import { digest } from '../../apps/shared/digest.ts'
 import { grantLeases } from '../../db/operations/leases.ts'
 import { expireDue, operationClosed, planConfirmed, startWithdrawn } from '../../db/operations/plans.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './catalog.support.ts'
 import { must, type Platform, type Reply, startPlatform } from './platform.ts'
+
+/** What a site adds to the shipped packs: a runbook for each host, and one that needs no host at all. */
+const SITE_PACK = `
+format: signalbox/pack@1
+pack: site
+version: 1.0.0
+title: Runbooks of this site
+owners: [netops]
+procedures:
+  - key: look
+    kind: runbook
+    title: Look at each host
+    match: { when: target.lifecycle_status == 'active' }
+    parameters: { type: object, properties: { level: { type: integer, default: 1 } }, additionalProperties: false }
+    lease: { mode: shared, ancestors: none }
+    batch: { canary: 1 }
+    gates: [{ policy: cutover, at: after_canary }]
+    steps: [{ id: look, executor: noop, with: { outputs: { name: { $from: target/name }, level: { $from: params/level } } } }]
+  - key: announce
+    kind: runbook
+    title: Say it once
+    scope: plan
+    steps:
+      - { id: say, executor: noop, with: { outputs: { of: { $from: plan/targets } } } }
+      - { id: done, needs: [say], executor: noop }
+`
+const SITE_CALENDAR = `
+format: signalbox/calendar@1
+windows:
+  - { window_id: never-mind, applies: "target.name == 'nobody'", timezone: Europe/Berlin, days: [mon, tue, wed, thu, fri, sat, sun], from: '00:00', to: '00:00' }
+freezes:
+  - { freeze_id: past, title: Long ago, applies: 'true', from: '2020-01-01T00:00:00Z', to: '2020-01-02T00:00:00Z', approvers: [netops] }
+  - { freeze_id: far, title: The next century, applies: 'true', from: '2100-01-01T00:00:00Z', to: '2100-01-02T00:00:00Z', approvers: [netops] }
+`
+/** A policy of planning for plans of one tier. */
+const forbid = (id: string, detail: string, tier: string) =>
+  `@id("${id}") @detail("${detail}") forbid (principal, action == Action::"plan.execute", resource is Plan)
+   when { resource.hasTag("tier") && resource.getTag("tier") == "${tier}" };`
+const siteFolder = (files: Record<string, string>): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'site-'))
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(folder, name, '..'), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+  return folder
+}
 
 let catalog: CatalogLog
 let p: Platform
@@ -18,7 +68,17 @@ beforeAll(async () => {
     relay: false,
     instances: 2,
     catalog: createCatalogClient(catalog.url, () => 'token'),
-    env: { OPERATIONS__COMMANDS__WAIT_MS: '0', OPERATIONS__PROJECTION__MAX_LAG_MS: '0' },
+    env: {
+      OPERATIONS__COMMANDS__WAIT_MS: '0',
+      OPERATIONS__PROJECTION__MAX_LAG_MS: '0',
+      OPERATIONS__PACKS__DIR: siteFolder({ 'site.yaml': SITE_PACK }),
+      OPERATIONS__POLICY__DIR: siteFolder({
+        'hard.cedar': forbid('no_gold', 'Gold is not touched by anybody.', 'gold'),
+        'soft.cedar': `@approvers("netops-leads") ${forbid('silver', 'Silver needs a second look.', 'silver')}`,
+        'calendar/site.yaml': SITE_CALENDAR,
+        'advisory.cedar': forbid('bronze', 'Bronze is old.', 'bronze'),
+      }),
+    },
   })
 })
 afterAll(async () => {
@@ -192,6 +252,130 @@ describe('a preview', () => {
     })
     expect((await planned(gate('lonely'))).plan.warnings).toMatchObject([{ code: 'no_eligible_approver' }])
     expect((await planned(gate('netops'))).plan.warnings).toEqual([])
+  })
+
+  it('can be rehearsed: the same seed the same bytes, kept with the plan until it is started, then part of the evidence', async () => {
+    const intent = await stated()
+    const told = { rehearse: { seed: 3, approval_delay_s: 900, failures: [] } }
+    const first = must(await preview(intent.intent_id, told), 201).body
+    expect(first.rehearsal).toMatchObject({
+      seed: 3,
+      ends: 'succeeded',
+      lanes_count: 12,
+      gates: [{ gate_id: 'cutover', status: 'approved' }],
+    })
+    const again = must(await preview(intent.intent_id, told), 200).body
+    expect(again.rehearsal).toEqual(first.rehearsal)
+    const failures = [{ node_id: `verify.${hosts[0]}`, attempt: 1, class: 'refused' }]
+    const worse = must(await preview(intent.intent_id, { rehearse: { seed: 3, failures } }), 200).body
+    expect(worse).toMatchObject({ plan_hash: first.plan_hash, rehearsal: { ends: 'blocked' } })
+    expect((await read(first)).rehearsal).toEqual(worse.rehearsal)
+    // A preview without one leaves the newest in place.
+    expect(must(await preview(intent.intent_id), 200).body.rehearsal).toEqual(worse.rehearsal)
+    const wrong = await preview(intent.intent_id, { rehearse: { failures: [{ ...failures[0], node_id: 'nowhere' }] } })
+    expect(problem(wrong)).toBe('422 validation_error/unknown_reference')
+    expect(wrong.body.violations[0].pointer).toBe('/rehearse/failures/0/node_id')
+
+    const { operation_id } = must(await start(first), 202).body
+    const [evidence] = await p.query(
+      `select subject_digest from operations.operation_evidence_index where operation_id = $1 and kind = 'rehearsal'`,
+      [operation_id],
+    )
+    expect(evidence?.subject_digest).toBe(digest(worse.rehearsal))
+  })
+
+  it('of a runbook: chosen by name and version, once per target or once for the plan', async () => {
+    const runbook = (more: object) => ({ kind: 'runbook', change: undefined, runbook: { pack: 'site', ...more } })
+    const { plan } = await planned(runbook({ procedure: 'look', parameters: { level: 3 } }))
+    expect(plan).toMatchObject({
+      kind: 'runbook',
+      packs: [{ pack: 'site', version: '1.0.0' }],
+      counts: { nodes: 5, gates: 1, no_change: 0 },
+      leases: hosts.map((resource_id) => ({ resource_id, mode: 'shared' })),
+    })
+    const graph = must(await p.as('vic').get(`/v1/plans/${plan.plan_id}/graph`), 200).body
+    expect(graph.nodes.map(({ node_id }: { node_id: string }) => node_id)).toContain(`look.${hosts[2]}`)
+    const [row] = await p.query('select document from operations.plans where plan_id = $1', [plan.plan_id])
+    const values = row?.document.nodes.find(({ node_id }: { node_id: string }) => node_id === `look.${hosts[0]}`)
+    expect(values.with).toEqual({ outputs: { name: hosts[0], level: 3 } })
+
+    const once = await planned({ ...runbook({ procedure: 'announce', version: '1.0.0' }), targets: undefined })
+    expect(once.plan).toMatchObject({ counts: { nodes: 2 }, catalog_pins: [], leases: [] })
+    expect(must(await start(once.plan), 202).body.kind).toBe('runbook')
+
+    const state = (body: object) =>
+      p.as('olga').post('/v1/intents', { kind: 'runbook', title: 't', reason: 'to see', ...body })
+    const named = (more: object) => ({ runbook: { pack: 'site', procedure: 'look', ...more } })
+    const targets = hosts.map((resource_id) => ({ resource_id }))
+    expect(problem(await state(named({ procedure: 'nothing' })))).toBe('422 validation_error/unknown_procedure')
+    expect(problem(await state(named({ version: '9.0.0' })))).toBe('422 validation_error/unknown_procedure')
+    expect(problem(await state({ runbook: { pack: 'fleet', procedure: 'release' } }))).toBe(
+      '422 validation_error/unknown_procedure',
+    )
+    expect(problem(await state({ change: { op: 'create' }, ...named({}) }))).toBe(
+      '400 validation_error/schema_violation',
+    )
+    const bare = must(await state(named({})), 201).body
+    expect(problem(await preview(bare.intent_id))).toBe('422 validation_error/no_targets')
+    const odd = must(await state({ ...named({ parameters: { level: 'x' } }), targets }), 201).body
+    expect(problem(await preview(odd.intent_id))).toBe('422 validation_error/parameters_invalid')
+  })
+
+  it('is judged by the hard, soft and advisory policies of the site', async () => {
+    const tier = (name: string) => planned({ labels: { environment: 'demo', tier: name } })
+    const results = (plan: { policy_results: { policy_id: string; level: string; result: string }[] }) =>
+      plan.policy_results
+        .filter(({ result }) => result === 'forbids')
+        .map(({ policy_id, level }) => `${level} ${policy_id}`)
+    const { plan: plain } = await planned()
+    expect(results(plain)).toEqual([])
+    expect(plain.policy_results).toHaveLength(4)
+
+    const { plan: bronze } = await tier('bronze')
+    expect([bronze.status, results(bronze), bronze.gates.length]).toEqual(['ready', ['advisory bronze'], 1])
+
+    const { plan: silver } = await tier('silver')
+    expect([silver.status, results(silver)]).toEqual(['ready', ['soft silver']])
+    expect(silver.gates[0]).toMatchObject({
+      gate_id: 'silver',
+      kind: 'policy_override',
+      question: 'Silver needs a second look. Go on in spite of this policy?',
+      guards: [`drain.${hosts[0]}`],
+      who: ['netops-leads'],
+    })
+    const { operation_id } = must(await start(silver), 202).body
+    const told = await p.query(
+      `select statement from operations.operation_evidence_index where operation_id = $1 and kind = 'policy_result'`,
+      [operation_id],
+    )
+    expect(told).toEqual([{ statement: 'The soft policy silver forbids the plan: Silver needs a second look.' }])
+
+    const { intent, plan: gold } = await tier('gold')
+    expect(gold).toMatchObject({ status: 'blocked_by_policy', status_reason: 'Gold is not touched by anybody.' })
+    expect(results(gold)).toEqual(['hard no_gold'])
+    expect(gold.allowed_actions[0]).toMatchObject({ action: 'start', allowed: false, reason_code: 'hard_policy' })
+    const refused = await start(gold)
+    expect(problem(refused)).toBe('403 policy_denied/hard_policy')
+    expect(refused.body).toMatchObject({ policy_ids: ['no_gold'], detail: 'Gold is not touched by anybody.' })
+    expect(problem(await start(gold, { dry_run: true }))).toBe('403 policy_denied/hard_policy')
+    expect(await operationsOf(gold)).toEqual([])
+    // The same again is the same blocked plan; once a deploy takes the policy away, a preview makes it ready.
+    expect(must(await preview(intent.intent_id), 200).body).toMatchObject({
+      plan_id: gold.plan_id,
+      status: 'blocked_by_policy',
+    })
+    const [one, two] = p.running.map(({ deps }) => deps)
+    if (!one || !two) throw new Error('two instances')
+    const kept = one.planPolicies
+    one.planPolicies = loadPlanPolicies()
+    try {
+      expect(problem(await start(gold))).toBe('409 invalid_state_transition/plan_not_ready')
+      expect(must(await preview(intent.intent_id), 200).body).toMatchObject({ plan_id: gold.plan_id, status: 'ready' })
+    } finally {
+      one.planPolicies = kept
+    }
+    // Ready, but the other policies are back: what counts is what holds at the start.
+    expect(problem(await start(gold))).toBe('403 policy_denied/hard_policy')
   })
 
   it('waits for a position in the catalog, and says when it does not come', async () => {
@@ -609,8 +793,36 @@ it('lists the procedures with the schemas of their parameters', async () => {
     'fleet/rotate_certificate',
     'infra/realise',
     'infra/rollout',
+    'site/look',
+    'site/announce',
   ])
   expect(items[0].parameters.properties.drain_s).toMatchObject({ default: 30 })
+})
+
+it('shows the calendar: windows with their next opening, freezes that are not over', async () => {
+  const { body } = must(await p.as('vic').get('/v1/calendar'), 200)
+  expect(body.windows).toMatchObject([{ window_id: 'never-mind', applies: "target.name == 'nobody'", open: true }])
+  expect(Date.parse(body.windows[0].closes_at)).toBeGreaterThan(Date.parse(body.as_of))
+  expect(body.freezes).toMatchObject([{ freeze_id: 'far', in_force: false, approvers: ['netops'] }])
+})
+
+it('the audit log shows commands and refusals to auditors, newest first, in pages, by actor, action and object', async () => {
+  const { plan } = await planned()
+  const { operation_id } = must(await start(plan), 202).body
+  must(await p.as('eva').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash }), 403)
+  const list = async (query: string) => must(await p.as('aud').get(`/v1/audit?${query}`), 200).body
+  const started = await list(`object=operation:${operation_id}`)
+  expect(started.items).toMatchObject([
+    { actor: `user:${p.people.olga.id}`, roles: ['operator', 'planner'], action: 'start', outcome: 'done' },
+  ])
+  expect(started.items[0]).not.toHaveProperty('mac')
+  const denied = await list(`actor=user:${p.people.eva.id}&page_size=1`)
+  expect(denied.items).toMatchObject([{ outcome: 'denied', reason: 'permission_missing' }])
+  const previews = await list('action=plan.preview&page_size=2')
+  const rest = await list(`action=plan.preview&page_size=2&page_token=${previews.next_page_token}`)
+  expect(rest.items[0].at < previews.items[1].at).toBe(true)
+  expect(problem(await p.as('vic').get('/v1/audit'))).toBe('403 policy_denied/permission_missing')
+  expect(problem(await p.as('aud').get('/v1/audit?from=yesterday'))).toBe('400 validation_error/schema_violation')
 })
 
 describe('the HTTP door of the projection', () => {

@@ -80,7 +80,7 @@ export const expandParts = (
   }
 }
 
-/** The nodes of all targets of a change or an action: matched, ordered, cut into batches, expanded. */
+/** The nodes of all targets of a change, an action or a runbook: matched, ordered, cut into batches, expanded. */
 export const changesDraft = (input: PlannerInput, violations: Violation[]): Draft => {
   const types = new Map(input.types.map((type) => [type.type_key, type]))
   const targets = input.targets.toSorted((a, b) => byText(a.resource_id, b.resource_id))
@@ -109,6 +109,10 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
     return done
   }
   for (const lane of lanes) {
+    if (lane.procedure.scope === 'plan') {
+      draft.places.push(expandOnce(lane, plan, draft, violations))
+      continue
+    }
     const prefix = lanes.length > 1 ? lane.procedure.key : ''
     const batches = batchesOf(lane, order, prefix)
     draft.places.push(
@@ -132,6 +136,22 @@ export const planRoot = (
   targets: targets.length,
   target_ids: targets.map((target) => target.resource_id),
 })
+
+/** The steps of a procedure that runs once for the whole plan, whatever its targets. */
+const expandOnce = (lane: Lane, plan: object, draft: Draft, violations: Violation[]): Places => {
+  const { procedure, params } = lane
+  const roots = { params, plan }
+  const unit = { procedure, target: undefined, roots, entry: [], group: undefined, tolerant: false }
+  const done = expandUnit(unit, violations)
+  draft.nodes.push(...done.nodes)
+  return {
+    procedure,
+    entry: done.roots,
+    after_canary: [],
+    between_batches: [],
+    before_step: stepFinder([done]),
+  }
+}
 
 const expandFreely = (lane: Lane, order: Order, expand: Expand): Places => {
   const all = lane.targets.map((target) => ({ target, ...expand(lane, target, [], {}, undefined) }))

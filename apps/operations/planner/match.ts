@@ -28,6 +28,7 @@ export const matchTargets = (
 ): Matched => {
   const changes = new Map<string, TargetChange>()
   const lanes = new Map<Procedure, Lane>()
+  if (intent.kind === 'runbook') return matchRunbook(intent, targets, types, library)
   const violations: Violation[] = []
   for (const target of targets) {
     const change = diffTarget(target, types.get(target.type_key), intent)
@@ -57,8 +58,57 @@ export const matchTargets = (
   return { lanes: [...lanes.values()].sort((a, b) => byText(laneName(a.procedure), laneName(b.procedure))), changes }
 }
 
-const batchOf = ({ batch }: Procedure, asked: Partial<BatchRule> | undefined): BatchRule | undefined =>
-  asked ? { canary: 0, size: 1000, max_failures: 0, ...batch, ...asked } : batch
+/** A runbook is chosen by its name and does what it does with all targets, or with none. */
+const matchRunbook = (
+  intent: PlannedIntent,
+  targets: Target[],
+  types: ReadonlyMap<string, ResourceType>,
+  library: Library,
+): Matched => {
+  const procedure = findRunbook(library, intent.runbook ?? { pack: '', procedure: '' })
+  const at = '/runbook/procedure'
+  if (typeof procedure === 'string')
+    throw new PlanRefusal('unknown_procedure', procedure, [
+      { pointer: at, code: 'unknown_procedure', message: procedure },
+    ])
+  if (procedure.scope === 'target' && targets.length === 0)
+    throw new PlanRefusal('no_targets', `The runbook ${laneName(procedure)} runs once per target, and there is none.`)
+  const changes = new Map(
+    targets.map((target) => [target.resource_id, diffTarget(target, types.get(target.type_key), intent)]),
+  )
+  const refused = targets.flatMap((target) => {
+    const message = whenRefuses(procedure, target)
+    return message ? [{ pointer: `/targets/${target.resource_id}`, code: 'unsupported_change', message }] : []
+  })
+  const [first] = refused
+  if (first) throw new PlanRefusal('unsupported_change', `${laneName(procedure)} ${first.message}.`, refused)
+  const lane: Lane = {
+    procedure,
+    batch: batchOf(procedure, intent.constraints.batch as Partial<BatchRule> | undefined),
+    params: paramsOf(intent, procedure),
+    targets,
+    diffs: new Map([...changes].map(([id, { diff }]) => [id, diff])),
+  }
+  return { lanes: [lane], changes }
+}
+
+/** The named runbook, its newest version unless one is asked for; or why there is none. */
+export const findRunbook = (
+  { packs }: Pick<Library, 'packs'>,
+  { pack, procedure, version }: NonNullable<PlannedIntent['runbook']>,
+): Procedure | string => {
+  const named = packs
+    .filter((candidate) => candidate.pack === pack && (version === undefined || candidate.version === version))
+    .sort((a, b) => semver.rcompare(a.version, b.version))
+    .flatMap(({ procedures }) => procedures)
+    .filter(({ key }) => key === procedure)
+  const name = `${pack}${version === undefined ? '' : `@${version}`}/${procedure}`
+  if (named.length === 0) return `There is no procedure ${name}.`
+  return named.find(({ kind }) => kind === 'runbook') ?? `The procedure ${name} is no runbook.`
+}
+
+const batchOf = ({ batch, scope }: Procedure, asked: Partial<BatchRule> | undefined): BatchRule | undefined =>
+  scope === 'plan' ? undefined : asked ? { canary: 0, size: 1000, max_failures: 0, ...batch, ...asked } : batch
 
 export const laneName = ({ pack, version, key }: Procedure): string => `${pack}@${version}/${key}`
 
@@ -112,7 +162,7 @@ const whenRefuses = ({ when }: Procedure, target: Target): string | undefined =>
 
 /** The parameters with defaults filled in; a change finds its patch among them, where the procedure declares it. */
 const paramsOf = (intent: PlannedIntent, procedure: Procedure): Record<string, unknown> => {
-  const given = intent.kind === 'action' ? intent.action?.parameters : intent.change?.parameters
+  const given = (intent.action ?? intent.runbook ?? intent.change)?.parameters
   const params: Record<string, unknown> = structuredClone(given ?? {})
   const declared = procedure.parameters.properties
   const patch = intent.change?.desired_state_patch

@@ -1,8 +1,9 @@
 import type { PlanDocument } from '../../../db/operations/tables.ts'
 import type { PlanGraph, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Violation } from '../../shared/errors.ts'
+import type { PlanFacts, PolicyResult } from '../policy.plans.ts'
 import { changesDraft, graphDraft } from './draft.ts'
-import { covers, freezeGates, nameGates, wantedGates } from './gates.ts'
+import { covers, freezeGates, nameGates, overrideGates, wantedGates } from './gates.ts'
 import { drawingOf, inRankOrder, ranksOf, scheduleOf, type Timing } from './graph.ts'
 import { planHash, semanticDigest } from './hashes.ts'
 import { leasesOf } from './leases.ts'
@@ -19,6 +20,8 @@ export type Made = {
   counts: PlanCounts
   impact: { dependents: string[]; dependents_count: number; compensable: boolean }
   risk: Risk
+  policy_facts: PlanFacts
+  policy_results: PolicyResult[]
   warnings: Warning[]
   estimates: { p50_s: number; p90_s: number; critical_path: string[] }
   plan_hash: string
@@ -47,8 +50,12 @@ export const makePlan = (input: PlannerInput): Made => {
   const estimates = scheduleOf(nodes, timing)
   if (nodes.length === 0)
     warnings.push({ code: 'nothing_to_do', message: 'Every target is as wanted already: there is nothing to run.' })
+  const seen = policyFacts(input, risk, diff)
+  const facts = planFacts(input, seen)
+  const judged = input.judge?.(facts) ?? []
   const wanted = [
-    ...wantedGates(draft.places, library, policyFacts(input, risk, diff), warnings, violations),
+    ...wantedGates(draft.places, library, seen, warnings, violations),
+    ...overrideGates(judged, draft.entry),
     ...freezeGates(library.freezes, input.targets, draft.entry, input.at, later(input.at, estimates.p90_s)),
   ]
   const gates = nameGates(wanted, draft.gates, (id) => ranks.get(id) ?? 0)
@@ -67,6 +74,8 @@ export const makePlan = (input: PlannerInput): Made => {
       compensable: isCompensable(nodes),
     },
     risk,
+    policy_facts: facts,
+    policy_results: judged.map(({ approvers: _, ...result }) => result),
     warnings,
     estimates,
     plan_hash: planHash(document),
@@ -114,7 +123,7 @@ const touched = (input: PlannerInput, nodes: PlanNode[]): number => {
 }
 
 /** What the condition of a gate policy sees (operations.md 4.2). */
-const policyFacts = ({ intent, targets }: PlannerInput, risk: Risk, diff: TargetDiff[]): Record<string, unknown> => ({
+const policyFacts = ({ intent, targets }: PlannerInput, risk: Risk, diff: TargetDiff[]) => ({
   kind: intent.kind,
   labels: intent.labels,
   risk: { level: risk.level, score: risk.score },
@@ -123,10 +132,21 @@ const policyFacts = ({ intent, targets }: PlannerInput, risk: Risk, diff: Target
   regions: unique(targets.flatMap((target) => (target.scope.region_id === null ? [] : [target.scope.region_id]))),
   changes: unique(diff.map(({ change }) => change)),
 })
+/** What the Cedar policies of planning see (operations.md 4.3). */
+const planFacts = ({ intent }: PlannerInput, { risk, types, regions }: ReturnType<typeof policyFacts>): PlanFacts => ({
+  intent_id: intent.intent_id,
+  requester: intent.requester_id ?? '',
+  risk: risk.level,
+  types,
+  regions,
+  labels: intent.labels,
+})
+
 const unique = (texts: string[]): string[] => [...new Set(texts)].sort(byText)
 
-const timingOf =
-  ({ durations }: PlannerInput) =>
+/** How long a node takes: by its step's last successes, by its author, or by assumption. */
+export const timingOf =
+  ({ durations }: Pick<PlannerInput, 'durations'>) =>
   (node: PlanNode): Timing => {
     const known = node.step === undefined ? undefined : durations.get(node.step)
     if (known) return known

@@ -13,6 +13,7 @@ import type {
 } from '../../shared/contracts/operations/graph.ts'
 import type { Violation } from '../../shared/errors.ts'
 import type { SchemaCheck } from '../../shared/json-schema.ts'
+import type { JudgedPlan, PlanFacts } from '../policy.plans.ts'
 
 /** What the planner reads and what it gives. Everything is plain data, so that a plan can be made anywhere again. */
 export type Resource = {
@@ -140,6 +141,7 @@ export type TargetDiff = {
 /** The parts of an intent that decide what its plan does. */
 export type PlannedIntent = {
   intent_id: string
+  requester_id?: string
   kind: 'change' | 'action' | 'runbook' | 'graph'
   labels: Record<string, string>
   constraints: Record<string, unknown>
@@ -149,6 +151,7 @@ export type PlannedIntent = {
     parameters?: Record<string, unknown>
   }
   action?: { action_key: string; parameters?: Record<string, unknown> }
+  runbook?: { pack: string; procedure: string; version?: string; parameters?: Record<string, unknown> }
   graph?: { nodes: GraphNode[]; gates?: GraphGate[] }
 }
 /** A node of a graph intent as its author wrote it. */
@@ -179,6 +182,8 @@ export type PlannerInput = {
   limits: { nodes: number; edges: number; graph_nodes: number }
   /** Only freezes and windows look at it. */
   at: string
+  /** What the policies say of a plan with these facts; without it nothing is judged. */
+  judge?: (facts: PlanFacts) => JudgedPlan[]
 }
 
 export type Batch = { group_id: string; name: string; target_ids: string[]; canary: boolean }

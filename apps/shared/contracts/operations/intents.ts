@@ -8,11 +8,13 @@ import {
   Json,
   ListOf,
   NodeId,
+  Nullable,
   NullableText,
   PageQuery,
   Reason,
   Time,
 } from './common.ts'
+import { RETRYABLE } from './graph.ts'
 
 /** Intents: what should be true, and why (operations.md 3.1). */
 const closed = { additionalProperties: false } as const
@@ -22,7 +24,7 @@ const Key = Type.String({ minLength: 1, maxLength: 63, pattern: '^[a-z][a-z0-9_-
 const Cel = Type.String({ minLength: 1, maxLength: 2048, description: 'A CEL expression.' })
 const Group = Type.String({ pattern: '^[a-z][a-z0-9-]{1,62}$' })
 
-export const INTENT_KINDS = ['change', 'action', 'graph'] as const
+export const INTENT_KINDS = ['change', 'action', 'runbook', 'graph'] as const
 export const INTENT_STATUSES = ['open', 'previewed', 'executing', 'fulfilled', 'unfulfilled', 'expired'] as const
 const Labels = Type.Record(
   Type.String({ pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }),
@@ -203,6 +205,17 @@ export const IntentBody = Type.Object(
       ),
     ),
     action: Type.Optional(Type.Object({ action_key: Key, parameters: Type.Optional(Json) }, closed)),
+    runbook: Type.Optional(
+      Type.Object(
+        {
+          pack: Key,
+          procedure: Key,
+          version: Type.Optional(Type.String({ maxLength: 64, description: 'The newest that is loaded unless said.' })),
+          parameters: Type.Optional(Json),
+        },
+        closed,
+      ),
+    ),
     graph: Type.Optional(
       Type.Object(
         {
@@ -276,14 +289,52 @@ export const IntentListQuery = Type.Object(
 )
 export type IntentListQuery = Static<typeof IntentListQuery>
 
+/** Ends of an attempt that a rehearsal can be told of: the classes of failures, and an end that nobody knows. */
+export const REHEARSED_FAILURES = [
+  ...RETRYABLE,
+  'refused',
+  'condition_failed',
+  'exit_code',
+  'outputs_invalid',
+  'expression_error',
+  'address_denied',
+  'secret_missing',
+  'outcome_unknown',
+] as const
 export const PreviewBody = Type.Object(
   {
     exclude_targets: Type.Optional(Type.Array(ResourceId, { maxItems: 1000, uniqueItems: true })),
     min_watermark: Type.Optional(
       Type.String({ pattern: '^\\d{1,19}$', description: "Position in the catalog's log that the plan must know." }),
     ),
+    rehearse: Type.Optional(
+      Type.Object(
+        {
+          seed: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: '1 unless said.' })),
+          approval_delay_s: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: 2_592_000 }))),
+          failures: Type.Optional(
+            Type.Array(
+              Type.Object(
+                {
+                  node_id: NodeId,
+                  attempt: Type.Integer({ minimum: 1, maximum: 100 }),
+                  class: Type.Enum([...REHEARSED_FAILURES]),
+                },
+                closed,
+              ),
+              { maxItems: 1000 },
+            ),
+          ),
+        },
+        {
+          ...closed,
+          description:
+            'Carries the plan out on a virtual clock and keeps what came of it with the plan. Gates are approved after approval_delay_s (0 unless said; null: never).',
+        },
+      ),
+    ),
     dry_run: DryRun,
   },
-  { ...closed, examples: [{}] },
+  { ...closed, examples: [{}, { rehearse: { seed: 1, approval_delay_s: 3600 } }] },
 )
 export type PreviewBody = Static<typeof PreviewBody>

@@ -228,7 +228,20 @@ export const EvidenceRecordView = Type.Object({
   seq: Type.Integer(),
   kind: text('change'),
   statement: text('olga started the plan.'),
-  subject: Type.Object({ type: text('operation.started'), id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10') }),
+  subject: Type.Object(
+    {
+      type: text('gate'),
+      id: text('go'),
+      round: Type.Optional(Type.Integer()),
+      status: Type.Optional(Type.String()),
+      digest: Type.Optional(Type.String()),
+      began_at: Type.Optional(Time),
+      gates: Type.Optional(
+        Type.Array(Type.Object({ gate_id: text('go'), round: Type.Integer(), digest: Type.String() })),
+      ),
+    },
+    { description: 'A decided gate says round and digest; a node that ran behind gates, on which of these it began.' },
+  ),
   subject_digest: text('sha256:5555555555555555555555555555555555555555555555555555555555555555'),
   actor: ActorSchema,
   at: Time,

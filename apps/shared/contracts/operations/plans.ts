@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
 import { AllowedActionSchema, Digest, DryRun, Json, Nullable, NullableText, Time } from './common.ts'
+import { GATE_STATUSES } from './graph.ts'
 
 /** Plans: how an intent would be carried out, and what it would change (operations.md 5.2). */
 const closed = { additionalProperties: false } as const
@@ -29,6 +30,45 @@ const FieldChange = Type.Object({
   sensitive: Type.Boolean(),
   noise: Type.Boolean(),
 })
+const Seconds = Type.Number({ description: 'Seconds from the beginning.' })
+/** What the engine's own rules make of the plan on a virtual clock (operations.md 10). */
+export const Rehearsal = Type.Object({
+  seed: Type.Integer(),
+  approval_delay_s: Nullable(Type.Integer()),
+  failures: Type.Array(
+    Type.Object({ node_id: text('deploy.eu1-web-01'), attempt: Type.Integer(), class: text('refused') }),
+  ),
+  ends: Type.Enum(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out', 'blocked', 'paused'], {
+    description: 'How it ends; blocked or paused: it stands still and waits for a person.',
+  }),
+  duration_s: Seconds,
+  critical_path: Type.Array(Type.String()),
+  gates: Type.Array(
+    Type.Object({
+      gate_id: text('go'),
+      status: Type.Enum([...GATE_STATUSES]),
+      at: Nullable(Seconds),
+      decided_at: Nullable(Seconds),
+      escalations: Type.Array(Type.Object({ at: Seconds, add_groups: Type.Array(Type.String()) })),
+    }),
+  ),
+  lanes: Type.Array(
+    Type.Object({
+      node_id: text('deploy.eu1-web-01'),
+      from_s: Seconds,
+      to_s: Seconds,
+      attempt: Type.Integer({ description: '0: a wait, which has no attempts.' }),
+      undo: Type.Boolean(),
+      failure: Nullable(Type.String()),
+    }),
+    { description: 'Who runs when, in order of beginning; at most 1000.' },
+  ),
+  lanes_count: Type.Integer(),
+  compensations: Type.Array(Type.String(), { description: 'Nodes that are undone, in that order.' }),
+  warnings: Type.Array(Type.Object({ code: text('gate_expires'), message: text('Nobody approves go in time.') })),
+})
+export type Rehearsal = Static<typeof Rehearsal>
+
 export const PlanView = Type.Object({
   plan_id: text('0195f0c2-0000-7000-8000-000000000004'),
   intent_id: text('0195f0c2-0000-7000-8000-000000000002'),
@@ -82,7 +122,12 @@ export const PlanView = Type.Object({
     }),
   ),
   policy_results: Type.Array(
-    Type.Object({ policy_id: text('signalbox.standard'), level: text('low'), result: text('passed') }),
+    Type.Object({
+      policy_id: text('critical_risk'),
+      level: Type.Enum(['hard', 'soft', 'advisory']),
+      result: Type.Enum(['passed', 'forbids']),
+      detail: text('The risk of this plan is critical.'),
+    }),
   ),
   gates: Type.Array(
     Type.Object({
@@ -104,7 +149,7 @@ export const PlanView = Type.Object({
   leases: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive') })),
   windows: Type.Array(Type.String()),
   constraints: Json,
-  rehearsal: Type.Null(),
+  rehearsal: Nullable(Rehearsal),
   created_at: Time,
   expires_at: Time,
   operation_id: NullableText,
