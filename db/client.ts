@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 
@@ -58,14 +59,34 @@ const nameOf = (text: string): string | undefined => {
   return next
 }
 
-/** Prepares what it runs again and again: parsing and planning cost more than most of our statements themselves. */
+/** What pg keeps of a connection; not in its types. */
+type Wire = { connection?: { stream?: Pick<Writable, 'cork' | 'uncork'> } }
+
+/**
+ * Prepares what it runs again and again: parsing and planning cost more than most of our statements themselves. What is
+ * asked in one turn of the event loop goes out as one write: system calls cost more than what they carry.
+ */
 class PreparingClient extends pg.Client {
+  private corked = false
+
   // biome-ignore lint/suspicious/noExplicitAny: pg's own overloads, passed through as they are
   override query(config: any, values?: any, callback?: any): any {
     const given = typeof config === 'string' ? { text: config } : config
     const bare = given.submit !== undefined || given.name !== undefined || !Array.isArray(given.values ?? values)
     const name = bare ? undefined : nameOf(given.text)
+    this.writeTogether()
     return super.query(name === undefined ? config : { ...given, name }, values, callback)
+  }
+
+  private writeTogether() {
+    const stream = (this as unknown as Wire).connection?.stream
+    if (this.corked || !stream) return
+    this.corked = true
+    stream.cork()
+    process.nextTick(() => {
+      this.corked = false
+      stream.uncork()
+    })
   }
 }
 

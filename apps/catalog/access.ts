@@ -1,4 +1,4 @@
-import { getPathSteps, type PathStep, type ResourceRow } from '../../db/catalog/resources.ts'
+import { type Fixed, getFixed, type ResourceRow } from '../../db/catalog/resources.ts'
 import type { Queryable } from '../../db/client.ts'
 import type { Caller } from '../shared/auth/caller.ts'
 import { type Permission, roleHas } from '../shared/auth/permissions.ts'
@@ -39,15 +39,43 @@ const idsOfScope = (types: Types, type_key: string): number[] =>
       )
     : types.idsOf([type_key])
 
-/** The topology levels among the steps of a path. */
-export const scopeOf = (path: string, steps: ReadonlyMap<string, PathStep>, types: Types): Scope => {
-  const scope: Scope = { region_id: null, datacenter_id: null, layer_id: null, segment_id: null }
-  for (const rid of path.split('.')) {
-    const step = steps.get(rid)
-    const level = step && types.levelOf(step.type_id)
-    if (step && level) scope[level] = step.resource_id
+/** A resource and the row numbers from the root to it. */
+export type Placed = Fixed & { path: string }
+
+/**
+ * The topology levels that each of these resources is below. What a path runs through is read once per process: id and
+ * type of a row number never change.
+ */
+export const scopesOf = async (
+  db: Queryable,
+  types: Types,
+  rows: readonly Placed[],
+): Promise<(row: Placed) => Scope> => {
+  const steps = new Map(
+    rows.map(({ rid, resource_id, type_id }) => [rid, { resource_id, level: types.levelOf(type_id) }]),
+  )
+  const unknown = new Set<string>()
+  for (const { path } of rows) {
+    for (const rid of path.split('.')) {
+      if (steps.has(rid)) continue
+      const step = types.steps.get(rid)
+      if (step) steps.set(rid, step)
+      else unknown.add(rid)
+    }
   }
-  return scope
+  for (const { rid, resource_id, type_id } of unknown.size > 0 ? await getFixed(db, [...unknown]) : []) {
+    const step = { resource_id, level: types.levelOf(type_id) }
+    steps.set(rid, step)
+    types.steps.set(rid, step)
+  }
+  return ({ path }) => {
+    const scope: Scope = { region_id: null, datacenter_id: null, layer_id: null, segment_id: null }
+    for (const rid of path.split('.')) {
+      const step = steps.get(rid)
+      if (step?.level) scope[step.level] = step.resource_id
+    }
+    return scope
+  }
 }
 
 /**
@@ -78,11 +106,6 @@ export const visibleOf = async (
   rows: readonly ResourceRow[],
 ): Promise<ReadonlySet<string>> => {
   if (access === 'all') return new Set(rows.map(({ rid }) => rid))
-  const steps = await getPathSteps(
-    db,
-    rows.map(({ path }) => path),
-  )
-  return new Set(
-    rows.filter((row) => reaches(access, row.type_id, scopeOf(row.path, steps, types), 'read')).map(({ rid }) => rid),
-  )
+  const scopeOf = await scopesOf(db, types, rows)
+  return new Set(rows.filter((row) => reaches(access, row.type_id, scopeOf(row), 'read')).map(({ rid }) => rid))
 }

@@ -10,7 +10,7 @@ import {
   updateFacts,
   updateStates,
 } from '../../db/catalog/batch.ts'
-import { getResourcesByRid, getRids, lockStates, type ResourceRow } from '../../db/catalog/resources.ts'
+import { lockAndGetAll, type ResourceRow } from '../../db/catalog/resources.ts'
 import { audit, evidence_ref, outbox, resource_operation, revision } from '../../db/catalog/tables.ts'
 import type { Tx } from '../../db/client.ts'
 import type { ResourceUpdateCommand } from '../shared/contracts/catalog/commands.ts'
@@ -64,8 +64,7 @@ export const applyPlain = async (
       return error
     }
   })
-  await dropClaims(tx, refused)
-  await written.flush(tx)
+  await Promise.all([dropClaims(tx, refused), written.flush(tx)])
   return outcomes
 }
 
@@ -73,12 +72,8 @@ const holderOf = ({ command_id, scope, idempotency_key }: Command, known: Awaite
   known.find((row) => row.command_id === command_id) ??
   known.find((row) => row.scope === scope && row.idempotency_key === idempotency_key)
 
-/** Locks and then reads the resources, in the order that every command keeps (catalog.md 3). */
-const lockRows = async (tx: Tx, resource_ids: readonly string[]): Promise<Map<string, ResourceRow>> => {
-  const rids = [...(await getRids(tx, [...new Set(resource_ids)])).values()]
-  if (rids.length > 0) await lockStates(tx, new Map(rids.map((rid) => [rid, 'no key update' as const])))
-  return new Map((await getResourcesByRid(tx, rids)).map((row) => [row.resource_id, row]))
-}
+const lockRows = async (tx: Tx, resource_ids: readonly string[]): Promise<Map<string, ResourceRow>> =>
+  new Map((await lockAndGetAll(tx, [...new Set(resource_ids)])).map((row) => [row.resource_id, row]))
 
 /** What the commands lead to, worked out in memory over the locked rows, then written at once. */
 const createWritten = (deps: CatalogDeps, rows: Map<string, ResourceRow>) => {
@@ -133,17 +128,19 @@ const createWritten = (deps: CatalogDeps, rows: Map<string, ResourceRow>) => {
     return { status, headers, body: bytes, replayed: false }
   }
 
-  const flush = async (tx: Tx): Promise<void> => {
-    await updateFacts(tx, [...facts.values()])
-    await updateStates(tx, [...moved.values()].map(stateOf))
-    await insertMany(tx, revision, into.revisions)
-    await insertMany(tx, resource_operation, into.operations)
-    await insertMany(tx, evidence_ref, into.evidence)
-    await insertMany(tx, audit, into.audits)
-    await storeAnswers(tx, answers)
-    // Last, and in the order of the commands: id order is version order within a resource (catalog.md 11).
-    await insertMany(tx, outbox, into.events)
-  }
+  /** One after the other on the connection, in one round trip. */
+  const flush = (tx: Tx): Promise<unknown> =>
+    Promise.all([
+      updateFacts(tx, [...facts.values()]),
+      updateStates(tx, [...moved.values()].map(stateOf)),
+      insertMany(tx, revision, into.revisions),
+      insertMany(tx, resource_operation, into.operations),
+      insertMany(tx, evidence_ref, into.evidence),
+      insertMany(tx, audit, into.audits),
+      storeAnswers(tx, answers),
+      // Last, and in the order of the commands: id order is version order within a resource (catalog.md 11).
+      insertMany(tx, outbox, into.events),
+    ])
 
   return { apply, flush }
 }

@@ -1,14 +1,15 @@
 import { accessSql, conditions } from '../../db/catalog/lists.ts'
 import { offers } from '../../db/catalog/providers.ts'
-import { getPathSteps, type PathStep, type ResourceRow } from '../../db/catalog/resources.ts'
+import type { ResourceRow } from '../../db/catalog/resources.ts'
 import type {
   CapabilityGraph,
   CapabilityGraphQuery,
   NeedsGraph,
   NeedsGraphQuery,
 } from '../shared/contracts/catalog/capability-graphs.ts'
+import type { Scope } from '../shared/contracts/catalog/resources.ts'
 import { pageSizeOf } from '../shared/pages.ts'
-import { scopeOf } from './access.ts'
+import { type Placed, scopesOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { tooExpensive } from './expensive.ts'
 import { awaitChange } from './freshness.ts'
@@ -21,7 +22,6 @@ const MAX_DRAWN = 5
 /** So many resources are counted for one overview. */
 const MAX_COUNTED = 20_000
 
-const pathsOf = (rows: readonly ResourceRow[]) => rows.map(({ path }) => path)
 const capabilityNode = (deps: CatalogDeps, capability_key: string) => ({
   id: `capability:${capability_key}`,
   kind: 'capability' as const,
@@ -47,8 +47,8 @@ export const readNeedsGraph = async (
   const rows = await listNeeding(deps, where, size + 1, place.key as string[] | undefined, place.back)
   const keyOf = ({ resource_id }: ResourceRow) => [resource_id]
   const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
-  const steps = await getPathSteps(deps.db, pathsOf(items))
-  const { needs } = await assessNeeds(deps, items, steps, query, reader)
+  const scopeOf = await scopesOf(deps.db, deps.registry.types, items)
+  const { needs } = await assessNeeds(deps, items, scopeOf, query, reader)
   const shown = query.unsatisfied_only ? needs.filter(({ state }) => state === 'unsatisfied') : needs
   const own = query.unsatisfied_only ? [] : await offersOf(deps, items, query.capability_key, reader)
 
@@ -56,7 +56,7 @@ export const readNeedsGraph = async (
   const edges: NeedsGraph['edges'] = []
   const add = (node: NeedsGraph['nodes'][number]) => void nodes.set(node.id, node)
   const lacking = new Set(shown.map(({ row }) => row.rid))
-  for (const row of items) if (!query.unsatisfied_only || lacking.has(row.rid)) add(nodeOf(deps, row, steps))
+  for (const row of items) if (!query.unsatisfied_only || lacking.has(row.rid)) add(nodeOf(deps, row, scopeOf))
   for (const { view } of own) {
     add(capabilityNode(deps, view.capability_key))
     const { provider_id, status, free } = view
@@ -91,10 +91,10 @@ export const readNeedsGraph = async (
   return { nodes: [...nodes.values()], edges, ...tokens, as_of: await asOf(deps.db, deps) }
 }
 
-const nodeOf = (deps: CatalogDeps, row: ResourceRow, steps: ReadonlyMap<string, PathStep>) => {
+const nodeOf = (deps: CatalogDeps, row: ResourceRow, scopeOf: (row: Placed) => Scope) => {
   const { types } = deps.registry
   const { resource_id, name, lifecycle_status, health_status } = row
-  const scope = scopeOf(row.path, steps, types)
+  const scope = scopeOf(row)
   const type_key = types.keyOf(row.type_id)
   return {
     id: `resource:${resource_id}`,
@@ -128,8 +128,8 @@ const peerNodes = async (deps: CatalogDeps, ids: string[], { access }: Reader) =
   const { types } = deps.registry
   const where = [accessSql(access, types.topologyIds), conditions.ids(ids)]
   const rows = await listNeeding(deps, where, ids.length)
-  const steps = await getPathSteps(deps.db, pathsOf(rows))
-  return rows.map((row) => nodeOf(deps, row, steps))
+  const scopeOf = await scopesOf(deps.db, types, rows)
+  return rows.map((row) => nodeOf(deps, row, scopeOf))
 }
 
 const offersOf = (
@@ -169,8 +169,8 @@ export const readCapabilityGraph = async (
       'Narrow by capability_key or region_id.',
     )
   }
-  const steps = await getPathSteps(deps.db, pathsOf(rows))
-  const { needs } = await assessNeeds(deps, rows, steps, query, reader)
+  const scopeOf = await scopesOf(deps.db, types, rows)
+  const { needs } = await assessNeeds(deps, rows, scopeOf, query, reader)
   const own: Candidate[] = await offersOf(deps, rows, query.capability_key, reader)
   const shown = query.unsatisfied_only ? needs.filter(({ state }) => state === 'unsatisfied') : needs
 

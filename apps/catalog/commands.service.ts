@@ -18,8 +18,14 @@ export type Command = {
 }
 
 export type Answer = { status: number; headers: Record<string, string>; body: Buffer; replayed: boolean }
-/** What the work of a command gives: the answer, and the resource it was about, if it was one. */
-export type Work = { status: number; headers?: Record<string, string>; body: unknown; resource_id: string | null }
+/** What the work of a command gives: the answer, the resource it was about, if it was one, and what it sent last. */
+export type Work = {
+  status: number
+  headers?: Record<string, string>
+  body: unknown
+  resource_id: string | null
+  sent?: Promise<unknown>
+}
 
 const NAMESPACE = '3c1b8a52-54a3-5a5e-9c2e-5f4a9c7d1e60'
 /** Public commands are named by their scope and key, so that a repeat names the same command. */
@@ -102,9 +108,9 @@ export const claimAndWork = async (tx: Tx, deps: CatalogDeps, command: Command, 
   const claimed = await claimCommand(tx, claimOf(deps, command, now))
   if (!claimed) return replay(tx, command)
 
-  const { status, headers = {}, body, resource_id } = await work(tx, now.toISOString())
+  const { status, headers = {}, body, resource_id, sent } = await work(tx, now.toISOString())
   const bytes = Buffer.from(JSON.stringify(body))
-  await storeAnswer(tx, command.command_id, { status, headers, body: bytes, resource_id })
+  await Promise.all([sent, storeAnswer(tx, command.command_id, { status, headers, body: bytes, resource_id })])
   return { status, headers, body: bytes, replayed: false }
 }
 

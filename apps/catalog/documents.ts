@@ -8,6 +8,9 @@ import type { Types } from './types.registry.ts'
 
 /** The database's text of a time as RFC 3339 in UTC with microseconds. */
 export const timeText = (text: string): string => {
+  // As our connections have it; by far the most of them.
+  if (text[10] === ' ' && text.endsWith('+00'))
+    return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).padEnd(6, '0')}Z`
   const [seconds = '', fraction = ''] = text
     .replace(' ', 'T')
     .replace(/(Z|[+-]\d\d(:?\d\d)?)$/, '')
@@ -123,20 +126,23 @@ const conditionsOf = (row: ResourceRow): ResourceView['conditions'] => {
   ]
 }
 
-export const viewOf = (row: ResourceRow, scope: Scope, types: Types): ResourceView => ({
+const placedOf = (row: ResourceRow, scope: Scope, types: Types) => ({
   ...documentOf(row, types),
   health_status: row.health_status,
   health_revision: row.health_revision,
   scope,
-  conditions: conditionsOf(row),
   change_token: changeToken(row.resource_id, row.version),
+})
+
+export const viewOf = (row: ResourceRow, scope: Scope, types: Types): ResourceView => ({
+  ...placedOf(row, scope, types),
+  conditions: conditionsOf(row),
 })
 
 /** A list item: states, annotations and conditions only when they were asked for. */
 export const itemOf = (row: ResourceRow, scope: Scope, types: Types, with_state: boolean) => {
-  const view = viewOf(row, scope, types)
-  if (with_state) return view
-  const { annotations, desired_state, observed_state, conditions, ...item } = view
+  if (with_state) return viewOf(row, scope, types)
+  const { annotations, desired_state, observed_state, ...item } = placedOf(row, scope, types)
   return item
 }
 

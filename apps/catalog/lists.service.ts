@@ -12,12 +12,12 @@ import {
   type Sort,
 } from '../../db/catalog/lists.ts'
 import { countProviders } from '../../db/catalog/providers.ts'
-import { getPathSteps, type ResourceRow } from '../../db/catalog/resources.ts'
+import type { ResourceRow } from '../../db/catalog/resources.ts'
 import type { Queryable } from '../../db/client.ts'
 import { ResourceItem, type ResourceListQuery } from '../shared/contracts/catalog/resources.ts'
 import { AppError } from '../shared/errors.ts'
 import { pageSizeOf } from '../shared/pages.ts'
-import { type Access, scopeOf } from './access.ts'
+import { type Access, scopesOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { itemOf, timeOrNull, timeText } from './documents.ts'
 import { tooExpensive } from './expensive.ts'
@@ -57,9 +57,9 @@ export const affordable = async <T>(read: Promise<T>): Promise<T> => {
   }
 }
 
-/** How old an answer from truth is: not at all. */
-export const asOf = async (db: Queryable, deps: CatalogDeps) => ({
-  watermark: await lastPubSeq(db),
+/** How old an answer from truth is: not at all. `watermark`: that of the statement which read it, where it is known. */
+export const asOf = async (db: Queryable, deps: CatalogDeps, watermark?: string) => ({
+  watermark: watermark ?? (await lastPubSeq(db)),
   time: deps.clock.now().toISOString().replace('Z', '000Z'),
   lag_ms: 0,
 })
@@ -109,7 +109,7 @@ export const listPage = async (
     selected,
     ...tokens,
     ...(count && count !== 'none' && { count: await countOf(deps, where, count) }),
-    as_of: await asOf(deps.db, deps),
+    as_of: await asOf(deps.db, deps, rows[0]?.watermark),
   }
 }
 
@@ -117,14 +117,11 @@ type Shown = { included: Included; selected: Fields | undefined }
 
 const itemsOf = async (deps: CatalogDeps, rows: ListRow[], { included, selected }: Shown, reader: Reader) => {
   const { types } = deps.registry
-  const steps = await getPathSteps(
-    deps.db,
-    rows.map(({ path }) => path),
-  )
+  const scopeOf = await scopesOf(deps.db, types, rows)
   const parts = await partsOf(deps, rows, included, reader)
   const with_state = included.has('state') || (selected?.some(([name]) => STATES.includes(name as string)) ?? false)
   return rows.map((row) => {
-    const item = itemOf(row, scopeOf(row.path, steps, types), types, with_state)
+    const item = itemOf(row, scopeOf(row), types, with_state)
     // What was selected is a part of an item; its route writes such a page without the whole schema.
     const shown = selected ? (pickFields(item, selected) as typeof item) : item
     return { ...shown, ...parts.get(row.rid) }

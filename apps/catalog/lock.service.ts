@@ -1,5 +1,4 @@
 import {
-  getPathSteps,
   getResource,
   getResourcesByRid,
   lockAndGet,
@@ -12,7 +11,7 @@ import type { Queryable, Tx } from '../../db/client.ts'
 import type { RelationshipChange } from '../shared/contracts/catalog/relationships.ts'
 import type { Scope } from '../shared/contracts/catalog/resources.ts'
 import { AppError, notFound } from '../shared/errors.ts'
-import { type Access, scopeOf, visibleOf } from './access.ts'
+import { type Access, type Placed, scopesOf, visibleOf } from './access.ts'
 import { type EdgePlan, planEdges, type Sees } from './edges.service.ts'
 import { confirmRetirement, planRetirement } from './retire.service.ts'
 import { isTerminal } from './rules/lifecycle.ts'
@@ -69,8 +68,8 @@ const lockWithPeers = async (tx: Tx, types: Types, resource_id: string, wish: Lo
   return { ...(await seen(tx, types, row, resource_id, wish.read)), plan, leaving }
 }
 
-export const scopeOfRow = async (db: Queryable, types: Types, row: Pick<ResourceRow, 'path'>): Promise<Scope> =>
-  scopeOf(row.path, await getPathSteps(db, [row.path]), types)
+export const scopeOfRow = async (db: Queryable, types: Types, row: Placed): Promise<Scope> =>
+  (await scopesOf(db, types, [row]))(row)
 
 /** The optimistic lock: a command decided on one version and applies to that version only. */
 export const refuseVersion = (row: ResourceRow, expected_version: number, status = 409): AppError | undefined =>

@@ -1,10 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { accessSql, conditions, listResources } from '../../db/catalog/lists.ts'
 import { type ClaimRow, listClaims, offers } from '../../db/catalog/providers.ts'
-import { array, type PathStep, type ResourceRow } from '../../db/catalog/resources.ts'
+import { array, type ResourceRow } from '../../db/catalog/resources.ts'
 import type { CapabilityGraphQuery } from '../shared/contracts/catalog/capability-graphs.ts'
+import type { Scope } from '../shared/contracts/catalog/resources.ts'
 import { notFound } from '../shared/errors.ts'
-import { scopeOf } from './access.ts'
+import type { Placed } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { tooExpensive } from './expensive.ts'
 import { invalid, type Reader, valuesOf } from './lists.service.ts'
@@ -65,7 +66,7 @@ const tooManyNeeds = () =>
 export const assessNeeds = async (
   deps: CatalogDeps,
   rows: readonly ResourceRow[],
-  steps: ReadonlyMap<string, PathStep>,
+  scopeOf: (row: Placed) => Scope,
   { capability_key, allow_degraded }: Narrowing,
   reader: Reader,
 ): Promise<{ needs: Need[]; offered: Map<string, Candidate[]> }> => {
@@ -90,7 +91,7 @@ export const assessNeeds = async (
   const visible = await visiblePeers(deps, claims, reader)
   const claimed = Map.groupBy(claims, ({ rid, properties }) => `${rid} ${properties.requirement_key}`)
   const needs = asked.map(({ row, requirement }): Need => {
-    const asker = { resource_id: row.resource_id, scope: scopeOf(row.path, steps, types) }
+    const asker = { resource_id: row.resource_id, scope: scopeOf(row) }
     const wanted = wishOf(requirement, allow_degraded ? FIT_DEGRADED : FIT)
     const matched = matchOffers(offered.get(requirement.capability_key) ?? [], (offer) =>
       mismatchOf(wanted, offer, asker),

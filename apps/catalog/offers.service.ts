@@ -1,11 +1,10 @@
 import type { SQL } from 'drizzle-orm'
 import { readChecksOf } from '../../db/catalog/health.ts'
 import { listOffers, type OfferRow } from '../../db/catalog/providers.ts'
-import { getPathSteps } from '../../db/catalog/resources.ts'
 import type { Queryable } from '../../db/client.ts'
 import type { Provider, Rejection } from '../shared/contracts/catalog/capabilities.ts'
 import type { HealthStatus } from '../shared/contracts/catalog/resources.ts'
-import { scopeOf } from './access.ts'
+import { scopesOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { timeOrNull } from './documents.ts'
 import { tooExpensive } from './expensive.ts'
@@ -34,9 +33,9 @@ export const readOffers = async (deps: CatalogDeps, where: readonly SQL[]): Prom
     )
   }
   const now = deps.clock.now()
-  const paths = rows.map(({ path }) => path)
-  const [steps, health] = [await getPathSteps(deps.db, paths), await healthOf(deps.db, rows, now)]
-  return rows.map((row) => candidateOf(row, { types, now, scope: scopeOf(row.path, steps, types), health }))
+  const scopeOf = await scopesOf(deps.db, types, rows)
+  const health = await healthOf(deps.db, rows, now)
+  return rows.map((row) => candidateOf(row, { types, now, scope: scopeOf(row), health }))
 }
 
 type Own = { status: HealthStatus; reason: string }

@@ -1,17 +1,18 @@
 import { readChecks } from '../../db/catalog/health.ts'
 import { listVersions, pathAt, revisionsUpTo, versionAt } from '../../db/catalog/history.ts'
-import { getPathSteps, getResource, type ResourceRow } from '../../db/catalog/resources.ts'
+import { getResource, type ResourceRow } from '../../db/catalog/resources.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { EvidenceRef } from '../shared/contracts/catalog/common.ts'
 import type { ResourceDocument, ResourceView, Scope } from '../shared/contracts/catalog/resources.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { pageSizeOf } from '../shared/pages.ts'
 import { mergePatch } from '../shared/pointer.ts'
-import { reaches, scopeOf } from './access.ts'
+import { reaches } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { changeToken, etagOf, timeText, viewOf } from './documents.ts'
 import { healthNow } from './health.service.ts'
 import { asOf, includedOf, partsOf, type Reader } from './lists.service.ts'
+import { scopeOfRow } from './lock.service.ts'
 
 /** A resource that the reader may see, with its scope; else 404, as if it were not there. */
 export const findVisible = async (
@@ -22,7 +23,7 @@ export const findVisible = async (
   const { types } = deps.registry
   const row = await getResource(deps.db, resource_id)
   if (!row) throw notFound('resource', resource_id)
-  const scope = scopeOf(row.path, await getPathSteps(deps.db, [row.path]), types)
+  const scope = await scopeOfRow(deps.db, types, row)
   if (!reaches(access, row.type_id, scope, 'read')) throw notFound('resource', resource_id)
   return { row, scope }
 }
@@ -128,7 +129,7 @@ const readVersion = async (
     owner: document.owner ?? null,
     parent_id: document.parent_id ?? null,
     last_operation: document.last_operation ?? null,
-    scope: scopeOf(path, await getPathSteps(deps.db, [path]), types),
+    scope: await scopeOfRow(deps.db, types, { ...row, path }),
     health_status: 'unknown',
     health_revision: 0,
     conditions: [],

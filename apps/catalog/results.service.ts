@@ -19,7 +19,7 @@ import { lockResource, refuseVersion } from './lock.service.ts'
 import { type Cause, recordAudit } from './outbox.ts'
 import { isObject, type JsonObject } from './rules/pointers.ts'
 import type { Change } from './versions.ts'
-import { applyChange, keepReferences } from './write.service.ts'
+import { keepReferences, startChange } from './write.service.ts'
 
 /** Who sends an internal command, over which route. */
 export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
@@ -93,14 +93,16 @@ export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, 
     const conflict = refuseVersion(locked.row, body.expected_version)
     if (conflict) throw conflict
     const cause = causeOf(body, sender, at)
-    const written = await applyChange(tx, deps, locked, changeOf(locked.row, changes), cause)
+    const written = await startChange(tx, deps, locked, changeOf(locked.row, changes), cause)
     let { row, applied } = written
     if (changes.health_status !== undefined) {
+      await written.sent
       const observed = await observeResult(tx, deps, row, changes.health_status, cause)
       applied = applied || observed !== undefined
       row = observed ?? row
     }
-    return resultOf(row, written.previous_version, applied, written.ignored, applied ? undefined : 'no_change')
+    const result = resultOf(row, written.previous_version, applied, written.ignored, applied ? undefined : 'no_change')
+    return { ...result, sent: written.sent }
   }
   return { command: commandOf(deps, body, sender), work }
 }
@@ -156,9 +158,10 @@ export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesComman
       capability_changes: body.provided_capability_changes,
       capability_mode: body.mode ?? 'merge',
     }
-    const written = await applyChange(tx, deps, locked, change, causeOf(body, sender, at))
+    const written = await startChange(tx, deps, locked, change, causeOf(body, sender, at))
     const code = written.applied ? undefined : 'no_change'
-    return resultOf(written.row, written.previous_version, written.applied, written.ignored, code)
+    const result = resultOf(written.row, written.previous_version, written.applied, written.ignored, code)
+    return { ...result, sent: written.sent }
   },
 })
 

@@ -74,10 +74,27 @@ export const createTypes = (
     levelOf: (type_id: number): Level | undefined =>
       (Object.keys(levelIds) as Level[]).find((level) => levelIds[level].has(type_id)),
     levelIds,
+    steps: createSteps(),
     topologyIds: Object.values(levelIds).flatMap((ids) => [...ids]),
   }
 }
 export type Types = ReturnType<typeof createTypes>
+
+const MAX_STEPS = 50_000
+
+/** What paths run through, by row number, for as long as these types are in force; the oldest goes first. */
+const createSteps = () => {
+  const known = new Map<string, Step>()
+  return {
+    get: (rid: string) => known.get(rid),
+    set: (rid: string, step: Step): void => {
+      if (known.size >= MAX_STEPS) known.delete(known.keys().next().value as string)
+      known.set(rid, step)
+    },
+  }
+}
+/** The level is that of a topology type. */
+type Step = { resource_id: string; level: Level | undefined }
 
 const POLL_MS = 5000
 

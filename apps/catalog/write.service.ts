@@ -30,13 +30,23 @@ export type Written = {
  * state, edges and capabilities, and one version with its revision, audit row and event. Nothing changed: nothing is
  * written but the reference to the operation.
  */
-export const applyChange = async (
+export const applyChange = async (...given: Parameters<typeof startChange>): Promise<Written> => {
+  const { sent, ...written } = await startChange(...given)
+  await sent
+  return written
+}
+
+/** What was sent to the database and not answered yet: the transaction may commit only when it is fulfilled. */
+export type Sent = { sent: Promise<unknown> }
+
+/** As `applyChange`, without waiting for the last writes: what comes after them need not wait for their answers. */
+export const startChange = async (
   tx: Tx,
   deps: CatalogDeps,
   locked: Locked,
   change: Change,
   cause: Cause,
-): Promise<Written> => {
+): Promise<Written & Sent> => {
   const { row, plan, sees } = locked
   const { types } = deps.registry
   const { type, lifecycle_status, desired_state, observed_state } = validate(deps, locked, change, cause)
@@ -60,12 +70,12 @@ export const applyChange = async (
   if (lifecycle_status !== row.lifecycle_status) paths.push('/lifecycle_status')
   const states_equal = equalJson(desired_state, row.desired_state) && equalJson(observed_state, row.observed_state)
   if (states_equal && paths.length === 0 && edges.events.length === 0 && capabilities.events.length === 0) {
-    await keepReferences(tx, row, row.version, cause)
-    return { row, previous_version: row.version, applied: false, changed_paths: [], ignored }
+    const sent = keepReferences(tx, row, row.version, cause)
+    return { row, previous_version: row.version, applied: false, changed_paths: [], ignored, sent }
   }
   const next = { row, type, change, lifecycle_status, desired_state, observed_state, ends }
   const rows = nextRows(tx, next, cause, capabilities.events.length > 0)
-  const after = await writeVersion(tx, deps, movesRow(plan) ? await write(tx, rows) : rows, {
+  const after = await startVersion(tx, deps, movesRow(plan) ? await write(tx, rows) : rows, {
     before: row,
     cause,
     edges: edges.events,
@@ -137,12 +147,18 @@ type Told = Version & {
 }
 
 /** Writes one version: its rows, revision, references, audit row and events, in one round trip where that can be. */
-export const writeVersion = async (
+export const writeVersion = async (...given: Parameters<typeof startVersion>) => {
+  const { sent, ...written } = await startVersion(...given)
+  await sent
+  return written
+}
+
+const startVersion = async (
   tx: Tx,
   deps: CatalogDeps,
   { row, writes }: Rows,
   { before, cause, edges, providers, event }: Told,
-): Promise<{ row: ResourceRow; changed_paths: string[] }> => {
+): Promise<{ row: ResourceRow; changed_paths: string[] } & Sent> => {
   const { document, old, changed_paths, revision, audit } = recordOf(deps, row, before, { cause, edges, providers })
   const references = keepReferences(tx, row, before?.version ?? 0, cause)
   const all = [...writes, saveRevision(tx, revision), references, saveAudit(tx, audit)]
@@ -161,14 +177,12 @@ export const writeVersion = async (
     resourceEventOf(cause, now, document, { type: event, changed_paths, relationship_changes: edges }),
   ]
   if (!old || old.lifecycle_status === document.lifecycle_status) {
-    await Promise.all([...all, tell(tx, ...events(row))])
-    return { row, changed_paths }
+    return { row, changed_paths, sent: Promise.all([...all, tell(tx, ...events(row))]) }
   }
   // Health follows the lifecycle, and its event comes before that of the version.
   await Promise.all(all)
   const settled = await settleHealth(tx, deps, row, cause, 'lifecycle')
-  await tell(tx, ...events(settled))
-  return { row: settled, changed_paths }
+  return { row: settled, changed_paths, sent: tell(tx, ...events(settled)) }
 }
 
 /** The reference to the operation and its evidence: kept for applied commands and for those that changed nothing. */

@@ -74,7 +74,10 @@ const afterSql = (sort: Sort, after: readonly string[]): SQL => {
 }
 
 export type ListQuery = { where: SQL[]; sort: Sort; after: readonly string[] | undefined; limit: number }
-export type ListRow = ResourceRow & { sort_keys: string[] }
+/** `watermark`: the number of the last event in the log that the page was read from. */
+export type ListRow = ResourceRow & { sort_keys: string[]; watermark: string }
+
+const lastNumbered = sql`select coalesce(max(pub_seq), 0) from catalog.outbox`
 
 /** One page in keyset order, with each row's keys as text for the next page's token. */
 export const listResources = (db: Queryable, { where, sort, after, limit }: ListQuery): Promise<ListRow[]> => {
@@ -89,7 +92,7 @@ export const listResources = (db: Queryable, { where, sort, after, limit }: List
   const conditions = after ? [...where, afterSql(sort, after)] : where
   return rowsOf(
     db,
-    sql`select ${resourceColumns}, array[${keys}] as sort_keys from ${resourceTables}
+    sql`select ${resourceColumns}, array[${keys}] as sort_keys, (${lastNumbered}) as watermark from ${resourceTables}
         where ${sql.join(conditions, sql` and `)} order by ${order} limit ${limit}`,
   )
 }
@@ -144,4 +147,4 @@ export const countBelow = (
 
 /** The number of the last event in the log: what an answer from truth holds at least. */
 export const lastPubSeq = async (db: Queryable): Promise<string> =>
-  first(await rowsOf<{ seq: string }>(db, sql`select coalesce(max(pub_seq), 0) as seq from catalog.outbox`))?.seq ?? '0'
+  first(await rowsOf<{ seq: string }>(db, sql`select (${lastNumbered}) as seq`))?.seq ?? '0'

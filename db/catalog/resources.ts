@@ -86,19 +86,11 @@ export const getRids = async (db: Queryable, resource_ids: readonly string[]): P
   return new Map(rows.map(({ rid, resource_id }) => [resource_id, rid]))
 }
 
-/** A place on the way from the root to a resource, or the resource itself. */
-export type PathStep = { rid: string; resource_id: string; type_id: number }
+/** What of a resource is fixed for life: its row number, id and type. */
+export type Fixed = Pick<ResourceRow, 'rid' | 'resource_id' | 'type_id'>
 
-/** The resources that these paths (row numbers with dots between them) run through. */
-export const getPathSteps = async (db: Queryable, paths: readonly string[]): Promise<Map<string, PathStep>> => {
-  const rids = [...new Set(paths.flatMap((path) => path.split('.')))].filter((rid) => rid !== '')
-  if (rids.length === 0) return new Map()
-  const rows = await rowsOf<PathStep>(
-    db,
-    sql`select rid, resource_id, type_id from catalog.resource where rid = any(${array(rids, 'bigint')})`,
-  )
-  return new Map(rows.map((row) => [row.rid, row]))
-}
+export const getFixed = (db: Queryable, rids: readonly string[]): Promise<Fixed[]> =>
+  rowsOf(db, sql`select rid, resource_id, type_id from catalog.resource where rid = any(${array(rids, 'bigint')})`)
 
 export type LockMode = 'key share' | 'no key update' | 'update'
 const STRENGTH: LockMode[] = ['key share', 'no key update', 'update']
@@ -141,6 +133,23 @@ export const lockAndGet = async (tx: Tx, resource_id: string): Promise<ResourceR
   )
   const [, row] = await Promise.all([lock, getResource(tx, resource_id)])
   return row
+}
+
+/** The same for many resources, locked in the order of their row numbers. Ids that are not there are missing. */
+export const lockAndGetAll = async (tx: Tx, resource_ids: readonly string[]): Promise<ResourceRow[]> => {
+  if (resource_ids.length === 0) return []
+  const ids = array(resource_ids, 'text')
+  const lock = rowsOf(
+    tx,
+    sql`select from catalog.resource_state
+        where rid = any(array(select rid from catalog.resource where resource_id = any(${ids})))
+        order by rid for no key update`,
+  )
+  const rows = rowsOf<ResourceRow>(
+    tx,
+    sql`select ${resourceColumns} from ${resourceTables} where r.resource_id = any(${ids})`,
+  )
+  return (await Promise.all([lock, rows]))[1]
 }
 
 /** Locks of acyclic relationship types: shared for an edge of a new resource, exclusive to change one on an old one. */

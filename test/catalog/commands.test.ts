@@ -164,7 +164,7 @@ describe('apply-operation-result', () => {
     expect(await traces()).toEqual(before)
   })
 
-  it('costs few round trips: begin, claim, lock and read, all writes together, the answer, commit', async () => {
+  it('costs few round trips: begin, claim, lock and read, all writes and the answer together, commit', async () => {
     const [id, prototype] = [await fresh(), pg.Client.prototype]
     const counted = async (work: () => Promise<{ status: number }>) => {
       let trips = 0
@@ -186,11 +186,11 @@ describe('apply-operation-result', () => {
       expect(status).toBe(200)
       return trips
     }
-    expect(await counted(() => c.result(id, { expected_version: 1, changes: release('2.0.0') }))).toBeLessThanOrEqual(6)
+    expect(await counted(() => c.result(id, { expected_version: 1, changes: release('2.0.0') }))).toBeLessThanOrEqual(5)
     const evidence_refs = [{ uri: 'https://ci.example/1', kind: 'run' }]
     expect(
       await counted(() => c.result(id, { expected_version: 2, changes: release('2.1.0'), evidence_refs })),
-    ).toBeLessThanOrEqual(6)
+    ).toBeLessThanOrEqual(5)
     expect(await counted(() => c.observe(id))).toBeLessThanOrEqual(9)
   })
 
