@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
 import type { Queryable, Tx } from './client.ts'
+import { insertRow } from './rows.ts'
 
 /** The outbox of one owning schema (reliability.md 4.1); the relay numbers (`pub_seq`) and publishes its rows. */
 export const outboxTables = (schema: PgSchema) => ({
@@ -68,5 +69,5 @@ export const wakeRelay = async (db: Queryable, schema: string): Promise<void> =>
 
 /** Promises events in the transaction of the change. Call it last, under the aggregate's lock: id order is then version order. */
 export const appendOutbox = async (tx: Tx, outbox: OutboxTable, ...events: OutboxEvent[]): Promise<void> => {
-  if (events.length > 0) await tx.insert(outbox).values(events)
+  await Promise.all(events.map((event) => insertRow(tx, outbox, event)))
 }

@@ -19,6 +19,8 @@ import { pageSizeOf, rowsFrom } from '../shared/pages.ts'
 import { readCapabilityGraph } from './capability-graphs.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { awaitChange } from './freshness.ts'
+import { drawingOfDefinitions } from './graph/formats.ts'
+import { sendDrawn } from './graphs.routes.ts'
 import { asOf, type Reader } from './lists.service.ts'
 import { listProviders, readCapabilities } from './providers.service.ts'
 import type { Side } from './sides.ts'
@@ -101,7 +103,8 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
       },
       preHandler: side.guard(),
     },
-    (req) => readCapabilityGraph(deps, req.query, side.reader(req)),
+    async (req, reply) =>
+      sendDrawn(reply, req.query, await readCapabilityGraph(deps, req.query, side.reader(req)), drawingOfDefinitions),
   )
 
   app.get(

@@ -9,7 +9,10 @@ import { violationsOf } from './rules/schemas.ts'
 import { stateViolations } from './rules/state.ts'
 import type { StoredCapability, StoredType, Types } from './types.registry.ts'
 
-export type ProviderEvent = { provider: Record<string, unknown>; change: 'added' | 'updated' | 'withdrawn' }
+export type ProviderEvent = {
+  provider: Record<string, unknown>
+  change: 'added' | 'updated' | 'withdrawn' | 'claimed' | 'released' | 'expired'
+}
 type Outcome = { events: ProviderEvent[]; ignored: { pointer: string; code: string }[] }
 type Place = { types: Types; row: ResourceRow; type: StoredType }
 
@@ -103,7 +106,10 @@ const capabilityKey = (types: Types, type: StoredType, provider: ProviderRow): s
   type.provides.find((use) => types.capability(use.capability_key, provider.version)?.id === provider.capability_id)
     ?.capability_key ?? 'unknown.capability'
 
-const viewOf = (capability_key: string, row: ProviderRow): Record<string, unknown> => ({
+type Told = Pick<ProviderRow, 'provider_id' | 'version' | 'attributes' | 'capacity' | 'priority' | 'expires_at'>
+
+/** A provider as events tell it. */
+export const toldOf = (capability_key: string, row: Told): Record<string, unknown> => ({
   provider_id: row.provider_id,
   capability_key,
   version: row.version,
@@ -128,11 +134,12 @@ const add = async (tx: Tx, definition: StoredCapability, rid: string, change: Ca
     version: change.version,
     ...valuesOf(change),
     withdrawn_at: null,
+    swept: false,
     last_command_id: command_id,
     rev: 1,
   }
   await saveProvider(tx, row)
-  return { row, event: { provider: viewOf(definition.capability_key, row), change: 'added' as const } }
+  return { row, event: { provider: toldOf(definition.capability_key, row), change: 'added' as const } }
 }
 
 const revise = async (
@@ -147,7 +154,7 @@ const revise = async (
   if (equalJson({ attributes, capacity, priority, expires_at }, values)) return undefined
   await updateProvider(tx, known.provider_id, { ...values, last_command_id: command_id })
   const row = { ...known, ...values }
-  return { row, event: { provider: viewOf(definition.capability_key, row), change: 'updated' as const } }
+  return { row, event: { provider: toldOf(definition.capability_key, row), change: 'updated' as const } }
 }
 
 const withdraw = async (
@@ -158,5 +165,5 @@ const withdraw = async (
   command_id: string,
 ): Promise<ProviderEvent> => {
   await updateProvider(tx, row.provider_id, { withdrawn_at: at, last_command_id: command_id })
-  return { provider: viewOf(capability_key, row), change: 'withdrawn' }
+  return { provider: toldOf(capability_key, row), change: 'withdrawn' }
 }

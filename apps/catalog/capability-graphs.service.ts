@@ -38,7 +38,7 @@ export const readNeedsGraph = async (
   query: NeedsGraphQuery,
   reader: Reader,
 ): Promise<NeedsGraph> => {
-  const { page_size, page_token, min_change, max_lag_ms, ...filters } = query
+  const { page_size, page_token, min_change, max_lag_ms, format, ...filters } = query
   const list = { route: 'graphs/capabilities', ...filters }
   const place = deps.pages.place(page_token, list, reader.name)
   const where = needing(deps, query, reader)

@@ -1,13 +1,18 @@
-import { listOffers, type OfferRow, offers } from '../../db/catalog/providers.ts'
+import { claimedOwners, listOffers, moveCapabilities, type OfferRow, offers } from '../../db/catalog/providers.ts'
+import { getResourcesByRid, type LockMode, wishLock } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
 import { AppError } from '../shared/errors.ts'
+import { type ProviderEvent, toldOf } from './capabilities.service.ts'
 import type { EdgePlan } from './edges.service.ts'
 import { usesCapability } from './offers.service.ts'
+import { type Cause, eventOf, tell } from './outbox.ts'
 import { freeOf } from './rules/matching.ts'
 import type { StoredRelationshipType, Types } from './types.registry.ts'
 
 /** An edge that claims what a provider offers: its `to` end owns the provider that the properties name. */
 type Claim = { at: string; provider_id: string; capability_key: string; owner_rid: string }
+/** What became of the claims on providers, by provider. */
+export type Claimed = Map<string, 'added' | 'updated' | 'removed'>
 export type ClaimCheck = { claims: Claim[]; before: Map<string, OfferRow> }
 
 /** Whether changes of these edges claim something, so that the owner of the provider is locked for them. */
@@ -65,3 +70,57 @@ export const checkClaims = async (tx: Tx, types: Types, { claims, before }: Clai
       throw invalid('no_capacity', at, `asks for ${more} more of ${provider_id}, which has ${free} free`)
   }
 }
+
+/** What ends releases its claims: their owners are told, so they are locked with it. */
+export const lockClaimed = async (tx: Tx, types: Types, rids: readonly string[], locks: Map<string, LockMode>) => {
+  for (const owner of await claimedOwners(tx, rids, usesCapability(types))) wishLock(locks, owner, 'no key update')
+}
+
+/**
+ * Tells what is claimed of providers now (`capability.changed`), each owner under its lock with a number of its own; its
+ * version stays. What the commanded resource itself owns is given back, to be told with its own change; `leaving` says
+ * by its end that nothing can be claimed any more.
+ */
+export const tellClaims = async (
+  tx: Tx,
+  types: Types,
+  claimed: Claimed,
+  { own_rid, leaving, cause }: { own_rid: string; leaving?: ReadonlySet<string>; cause: Cause },
+): Promise<ProviderEvent[]> => {
+  if (claimed.size === 0) return []
+  const rows = await listOffers(tx, usesCapability(types), [offers.ids([...claimed.keys()]), offers.open], claimed.size)
+  const byOwner = Map.groupBy(rows, ({ rid }) => rid)
+  const eventsOf = (rid: string) =>
+    (byOwner.get(rid) ?? []).map((row): ProviderEvent => {
+      const change = claimed.get(row.provider_id) === 'removed' ? 'released' : 'claimed'
+      return { provider: { ...toldOf(row.capability_key, row), reserved: row.reserved }, change }
+    })
+  const others = [...byOwner.keys()].filter((rid) => rid !== own_rid && !leaving?.has(rid))
+  for (const owner of await getResourcesByRid(tx, others)) {
+    const event = capabilityEventOf(
+      cause,
+      { ...owner, type_key: types.keyOf(owner.type_id), capability_revision: await moveCapabilities(tx, owner.rid) },
+      owner.version,
+      eventsOf(owner.rid),
+    )
+    await tell(tx, event)
+  }
+  return leaving?.has(own_rid) ? [] : eventsOf(own_rid)
+}
+
+type Owner = { resource_id: string; type_key: string; version: number; generation: number; capability_revision: number }
+
+/** The event of one change of what a resource offers, or of what is claimed of it. */
+export const capabilityEventOf = (
+  cause: Cause,
+  { capability_revision, ...owner }: Owner,
+  previous_version: number | null,
+  providers: readonly ProviderEvent[],
+) =>
+  eventOf(cause, owner, previous_version, {
+    type: 'capability.changed',
+    agg_type: 'capability',
+    agg_id: owner.resource_id,
+    agg_version: capability_revision,
+    payload: { providers },
+  })

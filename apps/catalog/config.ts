@@ -23,6 +23,8 @@ const schema = Type.Object({
   CATALOG__HEALTH__SWEEP_MS: settings.integer(1000, 20, 60_000),
   CATALOG__COMMANDS__RETAIN_INTERNAL_D: settings.integer(30, 1, 400),
   CATALOG__COMMANDS__RETAIN_PUBLIC_D: settings.integer(7, 1, 400),
+  /** Revisions and closed relationships; the last one before stays, so that every later time is whole. */
+  CATALOG__HISTORY__RETAIN_D: settings.integer(400, 1, 4000),
   CATALOG__HISTORY__OBSERVATIONS_D: settings.integer(30, 1, 4000),
   CATALOG__OPERATIONS__URL: settings.url('http://127.0.0.1:7152'),
   /** False: graphs are read by SQL, to depth 2. */

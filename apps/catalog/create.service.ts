@@ -14,6 +14,7 @@ import type { OperationRef, ResourceCreate } from '../shared/contracts/catalog/r
 import { AppError } from '../shared/errors.ts'
 import { base32Id } from '../shared/ids.ts'
 import { accessOf, outOfScope, reaches, visibleOf } from './access.ts'
+import { tellClaims } from './claims.service.ts'
 import { type Answer, alreadyExists, runCommand, type Work } from './commands.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { viewOf } from './documents.ts'
@@ -85,6 +86,8 @@ export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: 
   const place = { types, row, type: facts.type }
   const edges = await applyEdges(tx, place, plan, cause)
   await checkCardinality(tx, place, { lifecycle_status: row.lifecycle_status, entered: true }, plan)
+  // Nothing of a new resource can be claimed yet: all that is told is of others.
+  await tellClaims(tx, types, edges.claimed, { own_rid: rid, cause })
   const [tied = row] = plan.resolved.some(({ relation }) => relation?.containment)
     ? await getResourcesByRid(tx, [rid])
     : []

@@ -82,6 +82,7 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
       sweep_ms: config.CATALOG__HEALTH__SWEEP_MS,
       retain_internal_d: config.CATALOG__COMMANDS__RETAIN_INTERNAL_D,
       retain_public_d: config.CATALOG__COMMANDS__RETAIN_PUBLIC_D,
+      history_d: config.CATALOG__HISTORY__RETAIN_D,
       observations_d: config.CATALOG__HISTORY__OBSERVATIONS_D,
       stale_wait_ms: config.CATALOG__STALE__WAIT_MS,
       graph_max_nodes: config.CATALOG__GRAPH__MAX_NODES,

@@ -23,7 +23,7 @@ import type { Queryable, Tx } from '../../db/client.ts'
 import type { RelationshipEvent } from '../shared/contracts/catalog/events.ts'
 import type { RelationshipChange } from '../shared/contracts/catalog/relationships.ts'
 import { AppError, type Violation } from '../shared/errors.ts'
-import { checkClaims, isClaim, readClaims } from './claims.service.ts'
+import { type Claimed, checkClaims, isClaim, readClaims } from './claims.service.ts'
 import { relationshipId } from './documents.ts'
 import { violated } from './rules/change.ts'
 import { boundOf, isAllowed, isBounded, propertyViolations } from './rules/edges.ts'
@@ -47,7 +47,8 @@ export type EdgePlan = {
   type_locks: Map<number, 'shared' | 'exclusive'>
 }
 export type Ignored = { pointer: string; code: string }
-export type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[] }
+/** `claimed`: the providers of which more or less is claimed now. */
+export type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[]; claimed: Claimed }
 
 /** What changes of edges will touch, found before anything is locked (catalog.md 3, "Locks"). */
 export const planEdges = async (
@@ -159,7 +160,7 @@ export const applyEdges = async (
   plan: EdgePlan,
   cause: EdgeCause,
 ): Promise<EdgeOutcome> => {
-  const outcome: EdgeOutcome = { events: [], ignored: [] }
+  const outcome: EdgeOutcome = { events: [], ignored: [], claimed: new Map() }
   const violations: Violation[] = []
   const ids = new Map([[row.rid, row.resource_id]])
   const claims = await readClaims(tx, types, plan, row.rid)
@@ -175,7 +176,13 @@ export const applyEdges = async (
     if ('ignored' in applied) outcome.ignored.push({ pointer: at, code: applied.ignored })
     else if ('violation' in applied)
       violations.push({ pointer: at, code: 'target_not_found', message: applied.violation })
-    else outcome.events.push(edgeEvent(applied.op, applied.edge, relation.type_key, ids))
+    else {
+      outcome.events.push(edgeEvent(applied.op, applied.edge, relation.type_key, ids))
+      if (isClaim(relation)) {
+        for (const { provider_id } of [applied.before?.properties ?? {}, applied.edge.properties])
+          if (typeof provider_id === 'string') outcome.claimed.set(provider_id, applied.op)
+      }
+    }
   }
   if (violations.length > 0) throw violated(violations)
   await checkClaims(tx, types, claims)
@@ -184,7 +191,10 @@ export const applyEdges = async (
   return outcome
 }
 
-type Applied = { op: RelationshipEvent['op']; edge: EdgeRow } | { ignored: string } | { violation: string }
+type Applied =
+  | { op: RelationshipEvent['op']; edge: EdgeRow; before?: EdgeRow }
+  | { ignored: string }
+  | { violation: string }
 
 const applyOne = async (tx: Tx, change: RelationshipChange, key: EdgeKey, cause: EdgeCause): Promise<Applied> => {
   const known = await getEdge(tx, key)
@@ -196,7 +206,7 @@ const applyOne = async (tx: Tx, change: RelationshipChange, key: EdgeKey, cause:
   if (!known && change.op === 'update') return { violation: 'there is no such relationship to update' }
   if (!known) return { op: 'added', edge: await openEdge(tx, key, properties, cause) }
   if (equalJson(known.properties, properties)) return { ignored: 'already_there' }
-  return { op: 'updated', edge: await reviseEdge(tx, key, properties, cause) }
+  return { op: 'updated', edge: await reviseEdge(tx, key, properties, cause), before: known }
 }
 
 const checkCycles = async (tx: Tx, { row }: Place, plan: EdgePlan): Promise<void> => {

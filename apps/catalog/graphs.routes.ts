@@ -5,7 +5,7 @@ import { Graph, type GraphQuery, GraphQuery as Query } from '../shared/contracts
 import { errorReplies } from '../shared/http.ts'
 import { readNeedsGraph } from './capability-graphs.service.ts'
 import type { CatalogDeps } from './deps.ts'
-import { FORMATS } from './graph/formats.ts'
+import { type Drawing, drawingOf, drawingOfNeeds, FORMATS } from './graph/formats.ts'
 import { type GraphRequest, traverse } from './graphs.service.ts'
 import type { Side } from './sides.ts'
 import { LEVELS } from './types.registry.ts'
@@ -48,7 +48,12 @@ export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
         preHandler: side.guard(),
       },
       async (req, reply) =>
-        send(reply, req.query, await traverse(deps, { ...request, query: req.query }, side.reader(req))),
+        sendDrawn(
+          reply,
+          req.query,
+          await traverse(deps, { ...request, query: req.query }, side.reader(req)),
+          drawingOf,
+        ),
     )
   }
 
@@ -65,13 +70,19 @@ export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
       },
       preHandler: side.guard(),
     },
-    (req) => readNeedsGraph(deps, req.query, side.reader(req)),
+    async (req, reply) =>
+      sendDrawn(reply, req.query, await readNeedsGraph(deps, req.query, side.reader(req)), drawingOfNeeds),
   )
 }
 
 /** The graph in the format that was asked for; text formats pass the reply's schema by. */
-const send = (reply: FastifyReply, { format = 'json' }: GraphQuery, graph: Graph): Graph => {
+export const sendDrawn = <G>(
+  reply: FastifyReply,
+  { format = 'json' }: Pick<GraphQuery, 'format'>,
+  graph: G,
+  draw: (graph: G) => Drawing,
+): G => {
   if (format === 'json') return graph
   const { type, write } = FORMATS[format]
-  return reply.type(type).send(write(graph)) as unknown as Graph
+  return reply.type(type).send(write(draw(graph))) as unknown as G
 }

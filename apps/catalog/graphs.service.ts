@@ -12,6 +12,8 @@ import type { Store } from './graph/store.ts'
 import { hopsBefore, readPlace, writePlace } from './graph/tokens.ts'
 import { draw, drawOn, type Limits, type MemoryReach } from './graph/traverse.ts'
 import { asOf, filterWhere, type Reader, valuesOf } from './lists.service.ts'
+import { pastTime } from './reads.service.ts'
+import { readRollUps } from './roll-up.service.ts'
 import type { Types } from './types.registry.ts'
 
 const MAX_ROOTS = 20
@@ -37,6 +39,33 @@ export type GraphRequest = {
  * are not shown. `by` is for tests that compare the two.
  */
 export const traverse = async (
+  deps: CatalogDeps,
+  request: GraphRequest,
+  reader: Reader,
+  by?: 'sql' | 'memory',
+): Promise<Graph> => {
+  const with_health = wantsHealth(request.query)
+  const graph = await drawn(deps, request, reader, by)
+  return with_health ? rolledUp(deps, graph) : graph
+}
+
+const wantsHealth = ({ include, at }: GraphQuery): boolean => {
+  const names = valuesOf(include) ?? []
+  const unknown = names.find((name) => name !== 'health')
+  if (unknown !== undefined) throw refused('include', `does not know ${unknown}; it may be health`)
+  if (names.length > 0 && at !== undefined)
+    throw refused('include', 'does not go with at: health is not kept over time')
+  return names.length > 0
+}
+
+const rolledUp = async (deps: CatalogDeps, graph: Graph): Promise<Graph> => {
+  const ids = graph.nodes.map(({ resource_id }) => resource_id)
+  const { statuses, visited, truncated } = await readRollUps(deps, ids)
+  const nodes = graph.nodes.map((node) => ({ ...node, rollup_status: statuses.get(node.resource_id) ?? 'unknown' }))
+  return { ...graph, nodes, rollup: { visited, truncated } }
+}
+
+const drawn = async (
   deps: CatalogDeps,
   request: GraphRequest,
   reader: Reader,
@@ -95,11 +124,10 @@ const pastOf = (deps: CatalogDeps, { at, page_token, min_change, max_lag_ms }: G
   if (at === undefined) return undefined
   const time = new Date(at)
   if (Number.isNaN(time.getTime())) throw refused('at', 'is no time that exists')
-  if (time > deps.clock.now())
-    throw refused('at', 'is in the future', 'time_in_future', 'Send a time that has passed, or leave at out for now.')
   const beside = { page_token, min_change, max_lag_ms }
   for (const [name, value] of Object.entries(beside))
     if (value !== undefined) throw refused(name, 'does not go with at: the past does not change')
+  pastTime(at, deps.clock, deps.config.history_d)
   const ended = deps.registry.types.all.flatMap(({ id, lifecycle }) =>
     lifecycle.terminal.map((state) => `${id} ${state}`),
   )
@@ -178,7 +206,7 @@ const fromMemory = async (
   const sees = seesOf(store, reader.access, types)
   const memory: MemoryReach = { ...bounds, reltype_ids: reach.reltype_ids, type_ids: reach.type_ids, sees }
   const rids = roots.map((id) => visibleRid(store, id, sees))
-  const { page_token, format: _, min_change: __, max_lag_ms: ___, ...shape } = query
+  const { page_token, format: _, min_change: __, max_lag_ms: ___, include: ____, ...shape } = query
   const list = { route, ...shape }
   const { key } = deps.pages.place(page_token, list, reader.name)
   const tokenOf = deps.pages.writer(list, reader.name)

@@ -126,18 +126,19 @@ export const sweepHealth = async (deps: CatalogDeps): Promise<boolean> => {
       await lockStates(tx, new Map([[rid, 'no key update']]))
       const [row] = await getResourcesByRid(tx, [rid])
       await markSwept(tx, [rid], now)
-      if (row) await settleHealth(tx, deps, row, sweepCause(now), 'expired')
+      if (row) await settleHealth(tx, deps, row, sweepCause(now, 'health.sweep'), 'expired')
     })
   }
   if (rids.length > 0) deps.wake()
   return rids.length === SWEEP_BATCH
 }
 
-const sweepCause = (at: string): Cause => ({
+/** Why something changes by itself: its time ran out. */
+export const sweepCause = (at: string, action: string): Cause => ({
   actor: 'svc:catalog',
   roles: [],
   source: 'operation',
-  action: 'health.sweep',
+  action,
   command_id: uuidv7(),
   operation_id: null,
   request_id: null,

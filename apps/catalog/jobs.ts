@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { pruneCommands, pruneObservations } from '../../db/catalog/commands.ts'
+import { pruneCommands, pruneObservations, pruneRelationships, pruneRevisions } from '../../db/catalog/commands.ts'
 import type { CatalogDeps } from './deps.ts'
+import { sweepProviders } from './expiry.service.ts'
 import { sweepHealth } from './health.service.ts'
 
 const LOCK = 727330
@@ -19,18 +20,35 @@ export const prune = async ({ db, clock, config }: CatalogDeps, stopped: () => b
   }
 }
 
-/** Sweeps health, and tidies up now and then, in one process of all; `stop` waits for the turn that is running. */
+/** Forgets the history that is not kept: closed relationships, and revisions that no kept time needs. A walk over all resources. */
+export const pruneHistory = async ({ db, clock, config }: CatalogDeps, stopped: () => boolean = () => false) => {
+  const before = new Date(clock.now().getTime() - config.history_d * DAY_MS).toISOString()
+  while (!stopped() && (await pruneRelationships(db, before))) {
+    // goes on while there are full batches
+  }
+  let after: string | undefined = '0'
+  while (!stopped() && after !== undefined) after = await pruneRevisions(db, before, after)
+}
+
+/** Sweeps health and providers, and tidies up now and then, in one process of all; `stop` waits for the turn that is running. */
 export const startSweeper = (deps: CatalogDeps) => {
   const stopping = new AbortController()
   const stopped = () => stopping.signal.aborted
   let pruned_at = Number.NEGATIVE_INFINITY
+  let history_at = Number.NEGATIVE_INFINITY
   const work = async () => {
     while (!stopped() && (await sweepHealth(deps))) {
       // goes on while there are full batches
     }
+    while (!stopped() && (await sweepProviders(deps))) {
+      // the same
+    }
     if (performance.now() - pruned_at < PRUNE_MS) return
     pruned_at = performance.now()
     await prune(deps, stopped)
+    if (performance.now() - history_at < DAY_MS) return
+    history_at = performance.now()
+    await pruneHistory(deps, stopped)
   }
   const sweepOnce = async () => {
     // Taken for one turn only, on a connection that is not held between turns.
@@ -49,7 +67,7 @@ export const startSweeper = (deps: CatalogDeps) => {
   }
   const loop = (async () => {
     while (!stopped()) {
-      await sweepOnce().catch((error) => deps.telemetry.log.warn({ err: error }, 'health could not be swept'))
+      await sweepOnce().catch((error) => deps.telemetry.log.warn({ err: error }, 'what ran out could not be swept'))
       await delay(deps.config.sweep_ms, undefined, { signal: stopping.signal }).catch(() => {})
     }
   })()

@@ -171,7 +171,7 @@ const countOf = async (deps: CatalogDeps, where: SQL[], count: 'capped' | 'exact
 }
 
 /** At most 3 keys, resource_id always last, so that the order is total. */
-const parseSort = (text: string | undefined): Sort => {
+export const parseSort = (text: string | undefined): Sort => {
   const names = (text ?? 'name').split(',')
   if (names.length > 3) throw invalid('sort', 'has more than 3 keys')
   const sort = names.map((name) => {
@@ -188,7 +188,8 @@ const parseSort = (text: string | undefined): Sort => {
 
 export const LEVEL_PARAMETERS = ['region_id', 'datacenter_id', 'layer_id', 'segment_id'] as const
 
-const whereOf = (types: Types, query: ResourceListQuery): SQL[] => {
+/** What the structural parameters and the filter ask for, over r, s and p. */
+export const whereOf = (types: Types, query: ResourceListQuery): SQL[] => {
   const where: SQL[] = []
   const add = <T>(value: T | undefined, condition: (value: T) => SQL) => {
     if (value !== undefined) where.push(condition(value))

@@ -9,7 +9,7 @@ import { consume, type Envelope } from '../shared/events.ts'
 import type { CatalogDeps } from './deps.ts'
 
 /** The operations app's messages about operations, folded into operations-summary (reliability.md 4.6). */
-const CONSUMER = 'catalog-operations-index'
+export const CONSUMER = 'catalog-operations-index'
 const TIMEOUT_MS = 2000
 
 type OperationEvent = { type: string; at?: string; data?: Record<string, unknown> }

@@ -1,5 +1,5 @@
 import { readChecks } from '../../db/catalog/health.ts'
-import { listVersions, pathAt, revisionsUpTo, versionAt } from '../../db/catalog/history.ts'
+import { listVersions, pathsAt, type RevisionRow, revisionsUpTo, versionAt } from '../../db/catalog/history.ts'
 import { getResource, type ResourceRow } from '../../db/catalog/resources.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { EvidenceRef } from '../shared/contracts/catalog/common.ts'
@@ -7,7 +7,7 @@ import type { ResourceDocument, ResourceView, Scope } from '../shared/contracts/
 import { AppError, notFound } from '../shared/errors.ts'
 import { pageSizeOf } from '../shared/pages.ts'
 import { mergePatch } from '../shared/pointer.ts'
-import { reaches } from './access.ts'
+import { type Placed, reaches, scopesOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { changeToken, etagOf, timeText, viewOf } from './documents.ts'
 import { healthNow } from './health.service.ts'
@@ -78,14 +78,19 @@ const currentView = async (
   return { view: viewOf(row, scope, types), etag: etagOf(row) }
 }
 
-/** A time that was asked about, which must not lie ahead; 400 otherwise. */
-export const pastTime = (at: string | undefined, clock: Clock): string | undefined => {
-  if (at === undefined || new Date(at) <= clock.now()) return at
+/** A time that was asked about, which must not lie ahead (400) or before what is kept, in days (410). */
+export const pastTime = (at: string | undefined, clock: Clock, kept_d?: number): string | undefined => {
+  if (at === undefined) return at
+  if (kept_d !== undefined && new Date(at).getTime() < clock.now().getTime() - kept_d * DAY_MS)
+    throw pruned(`What was at ${at}`)
+  if (new Date(at) <= clock.now()) return at
   throw new AppError('validation_error', 'time_in_future', 'at lies in the future.', {
     violations: [{ pointer: '/querystring/at', code: 'time_in_future', message: 'lies in the future' }],
     hint: 'Leave at out to read what is now.',
   })
 }
+
+const DAY_MS = 86_400_000
 
 const noVersion = (resource_id: string, version: string) =>
   new AppError('not_found', 'version', `${resource_id} has no version ${version}.`, {
@@ -118,25 +123,38 @@ const readVersion = async (
   const revisions = await revisionsUpTo(deps.db, row.rid, version)
   const last = revisions.at(-1)
   if (last?.version !== version) throw pruned(`Version ${version} of ${row.resource_id}`)
-  const document = revisions.reduce<unknown>(
+  const placed = await placedThen(deps, [row], at ?? last.at)
+  return viewThen(documentThen(revisions), (await scopesOf(deps.db, types, placed))(placed[0] as Placed))
+}
+
+/** A document from its nearest snapshot and the patches after it. */
+export const documentThen = (revisions: readonly RevisionRow[]): ResourceDocument =>
+  revisions.reduce<unknown>(
     (before, { kind, doc }) => (kind === 'snapshot' ? doc : mergePatch(before, doc)),
     {},
   ) as ResourceDocument
-  const containment = types.relationship('contained_in')
-  const path = containment ? await pathAt(deps.db, row.rid, containment.id, at ?? last.at) : row.path
-  return {
-    ...document,
-    owner: document.owner ?? null,
-    parent_id: document.parent_id ?? null,
-    last_operation: document.last_operation ?? null,
-    scope: await scopeOfRow(deps.db, types, { ...row, path }),
-    health_status: 'unknown',
-    health_revision: 0,
-    conditions: [],
-    change_token: changeToken(row.resource_id, version),
-    historical: true,
-  }
+
+/** These resources in the places where they were at a time. */
+export const placedThen = async <R extends Placed>({ db, registry }: CatalogDeps, rows: readonly R[], at: string) => {
+  const containment = registry.types.relationship('contained_in')
+  const rids = rows.map(({ rid }) => rid)
+  const paths = containment ? await pathsAt(db, rids, containment.id, at) : new Map<string, string>()
+  return rows.map((row) => ({ ...row, path: paths.get(row.rid) ?? row.path }))
 }
+
+/** A resource as it was: what is not kept over time is unknown. */
+export const viewThen = (document: ResourceDocument, scope: Scope): ResourceView => ({
+  ...document,
+  owner: document.owner ?? null,
+  parent_id: document.parent_id ?? null,
+  last_operation: document.last_operation ?? null,
+  scope,
+  health_status: 'unknown',
+  health_revision: 0,
+  conditions: [],
+  change_token: changeToken(document.resource_id, document.version),
+  historical: true,
+})
 
 /** The versions of a resource, the newest first. */
 export const readVersions = async (

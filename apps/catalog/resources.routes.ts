@@ -29,6 +29,7 @@ import { auditDenied, recordDenied } from './audit.ts'
 import { createResource } from './create.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { fieldsOf, listPage } from './lists.service.ts'
+import { listPast } from './past-lists.service.ts'
 import { type PatchBody, patchResource } from './patch.service.ts'
 import { readResource, readVersions } from './reads.service.ts'
 import { pickFields } from './rules/fields.ts'
@@ -73,7 +74,13 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
       preHandler: side.guard(),
     },
     async (req, reply) => {
-      const { rows, selected, ...page } = await listPage(deps, 'resources', req.query, side.reader(req))
+      const { at, ...query } = req.query
+      const reader = side.reader(req)
+      if (at !== undefined) {
+        const { selected, ...page } = await listPast(deps, { ...query, at }, reader)
+        return selected ? sendPart(reply, page) : page
+      }
+      const { rows, selected, ...page } = await listPage(deps, 'resources', query, reader)
       return selected ? sendPart(reply, page) : page
     },
   )

@@ -1,15 +1,21 @@
-import { cascadeOf, closeEdge, type EdgeCause, type EdgeRow, edgesFrom, edgesTo } from '../../db/catalog/edges.ts'
-import { withdrawProviders } from '../../db/catalog/providers.ts'
+import { cascadeOf, closeEdge, type EdgeRow, edgesFrom, edgesTo } from '../../db/catalog/edges.ts'
+import { listOffers, offers, withdrawProviders } from '../../db/catalog/providers.ts'
 import { getResourcesByRid, type LockMode, type ResourceRow, wishLock } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
 import type { RelationshipEvent } from '../shared/contracts/catalog/events.ts'
 import { AppError } from '../shared/errors.ts'
+import { type ProviderEvent, toldOf } from './capabilities.service.ts'
+import { type Claimed, isClaim, lockClaimed, tellClaims } from './claims.service.ts'
 import { Again } from './commands.service.ts'
 import { edgeEvent, type Sees } from './edges.service.ts'
+import { usesCapability } from './offers.service.ts'
+import type { Cause } from './outbox.ts'
 import type { Types } from './types.registry.ts'
 
 const MAX_CASCADE = 200
 const MAX_BLOCKERS = 20
+/** Far more than the definitions of capabilities that there are. */
+const MAX_WITHDRAWN = 10_000
 
 const idsWith = (types: Types, on_delete: 'restrict' | 'cascade' | 'detach') =>
   types.relationships.filter((relation) => relation.on_delete === on_delete).map(({ id }) => id)
@@ -34,6 +40,7 @@ export const planRetirement = async (
     )
   }
   for (const member of gone) wishLock(locks, member, 'update')
+  await lockClaimed(tx, types, gone, locks)
   return gone
 }
 
@@ -47,14 +54,14 @@ export const confirmRetirement = async (tx: Tx, types: Types, planned: readonly 
 /**
  * Closes the edges of a resource that becomes terminal (catalog.md 3): outgoing ones always, incoming ones by on_delete.
  * `leaving` end with it and do not block. Its parent and path stay as they were: who may see it depends on where it
- * ended. Returns what happened to its edges.
+ * ended. Returns what happened to its edges and what it no longer provides.
  */
 export const closeAllEdges = async (
   tx: Tx,
   types: Types,
   row: ResourceRow,
-  { leaving, sees, cause }: { leaving: ReadonlySet<string>; sees: Sees; cause: EdgeCause },
-): Promise<RelationshipEvent[]> => {
+  { leaving, sees, cause }: { leaving: ReadonlySet<string>; sees: Sees; cause: Cause },
+): Promise<{ edges: RelationshipEvent[]; providers: ProviderEvent[] }> => {
   const blocking = (await edgesTo(tx, row.rid, idsWith(types, 'restrict'))).filter((edge) => !leaving.has(edge.src))
   if (blocking.length > 0) throw await blocked(tx, types, row, blocking, sees)
   const incoming = await edgesTo(
@@ -66,12 +73,19 @@ export const closeAllEdges = async (
   const peers = await getResourcesByRid(tx, [...new Set(edges.flatMap(({ src, dst }) => [src, dst]))])
   const ids = new Map(peers.map((peer) => [peer.rid, peer.resource_id]))
   const events: RelationshipEvent[] = []
+  const claimed: Claimed = new Map()
   for (const edge of edges) {
     const closed = await closeEdge(tx, edge, cause)
-    if (closed) events.push(edgeEvent('removed', closed, types.relationshipById(edge.reltype_id)?.type_key ?? '', ids))
+    const type_key = types.relationshipById(edge.reltype_id)?.type_key ?? ''
+    if (closed) events.push(edgeEvent('removed', closed, type_key, ids))
+    const { provider_id } = edge.properties
+    if (isClaim({ type_key }) && typeof provider_id === 'string') claimed.set(provider_id, 'removed')
   }
+  await tellClaims(tx, types, claimed, { own_rid: row.rid, leaving, cause })
+  const open = await listOffers(tx, usesCapability(types), [offers.of(row.rid), offers.open], MAX_WITHDRAWN)
   await withdrawProviders(tx, row.rid, cause.at, cause.command_id)
-  return events
+  const providers = open.map((one) => ({ provider: toldOf(one.capability_key, one), change: 'withdrawn' as const }))
+  return { edges: events, providers }
 }
 
 const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[], sees: Sees) => {

@@ -1,4 +1,4 @@
-import { listFlows, readChecksOf } from '../../db/catalog/health.ts'
+import { healthRows, listFlows, readChecksOf } from '../../db/catalog/health.ts'
 import { getResourcesByRid, type ResourceRow } from '../../db/catalog/resources.ts'
 import type { Queryable } from '../../db/client.ts'
 import type { HealthStatus } from '../shared/contracts/catalog/resources.ts'
@@ -23,7 +23,7 @@ export const readRollUp = async (deps: CatalogDeps, row: ResourceRow, reader: Re
   const now = deps.clock.now()
   return deps.db.transaction(
     async (tx) => {
-      const graph = await load(tx, deps.registry.types, row, now)
+      const graph = await load(tx, deps.registry.types, [row], now)
       const rolled = rollUp(graph)
       const causes = causesOf(row.rid, graph, rolled, (rid) => graph.names.get(rid) ?? rid, MAX_CAUSES)
       return {
@@ -37,18 +37,35 @@ export const readRollUp = async (deps: CatalogDeps, row: ResourceRow, reader: Re
   )
 }
 
-const load = async (db: Queryable, types: Types, root: ResourceRow, now: Date): Promise<Loaded> => {
+/** The roll-ups of many resources at once, by id, in one walk over what all of them take health from. */
+export const readRollUps = async (deps: CatalogDeps, ids: readonly string[]) => {
+  const now = deps.clock.now()
+  return deps.db.transaction(
+    async (tx) => {
+      const rows = await healthRows(tx, ids)
+      const graph = await load(tx, deps.registry.types, rows, now)
+      const rolled = rollUp(graph)
+      const statuses = new Map(rows.map(({ rid, resource_id }) => [resource_id, rolled.get(rid) ?? 'unknown']))
+      return { statuses, visited: graph.own.size, truncated: graph.truncated }
+    },
+    { isolationLevel: 'repeatable read', accessMode: 'read only' },
+  )
+}
+
+type Root = Awaited<ReturnType<typeof healthRows>>[number]
+
+const load = async (db: Queryable, types: Types, roots: readonly Root[], now: Date): Promise<Loaded> => {
   const ids = (flows: string) => types.relationships.filter(({ health }) => health.flows === flows).map(({ id }) => id)
   const along = { out: ids('to_from'), incoming: ids('from_to') }
   const own = new Map<string, HealthStatus>()
-  const names = new Map([[root.rid, root.resource_id]])
+  const names = new Map(roots.map(({ rid, resource_id }) => [rid, resource_id]))
   const flows: Flow[] = []
   const learn = async (rows: Parameters<typeof healthOf>[1]) => {
     for (const [rid, { status }] of await healthOf(db, rows, now)) own.set(rid, status)
   }
-  await learn([root])
+  await learn(roots)
   let truncated = false
-  for (let level = [root.rid]; level.length > 0; ) {
+  for (let level = roots.map(({ rid }) => rid); level.length > 0; ) {
     const room = MAX_VISITED - own.size
     const rows = await listFlows(db, level, along, room + 1)
     truncated ||= rows.length > room

@@ -1,13 +1,13 @@
 import { saveAudit, saveEvidence, saveOperationRef, saveRevision } from '../../db/catalog/commands.ts'
 import { getResourcesByRid, type ResourceRow, updateResource, updateState } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
-import type { RelationshipEvent } from '../shared/contracts/catalog/events.ts'
 import { AppError } from '../shared/errors.ts'
 import { applyCapabilities, type ProviderEvent } from './capabilities.service.ts'
+import { capabilityEventOf, tellClaims } from './claims.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { applyEdges, checkCardinality, checkPeers, type EdgePlan, type Ignored, type Sees } from './edges.service.ts'
 import { settleHealth } from './health.service.ts'
-import { type Cause, eventOf, resourceEventOf, tell } from './outbox.ts'
+import { type Cause, resourceEventOf, tell } from './outbox.ts'
 import { closeAllEdges } from './retire.service.ts'
 import { checkImmutable, checkTransition, fittingType, refuseTerminal } from './rules/change.ts'
 import { isTerminal } from './rules/lifecycle.ts'
@@ -54,8 +54,12 @@ export const startChange = async (
   const place = { types, row, type }
   await checkPeers(tx, place, plan, sees)
   const edges = await applyEdges(tx, place, plan, cause)
-  if (ends) edges.events.push(...(await endWith(tx, deps, locked, row, cause)))
-  else {
+  const withdrawn: ProviderEvent[] = []
+  if (ends) {
+    const ended = await endWith(tx, deps, locked, row, cause)
+    edges.events.push(...ended.edges)
+    withdrawn.push(...ended.providers)
+  } else {
     const entered = lifecycle_status === 'active' && row.lifecycle_status !== 'active'
     await checkCardinality(tx, place, { lifecycle_status, entered }, plan)
   }
@@ -64,22 +68,24 @@ export const startChange = async (
     at: cause.at,
     command_id: cause.command_id,
   })
+  const claims = await tellClaims(tx, types, edges.claimed, { own_rid: row.rid, cause })
+  const providers = [...withdrawn, ...capabilities.events, ...claims]
 
   const ignored = [...edges.ignored, ...capabilities.ignored]
   const paths = notesChanged(row, change)
   if (lifecycle_status !== row.lifecycle_status) paths.push('/lifecycle_status')
   const states_equal = equalJson(desired_state, row.desired_state) && equalJson(observed_state, row.observed_state)
-  if (states_equal && paths.length === 0 && edges.events.length === 0 && capabilities.events.length === 0) {
+  if (states_equal && paths.length === 0 && edges.events.length === 0 && providers.length === 0) {
     const sent = keepReferences(tx, row, row.version, cause)
     return { row, previous_version: row.version, applied: false, changed_paths: [], ignored, sent }
   }
   const next = { row, type, change, lifecycle_status, desired_state, observed_state, ends }
-  const rows = nextRows(tx, next, cause, capabilities.events.length > 0)
+  const rows = nextRows(tx, next, cause, providers.length > 0)
   const after = await startVersion(tx, deps, movesRow(plan) ? await write(tx, rows) : rows, {
     before: row,
     cause,
     edges: edges.events,
-    providers: capabilities.events,
+    providers,
     event: ends ? 'resource.retired' : 'resource.updated',
   })
   return { ...after, previous_version: row.version, applied: true, ignored }
@@ -165,13 +171,12 @@ const startVersion = async (
   const events = (now: ResourceRow) => [
     ...(providers.length > 0
       ? [
-          eventOf(cause, document, row.version - 1, {
-            type: 'capability.changed',
-            agg_type: 'capability',
-            agg_id: row.resource_id,
-            agg_version: row.capability_revision,
-            payload: { providers },
-          }),
+          capabilityEventOf(
+            cause,
+            { ...document, capability_revision: row.capability_revision },
+            row.version - 1,
+            providers,
+          ),
         ]
       : []),
     resourceEventOf(cause, now, document, { type: event, changed_paths, relationship_changes: edges }),
@@ -198,16 +203,16 @@ const endWith = async (
   { leaving, sees }: Locked,
   row: ResourceRow,
   cause: Cause,
-): Promise<RelationshipEvent[]> => {
+): ReturnType<typeof closeAllEdges> => {
   const { types } = deps.registry
   const all = new Set(leaving)
   const close = (member: ResourceRow) => closeAllEdges(tx, types, member, { leaving: all, sees, cause })
-  const events = await close(row)
+  const ended = await close(row)
   for (const rid of leaving.slice(1)) {
     const [member] = await getResourcesByRid(tx, [rid])
     const type = member && types.byId(member.type_id)
     if (!member?.is_open || !type) continue
-    const member_events = await close(member)
+    const gone = await close(member)
     const rows = nextRows(
       tx,
       {
@@ -220,15 +225,14 @@ const endWith = async (
         ends: true,
       },
       cause,
-      false,
+      gone.providers.length > 0,
     )
     await writeVersion(tx, deps, rows, {
       before: member,
       cause,
-      edges: member_events,
-      providers: [],
+      ...gone,
       event: 'resource.retired',
     })
   }
-  return events
+  return ended
 }

@@ -16,6 +16,7 @@ export const createOutput = ({ format, jsonl }: { format: Format; jsonl: boolean
     )
 
   return {
+    jsonl,
     format: jsonl ? ('json' as const) : format,
     /** Items as a table, or as they came; `id` prints what the next command takes. */
     list: <T>(items: T[], columns: Column<T>[], idOf: (item: T) => string): void => {

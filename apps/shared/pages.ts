@@ -58,23 +58,28 @@ export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
     },
     /**
      * Cuts a result of `page_size + 1` rows, read from a place in its direction (nearest first), to a page in the order
-     * of the list, with tokens both ways.
+     * of the list, with tokens both ways. `stopped`: where reading ended before the page was full, to go on from there.
      */
     turn: <R>(
       rows: readonly R[],
-      page: { size: number; place: Place; list: unknown; caller: string; keyOf: (row: R) => Key },
+      page: { size: number; place: Place; list: unknown; caller: string; keyOf: (row: R) => Key; stopped?: Key },
     ) => {
-      const { size, place, list, caller, keyOf } = page
+      const { size, place, list, caller, keyOf, stopped } = page
       const items = rows.slice(0, size)
       if (place.back) items.reverse()
       const more = rows.length > size
-      const token = (row: R | undefined, back: boolean) =>
-        row === undefined ? null : write({ l: nameOf(list), k: keyOf(row), u: caller, ...(back && { b: 1 as const }) })
+      const token = (row: R | undefined, back: boolean, key = row && keyOf(row)) =>
+        key === undefined ? null : write({ l: nameOf(list), k: key, u: caller, ...(back && { b: 1 as const }) })
       const came = place.key !== undefined
+      const [first, last] = [items[0], items.at(-1)]
+      const onward = (row: R | undefined) =>
+        more ? token(row, place.back) : stopped ? token(undefined, place.back, stopped) : null
+      const backward = (row: R | undefined) =>
+        came ? token(row, !place.back, row === undefined ? stopped : keyOf(row)) : null
       return {
         items,
-        next_page_token: (place.back ? came : more) ? token(items.at(-1), false) : null,
-        prev_page_token: (place.back ? more : came) ? token(items[0], true) : null,
+        next_page_token: place.back ? backward(last) : onward(last),
+        prev_page_token: place.back ? onward(first) : backward(first),
       }
     },
   }

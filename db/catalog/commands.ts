@@ -1,5 +1,7 @@
 import { and, eq, or, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../client.ts'
+import { insertRow, updateRow } from '../rows.ts'
+import { array } from './resources.ts'
 import { audit, command_log, evidence_ref, resource_operation, revision } from './tables.ts'
 
 /** Command log, revisions, references and audit: what a command leaves behind beside its change. */
@@ -7,12 +9,8 @@ export type CommandLogRow = typeof command_log.$inferSelect
 
 /** Takes a command id and key, or says that one of them is taken. A twin that still runs makes it wait. */
 export const claimCommand = async (tx: Tx, row: typeof command_log.$inferInsert): Promise<boolean> => {
-  const taken = await tx
-    .insert(command_log)
-    .values(row)
-    .onConflictDoNothing()
-    .returning({ command_id: command_log.command_id })
-  return taken.length === 1
+  const { rowCount } = await insertRow(tx, command_log, row, 'on conflict do nothing')
+  return rowCount === 1
 }
 
 /** The row that holds this command id, else the one that holds this key. */
@@ -36,7 +34,7 @@ export const storeAnswer = (
   tx: Tx,
   command_id: string,
   answer: Pick<CommandLogRow, 'status' | 'headers' | 'body' | 'resource_id'>,
-) => tx.update(command_log).set(answer).where(eq(command_log.command_id, command_id))
+) => updateRow(tx, command_log, { command_id }, answer)
 
 const PRUNED_AT_ONCE = 5000
 
@@ -54,9 +52,36 @@ export const pruneObservations = async (db: Queryable, before: string): Promise<
   return rowCount === PRUNED_AT_ONCE
 }
 
-export const saveRevision = (tx: Tx, row: typeof revision.$inferInsert) => tx.insert(revision).values(row)
+/** Forgets relationships that were closed before a time. True: there may be more. */
+export const pruneRelationships = async (db: Queryable, before: string): Promise<boolean> => {
+  const { rowCount } = await db.execute(sql`delete from catalog.relationship_history where (rel_no, rev) in
+    (select rel_no, rev from catalog.relationship_history where valid_to < ${before}::timestamptz limit ${PRUNED_AT_ONCE})`)
+  return rowCount === PRUNED_AT_ONCE
+}
+
+const WALKED_AT_ONCE = 1000
+
+/**
+ * Forgets the revisions of some resources, by row number, that no time from `before` on needs: those older than the
+ * newest snapshot at or before it. Gives the row number to go on after; nothing at the end.
+ */
+export const pruneRevisions = async (db: Queryable, before: string, after: string): Promise<string | undefined> => {
+  const { rows } = await db.execute<{ rid: string }>(
+    sql`select rid from catalog.resource where rid > ${after} order by rid limit ${WALKED_AT_ONCE}`,
+  )
+  const rids = rows.map(({ rid }) => rid)
+  await db.execute(
+    sql`delete from catalog.revision v using unnest(${array(rids, 'bigint')}) as f(rid)
+        cross join lateral (select max(version) as version from catalog.revision
+          where rid = f.rid and kind = 'snapshot' and at <= ${before}::timestamptz) kept
+        where v.rid = f.rid and v.version < kept.version`,
+  )
+  return rids.length === WALKED_AT_ONCE ? rids.at(-1) : undefined
+}
+
+export const saveRevision = (tx: Tx, row: typeof revision.$inferInsert) => insertRow(tx, revision, row)
 export const saveOperationRef = (tx: Tx, row: typeof resource_operation.$inferInsert) =>
-  tx.insert(resource_operation).values(row).onConflictDoNothing()
+  insertRow(tx, resource_operation, row, 'on conflict do nothing')
 export const saveEvidence = (tx: Tx, rows: (typeof evidence_ref.$inferInsert)[]) =>
   rows.length > 0 ? tx.insert(evidence_ref).values(rows) : undefined
-export const saveAudit = (tx: Tx, row: typeof audit.$inferInsert) => tx.insert(audit).values(row)
+export const saveAudit = (tx: Tx, row: typeof audit.$inferInsert) => insertRow(tx, audit, row)

@@ -114,9 +114,10 @@ const typeSql = (test: FilterTest, types: FilterTypes): SQL => {
   return test.comparison === '!=' ? sql`not (${is})` : is
 }
 
+/** By row numbers of the path, not by paths above it: so it holds for a path as it once was, too. */
 const above = (type_ids: number[], more: SQL): SQL =>
   sql`exists (select 1 from catalog.resource a
-        where a.path @> r.path and a.type_id = any(${array(type_ids, 'smallint')}) and ${more})`
+        where a.rid = any(string_to_array(r.path::text, '.')::bigint[]) and a.type_id = any(${array(type_ids, 'smallint')}) and ${more})`
 
 const scopeSql = (test: FilterTest, types: FilterTypes): SQL => {
   const type_ids = types.levels[test.field[1] as keyof FilterTypes['levels']]

@@ -149,6 +149,18 @@ export const listFlows = (
         limit ${limit}`,
   )
 
+/** What own health now is worked out from, of these resources. */
+export const healthRows = (
+  db: Queryable,
+  ids: readonly string[],
+): Promise<Omit<FlowRow, 'dependent' | 'reltype_id'>[]> =>
+  rowsOf(
+    db,
+    sql`select n.rid, n.resource_id, s.lifecycle_status, s.health_status, s.health_reason, s.health_expires_at
+        from catalog.resource n join catalog.resource_state s on s.rid = n.rid
+        where n.resource_id = any(${array(ids, 'text')})`,
+  )
+
 /** Resources whose checks ran out since they were last looked at. */
 export const expiredResources = async (db: Queryable, now: string, limit: number): Promise<string[]> => {
   const rows = await rowsOf<{ rid: string }>(

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
-import { rowsOf } from './resources.ts'
+import { array, rowsOf } from './resources.ts'
 
 export type RevisionRow = {
   version: number
@@ -25,6 +25,27 @@ export const revisionsUpTo = (db: Queryable, rid: string, version: number): Prom
         order by version`,
   )
 
+/** The revisions that make up these resources as they were at a time, oldest first, by row number. */
+export const revisionsAt = async (
+  db: Queryable,
+  rids: readonly string[],
+  at: string,
+): Promise<Map<string, RevisionRow[]>> => {
+  const rows = await rowsOf<RevisionRow & { rid: string }>(
+    db,
+    sql`select v.rid, v.version, v.at, v.kind, v.doc, v.changed_paths, v.lifecycle_status, v.actor, v.command_id,
+          v.operation_id
+        from unnest(${array(rids, 'bigint')}) as f(rid)
+        cross join lateral (select max(version) as version from catalog.revision
+          where rid = f.rid and at <= ${at}::timestamptz) n
+        join catalog.revision v on v.rid = f.rid and v.version <= n.version
+          and v.version >= (select max(version) from catalog.revision
+            where rid = f.rid and version <= n.version and kind = 'snapshot')
+        order by v.rid, v.version`,
+  )
+  return Map.groupBy(rows, ({ rid }) => rid)
+}
+
 /** The version that a resource had at a time; nothing before it was there. */
 export const versionAt = async (db: Queryable, rid: string, at: string): Promise<number | undefined> => {
   const [row] = await rowsOf<{ version: number | null }>(
@@ -44,14 +65,19 @@ export const lifecycleAt = async (db: Queryable, rid: string, at: string): Promi
   return row?.lifecycle_status
 }
 
-/** Row numbers of a resource and of all that contained it at a time, the resource last: its path as it was. */
-export const pathAt = async (db: Queryable, rid: string, reltype_id: number, at: string): Promise<string> => {
-  const rows = await rowsOf<{ rid: string }>(
+/** Row numbers of each resource and of all that contained it at a time, the resource last: its path as it was. */
+export const pathsAt = async (
+  db: Queryable,
+  rids: readonly string[],
+  reltype_id: number,
+  at: string,
+): Promise<Map<string, string>> => {
+  const rows = await rowsOf<{ start: string; path: string }>(
     db,
-    sql`with recursive way(rid, step) as (
-          select ${rid}::bigint, 0
+    sql`with recursive way(start, rid, step) as (
+          select f.rid, f.rid, 0 from unnest(${array(rids, 'bigint')}) as f(rid)
           union all
-          select e.dst, way.step + 1 from way cross join lateral (
+          select way.start, e.dst, way.step + 1 from way cross join lateral (
             select o.dst from catalog.relationship o
               where o.src = way.rid and o.reltype_id = ${reltype_id} and o.valid_from <= ${at}::timestamptz
             union all
@@ -60,9 +86,41 @@ export const pathAt = async (db: Queryable, rid: string, reltype_id: number, at:
                 and h.valid_from <= ${at}::timestamptz and h.valid_to > ${at}::timestamptz
             limit 1) e
           where way.step < 100)
-        select rid from way order by step desc`,
+        select start, string_agg(rid::text, '.' order by step desc) as path from way group by start`,
   )
-  return rows.map((row) => row.rid).join('.')
+  return new Map(rows.map(({ start, path }) => [start, path]))
+}
+
+/** A resource as it was, in the columns that filters and the conditions of lists look at. */
+export type PastRow = {
+  rid: string
+  path: string
+  is_open: boolean
+  type_id: number
+  document: Record<string, unknown>
+}
+
+/** Which of these, as they were, meet the conditions over r (resource), s (resource_state) and p (parent). */
+export const meeting = async (db: Queryable, rows: readonly PastRow[], where: readonly SQL[]): Promise<Set<string>> => {
+  if (rows.length === 0) return new Set()
+  const flat = rows.map(({ document, ...row }) => ({
+    ...document,
+    ...row,
+    drift_status: (document.drift as { status: string }).status,
+  }))
+  const found = await rowsOf<{ rid: string }>(
+    db,
+    sql`with past as materialized (
+          select * from jsonb_to_recordset(${JSON.stringify(flat)}::jsonb) as x(rid bigint, path ltree, is_open boolean,
+            resource_id text, type_version integer, name text, display_name text, owner text, labels jsonb, parent_id text,
+            type_id smallint, desired_state jsonb, observed_state jsonb, created_at timestamptz, created_by text,
+            version integer, generation integer, observed_generation integer, lifecycle_status text, drift_status text,
+            updated_at timestamptz, updated_by text))
+        select r.rid from past r join past s on s.rid = r.rid
+          join (select rid, parent_id as resource_id from past) p on p.rid = r.rid
+        where ${sql.join([...where], sql` and `)}`,
+  )
+  return new Set(found.map(({ rid }) => rid))
 }
 
 /** The versions of a resource without their documents, from a place in the given direction, with their evidence. */

@@ -56,3 +56,15 @@ export const countOperations = (db: Queryable, rid: string): Promise<{ status: s
     db,
     sql`select status, count(*)::int as n from catalog.rm_resource_operation where rid = ${rid} group by status`,
   )
+
+/** Aggregates of a consumer: all that it follows, those that are held, and the events that wait for a person. */
+export const countHeld = async (db: Queryable, consumer: string) => {
+  const [row] = await rowsOf<{ aggregates: number; held: number; dead_letters: number }>(
+    db,
+    sql`select count(*)::int as aggregates, (count(*) filter (where held))::int as held,
+          (select count(*)::int from catalog.dead_letter where consumer = ${consumer} and released_at is null)
+            as dead_letters
+        from catalog.projection_version where consumer = ${consumer}`,
+  )
+  return row ?? { aggregates: 0, held: 0, dead_letters: 0 }
+}

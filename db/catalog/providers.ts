@@ -20,7 +20,7 @@ export const saveProvider = (tx: Tx, row: typeof provider.$inferInsert) => tx.in
 export const updateProvider = (tx: Tx, provider_id: string, set: Partial<typeof provider.$inferInsert>) =>
   tx
     .update(provider)
-    .set({ ...set, rev: sql`${provider.rev} + 1` })
+    .set({ ...set, swept: false, rev: sql`${provider.rev} + 1` })
     .where(eq(provider.provider_id, provider_id))
 
 export const withdrawProviders = (tx: Tx, rid: string, at: string, command_id: string | null) =>
@@ -28,6 +28,48 @@ export const withdrawProviders = (tx: Tx, rid: string, at: string, command_id: s
     .update(provider)
     .set({ withdrawn_at: at, last_command_id: command_id, rev: sql`${provider.rev} + 1` })
     .where(and(eq(provider.rid, rid), isNull(provider.withdrawn_at)))
+
+/** Resources with providers whose time ran out and of which that was not told. */
+export const expiredProviders = async (db: Queryable, now: string, limit: number): Promise<string[]> => {
+  const rows = await rowsOf<{ rid: string }>(
+    db,
+    sql`select distinct rid from (select rid from catalog.provider
+          where withdrawn_at is null and not swept and expires_at <= ${now}::timestamptz
+          order by expires_at limit ${limit}) x order by rid`,
+  )
+  return rows.map(({ rid }) => rid)
+}
+
+/** Marks the providers of a resource whose time ran out as told; gives their ids. */
+export const markProvidersSwept = async (tx: Tx, rid: string, now: string): Promise<string[]> => {
+  const rows = await rowsOf<{ provider_id: string }>(
+    tx,
+    sql`update catalog.provider set swept = true
+        where rid = ${rid} and withdrawn_at is null and not swept and expires_at <= ${now}::timestamptz
+        returning provider_id`,
+  )
+  return rows.map(({ provider_id }) => provider_id)
+}
+
+/** Moves what is said of a resource's capabilities on by one; gives the new number. */
+export const moveCapabilities = async (tx: Tx, rid: string): Promise<number> => {
+  const [row] = await rowsOf<{ capability_revision: number }>(
+    tx,
+    sql`update catalog.resource_state set capability_revision = capability_revision + 1 where rid = ${rid}
+        returning capability_revision`,
+  )
+  return row?.capability_revision ?? 0
+}
+
+/** Owners of what these resources claim. */
+export const claimedOwners = async (db: Queryable, rids: readonly string[], uses_id: number): Promise<string[]> => {
+  const rows = await rowsOf<{ dst: string }>(
+    db,
+    sql`select distinct dst from catalog.relationship
+        where src = any(${array(rids, 'bigint')}) and reltype_id = ${uses_id}`,
+  )
+  return rows.map(({ dst }) => dst)
+}
 
 /** How many capabilities each of these resources offers now. */
 export const countProviders = async (db: Queryable, rids: readonly string[]): Promise<Map<string, number>> => {

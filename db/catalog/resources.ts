@@ -1,6 +1,7 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import { first, type Queryable, type Tx } from '../client.ts'
+import { updateRow } from '../rows.ts'
 import { resource, resource_state } from './tables.ts'
 
 type JsonObject = Record<string, unknown>
@@ -191,7 +192,7 @@ export const updateResource = (
     .where(eq(resource.rid, BigInt(rid)))
 
 export const updateState = (tx: Tx, rid: string, set: Partial<Omit<typeof resource_state.$inferInsert, 'rid'>>) =>
-  tx.update(resource_state).set(set).where(eq(resource_state.rid, rid))
+  updateRow(tx, resource_state, { rid }, set)
 
 /** How many resources are below this one. */
 export const countSubtree = async (tx: Tx, path: string): Promise<number> =>

@@ -231,7 +231,10 @@ export const evidence_ref = t(
   (c) => [index('evidence_ref_at').on(c.rid, c.at), index('evidence_ref_operation').on(c.operation_id)],
 )
 
-/** What a resource offers to others. `withdrawn` rows stay for history; one open row per resource, capability, version. */
+/**
+ * What a resource offers to others. `withdrawn` rows stay for history; one open row per resource, capability, version.
+ * `swept`: that its time ran out was told.
+ */
 export const provider = t(
   'provider',
   {
@@ -244,13 +247,14 @@ export const provider = t(
     priority: count('priority', 100),
     expires_at: at('expires_at'),
     withdrawn_at: at('withdrawn_at'),
+    swept: boolean('swept').notNull().default(false),
     last_command_id: uuid('last_command_id'),
     rev: count('rev', 1),
   },
   (c) => [
     uniqueIndex('provider_open').on(c.rid, c.capability_id, c.version).where(sql`withdrawn_at is null`),
     index('provider_capability').on(c.capability_id, c.rid),
-    index('provider_expires').on(c.expires_at).where(sql`withdrawn_at is null`),
+    index('provider_expires').on(c.expires_at).where(sql`withdrawn_at is null and not swept`),
   ],
 )
 

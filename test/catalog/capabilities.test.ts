@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import semver from 'semver'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sweepProviders } from '../../apps/catalog/expiry.service.ts'
 import { type Asker, mismatchOf, type Offer, type Wanted } from '../../apps/catalog/rules/matching.ts'
-import { type Catalog, seedRegion, startCatalog } from './platform.ts'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
 
 describe('matching', () => {
   const scope = fc.record({
@@ -345,7 +346,60 @@ describe('capabilities', () => {
     for (const path of ['/v1/capabilities/graph', '/v1/graphs/capabilities']) {
       expect((await c.as('vic').get(`${path}?capability_key=no.such`)).status).toBe(404)
       expect((await c.as('vic').get(`${path}?colour=red`)).status).toBe(400)
+      const { nodes, edges } = (await c.as('vic').get(path)).body
+      for (const [format, node, edge] of [
+        ['graphml', /<node /g, /<edge /g],
+        ['dot', /" \[label=/g, / -> /g],
+      ] as const) {
+        const { text, status } = await c.as('vic').get(`${path}?format=${format}`)
+        expect(status).toBe(200)
+        expect((text.match(node) ?? []).length - (format === 'dot' ? edges.length : 0)).toBe(nodes.length)
+        expect(text.match(edge)).toHaveLength(edges.length)
+      }
     }
+  })
+
+  it('tell each change of what is offered or claimed of it, by the owner and in its order', async () => {
+    const owner = 'told-01'
+    await c.as('ada').record(hostOf(owner, 'eu1-a-web'))
+    await provide(owner, {
+      capacity: { total: 4 },
+      expires_at: new Date(c.deps.clock.now().getTime() + 60_000).toISOString(),
+    })
+    const offered = (await providers('')).find(({ resource_id }) => resource_id === owner) as Offered
+    const [one, two] = [await machine(), await machine()]
+    expect((await claim(one.resource_id, offered, 2)).status).toBe(200)
+    expect((await claim(two.resource_id, offered)).status).toBe(200)
+    const release = { relationship_changes: [{ op: 'remove', type_key: 'uses_capability', target_id: owner }] }
+    expect((await c.result(one.resource_id, { expected_version: 2, changes: release })).status).toBe(200)
+    // What ends releases what it claims.
+    for (const [i, lifecycle_status] of ['deprovisioning', 'retired'].entries())
+      expect((await c.result(two.resource_id, { expected_version: 2 + i, changes: { lifecycle_status } })).status).toBe(
+        200,
+      )
+    c.wait(61_000)
+    while (await sweepProviders(c.deps));
+    expect(await sweepProviders(c.deps)).toBe(false)
+    for (const [i, lifecycle_status] of ['deprovisioning', 'retired'].entries())
+      expect((await c.result(owner, { expected_version: 2 + i, changes: { lifecycle_status } })).status).toBe(200)
+
+    const { items } = (await c.internally('GET', `/events?agg_type=capability&agg_id=${owner}&after_version=0`)).body
+    type Told = {
+      agg_version: number
+      version: number
+      providers: { change: string; provider: { reserved?: number } }[]
+    }
+    expect(items.map(({ agg_version }: Told) => agg_version)).toEqual([1, 2, 3, 4, 5, 6, 7])
+    expect(items.map(({ providers: [told] }: Told) => [told?.change, told?.provider.reserved])).toEqual([
+      ['added', undefined],
+      ['claimed', 2],
+      ['claimed', 3],
+      ['released', 1],
+      ['released', 0],
+      ['expired', undefined],
+      ['withdrawn', undefined],
+    ])
+    expect(items.map(({ version }: Told) => version)).toEqual([2, 2, 2, 2, 2, 2, 4])
   })
 
   it('refuse claims on what nobody provides', async () => {

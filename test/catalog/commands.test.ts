@@ -376,6 +376,92 @@ describe('a process that is killed', () => {
   )
 })
 
+describe('a long change whose process is killed', () => {
+  it.each(['api.before_commit', 'api.after_commit'])(
+    'at %s leads to one intent, whoever sends it again',
+    async (point) => {
+      const intents = (id: string) =>
+        c.rows<{ agg_id: string }>(
+          `select agg_id from catalog.outbox where type = 'intent.requested' and payload->>'resource_id' = $1`,
+          [id],
+        )
+      const changed = await fresh()
+      const made = `made-${randomUUID()}`
+      const { lifecycle_status, observed_state, ...wanted } = hostOf(made, 'eu1-a-web')
+      const [patch, post] = [randomUUID(), randomUUID()]
+      const calls = (at?: string) => {
+        const to = at === undefined ? {} : { at }
+        const change = { desired_state: { release: '9.9.9' }, expected_version: 1 }
+        return [
+          () => c.as('olga').patch(`/v1/resources/${changed}`, change, { key: patch, ...to }),
+          () => c.as('olga').post('/v1/resources', wanted, { key: post, ...to }),
+        ]
+      }
+      for (const [i, id] of [changed, made].entries()) {
+        const doomed = await c.startProcess(point)
+        await expect(calls(doomed.public_at)[i]?.()).rejects.toThrow()
+        await doomed.exited
+        const committed = point === 'api.after_commit'
+        expect(await intents(id)).toHaveLength(committed ? 1 : 0)
+        const replies = await Promise.all(Array.from({ length: 5 }, () => calls()[i]?.()))
+        expect(replies.map((reply) => reply?.status)).toEqual(replies.map(() => 202))
+        expect(new Set(replies.map((reply) => reply?.text)).size).toBe(1)
+        expect(await intents(id)).toEqual([{ agg_id: replies[0]?.body.operation_ref.intent_id }])
+      }
+    },
+    120_000,
+  )
+})
+
+describe.each([
+  {
+    route: 'provided-capabilities',
+    scope: 'fleet',
+    right: { expected_version: 1, provided_capability_changes: [] as unknown[], mode: 'merge' },
+    wrong: { provided_capability_changes: [{ op: 'add', capability_key: 'no.such', version: '1.0.0' }] },
+    refusal: { status: 422, code: 'unknown' },
+  },
+  {
+    route: 'health-observations',
+    scope: 'operations',
+    right: { source: 'test', check_key: 'order', status: 'healthy', observed_at: new Date().toISOString() },
+    wrong: { observed_at: '2999-01-01T00:00:00Z' },
+    refusal: { status: 400, code: 'observed_in_future' },
+  },
+])('the order of checks of $route', ({ route, scope, right, wrong, refusal }) => {
+  it('is that of every command, and what is refused leaves nothing behind', async () => {
+    const [id, other] = [await fresh(), await fresh()]
+    const report = (over: Record<string, unknown>, path_id = id, ask: Parameters<Catalog['internally']>[3] = {}) => {
+      const ids = { command_id: randomUUID(), idempotency_key: randomUUID(), resource_id: path_id }
+      return c.internally('POST', `/resources/${path_id}/${route}`, { ...ids, ...right, ...over }, ask)
+    }
+    const used = { command_id: randomUUID(), idempotency_key: randomUUID() }
+    const first = await report(used)
+    expect(first.status, first.text).toBe(200)
+    const before = await traces()
+    const late = { expected_version: 99 }
+    const steps: [string, ReturnType<typeof report>, number, string][] = [
+      ['token', report({ x: 1 }, id, { headers: { authorization: 'Bearer x.y.z' } }), 401, 'invalid_token'],
+      ['scope', report({ x: 1 }, id, { service: scope }), 403, 'permission_missing'],
+      ['media type', report({ x: 1 }, id, { type: 'text/plain' }), 415, 'media_type'],
+      ['shape', report({ x: 1, ...late }), 400, 'unknown_field'],
+      ['path', report({ ...used, resource_id: id }, other), 400, 'id_mismatch'],
+      ['command_id', report({ ...used, ...late }), 422, 'command_id_reused'],
+      ['key', report({ idempotency_key: used.idempotency_key, ...late }), 422, 'idempotency_key_reused'],
+      ['existence', report(late, 'not-there'), 404, 'resource'],
+      ['version', report(late), 409, 'version_mismatch'],
+      ['content', report(wrong), refusal.status, refusal.code],
+    ]
+    const answers = await Promise.all(
+      steps.map(async ([name, reply]) => [name, (await reply).status, (await reply).body.code]),
+    )
+    expect(answers).toEqual(steps.map(([name, , status, code]) => [name, status, code]))
+    expect(await traces()).toEqual(before)
+    const again = await report(used)
+    expect([again.text, again.headers.get('idempotency-replayed')]).toEqual([first.text, 'true'])
+  })
+})
+
 describe('the order of checks', () => {
   const steps: {
     name: string

@@ -107,6 +107,22 @@ describe('the log', () => {
   })
 })
 
+describe('the read models', () => {
+  it('say how far each is, to whoever may look after them', async () => {
+    const foreign = await c.internally('GET', '/projections', undefined, { service: 'operations' })
+    expect(foreign).toMatchObject({ status: 403, body: { code: 'permission_missing' } })
+    const { last_pub_seq } = await log('after=0&limit=1')
+    const { status, body: said } = await c.internally('GET', '/projections')
+    expect(status).toBe(200)
+    expect(BigInt(said.last_pub_seq)).toBeGreaterThanOrEqual(BigInt(last_pub_seq))
+    type Item = { name: string; state: string }
+    expect(said.items.map(({ name, state }: Item) => [name, state])).toEqual([
+      ['graph', 'loading'],
+      ['operations_index', 'live'],
+    ])
+  })
+})
+
 describe('health', () => {
   it('is the worst unexpired check, whatever the order of arrival', async () => {
     const now = Date.now()

@@ -133,6 +133,20 @@ describe('graphs around resources', () => {
     expect(dot.text).toContain('truncated_fanout="true"')
   })
 
+  it('hold the roll-up of each node when it is asked for', async () => {
+    await c.observe('s0', { status: 'unhealthy' })
+    const { nodes, rollup } = await ask('root_id=s1&root_id=hub&depth=1&include=health&fanout=2')
+    expect(rollup).toMatchObject({ truncated: false })
+    for (const { resource_id, rollup_status } of nodes) {
+      const { body } = await c.as('vic').get(`/v1/resources/${resource_id}/health`)
+      expect({ resource_id, rollup_status }).toEqual({ resource_id, rollup_status: body.rollup.status })
+    }
+    expect((await ask('root_id=s1&depth=0')).nodes[0]).not.toHaveProperty('rollup_status')
+    const at = new Date(Date.now() - 1000).toISOString()
+    for (const query of ['include=colour', `include=health&at=${at}`])
+      expect((await c.as('vic').get(`/v1/graphs/resources?root_id=s1&${query}`)).status).toBe(400)
+  })
+
   it('of the past hold what was open then, without health', async () => {
     const past = `t-${randomUUID()}`
     for (const id of [past, `${past}-b`])
@@ -161,8 +175,11 @@ describe('graphs around resources', () => {
       [one, 0],
       [two, 1],
     ])
-    for (const at of [times[4], '2001-01-01T00:00:00Z'])
-      expect((await c.as('vic').get(`/v1/graphs/resources?root_id=${past}&at=${at}`)).status).toBe(404)
+    for (const [at, status] of [
+      [times[4], 404],
+      ['2001-01-01T00:00:00Z', 410],
+    ])
+      expect((await c.as('vic').get(`/v1/graphs/resources?root_id=${past}&at=${at}`)).status).toBe(status)
   })
 
   it('of topology start from all regions and hold places and what is in them', async () => {

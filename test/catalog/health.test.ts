@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { prune } from '../../apps/catalog/jobs.ts'
+import { prune, pruneHistory } from '../../apps/catalog/jobs.ts'
 import { causesOf, type FlowRule, type HealthGraph, rollUp } from '../../apps/catalog/rules/roll-up.ts'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import { type Catalog, seedRegion, startCatalog } from './platform.ts'
@@ -163,6 +163,47 @@ describe('health', () => {
     const later = { ...c.deps, clock: { now: () => new Date(c.deps.clock.now().getTime() + 31 * 86_400_000) } }
     await prune(later)
     expect(await count()).toEqual({ ...before, commands: 0, observed: 0 })
+  })
+
+  it('forgets history when its time is over, and answers every time that is kept as before', async () => {
+    const [id, peer] = [await service(), await service()]
+    const day = 86_400_000
+    const edge = (op: string) => [{ op, type_key: 'depends_on', target_id: peer }]
+    await c.result(id, { expected_version: 1, changes: { relationship_changes: edge('add') } })
+    await c.result(id, { expected_version: 2, changes: { relationship_changes: edge('remove') } })
+    for (let v = 3; v <= 24; v++)
+      expect(
+        (await c.result(id, { expected_version: v, changes: { observed_state_patch: { endpoints_ready: v } } })).status,
+      ).toBe(200)
+    const rows = async () =>
+      (
+        await c.rows<{ version: number }>(
+          `select v.version from catalog.revision v join catalog.resource r using (rid) where r.resource_id = $1 order by 1`,
+          [id],
+        )
+      ).map(({ version }) => version)
+    const closed = async () =>
+      (
+        await c.rows(
+          `select 1 from catalog.relationship_history h join catalog.resource r on r.rid = h.src
+                     where r.resource_id = $1`,
+          [id],
+        )
+      ).length
+    const read = async (version: number) => (await c.as('vic').get(`/v1/resources/${id}?at_version=${version}`)).body
+    const at = (days: number) => ({
+      ...c.deps,
+      clock: { now: () => new Date(c.deps.clock.now().getTime() + days * day) },
+    })
+    const before = await read(23)
+    await pruneHistory(at(399))
+    expect([(await rows()).length, await closed()]).toEqual([25, 1])
+    await pruneHistory(at(401))
+    // The newest snapshot before stays, with all after it.
+    expect(await rows()).toEqual([21, 22, 23, 24, 25])
+    expect(await closed()).toBe(0)
+    expect(await read(23)).toEqual(before)
+    expect(await read(20)).toMatchObject({ status: 410, code: 'history_pruned' })
   })
 
   it('keeps what was observed, also what came too late, and knows how it was', async () => {

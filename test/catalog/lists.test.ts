@@ -150,6 +150,50 @@ describe('lists', () => {
     )
   })
 
+  it('shows resources as they were at a time, whatever became of them', async () => {
+    const places = 'ids=past-a,past-b,past-c,past-d&sort=name'
+    for (const id of ['past-a', 'past-b', 'past-c'])
+      await c.as('ada').record({ ...hostOf(id, 'eu1-a-web'), labels: { era: 'old' } })
+    const seen = async (query: string) => {
+      const { items } = (await c.as('vic').get(`/v1/resources?${query}`)).body
+      return items.map(({ health_revision, conditions, historical, ...item }: Record<string, unknown>) => item)
+    }
+    const now = await seen(`${places}&include=state`)
+    const at = c.deps.clock.now().toISOString()
+    c.wait(1000)
+    await c.as('olga').patch('/v1/resources/past-a', { labels: { era: 'new' }, expected_version: 1 })
+    const move = ['remove', 'add'].map((op, i) => ({
+      op,
+      type_key: 'contained_in',
+      target_id: i === 0 ? 'eu1-a-web' : 'us1-a-web',
+    }))
+    expect((await c.result('past-b', { expected_version: 1, changes: { relationship_changes: move } })).status).toBe(
+      200,
+    )
+    for (const [i, lifecycle_status] of ['deprovisioning', 'retired'].entries())
+      expect((await c.result('past-c', { expected_version: 1 + i, changes: { lifecycle_status } })).status).toBe(200)
+    await c.as('ada').record({ ...hostOf('past-d', 'eu1-a-web'), labels: { era: 'old' } })
+
+    expect(await seen(`${places}&include=state&at=${at}`)).toEqual(now)
+    const names = async (query: string) => idsOf(await walk(`label=era&at=${at}&${query}`))
+    const all = ['past-a', 'past-b', 'past-c']
+    expect(await names('label=era=old&region_id=eu1&type_key=infra.host')).toEqual(all)
+    expect(await names(`filter=${encodeURIComponent('scope.region_id=eu1 AND labels.era=old')}&page_size=1`)).toEqual(
+      all,
+    )
+    expect(await names('region_id=us1')).toEqual([])
+    expect(await names('sort=-created_at&page_size=2')).toHaveLength(3)
+    expect(await names('lifecycle_status=retired')).toEqual([])
+    expect(idsOf(await walk(`label=era=old&page_size=500`))).toEqual(['past-b', 'past-d'])
+
+    const refused = async (query: string) => (await c.as('vic').get(`/v1/resources?${query}`)).body
+    expect(await refused('at=2999-01-01T00:00:00Z')).toMatchObject({ status: 400, code: 'time_in_future' })
+    expect(await refused('at=2001-01-01T00:00:00Z')).toMatchObject({ status: 410, code: 'history_pruned' })
+    for (const query of ['count=exact', 'health_status=healthy', 'sort=updated_at', 'include=health', 'max_lag_ms=1'])
+      expect(await refused(`at=${at}&${query}`)).toMatchObject({ status: 400, code: 'schema_violation' })
+    expect(await refused(`at=${at}&filter=provides=compute.slots`)).toMatchObject({ code: 'filter_invalid' })
+  })
+
   it('binds a page token to the list and to the caller', async () => {
     const page = await c.as('vic').get('/v1/resources?page_size=2')
     const token = page.body.next_page_token

@@ -14,8 +14,9 @@ import { audienceOf } from '../../apps/shared/auth/service-scopes.ts'
 import { newJti, signToken } from '../../apps/shared/auth/sign.ts'
 import { createAccessVerifier } from '../../apps/shared/auth/user-tokens.ts'
 import { systemClock } from '../../apps/shared/clock.ts'
-import { PrincipalSchema, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
-import { listen } from '../../apps/shared/http.ts'
+import { Identity, PrincipalSchema, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { AUTH_CODES, createHttpApp, listen } from '../../apps/shared/http.ts'
+import { registerRpc, rpcService } from '../../apps/shared/rpc.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 import { testServices } from '../support/services.ts'
 import { until } from '../support/until.ts'
@@ -43,6 +44,8 @@ export type Ask = {
   raw?: string
   /** Takes a retryable refusal as the answer. */
   once?: boolean
+  /** Another process of this catalog, by its `public_at`. */
+  at?: string
 }
 
 const sendOnce = async (
@@ -161,8 +164,13 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
   }
 
   const as = (name: keyof typeof people) => {
-    const call = (method: string, path: string, body?: unknown, { key, headers = {}, type, raw, once }: Ask = {}) =>
-      (once ? sendOnce : send)(method, `${url}${path}`, raw ?? body, {
+    const call = (
+      method: string,
+      path: string,
+      body?: unknown,
+      { key, headers = {}, type, raw, once, at = url }: Ask = {},
+    ) =>
+      (once ? sendOnce : send)(method, `${at}${path}`, raw ?? body, {
         authorization: `Bearer ${tokenOf(people[name])}`,
         ...((body !== undefined || raw !== undefined) &&
           type !== null && { 'content-type': type ?? 'application/json' }),
@@ -198,9 +206,26 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     })
   }
 
+  /** Keys and principals of this file for a catalog that runs as a process of its own. */
+  const startTrust = async () => {
+    const rpc = createHttpApp({ telemetry: deps.telemetry, codes: AUTH_CODES, internal: true })
+    const scopes = Object.fromEntries(Identity.methods.map(({ localName }) => [localName, 'identity:read']))
+    const served = rpcService(Identity, scopes as never, identity as never)
+    registerRpc(rpc, { registry: trust.services, audience: audienceOf('identity'), services: [served] })
+    rpc.get('/jwks', async () => ({
+      keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'test', use: 'sig', alg: 'RS256' }],
+    }))
+    return { rpc, at: await listen(rpc, '127.0.0.1', 0) }
+  }
+  let beside: ReturnType<typeof startTrust> | undefined
+
   const children: ChildProcess[] = []
   /** The catalog once more, as a process of its own on the same database; `crash_at` names where it kills itself. */
-  const startProcess = async (crash_at?: string): Promise<{ at: string; exited: Promise<unknown> }> => {
+  const startProcess = async (
+    crash_at?: string,
+  ): Promise<{ at: string; public_at: string; exited: Promise<unknown> }> => {
+    beside ??= startTrust()
+    const trusted = (await beside).at
     const [port, internal_port] = [await freePort(), await freePort()]
     const child = spawn(process.execPath, [MAIN], {
       cwd: ROOT,
@@ -212,6 +237,8 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
         CATALOG__INTERNAL__PORT: String(internal_port),
         CATALOG__SERVICE__KEY_FILE: services.keyFile('catalog'),
         AUTH__SERVICES__FILE: services.registry_file,
+        AUTH__JWKS__URL: `${trusted}/jwks`,
+        AUTH__RPC__IDENTITY_URL: trusted,
         ...(crash_at !== undefined && { SIGNALBOX_CRASH_AT: crash_at }),
       },
     })
@@ -224,7 +251,8 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
       timeout_ms: 60_000,
     })
     // Somebody took its port in between: once more with others.
-    return child.exitCode === null ? { at, exited } : startProcess(crash_at)
+    const public_at = `http://127.0.0.1:${port}`
+    return child.exitCode === null ? { at, public_at, exited } : startProcess(crash_at)
   }
 
   const catalog = {
@@ -295,6 +323,7 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
         for (const child of children) child.kill('SIGKILL')
         await app.close()
         await internal.close()
+        await (await beside)?.rpc.close()
         await deps.close()
         trust.services.close()
         services.remove()

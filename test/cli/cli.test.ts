@@ -357,6 +357,17 @@ describe('importing a file', () => {
     expect(made.screen()).toMatch(/#{24} 5\/5 imported, \d+\/s/)
     expect(ends(await run('shop.yaml', '--into', 'imp-a', '-o', 'json'))).toEqual([0, all('unchanged', ...IDS, CONFIG)])
     expect(await run('shop.yaml', '--into', 'imp-a', '--dry-run')).toMatchObject({ code: 0 })
+    const { out } = await run('shop.yaml', '--into', 'imp-a', '--jsonl')
+    const lines = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines.flatMap(({ done, of }) => (done === undefined ? [] : [[done, of]]))).toEqual([
+      [2, 5],
+      [4, 5],
+      [5, 5],
+    ])
+    expect(lines.at(-1)).toMatchObject({ outcomes: { unchanged: 5 }, generic: { ConfigMap: 1 } })
     const [web] = json<{ resource_id: string }[]>(
       await signalbox('ada', ['resource', 'list', '--type', 'infra.deployment', '-o', 'json']),
     )

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { containersFirst, type Reader } from '../../apps/cli/import/items.ts'
 import { readKubernetes } from '../../apps/cli/import/kubernetes.ts'
+import { applyOverrides, readOverrides } from '../../apps/cli/import/map.ts'
 import { readNetbox } from '../../apps/cli/import/netbox.ts'
 import { BOUNDS, parseSource, SourceError } from '../../apps/cli/import/source.ts'
 import { readTerraform } from '../../apps/cli/import/terraform.ts'
@@ -60,6 +61,60 @@ describe('terraform', () => {
       { aws_iam_role: 1 },
       { 'data aws_ami': 1 },
     ])
+  })
+
+  it('what a person says of a kind holds over what the reader makes of it', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'signalbox-map-'))
+    const overrides = (text: string) => {
+      writeFileSync(join(folder, 'map.yaml'), text)
+      return readOverrides(join(folder, 'map.yaml'))
+    }
+    try {
+      const found = read(
+        readTerraform,
+        state([
+          instance('aws_sqs_queue', 'jobs', {
+            url: 'https://q.example/jobs',
+            tags: { team: 'a', 'x/y': 'b' },
+            size: 3,
+            deep: {},
+          }),
+          instance('aws_lb', 'edge', { name: 'edge', dns_name: 'lb.example' }),
+          instance('aws_iam_role', 'r', { name: 'r' }),
+        ]),
+      )
+      const map = overrides(`
+aws_sqs_queue:
+  type_key: infra.endpoint
+  fields: { url: /desired_state/url, tags.team: /owner, /tags/x~1y: /labels/xy, size: /labels/size, deep: /name }
+aws_lb: { type_key: infra.load_balancer, fields: { dns_name: /annotations/dns } }
+aws_none: { type_key: infra.endpoint }
+`)
+      const mapped = applyOverrides(found, map)
+      const byId = new Map(mapped.items.map((item) => [item.external_id, item]))
+      expect(byId.get('aws_sqs_queue.jobs')).toMatchObject({
+        type_key: 'infra.endpoint',
+        owner: 'a',
+        name: 'src/aws_sqs_queue.jobs',
+        labels: { xy: 'b', size: '3', 'terraform.io/type': 'aws_sqs_queue' },
+        desired_state: { url: 'https://q.example/jobs' },
+      })
+      expect(byId.get('aws_sqs_queue.jobs')?.desired_state).toEqual({ url: 'https://q.example/jobs' })
+      expect(byId.get('aws_lb.edge')).toMatchObject({ lifecycle_status: 'active', annotations: { dns: 'lb.example' } })
+      expect([...mapped.generic.keys()]).toEqual(['aws_iam_role'])
+      expect(mapped.notes.join()).toContain('aws_none')
+      for (const [text, words] of [
+        ['[1]', 'it is no object'],
+        ['a: 1', 'a needs type_key'],
+        ['a: { type_key: X }', 'no valid type_key'],
+        ['a: { type_key: b.c, colour: red }', 'a has colour'],
+        ['a: { type_key: b.c, fields: { x: /type_key } }', 'a sends x to "/type_key"'],
+        ['a: { type_key: b.c }\na: { type_key: b.d }', 'unique'],
+      ] as const)
+        expect(refusal(() => overrides(text))).toContain(words)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('what the state marks as sensitive is in no item', () => {

@@ -1,50 +1,137 @@
+import type { CapabilityGraph, NeedsGraph } from '../../shared/contracts/catalog/capability-graphs.ts'
 import type { Graph } from '../../shared/contracts/catalog/graphs.ts'
+
+/** A graph as it is drawn: what holds for the whole, nodes and edges with what is known of each. */
+export type Drawing = {
+  facts: [string, string][]
+  nodes: { id: string; label: string; data: Record<string, string | number>; cut?: boolean }[]
+  edges: { id: string; from: string; to: string; label: string; data: Record<string, string | number> }[]
+}
 
 /** A graph as text for other tools. Cuts and age stand in it as they stand in the JSON. */
 export const FORMATS = {
-  graphml: { type: 'application/graphml+xml; charset=utf-8', write: (graph: Graph) => graphml(graph) },
-  dot: { type: 'text/vnd.graphviz; charset=utf-8', write: (graph: Graph) => dot(graph) },
+  graphml: { type: 'application/graphml+xml; charset=utf-8', write: (drawing: Drawing) => graphml(drawing) },
+  dot: { type: 'text/vnd.graphviz; charset=utf-8', write: (drawing: Drawing) => dot(drawing) },
 } as const
+
+const ageOf = ({ watermark, time, lag_ms }: Graph['as_of']): [string, string][] => [
+  ['watermark', watermark],
+  ['as_of', time],
+  ['lag_ms', String(lag_ms)],
+]
+
+/** `omitted` of a node counts neighbours that are not in the drawing. */
+export const drawingOf = (graph: Graph): Drawing => {
+  const { roots, truncated, frontier_omitted, rollup, as_of } = graph
+  const omitted = new Map(graph.frontier.map((entry) => [entry.resource_id, entry.omitted]))
+  return {
+    facts: [
+      ['roots', roots.join(' ')],
+      ...Object.entries(truncated).map(([name, cut]): [string, string] => [`truncated_${name}`, String(cut)]),
+      ...(rollup ? [['truncated_rollup', String(rollup.truncated)] as [string, string]] : []),
+      ['frontier_omitted', String(frontier_omitted)],
+      ...ageOf(as_of),
+    ],
+    nodes: graph.nodes.map(({ resource_id, ...node }) => {
+      const missing = omitted.get(resource_id) ?? 0
+      const label = missing > 0 ? `${node.name} (+${missing})` : node.name
+      return { id: resource_id, label, data: { ...node, omitted: missing }, cut: missing > 0 }
+    }),
+    edges: graph.edges.map(({ relationship_id: id, type_key, from, to }) => {
+      return { id, from, to, label: type_key, data: { type_key } }
+    }),
+  }
+}
+
+/** Of a page of resources with their needs: `next_page_token` goes on where it ends. */
+export const drawingOfNeeds = ({ nodes, edges, next_page_token, as_of }: NeedsGraph): Drawing => ({
+  facts: [['next_page_token', next_page_token ?? ''], ...ageOf(as_of)],
+  nodes: nodes.map((node) => {
+    if (node.kind === 'capability')
+      return { id: node.id, label: node.title, data: { kind: node.kind, capability_key: node.capability_key } }
+    if (node.kind === 'requirement') {
+      const { requirement, state, resource_id } = node
+      const { requirement_key, capability_key } = requirement
+      const data = { kind: node.kind, state, resource_id, requirement_key, capability_key }
+      return { id: node.id, label: `${requirement_key} (${state})`, data, cut: state === 'unsatisfied' }
+    }
+    const { id, kind, name, resource_id, type_key, lifecycle_status, health_status } = node
+    return { id, label: name, data: { kind, resource_id, type_key, name, lifecycle_status, health_status } }
+  }),
+  edges: edges.map(({ type, from, to, provider_id, status, bound }, index) => ({
+    id: `e${index}`,
+    from,
+    to,
+    label: type,
+    data: {
+      type_key: type,
+      ...(provider_id !== undefined && { provider_id }),
+      ...(status !== undefined && { status }),
+      ...(bound !== undefined && { bound: String(bound) }),
+    },
+  })),
+})
+
+/** Of definitions and types with their counts. */
+export const drawingOfDefinitions = ({ nodes, edges, as_of }: CapabilityGraph): Drawing => ({
+  facts: ageOf(as_of),
+  nodes: nodes.map((node) => {
+    if (node.kind === 'type')
+      return { id: node.id, label: node.title, data: { kind: node.kind, type_key: node.type_key } }
+    const { id, kind, title, capability_key, providers, requirements } = node
+    const { bound, satisfiable, unsatisfied } = requirements
+    return {
+      id,
+      label: title,
+      data: { kind, capability_key, providers: providers.total, bound, satisfiable, unsatisfied },
+    }
+  }),
+  edges: edges.map(({ type, from, to, providers, requirements }, index) => ({
+    id: `e${index}`,
+    from,
+    to,
+    label: type,
+    data: {
+      type_key: type,
+      ...(providers !== undefined && { providers }),
+      ...(requirements && { needs: requirements.total }),
+    },
+  })),
+})
 
 const XML = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' } as Record<string, string>
 const xml = (text: string): string => text.replace(/[&<>"]/g, (one) => XML[one] as string)
 
-const NODE_KEYS = ['type_key', 'name', 'lifecycle_status', 'health_status', 'depth', 'degree', 'omitted'] as const
+/** The names of what is known of nodes or edges, and whether each is a number. */
+const keysOf = (parts: Drawing['nodes'] | Drawing['edges']): Map<string, 'int' | 'string'> => {
+  const keys = new Map<string, 'int' | 'string'>()
+  for (const { data } of parts)
+    for (const [name, value] of Object.entries(data)) keys.set(name, typeof value === 'number' ? 'int' : 'string')
+  return keys
+}
 
-/** What holds for the whole graph, as name and text. */
-const facts = ({ roots, truncated, frontier_omitted, as_of }: Graph): [string, string][] => [
-  ['roots', roots.join(' ')],
-  ...Object.entries(truncated).map(([name, cut]): [string, string] => [`truncated_${name}`, String(cut)]),
-  ['frontier_omitted', String(frontier_omitted)],
-  ['watermark', as_of.watermark],
-  ['as_of', as_of.time],
-  ['lag_ms', String(as_of.lag_ms)],
-]
-
-/** GraphML (graphml.graphdrawing.org); `omitted` of a node counts neighbours that are not in the file. */
-const graphml = (graph: Graph): string => {
-  const omitted = new Map(graph.frontier.map((entry) => [entry.resource_id, entry.omitted]))
+/** GraphML (graphml.graphdrawing.org). */
+const graphml = ({ facts, nodes, edges }: Drawing): string => {
+  const declared = (prefix: 'n' | 'e', of: 'node' | 'edge', parts: Drawing['nodes'] | Drawing['edges']) =>
+    [...keysOf(parts)].map(
+      ([name, type]) => `<key id="${prefix}_${name}" for="${of}" attr.name="${name}" attr.type="${type}"/>`,
+    )
+  const dataOf = (prefix: 'n' | 'e', data: Record<string, string | number>) =>
+    Object.entries(data)
+      .map(([name, value]) => `<data key="${prefix}_${name}">${xml(String(value))}</data>`)
+      .join('')
   const lines = [
     '<?xml version="1.0" encoding="UTF-8"?>',
     '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
-    ...facts(graph).map(([name]) => `<key id="g_${name}" for="graph" attr.name="${name}" attr.type="string"/>`),
-    ...NODE_KEYS.map((name) => {
-      const type = ['depth', 'degree', 'omitted'].includes(name) ? 'int' : 'string'
-      return `<key id="n_${name}" for="node" attr.name="${name}" attr.type="${type}"/>`
-    }),
-    '<key id="e_type_key" for="edge" attr.name="type_key" attr.type="string"/>',
+    ...facts.map(([name]) => `<key id="g_${name}" for="graph" attr.name="${name}" attr.type="string"/>`),
+    ...declared('n', 'node', nodes),
+    ...declared('e', 'edge', edges),
     '<graph id="catalog" edgedefault="directed">',
-    ...facts(graph).map(([name, text]) => `<data key="g_${name}">${xml(text)}</data>`),
-    ...graph.nodes.map((node) => {
-      const data = NODE_KEYS.map((name) => {
-        const value = name === 'omitted' ? (omitted.get(node.resource_id) ?? 0) : node[name]
-        return `<data key="n_${name}">${xml(String(value))}</data>`
-      })
-      return `<node id="${xml(node.resource_id)}">${data.join('')}</node>`
-    }),
-    ...graph.edges.map(
-      ({ relationship_id, type_key, from, to }) =>
-        `<edge id="${relationship_id}" source="${xml(from)}" target="${xml(to)}"><data key="e_type_key">${xml(type_key)}</data></edge>`,
+    ...facts.map(([name, text]) => `<data key="g_${name}">${xml(text)}</data>`),
+    ...nodes.map(({ id, data }) => `<node id="${xml(id)}">${dataOf('n', data)}</node>`),
+    ...edges.map(
+      ({ id, from, to, data }) =>
+        `<edge id="${id}" source="${xml(from)}" target="${xml(to)}">${dataOf('e', data)}</edge>`,
     ),
     '</graph>',
     '</graphml>',
@@ -55,18 +142,19 @@ const graphml = (graph: Graph): string => {
 const quoted = (text: string): string => `"${text.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"`
 
 /** Graphviz's language; what is cut off at a node is told by a dashed border and the number that is missing. */
-const dot = (graph: Graph): string => {
-  const omitted = new Map(graph.frontier.map((entry) => [entry.resource_id, entry.omitted]))
+const dot = ({ facts, nodes, edges }: Drawing): string => {
+  const dataOf = (data: Record<string, string | number>) =>
+    Object.entries(data).map(([name, value]) => `, ${name}=${quoted(String(value))}`)
   const lines = [
     'digraph catalog {',
-    ...facts(graph).map(([name, text]) => `  ${name}=${quoted(text)};`),
-    ...graph.nodes.map(({ resource_id, name, type_key, lifecycle_status, health_status }) => {
-      const missing = omitted.get(resource_id)
-      const label = missing ? `${name} (+${missing})` : name
-      const style = missing ? ', style=dashed' : ''
-      return `  ${quoted(resource_id)} [label=${quoted(label)}, type_key=${quoted(type_key)}, lifecycle_status=${quoted(lifecycle_status)}, health_status=${quoted(health_status)}${style}];`
+    ...facts.map(([name, text]) => `  ${name}=${quoted(text)};`),
+    ...nodes.map(({ id, label, data, cut }) => {
+      return `  ${quoted(id)} [label=${quoted(label)}${dataOf(data).join('')}${cut ? ', style=dashed' : ''}];`
     }),
-    ...graph.edges.map(({ type_key, from, to }) => `  ${quoted(from)} -> ${quoted(to)} [label=${quoted(type_key)}];`),
+    ...edges.map(
+      ({ from, to, label, data }) =>
+        `  ${quoted(from)} -> ${quoted(to)} [label=${quoted(label)}${dataOf(data).join('')}];`,
+    ),
     '}',
   ]
   return `${lines.join('\n')}\n`

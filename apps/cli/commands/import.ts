@@ -4,8 +4,9 @@ import { type Command, type Context, needed, text } from '../command.ts'
 import { EXIT, type ExitCode, usageError } from '../errors.ts'
 import type { Found, Options, Reader } from '../import/items.ts'
 import { readKubernetes } from '../import/kubernetes.ts'
+import { applyOverrides, readOverrides } from '../import/map.ts'
 import { readNetbox } from '../import/netbox.ts'
-import { sendItems } from '../import/send.ts'
+import { outcomesOf, sendItems } from '../import/send.ts'
 import { parseSource, readSource, SourceError } from '../import/source.ts'
 import { readTerraform } from '../import/terraform.ts'
 import { dim } from '../output.ts'
@@ -17,6 +18,7 @@ const OPTIONS = {
   adopt: { type: 'boolean' },
   'mark-missing': { type: 'boolean' },
   strict: { type: 'boolean' },
+  map: { type: 'string' },
   batch: { type: 'string' },
 } as const
 const SOURCE_NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/
@@ -29,7 +31,7 @@ const CONTAINER = /at least 1 contained_in|contained_in topology/
 const importer = (kind: string, about: string, read: Reader): Command => ({
   name: `import ${kind}`,
   takes: 'FILE',
-  about: `${about} --source-name names where it comes from; --into is the container of what has none; --dry-run shows the differences.`,
+  about: `${about} --source-name names where it comes from; --into is the container of what has none; --map FILE says of kinds what they are; --dry-run shows the differences; --jsonl a line a batch.`,
   options: OPTIONS,
   run: async (context, [file = ''], values) => {
     const { api, dry_run } = context
@@ -39,7 +41,10 @@ const importer = (kind: string, about: string, read: Reader): Command => ({
     const size = Number(text(values, 'batch') ?? 100)
     if (!Number.isInteger(size) || size < 1 || size > 150) throw usageError('--batch takes a number from 1 to 150.')
     const into = await containerOf(context, text(values, 'into'))
-    const { found, digest } = readFile(file, read, { source: name, into })
+    const map = text(values, 'map')
+    const overrides = map === undefined ? undefined : usable(map, () => readOverrides(map))
+    const { found: made, digest } = usable(file, () => readFile(file, read, { source: name, into }))
+    const found = overrides ? applyOverrides(made, overrides) : made
     if (values.strict === true && found.generic.size > 0)
       throw usageError(`--strict: no rule knows ${countWords(found.generic)}.`)
     const bar = progress(found.items.length, dry_run ? 'compared' : 'imported')
@@ -57,7 +62,10 @@ const importer = (kind: string, about: string, read: Reader): Command => ({
         adopt: values.adopt === true,
         dry_run,
         key: context.idempotency_key,
-        onBatch: bar.at,
+        onBatch: (batch) => {
+          bar.at(batch.done)
+          if (context.out.jsonl) context.out.print(JSON.stringify(batch))
+        },
       })
     } finally {
       bar.end()
@@ -78,14 +86,18 @@ const containerOf = async ({ api }: Context, given: string | undefined) =>
   given === undefined ? undefined : api.get<ResourceView>(`/api/v1/resources/${encodeURIComponent(given)}`)
 
 const readFile = (file: string, read: Reader, options: Options) => {
+  const { documents, digest } = parseSource(readSource(file))
+  const found = read(documents, options)
+  if (found.items.length === 0)
+    throw new SourceError(
+      found.skipped.size === 0 ? 'there is nothing in it' : `all of it is left out: ${countWords(found.skipped)}`,
+    )
+  return { found, digest }
+}
+
+const usable = <T>(file: string, act: () => T): T => {
   try {
-    const { documents, digest } = parseSource(readSource(file))
-    const found = read(documents, options)
-    if (found.items.length === 0)
-      throw new SourceError(
-        found.skipped.size === 0 ? 'there is nothing in it' : `all of it is left out: ${countWords(found.skipped)}`,
-      )
-    return { found, digest }
+    return act()
   } catch (error) {
     if (error instanceof SourceError) throw usageError(`${file} cannot be imported: ${error.message}.`)
     throw error
@@ -153,8 +165,10 @@ const report = ({ out, dry_run }: Context, { results, found, missing }: Report):
     )
     if (dry_run) showDiff(out.print, results)
   } else {
+    // With --jsonl each batch has had its line: what remains is what holds for all.
+    const { results: _, ...rest } = body
     out.one(
-      body,
+      out.jsonl ? { ...rest, outcomes: outcomesOf(results) } : body,
       () => [],
       () => results.flatMap(({ resource_id }) => resource_id ?? []).join('\n'),
     )

@@ -5,6 +5,8 @@ import { SourceError } from './source.ts'
 export type Found = {
   items: ImportItem[]
   generic: Map<string, number>
+  /** Of each item, what stands for it in the file: its kind there and its fields. */
+  origins: Map<string, { kind: string; fields: Fields }>
   skipped: Map<string, number>
   notes: string[]
 }
@@ -59,13 +61,20 @@ export const collect = () => {
   const skipped = new Map<string, number>()
   const generic = new Map<string, number>()
   const notes: string[] = []
+  const origins: Found['origins'] = new Map()
+  let origin: { kind: string; fields: Fields } | undefined
   const count = (kinds: Map<string, number>, kind: string) => void kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
   return {
+    /** What is added from here on stands for this. */
+    from: (kind: string, fields: Fields): void => {
+      origin = { kind, fields }
+    },
     /** Twice the same id is a mistake in the file, and no guess which of them is meant. */
     add: (item: ImportItem): void => {
       if (items.has(item.external_id)) throw new SourceError(`${item.external_id} is in it twice`)
       if (item.external_id.length > 512) throw new SourceError(`an id is too long: ${item.external_id.slice(0, 80)}…`)
       items.set(item.external_id, item)
+      if (origin) origins.set(item.external_id, origin)
     },
     /** For containers that many name: the first makes it. */
     ensure: (item: ImportItem): string => {
@@ -82,7 +91,7 @@ export const collect = () => {
       }
     },
     note: (text: string): void => void notes.push(text),
-    done: (): Found => ({ items: [...items.values()], generic, skipped, notes }),
+    done: (): Found => ({ items: [...items.values()], generic, origins, skipped, notes }),
   }
 }
 export type Collected = ReturnType<typeof collect>

@@ -40,6 +40,7 @@ export const readKubernetes: Reader = (documents, { source, into }) => {
       ...(into !== undefined && { parent_id: into.resource_id }),
     })
   for (const manifest of all) {
+    found.from(manifest.kind, manifest)
     if (LEFT_OUT.has(manifest.kind)) found.skip(manifest.kind)
     else if (manifest.generated) found.skip(`${manifest.kind} without a name of its own`)
     else (RULES[manifest.kind] ?? other)(manifest, place)

@@ -36,6 +36,7 @@ export const readNetbox: Reader = (documents, { source, into }) => {
   const found = collect()
   const place = { found, byId, source, into }
   for (const row of rows) {
+    found.from(row.model, row.fields)
     if (!OWN.test(row.model)) (RULES[row.model] ?? other)(row, place)
   }
   return found.done()

@@ -12,7 +12,15 @@ export type Plan = {
   dry_run: boolean
   /** Of --idempotency-key: every batch has a key of its own that follows from it, so a run that broke off goes on. */
   key: string | undefined
-  onBatch: (done: number, results: ImportResult[]) => void
+  onBatch: (batch: BatchDone) => void
+}
+/** One batch that was answered: how many items are done with it, of how many, and what became of its own. */
+export type BatchDone = {
+  batch: number | string
+  done: number
+  of: number
+  outcomes: Record<string, number>
+  results: ImportResult[]
 }
 type Batch = {
   items: ImportItem[] /** The first of them are here only so that the others find their containers. */
@@ -37,7 +45,7 @@ export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
     const answers = (await send(plan, batch, number)).results.slice(batch.context)
     for (const answer of answers) results.set(answer.external_id, answer)
     done += own.length
-    plan.onBatch(done, answers)
+    plan.onBatch({ batch: number, done, of: sorted.length, outcomes: outcomesOf(answers), results: answers })
   }
   if (plan.dry_run) forgetOthers(results, sorted)
   else {
@@ -46,11 +54,16 @@ export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
     )
     for (const [number, batch] of batchesOf(late, plan).entries()) {
       const { results: answers } = await send(plan, batch, `late-${number}`)
+      plan.onBatch({ batch: `late-${number}`, done, of: done, outcomes: outcomesOf(answers), results: answers })
       for (const answer of answers) results.set(answer.external_id, joined(results.get(answer.external_id), answer))
     }
   }
   return sorted.flatMap((item) => results.get(item.external_id) ?? [])
 }
+
+/** How many results there are of each outcome. */
+export const outcomesOf = (results: readonly ImportResult[]): Record<string, number> =>
+  Object.fromEntries([...Map.groupBy(results, ({ outcome }) => outcome)].map(([outcome, all]) => [outcome, all.length]))
 
 const send = async (
   { api, source, adopt, dry_run, key }: Plan,

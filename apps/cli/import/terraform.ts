@@ -49,7 +49,10 @@ export const readTerraform: Reader = (documents, options) => {
     instances: groupedBy(mapped.map(({ instance }) => instance.address)),
     segments: new Map(segments as [string, string][]),
   }
-  for (const { instance, item } of mapped) found.add(itemOf(instance, item, place))
+  for (const { instance, item } of mapped) {
+    found.from(instance.type, instance.values)
+    found.add(itemOf(instance, item, place))
+  }
   return found.done()
 }
 

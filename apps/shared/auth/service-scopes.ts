@@ -16,7 +16,7 @@ export const SERVICE_SCOPES: Readonly<Record<string, Readonly<Record<string, rea
   relay: { session: ['sessions:revoke'] },
   fleet: { catalog: ['health:report'] },
   'demo-control-plane': {
-    catalog: ['results:apply', 'capabilities:report', 'health:report', 'catalog:read'],
+    catalog: ['results:apply', 'capabilities:report', 'health:report', 'catalog:read', 'catalog:admin'],
     operations: ['projections:write', 'signals:write', 'calendar:write', 'artifacts:write', 'events:read'],
   },
 }

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
 import { Provider, Rejection, Requirement } from './capabilities.ts'
 import { AsOf, closed, FreshnessQuery, many, nullable, PageQuery } from './common.ts'
+import { GraphQuery } from './graphs.ts'
 import { Health, Scope } from './resources.ts'
 
 /** Capabilities as graphs: of resources with what they provide and need, and of definitions with counts (catalog.md 7.2). */
@@ -18,6 +19,7 @@ const Narrowing = {
     Type.Boolean({ description: 'Only needs that nothing meets: the view of what is missing.' }),
   ),
   allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers meet requirements, too.' })),
+  format: GraphQuery.properties.format,
 }
 export const CapabilityGraphQuery = Type.Object({ ...Narrowing, ...FreshnessQuery }, closed)
 export type CapabilityGraphQuery = Static<typeof CapabilityGraphQuery>

@@ -25,6 +25,7 @@ export const GraphQuery = Type.Object(
         description: 'The graph as it was at this time (RFC 3339); without health.',
       }),
     ),
+    include: many('`health`: the roll-up of each node, with all that it takes health from.'),
     ...FreshnessQuery,
     page_token: Type.Optional(
       Type.String({
@@ -44,6 +45,7 @@ export const GraphNode = Type.Object({
   name: text('eu1-web-01'),
   lifecycle_status: text('active'),
   health_status: Health,
+  rollup_status: Type.Optional(Health),
   depth: Type.Integer(),
   degree: Type.Integer({ description: 'Open edges of the allowed types to what the caller may see.' }),
 })
@@ -77,6 +79,12 @@ export const Graph = Type.Object({
     }),
   ),
   frontier_omitted: Type.Integer(),
+  rollup: Type.Optional(
+    Type.Object(
+      { visited: Type.Integer(), truncated: Type.Boolean() },
+      { description: 'With include=health: how many resources were looked at, and whether that was not all.' },
+    ),
+  ),
   as_of: AsOf,
 })
 export type Graph = Static<typeof Graph>

@@ -85,6 +85,8 @@ const included = {
   capabilities: Type.Optional(Type.Object({ provided: Type.Integer(), required: Type.Integer() })),
 }
 
+const historical = Type.Optional(Type.Boolean({ description: 'True when an older version was asked for.' }))
+
 export const ResourceView = Type.Object({
   ...identity,
   scope: Scope,
@@ -93,7 +95,7 @@ export const ResourceView = Type.Object({
   conditions: Type.Array(Condition),
   change_token: text('cmVzb3VyY2UgZXUxLXdlYi0wMSAz', { description: 'Names this write, for min_change.' }),
   ...included,
-  historical: Type.Optional(Type.Boolean({ description: 'True when an older version was asked for.' })),
+  historical,
 })
 export type ResourceView = Static<typeof ResourceView>
 
@@ -107,6 +109,7 @@ export const ResourceItem = Type.Object({
   observed_state: Type.Optional(state.observed_state),
   conditions: Type.Optional(Type.Array(Condition)),
   ...included,
+  historical,
 })
 export const ResourceList = pageOf(ResourceItem)
 
@@ -164,6 +167,14 @@ export const ResourceListQuery = Type.Object(
     ),
     stale_since: Type.Optional(
       Type.String({ format: 'date-time', maxLength: 40, description: 'Only what was last changed before this time.' }),
+    ),
+    at: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        maxLength: 40,
+        description:
+          'Resources as they were at this time: sorted by resource_id, name or created_at only; a page may be short.',
+      }),
     ),
     ...Selection,
     ...FreshnessQuery,

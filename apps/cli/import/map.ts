@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import { isObject, readPointer, tokensOf } from '../../shared/pointer.ts'
+import { type Found, labelOf } from './items.ts'
+import { SourceError } from './source.ts'
+
+/** What a person says of one kind of the source, over what the reader makes of it. */
+type Rule = { type_key: string; fields: Map<string, string> }
+export type Overrides = ReadonlyMap<string, Rule>
+
+const TYPE_KEY = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/
+const TARGET = /^\/(name|display_name|owner|lifecycle_status|(labels|annotations|desired_state|observed_state)\/.+)$/
+
+/**
+ * Reads `--map` (catalog.md 13): YAML or JSON, from kind of the source (Kubernetes kind, Terraform resource type, NetBox
+ * model) to `type_key` and `fields`, each a field of the source (names with dots, or a JSON pointer) to the JSON pointer
+ * in the item that it goes to.
+ */
+export const readOverrides = (file: string): Overrides => {
+  let document: unknown
+  try {
+    document = parse(readFileSync(file, 'utf8'), { uniqueKeys: true, maxAliasCount: 0 })
+  } catch (error) {
+    throw new SourceError((error as Error).message.split('\n')[0])
+  }
+  if (!isObject(document)) throw new SourceError('it is no object from kinds to rules')
+  return new Map(Object.entries(document).map(([kind, rule]) => [kind, ruleOf(kind, rule)]))
+}
+
+const ruleOf = (kind: string, rule: unknown): Rule => {
+  if (!isObject(rule)) throw new SourceError(`${kind} needs type_key and fields`)
+  const { type_key, fields = {}, ...others } = rule
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) throw new SourceError(`${kind} has ${unknown}, which has no meaning here`)
+  if (typeof type_key !== 'string' || !TYPE_KEY.test(type_key)) throw new SourceError(`${kind} has no valid type_key`)
+  if (!isObject(fields)) throw new SourceError(`${kind} has fields that are no object`)
+  for (const [field, to] of Object.entries(fields))
+    if (typeof to !== 'string' || !TARGET.test(to))
+      throw new SourceError(
+        `${kind} sends ${field} to ${JSON.stringify(to)}: it takes /name, /display_name, /owner, /lifecycle_status, or a place in labels, annotations, desired_state or observed_state`,
+      )
+  return { type_key, fields: new Map(Object.entries(fields as Record<string, string>)) }
+}
+
+/**
+ * The items with what a person says over what the reader made. What was made for another type is dropped: its states
+ * would not fit. Kinds that are mapped are known, so they are no longer generic.
+ */
+export const applyOverrides = (found: Found, overrides: Overrides): Found => {
+  const generic = new Map([...found.generic].filter(([kind]) => !overrides.has(kind)))
+  const seen = new Set<string>()
+  const items = found.items.map((item) => {
+    const origin = found.origins.get(item.external_id)
+    const rule = origin && overrides.get(origin.kind)
+    if (!rule) return item
+    seen.add(origin.kind)
+    return overridden(item, rule, origin.fields)
+  })
+  const idle = [...overrides.keys()].filter((kind) => !seen.has(kind))
+  const notes = idle.map((kind) => `--map knows ${kind}, of which nothing is imported`)
+  return { ...found, items, generic, notes: [...found.notes, ...notes] }
+}
+
+const overridden = (item: ImportItem, { type_key, fields }: Rule, source: unknown): ImportItem => {
+  const { desired_state, observed_state, lifecycle_status, ...kept } = item
+  const same = type_key === item.type_key
+  const made: ImportItem = same ? structuredClone(item) : { ...structuredClone(kept), type_key, desired_state: {} }
+  for (const [field, to] of fields) {
+    const value = readPointer(source, field.startsWith('/') ? field : `/${field.replaceAll('.', '/')}`)
+    const part = tokensOf(to)
+    const fit = part[0] === 'desired_state' || part[0] === 'observed_state' ? value : textFor(part, value)
+    if (fit !== undefined && fit !== null && fit !== '') put(made as unknown as Members, part, fit)
+  }
+  return made
+}
+
+const LENGTHS: Record<string, number> = {
+  name: 253,
+  display_name: 253,
+  owner: 128,
+  lifecycle_status: 64,
+  annotations: 4096,
+}
+
+/** What is not a state holds texts; what is none cannot go there. */
+const textFor = ([name = '']: readonly string[], value: unknown): string | undefined => {
+  if (!['string', 'number', 'boolean'].includes(typeof value)) return undefined
+  return name === 'labels' ? labelOf(String(value)) : String(value).slice(0, LENGTHS[name])
+}
+
+type Members = Record<string, unknown>
+const put = (into: Members, [name = '', ...rest]: readonly string[], value: unknown): void => {
+  const set = (part: unknown) =>
+    Object.defineProperty(into, name, { value: part, enumerable: true, configurable: true, writable: true })
+  if (rest.length === 0) {
+    set(value)
+    return
+  }
+  const inner = Object.hasOwn(into, name) && isObject(into[name]) ? (into[name] as Members) : {}
+  put(inner, rest, value)
+  set(inner)
+}

@@ -1,0 +1,100 @@
+import { DrizzleQueryError, getTableName, QueryPromise } from 'drizzle-orm'
+import { getTableConfig, type PgColumn, type PgTable } from 'drizzle-orm/pg-core'
+import type pg from 'pg'
+import type { Tx } from './client.ts'
+
+/**
+ * Writes of single rows where every command passes: the text of a statement is put together once per set of columns, not
+ * anew each time, which costs more than the rest of a small statement on this side. As with Drizzle's own builders
+ * nothing is sent before it is awaited, and the database's error is the `cause` of what is thrown.
+ */
+class Statement extends QueryPromise<pg.QueryResult> {
+  private readonly tx: Tx
+  private readonly text: string
+  private readonly values: unknown[]
+
+  constructor(tx: Tx, text: string, values: unknown[]) {
+    super()
+    this.tx = tx
+    this.text = text
+    this.values = values
+  }
+
+  override async execute(): Promise<pg.QueryResult> {
+    const { client } = this.tx._.session as unknown as { client: pg.PoolClient }
+    try {
+      return await client.query(this.text, this.values)
+    } catch (error) {
+      throw new DrizzleQueryError(this.text, this.values, error as Error)
+    }
+  }
+}
+
+type Described = { name: string; columns: ReadonlyMap<string, PgColumn>; texts: Map<string, string> }
+const tables = new WeakMap<PgTable, Described>()
+
+const describe = (table: PgTable): Described => {
+  const known = tables.get(table)
+  if (known) return known
+  const { schema, columns } = getTableConfig(table)
+  const name = `${schema === undefined ? '' : `"${schema}".`}"${getTableName(table)}"`
+  const described = { name, columns: new Map(columns.map((column) => [column.name, column])), texts: new Map() }
+  tables.set(table, described)
+  return described
+}
+
+const driverValue = ({ columns, name }: Described, column: string, value: unknown): unknown => {
+  const known = columns.get(column)
+  if (!known) throw new Error(`${name} has no column ${column}`)
+  return value === null ? null : known.mapToDriverValue(value)
+}
+
+const textOf = ({ texts }: Described, key: string, write: () => string): string => {
+  const known = texts.get(key)
+  if (known !== undefined) return known
+  const text = write()
+  texts.set(key, text)
+  return text
+}
+
+const quoted = (names: readonly string[]) => names.map((name) => `"${name}"`).join(', ')
+const givenOf = (row: object) => Object.entries(row).filter(([, value]) => value !== undefined)
+
+/** Inserts one row; `more` is what follows the values, such as a conflict clause. Names and values are those of columns. */
+export const insertRow = <T extends PgTable>(tx: Tx, table: T, row: T['$inferInsert'], more = ''): Statement => {
+  const described = describe(table)
+  const given = givenOf(row)
+  const names = given.map(([name]) => name)
+  const text = textOf(
+    described,
+    `insert ${more} ${names.join()}`,
+    () => `insert into ${described.name} (${quoted(names)}) values (${names.map((_, i) => `$${i + 1}`)}) ${more}`,
+  )
+  return new Statement(
+    tx,
+    text,
+    given.map(([name, value]) => driverValue(described, name, value)),
+  )
+}
+
+/** Changes the one row with this key. */
+export const updateRow = <T extends PgTable>(
+  tx: Tx,
+  table: T,
+  key: Partial<T['$inferInsert']>,
+  set: Partial<T['$inferInsert']>,
+): Statement => {
+  const described = describe(table)
+  const [given, wanted] = [givenOf(set), Object.entries(key)]
+  const names = given.map(([name]) => name)
+  const text = textOf(described, `update ${names.join()} ${Object.keys(key).join()}`, () => {
+    const changes = names.map((name, i) => `"${name}" = $${i + 1}`)
+    const is = wanted.map(([name], i) => `"${name}" = $${names.length + i + 1}`)
+    return `update ${described.name} set ${changes.join(', ')} where ${is.join(' and ')}`
+  })
+  return new Statement(
+    tx,
+    text,
+    [...given, ...wanted].map(([name, value]) => driverValue(described, name, value)),
+  )
+}
