@@ -5,6 +5,7 @@ import { evidenceCommands } from './commands/evidence.ts'
 import { gateCommands } from './commands/gate.ts'
 import { importCommands } from './commands/import.ts'
 import { operationCommands } from './commands/operation.ts'
+import { patchCommands } from './commands/patch.ts'
 import { planCommands } from './commands/plan.ts'
 import { resourceCommands } from './commands/resource.ts'
 import { sessionCommands } from './commands/session.ts'
@@ -17,6 +18,7 @@ export const COMMANDS: readonly Command[] = [
   ...gateCommands,
   ...planCommands,
   ...operationCommands,
+  ...patchCommands,
   ...evidenceCommands,
   ...resourceCommands,
   ...importCommands,

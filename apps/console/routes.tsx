@@ -116,11 +116,11 @@ const nodes = createRoute({
 const node = createRoute({
   getParentRoute: () => shell,
   path: '/operations/$operation_id/nodes/$node_id',
-  validateSearch: (search): { attempt?: number; tab: 'summary' | 'logs' | 'io' } => {
+  validateSearch: (search): { attempt?: number; tab: 'summary' | 'logs' | 'io' | 'artifacts' } => {
     const attempt = whole(search.attempt)
     return {
       ...(attempt === undefined ? {} : { attempt }),
-      tab: oneOf(search.tab, ['summary', 'logs', 'io'] as const, 'summary'),
+      tab: oneOf(search.tab, ['summary', 'logs', 'io', 'artifacts'] as const, 'summary'),
     }
   },
   component: lazyRouteComponent(() => import('./pages/node.tsx'), 'NodePage'),
@@ -129,6 +129,36 @@ const gate = createRoute({
   getParentRoute: () => shell,
   path: '/operations/$operation_id/gates/$gate_id',
   component: lazyRouteComponent(() => import('./pages/gate.tsx'), 'GatePage'),
+})
+
+const patches = createRoute({
+  getParentRoute: () => operation,
+  path: '/patches',
+  component: lazyRouteComponent(() => import('./pages/operation-patches.tsx'), 'OperationPatchesPage'),
+})
+const artifacts = createRoute({
+  getParentRoute: () => operation,
+  path: '/artifacts',
+  component: lazyRouteComponent(() => import('./pages/operation-artifacts.tsx'), 'OperationArtifactsPage'),
+})
+const evidence = createRoute({
+  getParentRoute: () => operation,
+  path: '/evidence',
+  component: lazyRouteComponent(() => import('./pages/operation-evidence.tsx'), 'OperationEvidencePage'),
+})
+const patchNew = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations/$operation_id/patches/new',
+  validateSearch: (search): { node?: string; from?: string } => ({
+    ...(text(search.node) === '' ? {} : { node: text(search.node) }),
+    ...(text(search.from) === '' ? {} : { from: text(search.from) }),
+  }),
+  component: lazyRouteComponent(() => import('./pages/patch-new.tsx'), 'PatchNewPage'),
+})
+const patch = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations/$operation_id/patches/$patch_id',
+  component: lazyRouteComponent(() => import('./pages/patch.tsx'), 'PatchPage'),
 })
 
 const plan = createRoute({
@@ -198,9 +228,11 @@ const routeTree = root.addChildren([
   shell.addChildren([
     inbox,
     operations,
-    operation.addChildren([operationHome, graph, timeline, nodes]),
+    operation.addChildren([operationHome, graph, timeline, nodes, patches, artifacts, evidence]),
     node,
     gate,
+    patchNew,
+    patch,
     plan,
     resources,
     resource,

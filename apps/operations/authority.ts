@@ -1,5 +1,5 @@
 import type { OperationFacts } from '../../workflows/operation/state/rules.ts'
-import { refuseCancel, refusePause, refuseResume } from '../../workflows/operation/state/rules.ts'
+import { refuseCancel, refusePatch, refusePause, refuseResume } from '../../workflows/operation/state/rules.ts'
 import type { Caller } from '../shared/auth/caller.ts'
 import { missingWords, type Permission } from '../shared/auth/permissions.ts'
 import type { Place } from '../shared/auth/scope.ts'
@@ -123,7 +123,7 @@ export const operationActions = (
 ): AllowedAction[] => {
   const object = operationObject(operation)
   const now = authority.clock.now().toISOString()
-  const may = (action: PolicyAction) => refuseByPolicy(authority, caller, action, object, operation.places)
+  const may = (action: PolicyAction, on = object) => refuseByPolicy(authority, caller, action, on, operation.places)
   const cancel = (mode: 'graceful' | 'compensate' | 'force') =>
     refuseCancel(facts, { mode, now, cooloff_s: authority.cooloff_s })
   return [
@@ -132,5 +132,6 @@ export const operationActions = (
     allowedAction('cancel', may('operation.cancel'), cancel('graceful')),
     allowedAction('cancel_compensate', may('operation.cancel'), cancel('compensate')),
     allowedAction('cancel_force', may('operation.force_cancel'), cancel('force')),
+    allowedAction('propose_patch', may('patch.propose', { ...object, type: 'Patch' }), refusePatch(facts)),
   ]
 }

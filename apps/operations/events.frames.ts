@@ -76,6 +76,10 @@ const framesOf = ({ operation_id, change_seq, events }: LoggedChange, rows: Rows
       const row = rows.gates.get(keyOf(operation_id, event.gate_id))
       if (row) frames.push({ event: 'gate', data: { ...row, change_seq } })
     }
+    if (event.patch_id && !seen.has(`p${event.patch_id}`)) {
+      seen.add(`p${event.patch_id}`)
+      frames.push({ event: 'patch', data: { operation_id, patch_id: event.patch_id, change_seq } })
+    }
   }
   const summary = rows.summaries.get(operation_id)
   if (summary) frames.push({ event: 'operation', data: { ...summary.fields, change_seq } })

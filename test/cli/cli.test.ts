@@ -205,6 +205,76 @@ describe('a change from intent to end', () => {
     expect(await signalbox('eva', ['evidence', 'export', id])).toMatchObject({ code: 7 })
   })
 
+  it('its graph is changed by a patch: checked, proposed, approved on its digest by somebody else, and then runs', async () => {
+    const created = await signalbox('olga', ['intent', 'create', '-f', 'intent.json', '-o', 'id'])
+    const plan = json<{ plan_id: string; plan_hash: string }>(
+      await signalbox('olga', ['plan', 'preview', created.out.trim(), '-o', 'json']),
+    )
+    const start = ['plan', 'start', plan.plan_id, '--yes', '--digest', plan.plan_hash, '-o', 'id']
+    const id = (await signalbox('olga', start)).out.trim()
+    await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])
+    const propose = (changes: unknown, ...more: string[]) =>
+      signalbox(
+        'olga',
+        ['patch', 'propose', '--op', id, '-f', '-', '--reason', 'look twice', ...more],
+        JSON.stringify(changes),
+      )
+    const third = { node_id: 'third', kind: 'task', executor: 'noop', depends_on: ['second'], idempotent: true }
+
+    const broken = await propose(
+      [
+        { op: 'remove_node', node_id: 'second' },
+        { op: 'remove_node', node_id: 'nobody' },
+      ],
+      '--dry-run',
+    )
+    expect(broken).toMatchObject({ code: 7, err: expect.stringContaining('patch_not_applicable/unsound') })
+    expect(broken.err).toContain('/changes/1/node_id there is no node "nobody"')
+    const dry = await propose([{ op: 'add_node', node: third }], '--dry-run')
+    expect(dry).toMatchObject({ code: 0, out: expect.stringContaining('+ add      third') })
+    expect((await signalbox('olga', ['patch', 'list', '--op', id, '-o', 'id'])).out).toBe('')
+    expect(await propose([{ op: 'add_node', node: third }])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--yes'),
+    })
+
+    const patch_id = (
+      await propose({ base_revision: 1, changes: [{ op: 'add_node', node: third }] }, '--yes', '-o', 'id')
+    ).out.trim()
+    const shown = await signalbox('eva', ['patch', 'show', patch_id.slice(-8), '--op', id])
+    expect(shown.out).toMatch(
+      /^AWAITING_APPROVAL {3}patch .* by olga, on revision 1\n {2}look twice\n {2}\+ add {6}third/,
+    )
+    const digest = /digest (sha256:[0-9a-f]{64})/.exec(shown.out)?.[1] ?? ''
+    const approve = (who: string, ...more: string[]) =>
+      signalbox(who, ['patch', 'approve', patch_id, '--op', id, '--yes', ...more])
+    expect(await approve('eva')).toMatchObject({ code: 2, err: expect.stringContaining('--digest') })
+    expect(await approve('olga', '--digest', digest)).toMatchObject({ code: 7 })
+    expect(await approve('eva', '--digest', `sha256:${'0'.repeat(64)}`)).toMatchObject({
+      code: 7,
+      err: expect.stringContaining('version_conflict/digest_moved'),
+    })
+    expect(await approve('eva', '--digest', digest)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('revision 2'),
+    })
+    const late = ['patch', 'reject', patch_id, '--op', id, '--comment', 'too late', '--yes']
+    expect(await signalbox('eva', late)).toMatchObject({ code: 7, err: expect.stringContaining('patch_closed') })
+
+    const intervene = (...more: string[]) =>
+      signalbox('olga', ['op', 'intervene', 'third', '--op', id, '--reason', 'done by hand', '--yes', ...more])
+    expect(await intervene('--type', 'mark_succeeded')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('/payload/note is required'),
+    })
+    expect(await intervene('--type', 'skip', '--ticket', 'OPS-7')).toMatchObject({ code: 0 })
+    const gate = json<{ digest: string }>(await signalbox('eva', ['gate', 'show', 'go', '--op', id, '-o', 'json']))
+    await signalbox('eva', ['gate', 'approve', 'go', '--op', id, '--yes', '--digest', gate.digest])
+    const ended = await signalbox('olga', ['op', 'watch', id, '--strict'])
+    expect(ended.out).toContain('patch.applied')
+    expect(ended).toMatchObject({ code: 5, err: expect.stringContaining('with exceptions') })
+  })
+
   it('a cancelled one ends with a code of its own', async () => {
     const created = await signalbox('olga', ['intent', 'create', '-f', '-', '-o', 'id'], JSON.stringify(intent))
     const plan = json<{ plan_id: string; plan_hash: string }>(
@@ -413,6 +483,16 @@ describe('importing a file', () => {
 it('every command says how it is used', async () => {
   const { code, out } = await signalbox('nobody', ['--help'])
   expect(code).toBe(0)
-  for (const name of ['login', 'inbox', 'gate approve', 'plan start', 'op wait', 'resource list', 'api'])
+  for (const name of [
+    'login',
+    'inbox',
+    'gate approve',
+    'patch propose',
+    'op intervene',
+    'plan start',
+    'op wait',
+    'resource list',
+    'api',
+  ])
     expect(out).toContain(`signalbox ${name}`)
 })

@@ -4,6 +4,7 @@ import { nextPath } from '../../apps/console/api/next-path.ts'
 import { en } from '../../apps/console/i18n/en.ts'
 import { plural } from '../../apps/console/i18n/plural.ts'
 import { runsOf } from '../../apps/console/parts/ansi.ts'
+import { deviceWords } from '../../apps/console/parts/device-words.ts'
 import { lookOf, operationLook } from '../../apps/shared/contracts/client/status.ts'
 import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from '../../apps/shared/contracts/operations/graph.ts'
 
@@ -33,6 +34,34 @@ describe('the page after a sign-in', () => {
       ['/a'],
     ])
       expect(nextPath(next, origin)).toBe('/inbox')
+  })
+})
+
+describe('where somebody is signed in', () => {
+  const words = (agent: string | null) => deviceWords(agent, en.sessions.on)
+  it('is said in words that a person knows', () => {
+    const mac = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit'
+    for (const [agent, said] of [
+      ['Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0', 'Firefox 130 on Linux'],
+      [`${mac}/605.1.15 (KHTML, like Gecko) Version/17.6 Safari/605.1.15`, 'Safari 17 on macOS'],
+      [`${mac}/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Safari/537.36`, 'Chrome 129 on macOS'],
+      [
+        'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Safari/537.36 Edg/129.0.0.0',
+        'Edge 129 on Windows',
+      ],
+      [
+        'Mozilla/5.0 (iPhone; CPU iPhone OS 17_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.6 Mobile/15E148 Safari/604.1',
+        'Safari 17 on iPhone',
+      ],
+      [
+        'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Mobile Safari/537.36',
+        'Chrome 129 on Android',
+      ],
+      ['curl/8.5.0', 'curl 8.5.0'],
+      ['node', 'node'],
+    ])
+      expect(words(agent as string)).toBe(said)
+    expect([words(null), words(' ')]).toEqual([null, null])
   })
 })
 

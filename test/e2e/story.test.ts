@@ -92,6 +92,25 @@ describe('the first minute', () => {
     await desk
       .getByText('release 2.4.0 fails its start-up check: cannot open the session store', { exact: true })
       .waitFor()
+    // What else one could do about it: each intervention asks for what it needs, and nothing is sent before.
+    await desk.getByRole('button', { name: 'Intervene' }).click()
+    const intervention = desk.getByRole('dialog')
+    await intervention.getByText('Mark it succeeded: it was done by hand').click()
+    await intervention.getByLabel('Outputs (JSON)').fill('[')
+    await intervention.getByText(/^This is not JSON:/).waitFor()
+    const mark = intervention.getByRole('button', { name: 'Mark succeeded' })
+    expect(await mark.getAttribute('aria-disabled')).toBe('true')
+    await intervention.getByLabel('Outputs (JSON)').fill('{}')
+    await intervention.getByLabel('What was done by hand').fill('looked at it')
+    await until(async () => (await mark.getAttribute('aria-disabled')) === 'false')
+    expect(await accessibilityOf(desk)).toEqual([])
+    await desk.keyboard.press('Escape')
+    await intervention.waitFor({ state: 'detached' })
+
+    // The log is searched as a whole, on the server.
+    await desk.getByLabel('Search the log').fill('session store')
+    await desk.keyboard.press('Enter')
+    await desk.getByText(/^1 of 1$/).waitFor()
     await createFleetClient(stack.url('fleet')).setFaults('us1-web-03', {})
     await desk.getByRole('button', { name: 'Retry node' }).click()
     const dialog = desk.getByRole('dialog')

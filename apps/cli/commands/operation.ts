@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LogPage } from '../../shared/contracts/operations/logs.ts'
-import type { NodeReply, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
+import type { InterventionReply, NodeReply, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
 import type {
   Operation,
   OperationReply,
@@ -8,7 +8,7 @@ import type {
   Timeline,
 } from '../../shared/contracts/operations/operations.ts'
 import { withQuery } from '../api.ts'
-import { type Command, type Context, needed, text, wholeId } from '../command.ts'
+import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
 import { EXIT, type ExitCode, usageError } from '../errors.ts'
 import { minute, short, word } from '../output.ts'
 import { confirm } from '../terminal.ts'
@@ -196,7 +196,50 @@ export const operationCommands: Command[] = [
       )
     },
   },
+  {
+    name: 'op intervene',
+    takes: 'NODE',
+    about:
+      'States what counts as the end of a node: --type skip | mark_succeeded (--note, --outputs FILE) | mark_failed (--message) | mark_compensated (--note).',
+    options: {
+      ...OP,
+      type: { type: 'string' },
+      reason: { type: 'string' },
+      ticket: { type: 'string' },
+      note: { type: 'string' },
+      message: { type: 'string' },
+      outputs: { type: 'string' },
+    },
+    run: async (context, [node_id = ''], values) => {
+      const { api, out, yes, dry_run } = context
+      const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/interventions`
+      const body = interventionOf(node_id, values)
+      const { effect } = await api.post<{ effect: { from?: string } }>(path, { ...body, dry_run: true })
+      out.note(`${body.type} of ${node_id}, which is ${effect.from ?? 'unknown'}: at best it ends with exceptions.`)
+      if (dry_run) return
+      if (!yes) await confirm('Intervene?')
+      out.one(
+        await api.post<InterventionReply>(path, body),
+        ({ intervention: { status, gate_id } }) => [
+          `${word(status)}   ${body.type} of ${node_id}`,
+          ...(gate_id ? [`Next: somebody else: signalbox gate show ${gate_id} --op ${needed(values, 'op')}`] : []),
+        ],
+        ({ intervention: { intervention_id } }) => intervention_id,
+      )
+    },
+  },
 ]
+
+const interventionOf = (node_id: string, values: Values) => {
+  const [note, message, ticket, outputs] = ['note', 'message', 'ticket', 'outputs'].map((name) => text(values, name))
+  const payload = {
+    ...(note !== undefined && { note }),
+    ...(message !== undefined && { message }),
+    ...(outputs !== undefined && { outputs: readDocument(outputs) }),
+  }
+  const type = needed(values, 'type')
+  return { type, node_id, payload, reason: needed(values, 'reason'), ...(ticket !== undefined && { ticket }) }
+}
 
 const ended = ({ out }: Context, operation: Operation, strict: boolean): ExitCode => {
   const { status, title, end_reason } = operation

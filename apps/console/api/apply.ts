@@ -117,7 +117,7 @@ function patch(noun: string, data: unknown, frame: OperationFrame): { data?: unk
     if (frame.event === 'node') return patchGraphNode(data as Graph, frame.data)
     return frame.event === 'gate' ? patchGraphGate(data as Graph, frame.data) : { read: frame.event === 'patch' }
   }
-  return { read: (noun === 'node' && frame.event === 'node') || (noun === 'gate' && frame.event === 'gate') }
+  return { read: noun === frame.event }
 }
 
 /** Only what row and single reply share; the allowed actions come with the read that follows. */
@@ -185,7 +185,18 @@ function applyToRows(
   }
 }
 
-const OF_OPERATION = new Set(['operation', 'graph', 'nodes', 'node', 'gate', 'timeline'])
+const OF_OPERATION = new Set([
+  'operation',
+  'graph',
+  'nodes',
+  'node',
+  'gate',
+  'patches',
+  'patch',
+  'timeline',
+  'evidence',
+  'artifacts',
+])
 
 function operationOf(query: Query): string | undefined {
   const [noun, id] = query.queryKey
@@ -199,7 +210,9 @@ function followUnnumbered(client: QueryClient, query: Query, frame: OperationFra
     const rows = patchNodeRows(query.state.data as InfiniteData<Page<NodeRow>>, frame.data)
     client.setQueryData(query.queryKey, rows, { updatedAt: query.state.dataUpdatedAt })
     gather(client, query, 2000)
-  } else if (noun === 'timeline') gather(client, query, 1000)
+  } else if (noun === 'patches' && frame.event === 'patch') gather(client, query)
+  else if (noun === 'timeline' || noun === 'evidence') gather(client, query, 1000)
+  else if (noun === 'artifacts' && frame.event === 'node') gather(client, query, 1000)
 }
 
 /** The change a full reply contains, where it says so. */

@@ -14,6 +14,8 @@ export type LogState = {
 }
 
 const TAIL = 500
+/** Lines that are read around one that was asked for. */
+const AROUND = 500
 const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, problem: null }
 
 /** The log of one attempt: its end first, older lines on demand, new ones by the stream. */
@@ -26,7 +28,7 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
   useTopic(attempt > 0 ? `log:${operation_id}/${node_id}/${attempt}` : '')
 
   const page = useCallback(
-    (query: { after_seq?: number; before_seq?: number; tail?: boolean; limit?: number }) =>
+    (query: { after_seq?: number; before_seq?: number; tail?: boolean; limit?: number; q?: string }) =>
       read(
         api.GET('/v1/operations/{operation_id}/nodes/{node_id}/logs', {
           params: { path: { operation_id, node_id }, query: { attempt, ...query } },
@@ -105,5 +107,30 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
     [operation_id, node_id, attempt, extend],
   )
 
-  return { ...state, older: () => extend('older'), newer: () => extend('newer'), again: () => extend('tail') }
+  /** Brings a line of this number among those that are held; what is far away is held instead of what was. */
+  const reach = useCallback(
+    async (seq: number): Promise<void> => {
+      const [first, last] = [lines.current[0]?.seq ?? 0, lines.current.at(-1)?.seq ?? 0]
+      if (seq >= first && seq <= last) return
+      const reply = await page({ before_seq: seq + AROUND / 2, limit: AROUND })
+      lines.current = reply.lines
+      setState((before) => ({ ...before, lines: lines.current, total: reply.total_lines }))
+    },
+    [page],
+  )
+  /** Numbers of the lines of the whole log that contain a text, in any case, and how many there are. */
+  const search = useCallback(
+    async (q: string): Promise<{ count: number; seqs: number[] }> =>
+      (await page({ q, tail: true, limit: 1 })).matches ?? { count: 0, seqs: [] },
+    [page],
+  )
+
+  return {
+    ...state,
+    reach,
+    search,
+    older: () => extend('older'),
+    newer: () => extend('newer'),
+    again: () => extend('tail'),
+  }
 }

@@ -10,17 +10,21 @@ import type { TopologyQuery } from '../../shared/contracts/catalog/topology.ts'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { InboxQuery } from '../../shared/contracts/operations/gates.ts'
 import type { LogQuery } from '../../shared/contracts/operations/logs.ts'
-import type { NodeListQuery, NodeQuery } from '../../shared/contracts/operations/nodes.ts'
+import type { ArtifactQuery, NodeListQuery, NodeQuery } from '../../shared/contracts/operations/nodes.ts'
 import type {
+  EvidenceQuery,
   GraphQuery,
   OperationListQuery,
   ResourceOperationsQuery,
   TimelineQuery,
 } from '../../shared/contracts/operations/operations.ts'
+import type { PatchListQuery } from '../../shared/contracts/operations/patches.ts'
 import type { PlanQuery } from '../../shared/contracts/operations/plans.ts'
 import type {
+  Artifact,
   Capabilities,
   Definition,
+  Evidence,
   Gate,
   Graph,
   InboxRow,
@@ -31,6 +35,7 @@ import type {
   Operation,
   OperationRow,
   Page,
+  Patch,
   Place,
   Plan,
   ProviderRow,
@@ -72,6 +77,10 @@ export type paths = {
   '/v1/operations/{operation_id}/nodes/{node_id}': Get<NodeDetail, OfNode, typeof NodeQuery>
   '/v1/operations/{operation_id}/nodes/{node_id}/logs': Get<LogPage, OfNode, typeof LogQuery>
   '/v1/operations/{operation_id}/gates/{gate_id}': Get<Gate, OfOperation & { gate_id: string }>
+  '/v1/operations/{operation_id}/patches': Get<Page<Patch>, OfOperation, typeof PatchListQuery>
+  '/v1/operations/{operation_id}/patches/{patch_id}': Get<Patch, OfOperation & { patch_id: string }>
+  '/v1/operations/{operation_id}/evidence': Get<Evidence, OfOperation, typeof EvidenceQuery>
+  '/v1/operations/{operation_id}/artifacts': Get<Page<Artifact>, OfOperation, typeof ArtifactQuery>
   '/v1/plans/{plan_id}': Get<Plan, { plan_id: string }, typeof PlanQuery>
   '/v1/resources': Get<Page<ResourceRow>, Nothing, typeof ResourceListQuery>
   '/v1/resources/{resource_id}': Get<Resource, OfResource>

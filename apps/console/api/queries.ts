@@ -115,6 +115,70 @@ export const gateQuery = (operation_id: string, gate_id: string) =>
       ),
   })
 
+/** Every patch of an operation, in the order of proposal. */
+export const patchesQuery = (operation_id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['patches', operation_id],
+    initialPageParam: '',
+    queryFn: ({ pageParam, signal }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/patches', {
+          params: {
+            path: { operation_id },
+            query: { page_size: 100, ...(pageParam === '' ? {} : { page_token: pageParam }) },
+          },
+          signal,
+        }),
+      ),
+    getNextPageParam: (last) => last.next_page_token || undefined,
+  })
+
+export const patchQuery = (operation_id: string, patch_id: string) =>
+  queryOptions({
+    queryKey: ['patch', operation_id, patch_id],
+    queryFn: ({ signal }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/patches/{patch_id}', {
+          params: { path: { operation_id, patch_id } },
+          signal,
+        }),
+      ),
+  })
+
+const EVIDENCE_PAGE = 200
+
+/** The records of the chain in their order. */
+export const evidenceQuery = (operation_id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['evidence', operation_id],
+    initialPageParam: 0,
+    queryFn: ({ pageParam, signal }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/evidence', {
+          params: { path: { operation_id }, query: { after_seq: pageParam, limit: EVIDENCE_PAGE } },
+          signal,
+        }),
+      ),
+    getNextPageParam: ({ records }) => (records.length < EVIDENCE_PAGE ? undefined : records.at(-1)?.seq),
+  })
+
+export const artifactsQuery = (operation_id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['artifacts', operation_id],
+    initialPageParam: '',
+    queryFn: ({ pageParam, signal }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/artifacts', {
+          params: {
+            path: { operation_id },
+            query: { page_size: 100, ...(pageParam === '' ? {} : { page_token: pageParam }) },
+          },
+          signal,
+        }),
+      ),
+    getNextPageParam: (last) => last.next_page_token || undefined,
+  })
+
 export const timelineQuery = (operation_id: string) =>
   infiniteQueryOptions({
     queryKey: ['timeline', operation_id],

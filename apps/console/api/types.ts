@@ -16,20 +16,23 @@ import type {
 } from '../../shared/contracts/operations/common.ts'
 import type { Gate as GateReply, GateSummary, InboxItem, VoteView } from '../../shared/contracts/operations/gates.ts'
 import type { FieldChange, GateSubject } from '../../shared/contracts/operations/graph.ts'
-import type { AttemptView, Node, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
+import type { ArtifactView, AttemptView, Node, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
 import type {
+  Evidence as EvidenceReply,
   OperationGraph,
   Operation as OperationReply,
   OperationSummary,
   Timeline,
   TimelineEventView,
 } from '../../shared/contracts/operations/operations.ts'
+import type { Patch as PatchReply } from '../../shared/contracts/operations/patches.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import type { SessionView } from '../../shared/contracts/session/sessions.ts'
 
 /** The replies that the console reads: static types of the servers' own contracts. */
 export type { Me } from '../../shared/contracts/operations/events.ts'
 export type { LogPage } from '../../shared/contracts/operations/logs.ts'
+export type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 export type { FieldChange, GateSubject, Timeline }
 export type SessionRow = Static<typeof SessionView>
 export type Actor = Static<typeof ActorSchema>
@@ -64,6 +67,11 @@ export type GateContext = {
   conflicts: { operation_id?: string; title?: string; message?: string }[]
 }
 export type Gate = Omit<GateReply, 'subject' | 'context'> & { subject: GateSubject | null; context: GateContext }
+
+export type Patch = PatchReply
+export type Artifact = ArtifactView
+export type Evidence = EvidenceReply
+export type EvidenceRecord = Evidence['records'][number]
 
 export type AsOf = { time: string; seq?: string; lag_ms?: number }
 export type Page<Item> = { items: Item[]; next_page_token: string | null; as_of?: AsOf }

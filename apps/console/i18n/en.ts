@@ -1,3 +1,6 @@
+import { artifacts, evidence } from './en.evidence.ts'
+import { intervene } from './en.intervene.ts'
+import { patch } from './en.patch.ts'
 import { plural } from './plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
@@ -20,6 +23,7 @@ export const en = {
   of: (part: number, whole: number) => `${part} of ${whole}`,
   more: 'Load more',
   show_all: (n: number) => `Show all ${n}`,
+  unchanged: (n: number) => count(n, 'one unchanged', '{n} unchanged'),
   others: (n: number) => count(n, 'one more', '{n} more'),
   and: (items: string[]) => list.format(items),
   title: (page: string, waiting: number) => `${waiting > 0 ? `(${waiting}) ` : ''}${page} · Signalbox`,
@@ -102,7 +106,7 @@ export const en = {
     forbidden_title: 'Not allowed',
     offline: 'No answer from the server',
   },
-  noun: { operation: 'operation', gate: 'gate', node: 'node', plan: 'plan', resource: 'resource' },
+  noun: { operation: 'operation', gate: 'gate', node: 'node', patch: 'patch', plan: 'plan', resource: 'resource' },
 
   status: {
     not_started: 'Not started',
@@ -140,6 +144,9 @@ export const en = {
     started: 'Started',
     locked: 'Starting',
     removed: 'Removed',
+    withdrawn: 'Taken back',
+    not_applicable: 'Not applicable',
+    applied: 'Applied',
   } as Record<string, string>,
   health: {
     healthy: 'Healthy',
@@ -325,6 +332,11 @@ export const en = {
     self: 'You started this operation; its gates need someone else.',
   },
 
+  patch,
+  intervene,
+  evidence,
+  artifacts,
+
   operations: {
     title: 'Operations',
     tabs: { running: 'Running', waiting: 'Needs attention', failed: 'Failed', all: 'All' },
@@ -353,7 +365,14 @@ export const en = {
   },
 
   operation: {
-    tabs: { graph: 'Graph', nodes: 'Nodes', timeline: 'Timeline' },
+    tabs: {
+      graph: 'Graph',
+      nodes: 'Nodes',
+      timeline: 'Timeline',
+      patches: 'Patches',
+      artifacts: 'Artifacts',
+      evidence: 'Evidence',
+    },
     tabs_label: 'Views of this operation',
     requested: (who: string) => `Requested by ${who}`,
     plan: 'Plan',
@@ -441,7 +460,7 @@ export const en = {
   },
 
   node: {
-    tabs: { summary: 'Summary', logs: 'Logs', io: 'Inputs and outputs' },
+    tabs: { summary: 'Summary', logs: 'Logs', io: 'Inputs and outputs', artifacts: 'Artifacts' },
     tabs_label: 'Views of this node',
     executor: 'Executor',
     target: 'Target',
@@ -486,6 +505,11 @@ export const en = {
     complete: 'complete',
     cut: 'line was cut at 16 KiB when it was stored',
     line: (n: number) => `Line ${n}`,
+    search: 'Search the log',
+    matches: (at: number, n: number, reach: number) =>
+      n === 0 ? 'No line has it' : `${at} of ${n}${reach < n ? `, the first ${reach} in reach` : ''}`,
+    previous: 'Previous match',
+    next: 'Next match',
   },
 
   timeline: {
@@ -705,6 +729,7 @@ export const en = {
     title: 'Where you are signed in',
     note: 'Sign out what you do not know. It takes effect at once.',
     device: 'Browser or client',
+    on: (browser: string, system: string) => `${browser} on ${system}`,
     unknown: 'Unknown',
     current: 'This one',
     address: 'Address',

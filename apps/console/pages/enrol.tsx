@@ -1,7 +1,7 @@
 import { Link, useLocation, useNavigate } from '@tanstack/react-router'
-import { useEffect, useRef, useState } from 'react'
-import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { useEffect, useState } from 'react'
 import { enrol, newPasswordErrors } from '../api/password.ts'
+import { useSubmission } from '../api/submission.ts'
 import { t } from '../i18n/index.ts'
 import { Heading } from '../parts/page.tsx'
 import { PasswordField } from '../parts/password-field.tsx'
@@ -12,40 +12,22 @@ import { Welcome } from '../parts/welcome.tsx'
 export const EnrolPage = () => {
   const { hash } = useLocation()
   const navigate = useNavigate()
-  const [token, setToken] = useState(hash)
+  const { fields, type, busy, done, problem, setProblem, submit } = useSubmission(
+    { token: hash, password: '' },
+    ({ token, password }, key) => enrol(token.trim(), password, key),
+  )
+  const { token, password } = fields
   /** Whether the link brought the token; else it is pasted. */
   const [linked, setLinked] = useState(hash !== '')
-  const [password, setPassword] = useState('')
-  const [busy, setBusy] = useState(false)
-  const [done, setDone] = useState(false)
-  const [problem, setProblem] = useState<Problem | null>(null)
-  const key = useRef(crypto.randomUUID())
 
   useEffect(() => {
     if (hash === '') return
     // The token opens an account: it does not stay in the address bar, nor in the history.
-    setToken(hash)
+    type('token', hash)
     setLinked(true)
     setProblem(null)
     void navigate({ to: '/enrol', hash: '', replace: true })
-  }, [hash, navigate])
-
-  const typed = (set: (value: string) => void) => (value: string) => {
-    set(value)
-    key.current = crypto.randomUUID()
-  }
-  const submit = async (event: React.FormEvent) => {
-    event.preventDefault()
-    if (busy || password === '' || token === '') return
-    setBusy(true)
-    const refused = await enrol(token.trim(), password, key.current)
-    setBusy(false)
-    setProblem(refused)
-    if (refused) return
-    setToken('')
-    setPassword('')
-    setDone(true)
-  }
+  }, [hash, navigate, setProblem, type])
 
   if (done) {
     return (
@@ -63,11 +45,7 @@ export const EnrolPage = () => {
   const unusable = problem?.code === 'enrolment_token_invalid'
   return (
     <Welcome>
-      <form
-        noValidate
-        onSubmit={(event) => void submit(event)}
-        className="card flex w-full max-w-96 flex-col gap-4 p-6"
-      >
+      <form noValidate onSubmit={submit} className="card flex w-full max-w-96 flex-col gap-4 p-6">
         <Heading title={t.enrol.title}>{t.enrol.title}</Heading>
         {linked && !unusable ? null : (
           <div>
@@ -80,7 +58,7 @@ export const EnrolPage = () => {
               autoComplete="off"
               spellCheck={false}
               value={token}
-              onChange={(event) => typed(setToken)(event.target.value)}
+              onChange={(event) => type('token', event.target.value)}
               aria-invalid={unusable}
               aria-describedby="enrolment-token-note enrolment-token-error"
             />
@@ -97,7 +75,7 @@ export const EnrolPage = () => {
           label={t.password.next}
           autoComplete="new-password"
           value={password}
-          change={typed(setPassword)}
+          change={(value) => type('password', value)}
           errors={unusable ? [] : newPasswordErrors(problem)}
         />
         <PasswordRules password={password} />

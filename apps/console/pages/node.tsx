@@ -5,16 +5,21 @@ import { useTopic } from '../api/hooks.ts'
 import { nodeQuery, operationQuery } from '../api/queries.ts'
 import type { NodeDetail } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
-import { ActionButton, actionOf, WhyNot } from '../parts/allowed-action.tsx'
+import { ActionButton, actionOf, mayPress, WhyNot } from '../parts/allowed-action.tsx'
+import { ArtifactTable } from '../parts/artifacts.tsx'
 import { valueText } from '../parts/diff-view.tsx'
 import { Failure } from '../parts/failure.tsx'
+import { interventionsOf } from '../parts/interventions.ts'
 import { NodeFacts, newestAttempt } from '../parts/node-facts.tsx'
 import { Empty, Heading, Loading, Page } from '../parts/page.tsx'
 import { NodeStatus } from '../parts/status.tsx'
 
 const LogView = lazy(() => import('../parts/log-view.tsx').then((part) => ({ default: part.LogView })))
 const RetryDialog = lazy(() => import('../parts/retry-dialog.tsx').then((part) => ({ default: part.RetryDialog })))
-const TABS = ['summary', 'logs', 'io'] as const
+const InterveneDialog = lazy(() =>
+  import('../parts/intervene-dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
+)
+const TABS = ['summary', 'logs', 'io', 'artifacts'] as const
 
 /** One node: what it does, how each attempt went, its log. */
 export const NodePage = () => {
@@ -23,7 +28,7 @@ export const NodePage = () => {
   useTopic(`operation:${operation_id}`)
   const operation = useQuery(operationQuery(operation_id)).data
   const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
-  const [retrying, setRetrying] = useState(false)
+  const [asking, setAsking] = useState<'retry' | 'intervene' | null>(null)
   if (node === undefined) {
     return (
       <Page>
@@ -34,6 +39,9 @@ export const NodePage = () => {
   }
   const attempt = node.attempts.find((one) => one.attempt === wanted) ?? newestAttempt(node)
   const retry = actionOf(node, 'retry')
+  const interventions = interventionsOf(node)
+  const intervene = interventions.find(mayPress) ?? interventions[0]
+  const stuck = node.state === 'failed' || node.state === 'outcome_unknown'
   return (
     <Page>
       <p className="text-muted">
@@ -48,14 +56,27 @@ export const NodePage = () => {
         </div>
         <div className="flex flex-wrap items-center gap-2 sm:justify-end">
           <AttemptSwitch node={node} attempt={attempt?.attempt} />
-          {node.state === 'failed' || node.state === 'outcome_unknown' || retry?.allowed ? (
-            <>
-              <ActionButton action={retry} press={() => setRetrying(true)}>
-                {t.node.retry}
-              </ActionButton>
-              <WhyNot actions={[retry]} />
-            </>
+          {stuck && mayPress(operation && actionOf(operation, 'propose_patch')) ? (
+            <Link
+              to="/operations/$operation_id/patches/new"
+              params={{ operation_id }}
+              search={{ node: node_id }}
+              className="button"
+            >
+              {t.patch.propose}
+            </Link>
           ) : null}
+          {stuck || mayPress(intervene) ? (
+            <ActionButton action={intervene} press={() => setAsking('intervene')}>
+              {t.intervene.open}
+            </ActionButton>
+          ) : null}
+          {stuck || retry?.allowed ? (
+            <ActionButton action={retry} press={() => setAsking('retry')} main>
+              {t.node.retry}
+            </ActionButton>
+          ) : null}
+          {stuck ? <WhyNot actions={[retry, intervene]} /> : null}
         </div>
       </div>
       <nav className="tabs" aria-label={t.node.tabs_label}>
@@ -94,9 +115,22 @@ export const NodePage = () => {
         )
       ) : null}
       {tab === 'io' ? <InputsOutputs node={node} /> : null}
-      {retrying ? (
+      {tab === 'artifacts' ? (
+        <div className="card">
+          {node.artifacts.length === 0 ? (
+            <Empty>{t.artifacts.empty_node}</Empty>
+          ) : (
+            <ArtifactTable operation_id={operation_id} rows={node.artifacts} />
+          )}
+        </div>
+      ) : null}
+      {asking ? (
         <Suspense fallback={null}>
-          <RetryDialog node={node} close={() => setRetrying(false)} />
+          {asking === 'retry' ? (
+            <RetryDialog node={node} close={() => setAsking(null)} />
+          ) : (
+            <InterveneDialog node={node} close={() => setAsking(null)} />
+          )}
         </Suspense>
       ) : null}
     </Page>

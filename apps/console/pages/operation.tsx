@@ -60,6 +60,16 @@ export const OperationPage = () => {
         >
           {t.operation.tabs.timeline}
         </Link>
+        <Link to="/operations/$operation_id/patches" params={{ operation_id }}>
+          {t.operation.tabs.patches}
+          {operation.open_patches.length > 0 ? ` (${operation.open_patches.length})` : ''}
+        </Link>
+        <Link to="/operations/$operation_id/artifacts" params={{ operation_id }}>
+          {t.operation.tabs.artifacts}
+        </Link>
+        <Link to="/operations/$operation_id/evidence" params={{ operation_id }}>
+          {t.operation.tabs.evidence}
+        </Link>
       </nav>
       <Outlet />
     </Page>

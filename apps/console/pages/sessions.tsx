@@ -6,6 +6,7 @@ import { endOtherSessions, endSession } from '../api/sessions.ts'
 import type { SessionRow } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
+import { deviceWords } from '../parts/device-words.ts'
 import { ProblemText } from '../parts/failure.tsx'
 import { Heading, Page } from '../parts/page.tsx'
 import { TimeText } from '../parts/time-text.tsx'
@@ -38,7 +39,7 @@ export const SessionsPage = () => {
             type="button"
             className="button"
             aria-disabled={busy}
-            aria-label={t.sessions.end_one(row.user_agent ?? t.sessions.unknown)}
+            aria-label={t.sessions.end_one(deviceOf(row))}
             onClick={() => void act(() => endSession(row.id), t.sessions.ended)}
           >
             {t.sessions.end}
@@ -72,9 +73,11 @@ export const SessionsPage = () => {
   )
 }
 
+const deviceOf = ({ user_agent }: SessionRow): string => deviceWords(user_agent, t.sessions.on) ?? t.sessions.unknown
+
 const Device = ({ row }: { row: SessionRow }) => (
   <span className="wrap-anywhere">
-    {row.user_agent ?? t.sessions.unknown}
+    <span title={row.user_agent ?? undefined}>{deviceOf(row)}</span>
     {row.current ? <strong className="ml-2 whitespace-nowrap">{t.sessions.current}</strong> : null}
   </span>
 )

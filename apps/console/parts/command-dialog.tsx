@@ -7,6 +7,7 @@ import type { AllowedAction } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { ProblemText } from './failure.tsx'
 import { DialogFrame } from './overlays.tsx'
+import { PasswordField } from './password-field.tsx'
 import { ShapeIcon } from './status.tsx'
 import { TimeText } from './time-text.tsx'
 
@@ -17,6 +18,8 @@ export type CommandDialogProps<Effect, Reply> = {
   danger?: boolean
   /** Path and body without the typed text. */
   command: Command
+  /** What the dry run asks instead, where the command is not complete yet. */
+  preview?: Command
   text: Text
   /** What will happen, from the server's own dry run. */
   consequences?: (effect: Effect) => React.ReactNode
@@ -59,8 +62,9 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
   const unanswered = useRef(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const offline = useConnection().mode === 'offline'
+  const previewed = props.preview ?? command
   const preview = useDryRun<Effect>(
-    { path: command.path, body: { ...command.body, ...(text.needed ? { [text.name]: '-' } : {}) } },
+    { path: previewed.path, body: { ...previewed.body, ...(text.needed ? { [text.name]: '-' } : {}) } },
     asked,
   )
 
@@ -241,7 +245,8 @@ const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
   const id = useId()
   const [password, setPassword] = useState('')
   const [error, setError] = useState<string | null>(null)
-  const submit = async () => {
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
     const status = await confirmPassword(password)
     if (status === 200) confirmed()
     else
@@ -250,32 +255,27 @@ const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
       )
   }
   return (
-    <div className="flex flex-col gap-2 rounded-card bg-sunken p-4">
+    <form
+      noValidate
+      onSubmit={(event) => void submit(event)}
+      className="flex flex-col items-start gap-2 rounded-card bg-sunken p-4"
+    >
       <p className="font-medium">{t.session.confirm_title}</p>
       <p className="text-muted">{t.session.confirm_text}</p>
-      <label className="label" htmlFor={id}>
-        {t.login.password}
-      </label>
-      <div className="flex gap-2">
-        <input
+      <div className="self-stretch">
+        <PasswordField
           id={id}
-          className="input"
-          type="password"
+          label={t.login.password}
           autoComplete="current-password"
           value={password}
-          onChange={(event) => setPassword(event.target.value)}
-          onKeyDown={(event) => event.key === 'Enter' && void submit()}
-          aria-invalid={error !== null}
-          aria-describedby={`${id}-error`}
+          change={setPassword}
+          errors={error === null ? [] : [error]}
         />
-        <button type="button" className="button" onClick={() => void submit()}>
-          {t.session.confirm}
-        </button>
       </div>
-      <p id={`${id}-error`} className="field-error" role="alert">
-        {error}
-      </p>
-    </div>
+      <button type="submit" className="button">
+        {t.session.confirm}
+      </button>
+    </form>
   )
 }
 

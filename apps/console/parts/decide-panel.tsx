@@ -41,18 +41,68 @@ export const DecidePanel = ({
   setOpen: (open: Verdict | null) => void
 }) => {
   const check = useDigestCheck(gate.subject, gate.digest)
-  const approve = actionOf(gate, 'approve')
-  const reject = actionOf(gate, 'reject')
   const mine = votesInRound(gate).findLast((vote) => isMe(vote.actor))
   const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
-  const reasons = check === 'differs' ? [] : [...new Set([approve, reject].map(whyNot).filter(isText))]
+  return (
+    <DecideBox
+      title={t.gate.panel}
+      binding={t.gate.panel_binding(gate.round, shortDigest(gate.digest))}
+      check={check}
+      said={mine && gate.status === 'waiting' ? t.gate.my_vote(missing) : null}
+      self={t.gate.self}
+      approve={{ word: t.gate.approve, action: actionOf(gate, 'approve'), press: () => setOpen('approve') }}
+      reject={{ word: t.gate.reject, action: actionOf(gate, 'reject'), press: () => setOpen('reject') }}
+      prepare={() => void loadDialog()}
+    >
+      {open ? (
+        <Suspense fallback={null}>
+          <DecideDialog gate={gate} verdict={open} close={() => setOpen(null)} />
+        </Suspense>
+      ) : null}
+    </DecideBox>
+  )
+}
+
+type Choice = { word: string; action: AllowedAction | undefined; press: () => void }
+
+/** The decision on something that was read: what it is bound to, whether that is what is shown, why not, two buttons. */
+export const DecideBox = ({
+  title,
+  binding,
+  check,
+  said,
+  self,
+  own = false,
+  approve,
+  reject,
+  prepare,
+  children,
+}: {
+  title: string
+  binding: string
+  check: DigestCheck
+  /** What is known of one's own vote. */
+  said: string | null
+  /** Why one does not approve what is one's own. */
+  self: string
+  /** It is known to be one's own, whatever else would keep one from approving it. */
+  own?: boolean
+  /** Left out where one only takes back what is one's own. */
+  approve?: Choice
+  reject: Choice
+  prepare: () => void
+  children: React.ReactNode
+}) => {
+  const choices = approve === undefined ? [reject] : [approve, reject]
+  const whyNot = choices.flatMap(({ action }) => reasonOf(action, self, own) ?? [])
+  const reasons = check === 'differs' ? [] : [...new Set(whyNot)]
   return (
     <section className="card decide" aria-labelledby="decide-title">
       <h2 id="decide-title" className="card-title max-md:sr-only">
-        {t.gate.panel}
+        {title}
       </h2>
       <div id="decide-check" className={`flex flex-col gap-2 ${check === 'differs' ? '' : 'max-md:hidden'}`}>
-        <p>{t.gate.panel_binding(gate.round, shortDigest(gate.digest))}</p>
+        <p>{binding}</p>
         <p className="flex gap-2 text-table text-muted">
           <span className="mt-px">
             <ShapeIcon
@@ -70,7 +120,7 @@ export const DecidePanel = ({
           </p>
         ) : null}
       </div>
-      {mine && gate.status === 'waiting' ? <p role="status">{t.gate.my_vote(missing)}</p> : null}
+      {said === null ? null : <p role="status">{said}</p>}
       {reasons.length > 0 ? (
         <div id="decide-reason" className="flex gap-2 text-table">
           <span className="mt-px">
@@ -84,23 +134,12 @@ export const DecidePanel = ({
         </div>
       ) : null}
       <div className="flex gap-2">
-        <Decide
-          word={t.gate.approve}
-          main
-          enabled={check === 'matches' && mayPress(approve)}
-          press={() => setOpen('approve')}
-        />
-        <Decide
-          word={t.gate.reject}
-          enabled={check !== 'differs' && mayPress(reject)}
-          press={() => setOpen('reject')}
-        />
+        {approve ? (
+          <Decide choice={approve} main enabled={check === 'matches' && mayPress(approve.action)} prepare={prepare} />
+        ) : null}
+        <Decide choice={reject} enabled={check !== 'differs' && mayPress(reject.action)} prepare={prepare} />
       </div>
-      {open ? (
-        <Suspense fallback={null}>
-          <DecideDialog gate={gate} verdict={open} close={() => setOpen(null)} />
-        </Suspense>
-      ) : null}
+      {children}
     </section>
   )
 }
@@ -118,14 +157,14 @@ export const AfterDecision = ({ gate }: { gate: Gate }) => (
 )
 
 const Decide = ({
-  word,
+  choice,
   enabled,
-  press,
+  prepare,
   main = false,
 }: {
-  word: string
+  choice: Choice
   enabled: boolean
-  press: () => void
+  prepare: () => void
   main?: boolean
 }) => (
   <button
@@ -133,19 +172,17 @@ const Decide = ({
     className={`button flex-1 ${main ? 'main' : 'danger'}`}
     aria-disabled={!enabled}
     aria-describedby={enabled ? undefined : 'decide-reason decide-check'}
-    onPointerEnter={() => void loadDialog()}
-    onFocus={() => void loadDialog()}
-    onClick={() => enabled && press()}
+    onPointerEnter={prepare}
+    onFocus={prepare}
+    onClick={() => enabled && choice.press()}
   >
-    {word}
+    {choice.word}
   </button>
 )
 
-const whyNot = (action: AllowedAction | undefined): string | null =>
+const reasonOf = (action: AllowedAction | undefined, self: string, own: boolean): string | null =>
   action === undefined || mayPress(action)
     ? null
-    : action.reason_code === 'self_approval'
-      ? t.gate.self
+    : action.reason_code === 'self_approval' || (own && action.reason_category === 'policy_denied')
+      ? self
       : (action.reason ?? t.gate.not_you)
-
-const isText = (text: string | null): text is string => text !== null

@@ -50,16 +50,52 @@ const FieldTable = ({ fields }: { fields: FieldChange[] }) => (
       <div key={path}>
         <dt className="mono">{path.replace(/^\//, '').replaceAll('/', '.')}</dt>
         <dd>
-          <del className={before === null || before === undefined ? 'none' : ''}>{valueText(before)}</del>
-          <span aria-hidden="true" className="text-muted">
-            →
-          </span>
-          <ins className={after === null || after === undefined ? 'none' : ''}>{valueText(after)}</ins>
+          {isList(before) && isList(after) ? (
+            <ListDiff before={before} after={after} />
+          ) : (
+            <>
+              <del className={before === null || before === undefined ? 'none' : ''}>{valueText(before)}</del>
+              <span aria-hidden="true" className="text-muted">
+                →
+              </span>
+              <ins className={after === null || after === undefined ? 'none' : ''}>{valueText(after)}</ins>
+            </>
+          )}
         </dd>
       </div>
     ))}
   </dl>
 )
+
+type Scalar = string | number | boolean
+const isList = (value: unknown): value is Scalar[] =>
+  Array.isArray(value) && value.every((item) => item !== null && typeof item !== 'object')
+
+/** A list item by item: what goes, what comes, and how many stay. A mere change of order is shown whole. */
+const ListDiff = ({ before, after }: { before: Scalar[]; after: Scalar[] }) => {
+  const gone = before.filter((item) => !after.includes(item))
+  const come = after.filter((item) => !before.includes(item))
+  if (gone.length + come.length === 0)
+    return (
+      <>
+        <del>{before.join(', ')}</del>
+        <ins>{after.join(', ')}</ins>
+      </>
+    )
+  return (
+    <>
+      {gone.map((item) => (
+        <del key={String(item)}>{String(item)}</del>
+      ))}
+      {come.map((item) => (
+        <ins key={String(item)}>{String(item)}</ins>
+      ))}
+      {after.length > come.length ? (
+        <span className="text-muted">{t.unchanged(after.length - come.length)}</span>
+      ) : null}
+    </>
+  )
+}
 
 type Change = GateSubject['changes'][number]
 const ALIKE = 3

@@ -1,9 +1,9 @@
-import { ArrowDown, Download } from 'lucide-react'
+import { ArrowDown, ChevronDown, ChevronUp, Download } from 'lucide-react'
 import { memo, useEffect, useMemo, useRef, useState } from 'react'
 import { VList, type VListHandle } from 'virtua'
 import type { LogLine } from '../../shared/contracts/client/frames.ts'
-import { problemFrom } from '../../shared/contracts/client/problem.ts'
-import { ProblemError, withSession } from '../api/client.ts'
+import { ProblemError, problemOf } from '../api/client.ts'
+import { fetchBytes, saveAs } from '../api/download.ts'
 import { clockTime } from '../api/format.ts'
 import { useLog } from '../api/log.ts'
 import { useDisplay } from '../api/prefs.ts'
@@ -31,6 +31,7 @@ export const LogView = ({
   const list = useRef<VListHandle>(null)
   const [following, setFollowing] = useState(true)
   const [seen, setSeen] = useState(0)
+  const [found, setFound] = useState<number | null>(null)
   const [wrap, setWrap] = useState(true)
   const [times, setTimes] = useState(true)
   const last = log.lines.at(-1)?.seq ?? 0
@@ -43,11 +44,24 @@ export const LogView = ({
     list.current?.scrollToIndex(log.lines.length - 1, { align: 'end' })
   }, [following, last, log.lines.length])
 
+  /** Shows one line, wherever in the log it stands; the end is followed again by the End key or the pill. */
+  const go = async (seq: number) => {
+    setFollowing(false)
+    await log.reach(seq)
+    setFound(seq)
+  }
+  // Behind the render that brought the line.
+  useEffect(() => {
+    const at = found === null ? -1 : log.lines.findIndex(({ seq }) => seq === found)
+    if (at >= 0) list.current?.scrollToIndex(at, { align: 'center' })
+  }, [found, log.lines])
+
   const scrolled = (offset: number) => {
     const { scrollSize = 0, viewportSize = 0 } = list.current ?? {}
     const atEnd = offset + viewportSize >= scrollSize - AT_END
     setFollowing(atEnd)
     if (atEnd) setSeen(last)
+    if (atEnd && last < log.total) void log.newer()
     if (offset < ROW * 10 && first > 1 && !prepending.current) {
       prepending.current = true
       void log.older().finally(() => {
@@ -67,6 +81,7 @@ export const LogView = ({
           {open ? (following ? `, ${t.logs.live}` : '') : log.complete ? `, ${t.logs.complete}` : ''}
         </span>
         <span className="flex-1" />
+        <LogSearch search={log.search} go={(seq) => void go(seq)} />
         <label className="flex items-center gap-1.5">
           <input type="checkbox" checked={wrap} onChange={(event) => setWrap(event.target.checked)} />
           {t.logs.wrap}
@@ -95,7 +110,7 @@ export const LogView = ({
           >
             <VList ref={list} shift={prepending.current} onScroll={scrolled} className={wrap ? 'wrapped' : ''}>
               {log.lines.map((line) => (
-                <Line key={line.seq} line={line} times={times} />
+                <Line key={line.seq} line={line} times={times} found={line.seq === found} />
               ))}
             </VList>
           </section>
@@ -111,11 +126,14 @@ export const LogView = ({
   )
 }
 
-const Line = memo(({ line, times }: { line: LogLine; times: boolean }) => {
+const Line = memo(({ line, times, found }: { line: LogLine; times: boolean; found: boolean }) => {
   const { zone } = useDisplay()
   const runs = useMemo(() => runsOf(line.text), [line.text])
   return (
-    <div className={`log-line ${line.level === 'error' ? 'error' : line.level === 'warn' ? 'warn' : ''}`}>
+    <div
+      className={`log-line ${line.level === 'error' ? 'error' : line.level === 'warn' ? 'warn' : ''} ${found ? 'found' : ''}`}
+      aria-current={found ? 'true' : undefined}
+    >
       <span className="log-seq">{line.seq}</span>
       {times ? (
         <time dateTime={line.time} className="log-time">
@@ -136,24 +154,95 @@ const Line = memo(({ line, times }: { line: LogLine; times: boolean }) => {
   )
 })
 
+type Matches = { count: number; seqs: number[]; at: number }
+
+/** Searches the whole log on the server; the newest match first, then step by step to older and newer ones. */
+const LogSearch = ({
+  search,
+  go,
+}: {
+  search: (q: string) => Promise<{ count: number; seqs: number[] }>
+  go: (seq: number) => void
+}) => {
+  const [q, setQ] = useState('')
+  const [asked, setAsked] = useState('')
+  const [matches, setMatches] = useState<Matches | null>(null)
+  const [failed, setFailed] = useState<string | null>(null)
+  const step = (by: number, { count, seqs, at }: Matches) => {
+    const next = (at + by + seqs.length) % seqs.length
+    setMatches({ count, seqs, at: next })
+    const seq = seqs[next]
+    if (seq !== undefined) go(seq)
+  }
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
+    const text = q.trim()
+    if (text.length < 2) return
+    if (text === asked && matches !== null && matches.seqs.length > 0) return step(-1, matches)
+    try {
+      const { count, seqs } = await search(text)
+      setAsked(text)
+      setFailed(null)
+      const found = { count, seqs, at: 0 }
+      if (seqs.length === 0) setMatches(found)
+      else step(-1, found)
+    } catch (thrown) {
+      setFailed(problemOf(thrown).detail)
+    }
+  }
+  return (
+    <search>
+      <form className="flex flex-wrap items-center gap-2" onSubmit={(event) => void submit(event)}>
+        <input
+          type="search"
+          className="input !w-44"
+          placeholder={t.logs.search}
+          aria-label={t.logs.search}
+          maxLength={200}
+          value={q}
+          onChange={(event) => {
+            setQ(event.target.value)
+            setMatches(null)
+          }}
+        />
+        <span role="status" className="text-muted tabular-nums">
+          {failed ?? (matches === null ? '' : t.logs.matches(matches.at + 1, matches.count, matches.seqs.length))}
+        </span>
+        {matches !== null && matches.seqs.length > 0 ? (
+          <>
+            <button
+              type="button"
+              className="button quiet icon"
+              aria-label={t.logs.previous}
+              title={t.logs.previous}
+              onClick={() => step(-1, matches)}
+            >
+              <ChevronUp size={16} aria-hidden="true" />
+            </button>
+            <button
+              type="button"
+              className="button quiet icon"
+              aria-label={t.logs.next}
+              title={t.logs.next}
+              onClick={() => step(1, matches)}
+            >
+              <ChevronDown size={16} aria-hidden="true" />
+            </button>
+          </>
+        ) : null}
+      </form>
+    </search>
+  )
+}
+
 /** Saves the stored bytes; asked with the session, so no token ever stands in a link. */
 const RawLog = ({ operation_id, node_id, attempt }: { operation_id: string; node_id: string; attempt: number }) => {
   const [failed, setFailed] = useState<string | null>(null)
   const save = async () => {
-    const path = `/api/v1/operations/${encodeURIComponent(operation_id)}/nodes/${encodeURIComponent(node_id)}/logs/raw?attempt=${attempt}`
-    try {
-      const answer = await withSession(new Request(path), 60_000)
-      if (!answer.ok) return setFailed(problemFrom(answer.status, await answer.json().catch(() => null)).detail)
-      const url = URL.createObjectURL(await answer.blob())
-      const link = document.createElement('a')
-      link.href = url
-      link.download = `${node_id}-${attempt}.log`
-      link.click()
-      setTimeout(() => URL.revokeObjectURL(url), 1000)
-      setFailed(null)
-    } catch {
-      setFailed(t.problem.offline)
-    }
+    const path = `/v1/operations/${encodeURIComponent(operation_id)}/nodes/${encodeURIComponent(node_id)}/logs/raw?attempt=${attempt}`
+    const got = await fetchBytes(path)
+    setFailed('problem' in got ? got.problem.detail : null)
+    if ('blob' in got) saveAs(got.blob, `${node_id}-${attempt}.log`)
   }
   return (
     <>

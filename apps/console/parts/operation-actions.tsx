@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import type { Operation } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
-import { ActionButton, actionOf, WhyNot } from './allowed-action.tsx'
+import { ActionButton, actionOf, mayPress, WhyNot } from './allowed-action.tsx'
 
 const Dialogs = lazy(() => import('./operation-dialogs.tsx').then((part) => ({ default: part.OperationDialog })))
 export type OperationCommand = 'pause' | 'resume' | 'cancel'
@@ -14,6 +14,8 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
   const resumable = actionOf(operation, 'resume')
   const paused = operation.status === 'paused' || operation.status === 'pausing'
   const gate = operation.open_gates[0]
+  const [patch] = operation.open_patches
+  const propose = actionOf(operation, 'propose_patch')
   const ended = operation.ended_at !== null
   return (
     <div className="flex max-w-96 flex-wrap items-start gap-2 sm:justify-end">
@@ -26,8 +28,26 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
           {t.operation.review_gate}
         </Link>
       ) : null}
+      {patch ? (
+        <Link
+          to="/operations/$operation_id/patches/$patch_id"
+          params={{ operation_id: operation.operation_id, patch_id: patch.patch_id }}
+          className={gate ? 'button' : 'button main'}
+        >
+          {t.patch.review}
+        </Link>
+      ) : null}
       {ended ? null : (
         <>
+          {mayPress(propose) ? (
+            <Link
+              to="/operations/$operation_id/patches/new"
+              params={{ operation_id: operation.operation_id }}
+              className="button"
+            >
+              {t.patch.propose}
+            </Link>
+          ) : null}
           {paused ? (
             <ActionButton action={resumable} press={() => setOpen('resume')} main={gate === undefined}>
               {t.operation.action.resume}

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { currentUser, showLogin, signIn } from '../api/token.ts'
 import { t } from '../i18n/index.ts'
 import { DialogFrame } from './overlays.tsx'
+import { PasswordField } from './password-field.tsx'
 import { signInError } from './sign-in-error.ts'
 
 /** The session is over while a page is open: asks the same person's password; page and typed text stay. */
@@ -26,24 +27,14 @@ export const SessionDialog = () => {
     <DialogFrame title={t.session.title} close={() => undefined} dismissible={false}>
       <form onSubmit={(event) => void submit(event)} className="flex flex-col gap-4">
         <p>{t.session.text(name)}</p>
-        <div>
-          <label className="label" htmlFor="session-password">
-            {t.login.password}
-          </label>
-          <input
-            id="session-password"
-            className="input"
-            type="password"
-            autoComplete="current-password"
-            value={password}
-            onChange={(event) => setPassword(event.target.value)}
-            aria-invalid={error !== null}
-            aria-describedby="session-error"
-          />
-          <p id="session-error" className="field-error" role="alert">
-            {error}
-          </p>
-        </div>
+        <PasswordField
+          id="session-password"
+          label={t.login.password}
+          autoComplete="current-password"
+          value={password}
+          change={setPassword}
+          errors={error === null ? [] : [error]}
+        />
         <div className="flex flex-wrap justify-between gap-2">
           <button type="button" className="button quiet" onClick={showLogin}>
             {t.session.someone_else}

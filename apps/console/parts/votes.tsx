@@ -68,7 +68,8 @@ export const Votes = ({ gate, waiting }: { gate: Decided; waiting: boolean }) =>
   )
 }
 
-const VoteList = ({ votes }: { votes: Vote[] }) => (
+/** Every vote with person, time, digest and comment; of a gate or of a patch. */
+export const VoteList = ({ votes }: { votes: Pick<Vote, 'actor' | 'decision' | 'comment' | 'digest' | 'at'>[] }) => (
   <ul className="flex flex-col gap-2">
     {votes.map((vote) => (
       <li key={`${vote.actor.id} ${vote.at}`} className="flex gap-2">

@@ -74,7 +74,17 @@ const single = {
     }),
     { description: 'Gates that wait for a decision now.' },
   ),
-  open_patches: Type.Array(Type.Unknown()),
+  open_patches: Type.Array(
+    Type.Object({
+      patch_id: text('0195f0c2-0000-7000-8000-00000000000a'),
+      proposer: ActorSchema,
+      reason: text('The targets are slow today.'),
+      base_revision: Type.Integer(),
+      held_nodes: Type.Array(Type.String()),
+      expires_at: Time,
+    }),
+    { description: 'Patches that wait for a decision now.' },
+  ),
   pending_commands: Type.Array(CommandView),
   steering: Nullable(
     Type.Object(

@@ -142,6 +142,7 @@ const patch = {
     groups: Type.Array(Type.Object({ group: text('netops'), min: Type.Integer() })),
     policies: Type.Array(text('cutover')),
     four_eyes: Type.Boolean(),
+    comment_on_approve: Type.Boolean({ description: 'An approval needs a comment.' }),
   }),
   votes: Type.Array(PatchVote),
   decided: Nullable(Type.Object({ by: ActorSchema, at: Time })),

@@ -1,0 +1,194 @@
+import type { Patch, PatchReply } from '../../shared/contracts/operations/patches.ts'
+import { digest } from '../../shared/digest.ts'
+import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
+import { CliError, EXIT, usageError } from '../errors.ts'
+import { dim, minute, short, word } from '../output.ts'
+import { confirm } from '../terminal.ts'
+import { withDryRun } from './gate.ts'
+import { operationId } from './operation.ts'
+
+const OP = { op: { type: 'string' } } as const
+const MAX_SHOWN = 30
+
+/** Patches: what changes the graph of a running operation, and the decision on exactly what was shown. */
+export const patchCommands: Command[] = [
+  {
+    name: 'patch list',
+    about: 'The patches of an operation, in the order of proposal.',
+    options: OP,
+    run: async (context, _, values) => {
+      const { api, out, all } = context
+      out.list(
+        await api.list<Patch>(await patchesOf(context, values), {}, all),
+        [
+          ['id', ({ patch_id }) => short(patch_id)],
+          ['status', ({ status }) => word(status)],
+          ['by', ({ proposer }) => proposer.name],
+          ['changes', ({ diff_graph }) => counts(diff_graph)],
+          ['until (UTC)', ({ status, expires_at }) => (status === 'awaiting_approval' ? minute(expires_at) : '')],
+          ['reason', ({ reason }) => reason],
+        ],
+        ({ patch_id }) => patch_id,
+      )
+    },
+  },
+  {
+    name: 'patch show',
+    takes: 'PATCH',
+    about: 'What a patch changes, what it holds, who must agree, and the digest that an approval names.',
+    options: OP,
+    run: async (context, [given = ''], values) => {
+      const { patch } = await readPatch(context, given, values)
+      context.out.one(patch, patchLines, ({ patch_id }) => patch_id)
+    },
+  },
+  {
+    name: 'patch propose',
+    about:
+      'Proposes changes from a file: a list of changes, or {base_revision, changes}; - is stdin. --dry-run checks them.',
+    options: { ...OP, file: { type: 'string', short: 'f' }, reason: { type: 'string' }, ticket: { type: 'string' } },
+    run: async (context, _, values) => {
+      const { api, out, yes, dry_run } = context
+      const path = await patchesOf(context, values)
+      const reason = needed(values, 'reason')
+      const ticket = text(values, 'ticket')
+      const { base_revision, changes } = await proposalOf(context, path, readDocument(needed(values, 'file')))
+      const body = { base_revision, changes, reason, ...(ticket !== undefined && { ticket }) }
+      const { effect } = await api.post<{ effect: Patch }>(path, { ...body, dry_run: true })
+      if (dry_run) return out.one(effect, effectLines, () => '')
+      for (const line of effectLines(effect)) out.note(line)
+      if (!yes) await confirm('Propose this?')
+      out.one(
+        await api.post<PatchReply>(path, body),
+        ({ status, patch_id, operation_id }) => [
+          `${word(status)}   patch ${patch_id}`,
+          `Next: signalbox patch show ${short(patch_id)} --op ${short(operation_id)}`,
+        ],
+        ({ patch_id }) => patch_id,
+      )
+    },
+  },
+  {
+    name: 'patch approve',
+    takes: 'PATCH',
+    about: 'Approves what is shown; without a terminal --yes needs --digest, the one that was reviewed.',
+    options: { ...OP, digest: { type: 'string' }, comment: { type: 'string' } },
+    run: async (context, [given = ''], values) => {
+      const { patch, path } = await readPatch(context, given, values)
+      const reviewed_digest = await reviewed(context, patch, text(values, 'digest'))
+      const comment = text(values, 'comment')
+      const body = { reviewed_digest, ...(comment !== undefined && { comment }) }
+      tell(context, await context.api.post<Decided>(`${path}/approve`, withDryRun(context, body)))
+    },
+  },
+  {
+    name: 'patch reject',
+    takes: 'PATCH',
+    about: 'Rejects it, with the reason; who proposed it takes it back so.',
+    options: { ...OP, comment: { type: 'string' } },
+    run: async (context, [given = ''], values) => {
+      const comment = needed(values, 'comment')
+      const { patch, path } = await readPatch(context, given, values)
+      if (!context.yes && !context.dry_run) await confirm(`Reject "${patch.reason}"?`)
+      tell(context, await context.api.post<Decided>(`${path}/reject`, withDryRun(context, { comment })))
+    },
+  },
+]
+
+type Decided = Patch & { dry_run?: true; effect?: Record<string, unknown> }
+
+const tell = ({ out }: Context, decided: Decided): void =>
+  out.one(
+    decided,
+    ({ patch_id, status, applied_revision, dry_run, effect }) =>
+      dry_run
+        ? [`Would be: ${JSON.stringify(effect)}`]
+        : [`${word(status)}   patch ${patch_id}${applied_revision === null ? '' : `, revision ${applied_revision}`}`],
+    ({ patch_id }) => patch_id,
+  )
+
+const patchesOf = async (context: Context, values: Values): Promise<string> =>
+  `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/patches`
+
+const readPatch = async (context: Context, given: string, values: Values) => {
+  const list = await patchesOf(context, values)
+  const path = `${list}/${await wholeId<Patch>(context, given, list, ({ patch_id }) => patch_id)}`
+  return { path, patch: await context.api.get<Patch>(path) }
+}
+
+/** The file is the changes alone, for the graph as it is now, or names the revision that they were made for. */
+const proposalOf = async ({ api }: Context, path: string, document: unknown) => {
+  const given: Partial<Patch> | null = Array.isArray(document) ? { changes: document } : (document as Partial<Patch>)
+  if (!Array.isArray(given?.changes)) throw usageError('The file holds neither a list of changes nor {changes: […]}.')
+  const { plan_revision } = await api.get<{ plan_revision: number }>(path.replace(/\/patches$/, ''))
+  return { base_revision: given.base_revision ?? plan_revision, changes: given.changes }
+}
+
+/** The digest that the approval covers: of what was shown here and confirmed, or given by who reviewed it elsewhere. */
+const reviewed = async ({ out, yes, dry_run }: Context, patch: Patch, given: string | undefined): Promise<string> => {
+  if (given !== undefined) return given
+  if (yes) throw usageError('--yes needs --digest: the digest that `patch show` printed when it was reviewed.')
+  const { patch_id, base_revision, changes, result_hash } = patch
+  const shown = digest({ patch_id, base_revision, changes, result_hash })
+  if (shown !== patch.digest)
+    throw new CliError(
+      EXIT.error,
+      'failed   what the server shows is not what it asks to approve.',
+      'hint     Ask an engineer; do not approve.',
+    )
+  for (const line of patchLines(patch)) out.note(line)
+  if (!dry_run) await confirm('Approve this?')
+  return shown
+}
+
+type Diff = Patch['diff_graph']
+
+const counts = ({ added, changed, removed, added_gates, removed_gates }: Diff): string =>
+  `+${added.length + added_gates.length} ~${changed.length} -${removed.length + removed_gates.length}`
+
+const diffLines = (diff: Diff): string[] => {
+  const { added, changed, removed, added_gates, removed_gates, max_parallel } = diff
+  const lines = [
+    ...added.map((id) => `  + add      ${id}`),
+    ...changed.flatMap(({ node_id, fields }) =>
+      fields.map(
+        ({ path, before, after }) =>
+          `  ~ change   ${node_id}   ${path}   ${JSON.stringify(before)} -> ${JSON.stringify(after)}`,
+      ),
+    ),
+    ...removed.map((id) => `  - remove   ${id}`),
+    ...added_gates.map((id) => `  + add      gate ${id}`),
+    ...removed_gates.map((id) => `  - remove   gate ${id}`),
+    ...(max_parallel ? [`  ~ change   at most ${max_parallel.before} -> ${max_parallel.after} nodes at a time`] : []),
+  ]
+  if (lines.length <= MAX_SHOWN) return lines
+  return [...lines.slice(0, MAX_SHOWN), dim(`  … ${lines.length - MAX_SHOWN} more: -o json shows all`)]
+}
+
+const effectLines = ({
+  diff_graph,
+  held_nodes,
+  rearmed_gates,
+}: Pick<Patch, 'diff_graph' | 'held_nodes' | 'rearmed_gates'>) => [
+  ...diffLines(diff_graph),
+  held_nodes.length === 0 ? '  holds nothing' : `  held until decided: ${held_nodes.join(', ')}`,
+  ...(rearmed_gates.length > 0 ? [`  asks again: ${rearmed_gates.join(', ')}`] : []),
+]
+
+const patchLines = (patch: Patch): string[] => {
+  const { patch_id, operation_id, status, required, votes, decided } = patch
+  const groups = required.groups.map(({ group }) => group).join(', ') || 'those who hold patch:decide'
+  return [
+    `${word(status)}   patch ${patch_id}   by ${patch.proposer.name}, on revision ${patch.base_revision}`,
+    `  ${patch.reason}${patch.ticket ? `   ${patch.ticket}` : ''}`,
+    ...effectLines(patch),
+    `  needs ${required.quorum} of ${groups}${required.four_eyes ? ', not who proposed it' : ''}; ${votes.length} voted`,
+    ...votes.map(({ actor, decision, comment }) => `    ${decision} by ${actor.name}${comment ? `: ${comment}` : ''}`),
+    ...(decided ? [`  decided by ${decided.by.name} at ${minute(decided.at)} UTC`] : []),
+    ...(patch.status_reason ? [`  ${patch.status_reason}${patch.rebase ? ': propose the same again' : ''}`] : []),
+    `  digest ${patch.digest}`,
+    ...(status === 'awaiting_approval'
+      ? [`Next: signalbox patch approve ${short(patch_id)} --op ${short(operation_id)}`]
+      : []),
+  ]
+}

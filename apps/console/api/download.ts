@@ -1,0 +1,33 @@
+import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { problemOf, withSession } from './client.ts'
+
+const LIMIT_MS = 60_000
+
+/** Bytes of the API below /api, asked with the session, so that no token ever stands in a link. */
+export const fetchBytes = async (path: string): Promise<{ blob: Blob } | { problem: Problem }> => {
+  try {
+    const answer = await withSession(new Request(`/api${path}`), LIMIT_MS)
+    if (answer.ok) return { blob: await answer.blob() }
+    return {
+      problem: problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after')),
+    }
+  } catch (thrown) {
+    return { problem: problemOf(thrown) }
+  }
+}
+
+/** Hands bytes to the browser as a file of this name. */
+export const saveAs = (blob: Blob, name: string): void => {
+  const url = URL.createObjectURL(blob)
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 1000)
+}
+
+/** `sha256` of bytes as 64 hex digits. */
+export const sha256Of = async (blob: Blob): Promise<string> => {
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', await blob.arrayBuffer()))
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,36 @@
+import { useCallback, useRef, useState } from 'react'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+
+/**
+ * A form that is one command. The key belongs to what is typed: it is kept while the same is sent again, also when an
+ * answer was lost, and a new one is made with the next letter and after the command was done. What was typed is
+ * forgotten then.
+ */
+export const useSubmission = <Fields extends Record<string, string>>(
+  start: Fields,
+  send: (fields: Fields, key: string) => Promise<Problem | null>,
+) => {
+  const [fields, setFields] = useState(start)
+  const [busy, setBusy] = useState(false)
+  const [done, setDone] = useState(false)
+  const [problem, setProblem] = useState<Problem | null>(null)
+  const key = useRef(crypto.randomUUID())
+  const type = useCallback((name: keyof Fields, value: string) => {
+    setFields((before) => ({ ...before, [name]: value }))
+    key.current = crypto.randomUUID()
+  }, [])
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
+    if (busy || Object.values(fields).some((value) => value === '')) return
+    setBusy(true)
+    setDone(false)
+    const refused = await send(fields, key.current)
+    setBusy(false)
+    setProblem(refused)
+    if (refused) return
+    key.current = crypto.randomUUID()
+    setFields(Object.fromEntries(Object.keys(fields).map((name) => [name, ''])) as Fields)
+    setDone(true)
+  }
+  return { fields, type, busy, done, problem, setProblem, submit: (event: React.FormEvent) => void submit(event) }
+}

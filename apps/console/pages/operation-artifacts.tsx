@@ -1,0 +1,19 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { artifactsQuery } from '../api/queries.ts'
+import { t } from '../i18n/index.ts'
+import { ArtifactTable } from '../parts/artifacts.tsx'
+import { Listing } from '../parts/data-table.tsx'
+import { Empty } from '../parts/page.tsx'
+
+/** Everything that the nodes of one operation left behind. */
+export const OperationArtifactsPage = () => {
+  const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
+  const list = useInfiniteQuery(artifactsQuery(operation_id))
+  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+  return (
+    <Listing list={list} empty={rows.length > 0 ? undefined : <Empty>{t.artifacts.empty}</Empty>}>
+      <ArtifactTable operation_id={operation_id} rows={rows} />
+    </Listing>
+  )
+}

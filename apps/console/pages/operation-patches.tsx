@@ -1,0 +1,78 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { shortId } from '../api/format.ts'
+import { operationQuery, patchesQuery } from '../api/queries.ts'
+import type { Patch } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { actionOf, mayPress } from '../parts/allowed-action.tsx'
+import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
+import { Empty } from '../parts/page.tsx'
+import { countWords } from '../parts/patch-words.ts'
+import { Person } from '../parts/person.tsx'
+import { Status } from '../parts/status.tsx'
+import { TimeText } from '../parts/time-text.tsx'
+
+/** Every patch of one operation: what waits, what was applied, what was turned down. */
+export const OperationPatchesPage = () => {
+  const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
+  const list = useInfiniteQuery(patchesQuery(operation_id))
+  const operation = useQuery(operationQuery(operation_id)).data
+  const rows = (list.data?.pages.flatMap((page) => page.items) ?? []).toReversed()
+  const propose = operation && mayPress(actionOf(operation, 'propose_patch'))
+  return (
+    <Listing
+      list={list}
+      empty={
+        rows.length > 0 ? undefined : (
+          <Empty
+            next={
+              propose ? (
+                <Link to="/operations/$operation_id/patches/new" params={{ operation_id }} className="button">
+                  {t.patch.propose}
+                </Link>
+              ) : null
+            }
+          >
+            {t.patch.empty} {t.patch.what_it_is}
+          </Empty>
+        )
+      }
+    >
+      <DataTable caption={t.patch.caption} columns={COLUMNS} rows={rows} keyOf={({ patch_id }) => patch_id} />
+    </Listing>
+  )
+}
+
+const COLUMNS: Column<Patch>[] = [
+  {
+    name: t.patch.columns.patch,
+    kind: 'lead',
+    cell: ({ operation_id, patch_id, reason }) => (
+      <Link
+        to="/operations/$operation_id/patches/$patch_id"
+        params={{ operation_id, patch_id }}
+        data-row=""
+        className="font-medium wrap-anywhere"
+      >
+        {reason}
+      </Link>
+    ),
+  },
+  { name: t.patch.columns.status, cell: ({ status }) => <Status state={status} /> },
+  { name: t.patch.columns.change, cell: ({ diff_graph }) => countWords(diff_graph) },
+  {
+    name: t.patch.columns.base,
+    className: 'whitespace-nowrap tabular-nums',
+    cell: ({ base_revision, applied_revision }) => t.patch.revisions(base_revision, applied_revision),
+  },
+  { name: t.patch.columns.by, cell: ({ proposer }) => <Person who={proposer} /> },
+  {
+    name: t.patch.columns.at,
+    className: 'whitespace-nowrap',
+    cell: ({ created_at, patch_id }) => (
+      <>
+        <TimeText at={created_at} /> <code className="text-muted">{shortId(patch_id)}</code>
+      </>
+    ),
+  },
+]

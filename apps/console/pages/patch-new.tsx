@@ -1,0 +1,201 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useBlocker, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { lazy, Suspense, useEffect, useId, useRef, useState } from 'react'
+import { useTopic } from '../api/hooks.ts'
+import { graphQuery, operationQuery, patchQuery } from '../api/queries.ts'
+import type { Graph, Operation, PatchChange } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { actionOf, mayPress, WhyNot } from '../parts/allowed-action.tsx'
+import { Failure } from '../parts/failure.tsx'
+import { Heading, Loading, Page } from '../parts/page.tsx'
+import { PatchBuilder } from '../parts/patch-builder.tsx'
+import { changesOf, type Draft, DraftList, draftFrom, PatchOutlook, usePatchCheck } from '../parts/patch-editor.tsx'
+import { nodeNames } from '../parts/patch-words.ts'
+import { ShapeIcon } from '../parts/status.tsx'
+
+const CommandDialog = lazy(() =>
+  import('../parts/command-dialog.tsx').then((part) => ({ default: part.CommandDialog })),
+)
+
+/** Puts a patch together: ready choices and JSON, checked against the running graph as one types. */
+export const PatchNewPage = () => {
+  const { operation_id } = useParams({ from: '/shell/operations/$operation_id/patches/new' })
+  const { from } = useSearch({ from: '/shell/operations/$operation_id/patches/new' })
+  useTopic(`operation:${operation_id}`)
+  const graph = useQuery(graphQuery(operation_id))
+  const operation = useQuery(operationQuery(operation_id))
+  const earlier = useQuery({ ...patchQuery(operation_id, from ?? ''), enabled: from !== undefined })
+  const ready = graph.data && operation.data && (from === undefined || earlier.data)
+  if (!ready || !graph.data || !operation.data) {
+    const failed = [graph, operation, earlier].find(({ isError }) => isError)
+    return (
+      <Page>
+        <Heading title={t.patch.editor.title}>{t.patch.editor.title}</Heading>
+        {failed ? (
+          <Failure error={failed.error} retry={() => void failed.refetch()} noun={t.noun.operation} />
+        ) : (
+          <Loading />
+        )}
+      </Page>
+    )
+  }
+  const rebase = earlier.data?.rebase ?? earlier.data
+  return (
+    <Editor
+      key={operation_id}
+      graph={graph.data}
+      operation={operation.data}
+      start={(rebase?.changes ?? []) as PatchChange[]}
+      base={earlier.data?.rebase?.base_revision ?? graph.data.plan_revision}
+    />
+  )
+}
+
+const Editor = ({
+  graph,
+  operation,
+  start,
+  base: begun,
+}: {
+  graph: Graph
+  operation: Operation
+  start: PatchChange[]
+  base: number
+}) => {
+  const { operation_id } = operation
+  const id = useId()
+  const { node } = useSearch({ from: '/shell/operations/$operation_id/patches/new' })
+  const navigate = useNavigate()
+  const client = useQueryClient()
+  const [drafts, setDrafts] = useState<Draft[]>(() => start.map(draftFrom))
+  const [base, setBase] = useState(begun)
+  const [ticket, setTicket] = useState('')
+  const [asking, setAsking] = useState(false)
+  const sent = useRef(false)
+  const changes = changesOf(drafts)
+  const check = usePatchCheck(operation_id, base, changes, graph.plan_revision)
+  const nameOf = nodeNames(graph.nodes, changes)
+  const action = actionOf(operation, 'propose_patch')
+  const ready = mayPress(action) && check.state === 'sound'
+  const list = useRef<HTMLDivElement>(null)
+  const [added, setAdded] = useState(0)
+  // What was added is read next: the list is brought into view, the keyboard stays where it is.
+  useEffect(() => {
+    if (added > 0) list.current?.scrollIntoView({ block: 'nearest' })
+  }, [added])
+  const leaving = useBlocker({
+    shouldBlockFn: () => drafts.length > 0 && !sent.current,
+    enableBeforeUnload: () => drafts.length > 0 && !sent.current,
+    withResolver: true,
+  })
+  return (
+    <Page>
+      <p className="text-muted">
+        <Link to="/operations/$operation_id/patches" params={{ operation_id }}>
+          {operation.title}
+        </Link>
+      </p>
+      <div className="flex flex-col gap-1">
+        <Heading title={t.patch.editor.title}>{t.patch.editor.title}</Heading>
+        <p>{t.patch.editor.intro(operation.title, base)}</p>
+        <p className="max-w-text text-muted">{t.patch.what_it_is}</p>
+      </div>
+      {graph.plan_revision !== base ? (
+        <div role="alert" className="flex flex-wrap items-center gap-3 rounded-card bg-wait-soft p-4 text-wait">
+          <ShapeIcon shape="diamond" tone="wait" />
+          <p>{t.patch.editor.moved(graph.plan_revision, base)}</p>
+          <button type="button" className="button" onClick={() => setBase(graph.plan_revision)}>
+            {t.patch.editor.rebase(graph.plan_revision)}
+          </button>
+        </div>
+      ) : null}
+      <PatchBuilder
+        graph={graph}
+        operation_id={operation_id}
+        {...(node === undefined ? {} : { node })}
+        add={(more) => {
+          setDrafts((before) => [...before, ...more.map(draftFrom)])
+          setAdded((n) => n + 1)
+        }}
+      />
+      <div ref={list}>
+        <DraftList
+          drafts={drafts}
+          check={check}
+          nameOf={nameOf}
+          change={(draft, text) =>
+            setDrafts((before) => before.map((one) => (one.id === draft ? { ...one, text } : one)))
+          }
+          remove={(draft) => setDrafts((before) => before.filter((one) => one.id !== draft))}
+        />
+      </div>
+      <PatchOutlook check={check} changes={changes} nameOf={nameOf} />
+      <div className="flex flex-wrap items-end gap-3">
+        <div>
+          <label className="label" htmlFor={`${id}-ticket`}>
+            {t.patch.editor.ticket}
+          </label>
+          <input
+            id={`${id}-ticket`}
+            className="input"
+            maxLength={200}
+            value={ticket}
+            onChange={(event) => setTicket(event.target.value)}
+          />
+        </div>
+        <button type="button" className="button main" aria-disabled={!ready} onClick={() => ready && setAsking(true)}>
+          {t.patch.editor.submit}
+        </button>
+        <WhyNot actions={[action]} />
+      </div>
+      {asking && changes ? (
+        <Suspense fallback={null}>
+          <CommandDialog
+            title={t.patch.editor.confirm_title}
+            button={t.patch.editor.submit}
+            command={{
+              path: `/v1/operations/${encodeURIComponent(operation_id)}/patches`,
+              body: { base_revision: base, changes, ...(ticket.trim() === '' ? {} : { ticket: ticket.trim() }) },
+            }}
+            text={{ name: 'reason', label: t.command.reason, needed: true, missing: t.command.reason_needed }}
+            consequences={(effect) => (
+              <p>{t.patch.editor.effect((effect as { held_nodes: string[] }).held_nodes.length)}</p>
+            )}
+            done={(reply) => {
+              sent.current = true
+              const { patch_id } = reply as { patch_id: string }
+              for (const noun of ['patches', 'operation', 'graph'])
+                void client.invalidateQueries({ queryKey: [noun, operation_id] })
+              void navigate({ to: '/operations/$operation_id/patches/$patch_id', params: { operation_id, patch_id } })
+            }}
+            close={() => setAsking(false)}
+          />
+        </Suspense>
+      ) : null}
+      {leaving.status === 'blocked' ? <Leaving stay={leaving.reset} leave={leaving.proceed} /> : null}
+    </Page>
+  )
+}
+
+const Frame = lazy(() => import('../parts/overlays.tsx').then((part) => ({ default: part.DialogFrame })))
+
+const Leaving = ({ stay, leave }: { stay: () => void; leave: () => void }) => (
+  <Suspense fallback={null}>
+    <Frame
+      title={t.patch.editor.leave}
+      close={stay}
+      footer={
+        <>
+          <button type="button" className="button" onClick={stay}>
+            {t.patch.editor.stay}
+          </button>
+          <button type="button" className="button main danger" onClick={leave}>
+            {t.patch.editor.go}
+          </button>
+        </>
+      }
+    >
+      <p>{t.patch.editor.lost}</p>
+    </Frame>
+  </Suspense>
+)

@@ -1,0 +1,209 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { shortId } from '../api/format.ts'
+import { useTopic } from '../api/hooks.ts'
+import { graphQuery, operationQuery, patchQuery } from '../api/queries.ts'
+import type { Patch } from '../api/types.ts'
+import { t } from '../i18n/index.ts'
+import { actionOf, mayPress } from '../parts/allowed-action.tsx'
+import { CopyButton } from '../parts/copy.tsx'
+import { Failure } from '../parts/failure.tsx'
+import { Heading, Loading, Page } from '../parts/page.tsx'
+import { PatchDecide } from '../parts/patch-decide.tsx'
+import { PatchChanges, PatchDiff } from '../parts/patch-diff.tsx'
+import { nodeNames } from '../parts/patch-words.ts'
+import { nameOf } from '../parts/person.tsx'
+import { ShapeIcon, Status } from '../parts/status.tsx'
+import { TimeText, useTimeWords } from '../parts/time-text.tsx'
+import { VoteList } from '../parts/votes.tsx'
+
+/** One patch: why, what it changes, what it makes of the graph, who must agree, and the decision. */
+export const PatchPage = () => {
+  const { operation_id, patch_id } = useParams({ from: '/shell/operations/$operation_id/patches/$patch_id' })
+  useTopic(`operation:${operation_id}`)
+  const { data: patch, error, isPending, refetch } = useQuery(patchQuery(operation_id, patch_id))
+  const operation = useQuery(operationQuery(operation_id)).data
+  const graph = useQuery(graphQuery(operation_id)).data
+  const title = t.patch.title(shortId(patch_id))
+  if (patch === undefined) {
+    return (
+      <Page>
+        <Heading title={title}>{title}</Heading>
+        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.patch} />}
+      </Page>
+    )
+  }
+  const nodeName = nodeNames(graph?.nodes, patch.changes)
+  return (
+    <Page>
+      <p className="text-muted">
+        <Link to="/operations/$operation_id/patches" params={{ operation_id }}>
+          {operation?.title ?? t.noun.operation}
+        </Link>
+        , {title}
+      </p>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <Heading title={title}>{patch.reason}</Heading>
+        <Status state={patch.status} badge />
+      </div>
+      <div className="max-w-text" aria-live="polite">
+        <Sentence patch={patch} />
+      </div>
+      <div className="gate-columns">
+        <div className="flex min-w-0 flex-col gap-4">
+          <Section id="proposed" title={t.patch.subject} note={t.patch.subject_note}>
+            <PatchChanges changes={patch.changes} nameOf={nodeName} />
+          </Section>
+          <Section id="result" title={t.patch.result} note={t.patch.result_note(patch.base_revision)}>
+            <PatchDiff diff={patch.diff_graph} changes={patch.changes} nameOf={nodeName} />
+          </Section>
+          <Section id="required" title={t.patch.required}>
+            <Agreement patch={patch} nodeName={nodeName} />
+          </Section>
+        </div>
+        <div className="decide-column">
+          {patch.status === 'awaiting_approval' ? (
+            <PatchDecide patch={patch} />
+          ) : (
+            <Outcome patch={patch} mayPropose={mayPress(operation && actionOf(operation, 'propose_patch'))} />
+          )}
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+const Section = ({
+  id,
+  title,
+  note,
+  children,
+}: {
+  id: string
+  title: string
+  note?: string
+  children: React.ReactNode
+}) => (
+  <section className="card" aria-labelledby={id}>
+    <div className="card-head">
+      <h2 id={id} className="card-title">
+        {title}
+      </h2>
+      {note ? <p className="text-table text-muted">{note}</p> : null}
+    </div>
+    <div className="flex flex-col gap-3 p-4">{children}</div>
+  </section>
+)
+
+const Sentence = ({ patch }: { patch: Patch }) => {
+  const words = useTimeWords()
+  return (
+    <>
+      <p>{t.patch.proposed(nameOf(patch.proposer), words(patch.created_at), patch.base_revision)}</p>
+      <p>{statusWords(patch, words)}</p>
+      {patch.status === 'awaiting_approval' ? (
+        <p className="text-muted">{t.patch.deadline(words(patch.expires_at))}</p>
+      ) : null}
+      {patch.ticket ? <p className="text-muted">{patch.ticket}</p> : null}
+    </>
+  )
+}
+
+const ruleOf = ({ required: { quorum, groups, four_eyes } }: Patch): string =>
+  t.patch.rule(
+    quorum,
+    groups.map(({ group }) => group),
+    four_eyes,
+  )
+
+const statusWords = (patch: Patch, words: (at: string) => string): string => {
+  const { status, status_reason, decided, applied_revision } = patch
+  const who = decided ? nameOf(decided.by) : t.system
+  const at = decided ? words(decided.at) : ''
+  switch (status) {
+    case 'awaiting_approval':
+      return t.patch.waiting(ruleOf(patch))
+    case 'applied':
+      return t.patch.applied(who, at, applied_revision ?? patch.base_revision + 1)
+    case 'not_applicable':
+      return t.patch.not_applicable(t.patch.why[status_reason ?? ''] ?? status_reason ?? t.patch.nothing)
+    case 'expired':
+      return t.patch.expired
+    default:
+      return t.patch[status](who, at)
+  }
+}
+
+const Agreement = ({ patch, nodeName }: { patch: Patch; nodeName: (id: string) => string }) => (
+  <>
+    <p>
+      {ruleOf(patch)}.{' '}
+      {patch.required.policies.length > 0 ? (
+        <span className="text-muted">{t.patch.policies(patch.required.policies)}</span>
+      ) : null}
+    </p>
+    {patch.votes.length === 0 ? <p className="text-muted">{t.patch.no_votes}</p> : <VoteList votes={patch.votes} />}
+    {patch.rearmed_gates.length > 0 ? <p>{t.patch.rearmed(patch.rearmed_gates)}</p> : null}
+    {patch.status === 'awaiting_approval' ? (
+      <div>
+        <h3 className="font-semibold">{t.patch.held}</h3>
+        {patch.held_nodes.length === 0 ? (
+          <p className="text-muted">{t.patch.held_none}</p>
+        ) : (
+          <ul className="names">
+            {patch.held_nodes.map((node_id) => (
+              <li key={node_id}>
+                <Link
+                  to="/operations/$operation_id/nodes/$node_id"
+                  params={{ operation_id: patch.operation_id, node_id }}
+                  search={{ tab: 'summary' }}
+                  className="inline-flex min-h-6 items-center"
+                >
+                  {nodeName(node_id)}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    ) : null}
+    <p className="flex items-center gap-1 text-table text-muted">
+      <code className="wrap-anywhere">{patch.digest}</code> <CopyButton text={patch.digest} />
+    </p>
+  </>
+)
+
+/** How it ended, and what one does next; a base that moved leads to the same changes on the graph of now. */
+const Outcome = ({ patch, mayPropose }: { patch: Patch; mayPropose: boolean }) => {
+  const { operation_id, patch_id, status, rebase, decided } = patch
+  return (
+    <section className="card flex flex-col items-start gap-3 p-4" aria-label={t.patch.panel}>
+      <Status state={status} badge />
+      {decided ? (
+        <p>
+          {nameOf(decided.by)}, <TimeText at={decided.at} form="both" />
+        </p>
+      ) : null}
+      {status === 'not_applicable' ? (
+        rebase === null ? (
+          <p className="flex gap-2 text-muted">
+            <ShapeIcon shape="slash" tone="idle" />
+            {t.patch.rebase_none}
+          </p>
+        ) : mayPropose ? (
+          <Link
+            to="/operations/$operation_id/patches/new"
+            params={{ operation_id }}
+            search={{ from: patch_id }}
+            className="button main"
+          >
+            {t.patch.rebase}
+          </Link>
+        ) : null
+      ) : null}
+      <Link to="/operations/$operation_id/graph" params={{ operation_id }} className="button">
+        {t.patch.watch}
+      </Link>
+    </section>
+  )
+}

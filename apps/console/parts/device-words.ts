@@ -1,0 +1,36 @@
+/** The browser's name and version by the tokens of its user agent, most particular first: others carry those after them. */
+const BROWSERS: [RegExp, string][] = [
+  [/\bEdg(?:e|A|iOS)?\/(\d+)/, 'Edge'],
+  [/\bOPR\/(\d+)/, 'Opera'],
+  [/\b(?:Firefox|FxiOS)\/(\d+)/, 'Firefox'],
+  [/\b(?:HeadlessChrome|Chrome|CriOS)\/(\d+)/, 'Chrome'],
+  [/\bVersion\/(\d+)[\d.]* (?:Mobile\/\w+ )?Safari\//, 'Safari'],
+]
+const SYSTEMS: [RegExp, string][] = [
+  [/\bWindows\b/, 'Windows'],
+  [/\b(?:iPhone|iPod)\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bLinux\b/, 'Linux'],
+]
+
+/**
+ * `Firefox 130 on Linux` of a user agent. It is what the client says of itself, so nothing is decided by it. What is no
+ * browser that is known here is shown by its own first word, `curl 8.5.0`; versions of systems are left out, since
+ * browsers freeze them.
+ */
+export const deviceWords = (
+  user_agent: string | null,
+  on: (browser: string, system: string) => string,
+): string | null => {
+  if (user_agent === null || user_agent.trim() === '') return null
+  for (const [pattern, name] of BROWSERS) {
+    const version = pattern.exec(user_agent)?.[1]
+    if (version === undefined) continue
+    const system = SYSTEMS.find(([words]) => words.test(user_agent))?.[1]
+    return system === undefined ? `${name} ${version}` : on(`${name} ${version}`, system)
+  }
+  return user_agent.trim().split(/\s/)[0]?.replace('/', ' ') ?? null
+}

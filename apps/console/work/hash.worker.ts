@@ -1,0 +1,6 @@
+import { type Chain, verifyChain } from '../../shared/contracts/client/chain.ts'
+
+/** Recomputes an evidence chain beside the page; answers once, with the result. */
+self.onmessage = ({ data }: MessageEvent<Chain>) => {
+  void verifyChain(data).then((result) => self.postMessage(result))
+}

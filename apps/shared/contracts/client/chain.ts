@@ -1,0 +1,47 @@
+import { canonicalJson } from './canonical.ts'
+import { digestOf } from './digest.ts'
+
+/** A record of an evidence chain, as far as checking it goes; everything else of it is covered by its hash. */
+export type ChainRecord = { seq: number; operation_id: string; prev_hash: string; hash: string }
+export type Chain = {
+  operation_id: string
+  records: readonly ChainRecord[]
+  /** What the first record must follow: the hash of the plan that was started. */
+  plan_hash: string
+  /** What the operation says of its chain: read apart from the records. */
+  head: { seq: number; hash: string }
+}
+/** The first thing that does not hold, at which record (0: the chain as a whole). */
+export type ChainFault = {
+  seq: number
+  code: 'number' | 'operation' | 'hash' | 'link' | 'head'
+  expected: string
+  found: string
+}
+export type ChainResult = { records: number; hash: string } | { fault: ChainFault }
+
+/**
+ * Recomputes a whole chain (operations.md 6.3): dense numbers from 1, each hash as the digest of the record without it,
+ * each link to the record before, the first to the plan, the last to the head. Uses WebCrypto, so that browser, worker
+ * and command line come to the same.
+ */
+export const verifyChain = async ({ operation_id, records, plan_hash, head }: Chain): Promise<ChainResult> => {
+  let prev = plan_hash
+  for (const [index, record] of records.entries()) {
+    const fault = (code: ChainFault['code'], expected: unknown, found: unknown): ChainResult => ({
+      fault: { seq: index + 1, code, expected: String(expected), found: String(found) },
+    })
+    const { hash, ...rest } = record
+    if (record.seq !== index + 1) return fault('number', index + 1, record.seq)
+    if (record.operation_id !== operation_id) return fault('operation', operation_id, record.operation_id)
+    if (record.prev_hash !== prev) return fault('link', prev, record.prev_hash)
+    const computed = await digestOf(rest)
+    if (computed !== hash) return fault('hash', computed, hash)
+    prev = hash
+  }
+  const found = { seq: records.length, hash: prev }
+  const expected = { seq: head.seq, hash: head.hash === '' ? plan_hash : head.hash }
+  if (canonicalJson(found) === canonicalJson(expected)) return { records: records.length, hash: prev }
+  const words = ({ seq, hash }: { seq: number; hash: string }) => `${seq} ${hash}`
+  return { fault: { seq: 0, code: 'head', expected: words(expected), found: words(found) } }
+}

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest'
+import type { Graph, PatchChange } from '../../apps/console/api/types.ts'
+import { type Choice, draftOf, placeViolations, readDraft } from '../../apps/console/parts/patch-drafts.ts'
+import { changeWords } from '../../apps/console/parts/patch-words.ts'
+
+const WORDS = { insert_name: (name: string) => `before ${name}`, question: (name: string) => `Go on with ${name}?` }
+const node = (node_id: string, depends_on: string[] = []) => ({ node_id, name: `task ${node_id}`, depends_on })
+/** a and b before c, c before d; d also waits for a. */
+const graph = {
+  nodes: [node('a'), node('b'), node('c', ['a', 'b']), node('d', ['c', 'a'])],
+  gates: [{ gate_id: 'ask' }],
+} as unknown as Graph
+const drafted = (choice: Choice, given: Partial<{ node: string; other: string; gate: string; limit: number }>) =>
+  draftOf(choice, { node: '', other: '', gate: '', limit: 1, ...given }, graph, { url: 'x' }, WORDS)
+
+describe('the ready choices of the patch editor', () => {
+  it('puts a step between a node and all that it waited for', () => {
+    const [added, waits] = drafted('insert_before', { node: 'c' })
+    expect(added).toMatchObject({ op: 'add_node', node: { node_id: 'before.c', depends_on: ['a', 'b'] } })
+    expect(waits).toEqual({ op: 'add_dependency', node_id: 'c', depends_on: 'before.c' })
+  })
+
+  it('closes the gap that a step leaves: who waited for it waits for what it waited for, each once', () => {
+    expect(drafted('remove_step', { node: 'c' })).toEqual([
+      { op: 'remove_dependency', node_id: 'd', depends_on: 'c' },
+      { op: 'add_dependency', node_id: 'd', depends_on: 'b' },
+      { op: 'remove_node', node_id: 'c' },
+    ])
+  })
+
+  it('gives no id that is taken, and begins new inputs with those of now', () => {
+    expect(drafted('add_gate', { node: 'd' })).toMatchObject([{ gate: { gate_id: 'ask-2', guards: ['d'] } }])
+    expect(drafted('change_inputs', { node: 'd' })).toEqual([
+      { op: 'update_node', node_id: 'd', set: { with: { url: 'x' } } },
+    ])
+  })
+})
+
+describe('what is wrong with a patch', () => {
+  it('stands at the change that causes it, by place or by the node or gate that it names; the rest apart', () => {
+    const changes: PatchChange[] = [
+      { op: 'remove_node', node_id: 'c' },
+      { op: 'add_dependency', node_id: 'd', depends_on: 'x' },
+      { op: 'remove_gate', gate_id: 'ask' },
+    ]
+    const wrong = (pointer: string) => ({ pointer, code: pointer, message: pointer })
+    const { at, rest } = placeViolations(
+      ['/changes/0/node_id', '/nodes/d/depends_on/1', '/gates/ask', '/nodes/elsewhere', '/changes/9'].map(wrong),
+      changes,
+    )
+    expect([...at].map(([index, list]) => [index, list.map(({ pointer }) => pointer)])).toEqual([
+      [0, ['/changes/0/node_id']],
+      [1, ['/nodes/d/depends_on/1']],
+      [2, ['/gates/ask']],
+    ])
+    expect(rest.map(({ pointer }) => pointer)).toEqual(['/nodes/elsewhere', '/changes/9'])
+  })
+
+  it('is told of half-typed JSON too, and no typing breaks the page', () => {
+    expect(readDraft('{"op":')).toMatchObject({ fault: expect.stringMatching(/JSON/) })
+    expect(readDraft('[]')).toEqual({ fault: '' })
+    for (const text of ['{"op":"add_node"}', '{"op":"update_node"}', '{"op":"add_gate"}', '{"op":"new"}']) {
+      const read = readDraft(text)
+      expect(read).toHaveProperty('change')
+      expect(changeWords((read as { change: unknown }).change)).toBe('A change that this console does not know')
+    }
+    expect(placeViolations([], [{ op: 'add_node' } as never])).toEqual({ at: new Map(), rest: [] })
+  })
+})
