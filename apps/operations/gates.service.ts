@@ -20,7 +20,7 @@ import { refuseByPolicy, throwIfRefused } from './authority.ts'
 import { type Command, type Decision, runCommand } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { readGate } from './gates.read.ts'
-import { eligibleGroups, externalOnly, gateFacts, gateObject, operationFactsOf } from './gates.view.ts'
+import { eligibleGroups, externalOnly, gateFacts, gateObject, operationFactsOf, votingGroups } from './gates.view.ts'
 import type { PolicyAction } from './policy.ts'
 import { checkIfMatch, lockVisible, type Subject } from './subject.ts'
 
@@ -40,7 +40,7 @@ export const approveGate = (deps: OperationsDeps, command: GateCommand, body: Ap
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))
     if (row.gate.policy.comment_on_approve && body.comment === undefined) throw commentMissing()
     if (body.break_glass) return bypass(tx, command, row, subject, command_id, body.break_glass.reason)
-    return castVote(tx, command, row, command_id, {
+    return castVote(tx, command, row, subject, command_id, {
       decision: 'approve',
       comment: body.comment ?? null,
       as_group: body.as_group,
@@ -55,7 +55,7 @@ export const rejectGate = (deps: OperationsDeps, command: GateCommand, body: Rej
     throwIfRefused(refuseGateReject(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined }
-    if (!mayTakeBack(facts, command.caller.user_id)) return castVote(tx, command, row, command_id, vote)
+    if (!mayTakeBack(facts, command.caller.user_id)) return castVote(tx, command, row, subject, command_id, vote)
     return takeBack(tx, command, row, command_id, vote)
   })
 
@@ -94,14 +94,22 @@ const checkPolicy = (
   action: PolicyAction,
   as_group: string | undefined,
 ) => {
-  const voting = as_group === undefined ? caller.groups : caller.groups.filter((group) => group === as_group)
+  const groups = votingGroups(row.gate, caller, subject.now)
+  const voting = as_group === undefined ? groups : groups.filter((group) => group === as_group)
   throwIfRefused(refuseByPolicy(deps, caller, action, gateObject(row, subject.places), subject.places, voting))
 }
 
 type NewVote = { decision: 'approve' | 'reject'; comment: string | null; as_group: string | undefined }
 
 /** Records a vote and, when it completes the round, the decision: the swap is what a faster decision makes impossible. */
-const castVote = async (tx: Tx, command: GateCommand, row: GateRow, command_id: string, vote: NewVote) => {
+const castVote = async (
+  tx: Tx,
+  command: GateCommand,
+  row: GateRow,
+  { now }: Subject,
+  command_id: string,
+  vote: NewVote,
+) => {
   const { gate } = row
   const facts = gateFacts(row)
   const { user_id } = command.caller
@@ -110,7 +118,7 @@ const castVote = async (tx: Tx, command: GateCommand, row: GateRow, command_id: 
   const group = groupOfVote(
     { policy: gate.policy, votes: others },
     eligibleGroups(gate),
-    command.caller.groups,
+    votingGroups(gate, command.caller, now),
     vote.as_group,
   )
   const status = outcomeOfVotes({

@@ -28,6 +28,18 @@ export const eligibleGroups = ({ policy, escalation_level }: GateRow['gate']): s
         ]),
       ]
 
+/** Groups that a person's vote can stand for: their own, and by delegation all that the gate asks. */
+export const votingGroups = (
+  gate: GateRow['gate'],
+  { user_id, groups }: { user_id: string; groups: readonly string[] },
+  now: string,
+): string[] => {
+  const delegated = gate.delegations.some(
+    (given) => given.user_id === user_id && Date.parse(given.until) > Date.parse(now),
+  )
+  return delegated ? [...new Set([...groups, ...eligibleGroups(gate)])] : [...groups]
+}
+
 export const gateFacts = ({ gate }: Pick<GateRow, 'gate'>): GateFacts => ({
   gate_id: gate.gate_id,
   kind: gate.kind,
@@ -71,7 +83,8 @@ export const viewGate = (
   const facts = gateFacts(row)
   const operationFacts = operationFactsOf(row)
   const object = gateObject(row, places)
-  const may = (action: PolicyAction) => refuseByPolicy(authority, caller, action, object, places)
+  const groups = votingGroups(gate, caller, authority.clock.now().toISOString())
+  const may = (action: PolicyAction) => refuseByPolicy(authority, caller, action, object, places, groups)
   const now = { round: gate.round, user_id: caller.user_id }
   const approve = may('gate.approve')
   const ineligible = [approve].find((refusal) => refusal !== undefined && refusal.code !== 'reauth_required')
@@ -89,7 +102,7 @@ export const viewGate = (
     votes: gate.votes.map(({ user_id: _, ...vote }) => vote),
     missing: missingOf(facts),
     eligible: approvers
-      .filter((person) => couldVote(person, row, places))
+      .filter((person) => couldVote(person, row, places, authority.clock.now().toISOString()))
       .slice(0, ELIGIBLE_SHOWN)
       .map(({ user }) => ({ id: user.id, name: user.username })),
     eligible_me: ineligible === undefined,
@@ -128,12 +141,13 @@ const missingOf = (facts: GateFacts) => {
   return [...groups, ...(rest > 0 ? [{ group: null, count: rest }] : [])]
 }
 
-const couldVote = (person: Principal, { gate, operation }: GateRow, places: readonly Place[]): boolean => {
+const couldVote = (person: Principal, { gate, operation }: GateRow, places: readonly Place[], now: string): boolean => {
   const groups = eligibleGroups(gate)
   const user_id = person.user.id
+  const own = votingGroups(gate, { user_id, groups: person.group_keys }, now)
   return (
     !(gate.policy.four_eyes && operation.involved.includes(user_id)) &&
-    (groups.length === 0 || groups.some((group) => person.group_keys.includes(group))) &&
+    (groups.length === 0 || groups.some((group) => own.includes(group))) &&
     isInScope({ user_id, grants: person.grants }, 'gate:decide', places)
   )
 }

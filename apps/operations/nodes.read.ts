@@ -1,6 +1,8 @@
 import { getNode, listArtifacts, listAttempts, listGatesOfNode, listNodeFacts } from '../../db/operations/nodes.ts'
 import { getOperation } from '../../db/operations/reads.ts'
 import {
+  coneOf,
+  NODE_INTERVENTIONS,
   type NodeFacts,
   type OperationFacts,
   refuseIntervention,
@@ -76,10 +78,12 @@ const nodeActions = (
   const intervene =
     refuseByPolicy(deps, caller, 'node.intervene', object, operation.places) ?? refuseAlone(operation.risk_level)
   const cone = resetCone(nodes, node_id, 'downstream')
-  const types = ['skip', 'mark_succeeded', 'mark_failed', 'mark_compensated'] as const
+  const after = coneOf(nodes, node_id)
   return [
     allowedAction('retry', retry, refuseRetry(facts, node, { cone, reconciliation: true })),
-    ...types.map((type) => allowedAction(type, intervene, refuseIntervention(facts, node, { type }))),
+    ...NODE_INTERVENTIONS.map((type) =>
+      allowedAction(type, intervene, refuseIntervention(facts, node, { type, cone: after })),
+    ),
   ]
 }
 

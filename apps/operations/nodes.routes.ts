@@ -156,7 +156,8 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     {
       schema: {
         summary: 'Intervene',
-        description: 'States what is to count as the end of a node. The operation then ends with exceptions at best.',
+        description:
+          'Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.',
         tags,
         params: OperationParams,
         headers: VersionedHeaders,
@@ -167,9 +168,9 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       preHandler: allow('operation:intervene', { kind: 'A' }),
     },
     async (req, reply) => {
-      const { reason, dry_run, node_id } = req.body
+      const { reason, dry_run } = req.body
       const given = { kind: 'intervene', class: 'start', ...req.params, reason, dry_run } as const
-      const command = { ...commandOf(deps, req, given), node_id, caller: req.caller }
+      const command = { ...commandOf(deps, req, given), caller: req.caller }
       return answer(reply)(await runCommand(deps, command, interventionSteps(deps, command, req.body)))
     },
   )

@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
+import { ASKED_AGAIN } from '../../db/operations/gates.ask.ts'
 import { listGuardingGates } from '../../db/operations/gates.ts'
 import { listNodeFacts, readUndo, swapNodes } from '../../db/operations/nodes.ts'
 import { gates } from '../../db/operations/tables.ts'
@@ -14,6 +15,7 @@ import { AppError, notFound } from '../shared/errors.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from './authority.ts'
 import type { Command, Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
+import { overrideInputs } from './inputs.service.ts'
 import { readNode } from './nodes.read.ts'
 import { refuseOn } from './operations.service.ts'
 import { checkIfMatch, lockVisible, type Subject } from './subject.ts'
@@ -48,13 +50,19 @@ export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: Ret
     const undo = await readUndo(tx, subject.operation_id, node_ids)
     const swapped = await swapNodes(tx, subject.operation_id, generationsOf(cone), RESET)
     if (swapped !== cone.length) throw generationMoved(node.generation)
+    const asked =
+      body.input_overrides && (await overrideInputs(deps, tx, subject, command.node_id, body.input_overrides))
     const rearmed = await rearmGates(tx, subject.operation_id, node_ids)
     const changed = rearmed.filter(({ change }) => change !== undefined)
     const payload: CommandBodies['retry_node'] = {
       node_id: command.node_id,
       scope,
       generations: Object.fromEntries(cone.map(({ node_id, generation }) => [node_id, generation + 1])),
-      gates: Object.fromEntries(rearmed.map(({ gate_id, status, round }) => [gate_id, { status, round }])),
+      gates: {
+        ...Object.fromEntries(rearmed.map(({ gate_id, status, round }) => [gate_id, { status, round }])),
+        ...asked?.gates,
+      },
+      ...(asked && { guarded_by: asked.guarded_by }),
     }
     const said = { actor: command.actor, command_id, reason: command.reason }
     const events: TimelineEvent[] = [
@@ -70,12 +78,14 @@ export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: Ret
         ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
       })),
       ...changed.map(({ gate_id, status, round }) => ({ ...said, type: `gate.${status}`, gate_id, data: { round } })),
+      ...(asked?.events ?? []).map((event) => ({ ...said, ...event })),
     ]
-    const rearmed_gates = changed.filter(({ status }) => status === 'armed').map(({ gate_id }) => gate_id)
+    const rearmed_gates = rearmedOf(payload)
     return {
       payload,
       events,
-      undo: { nodes: undo, gates: changed.map(({ undo: before }) => before) },
+      // Rows as they were before the inputs moved come first: they are put back last.
+      undo: { nodes: undo, gates: beforeOf([...(asked?.undo ?? []), ...changed.map(({ undo: before }) => before)]) },
       effect: { reset_cone: node_ids, rearmed_gates },
       object: `node:${subject.operation_id}/${command.node_id}`,
       before: { state: node.state, generation: node.generation },
@@ -83,15 +93,22 @@ export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: Ret
   },
   render: async ({ operation_id, payload }) => {
     const body = payload as CommandBodies['retry_node']
-    const armed = Object.entries(body.gates).filter(([, { status }]) => status === 'armed')
     return {
       ...(await readNode(deps, command.caller, operation_id, command.node_id)),
       reset_cone: Object.keys(body.generations),
-      rearmed_gates: armed.map(([gate_id]) => gate_id),
+      rearmed_gates: rearmedOf(body),
     }
   },
   allowed: async () => (await readNode(deps, command.caller, command.operation_id, command.node_id)).allowed_actions,
 })
+
+/** Gates that are asked before anything of the cone runs. */
+const rearmedOf = ({ gates: now }: CommandBodies['retry_node']): string[] =>
+  Object.entries(now).flatMap(([gate_id, { status }]) => (status === 'armed' ? [gate_id] : []))
+
+const beforeOf = (rows: Record<string, unknown>[]) => [
+  ...new Map(rows.toReversed().map((row) => [row.gate_id, row])).values(),
+]
 
 /** A node at its beginning; its attempts stay as history. */
 const RESET = {
@@ -164,16 +181,4 @@ const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly strin
     })
   }
   return rearmed
-}
-
-const ASKED_AGAIN = {
-  approved_digest: null,
-  consumed_at: null,
-  waiting_since: null,
-  deadline_at: null,
-  decided_by: null,
-  decided_at: null,
-  decided_command_id: null,
-  escalation_level: 0,
-  next_escalation_at: null,
 }

@@ -2,18 +2,22 @@ import { eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 import { lockUnsentStarts } from '../../db/operations/commands.ts'
 import { cancelGates } from '../../db/operations/gates.ts'
+import { listReleased, takeLeases } from '../../db/operations/leases.ts'
 import { countForStop, listCompensations, listStartable } from '../../db/operations/nodes.ts'
 import { closePatches } from '../../db/operations/patches.ts'
 import { repinTargets } from '../../db/operations/pins.ts'
+import { getPlan } from '../../db/operations/plans.ts'
 import { operation_control } from '../../db/operations/tables.ts'
 import type { TimelineEvent } from '../../db/operations/timeline.ts'
 import { supersede } from '../../db/operations/undo.ts'
 import { hasEnded, refuseCancel, refusePause, refuseResume } from '../../workflows/operation/state/rules.ts'
 import type { CancelMode, RefusalCode } from '../shared/contracts/operations/graph.ts'
 import { digest } from '../shared/digest.ts'
+import { AppError } from '../shared/errors.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from './authority.ts'
 import type { Command, Decision, Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
+import { leaseHeld } from './leases.ts'
 import { readOperation } from './operations.read.ts'
 import type { PolicyAction } from './policy.ts'
 import { checkIfMatch, lockVisible, type Subject } from './subject.ts'
@@ -37,7 +41,8 @@ export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_
   onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
     refuseOn(deps, command, subject, refuseResume(subject.facts, { acknowledge_drift }))
     checkIfMatch(command.if_match, subject.revision)
-    const drift = subject.facts.pause_reason === 'catalog_drift'
+    await retakeLeases(tx, subject, acknowledge_drift)
+    const drift = acknowledge_drift || subject.facts.pause_reason === 'catalog_drift'
     const repinned = drift
       ? await repinTargets(tx, subject.operation_id, subject.pins)
       : { pins: subject.pins, node_ids: [] }
@@ -55,6 +60,24 @@ export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_
       effect: { drifted: repinned.node_ids, next_nodes },
     }
   })
+
+/** Leases that were given back during the pause are taken again, all or none, and only over targets as they were. */
+const retakeLeases = async (tx: Tx, subject: Subject, acknowledge_drift: boolean): Promise<void> => {
+  const { operation_id, plan_id } = subject
+  const plan = await getPlan(tx, plan_id)
+  const wanted = await listReleased(tx, operation_id, plan?.document.leases ?? [])
+  if (wanted.length === 0) return
+  const { node_ids } = await repinTargets(tx, operation_id, subject.pins)
+  if (node_ids.length > 0 && !acknowledge_drift)
+    throw new AppError(
+      'stale_catalog_projection',
+      'drift_unacknowledged',
+      'Targets have changed while their leases were given back. Resume with acknowledge_drift: true to take their new values.',
+      { extra: { drifted: node_ids } },
+    )
+  const blockers = await takeLeases(tx, operation_id, wanted, { queue: false })
+  if (blockers.length > 0) throw leaseHeld(blockers)
+}
 
 /**
  * Cancel: open gates close and start-class commands that were never sent are undone, all in this transaction. An

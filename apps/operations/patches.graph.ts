@@ -48,8 +48,9 @@ export const lookAhead = async (
   tx: Queryable,
   subject: Subject,
   changes: readonly PatchChange[],
+  { instead }: { /** Overrides of this node do not count any more. */ instead?: string } = {},
 ): Promise<Outlook> => {
-  const [rows, targets, plan] = await Promise.all([
+  const [read, targets, plan] = await Promise.all([
     readRunning(tx, subject.operation_id),
     resolveTargets(
       tx,
@@ -58,6 +59,10 @@ export const lookAhead = async (
     ),
     getPlan(tx, subject.plan_id),
   ])
+  const rows = {
+    ...read,
+    nodes: read.nodes.map((row) => (row.node_id === instead ? { ...row, input_overrides: null } : row)),
+  }
   const running = runningOf(rows, subject.max_parallel)
   const limits = deps.config
   const patched = applyPatch(running, changes, {

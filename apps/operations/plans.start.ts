@@ -21,6 +21,7 @@ import { AppError, notFound } from '../shared/errors.ts'
 import { refuseByPolicy, throwIfRefused } from './authority.ts'
 import type { Command, Decision, Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
+import { leaseHeld } from './leases.ts'
 import { readOperation } from './operations.read.ts'
 import { specDigest } from './planner/hashes.ts'
 import { gateSubject } from './planner/subject.ts'
@@ -135,25 +136,6 @@ const currentPins = async (
     { hint: 'Preview the intent again and review what changed.', extra: { pins_moved: moved } },
   )
 }
-
-const leaseHeld = (blockers: Blocker[]) =>
-  new AppError(
-    'plan_locked',
-    'resource_lease_held',
-    `"${blockers[0]?.title}" holds ${blockers[0]?.resource_id}${blockers.length > 1 ? ` and ${blockers.length - 1} more` : ''}.`,
-    {
-      hint: 'Start again when the other operation has ended, or with on_conflict: queue.',
-      extra: {
-        blockers: blockers.map(({ operation_id, resource_id, title }) => ({
-          kind: 'lease',
-          id: resource_id,
-          operation_id,
-          href: `/v1/operations/${operation_id}`,
-          message: `"${title}" holds ${resource_id}.`,
-        })),
-      },
-    },
-  )
 
 type Decided = {
   body: StartBody

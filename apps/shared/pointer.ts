@@ -37,5 +37,17 @@ export const mergePatch = (target: unknown, patch: unknown): unknown => {
   return result
 }
 
+/** The merge patch that makes one document of another. A null in the second cannot be told by a patch and is left out. */
+export const mergePatchOf = (before: unknown, after: unknown): unknown => {
+  if (!isObject(before) || !isObject(after)) return after
+  const patch: Members = {}
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [old, now] = [own(before, key), own(after, key)]
+    if (JSON.stringify(old) === JSON.stringify(now)) continue
+    Object.defineProperty(patch, key, { ...OWN, value: now === undefined ? null : mergePatchOf(old, now) })
+  }
+  return patch
+}
+
 const OWN = { enumerable: true, configurable: true, writable: true }
 const own = (members: Members, key: string): unknown => (Object.hasOwn(members, key) ? members[key] : undefined)

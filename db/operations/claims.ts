@@ -73,7 +73,8 @@ verdict as materialized (
       when n.gate_ids <> '{}' and not $6 then 'recheck'
       when k.phase in ('dispatched', 'running') and not case $3 when 'run' then (n.spec ->> 'idempotent')::boolean
         else coalesce((n.spec -> 'compensate' ->> 'idempotent')::boolean, false) end then 'unknown'
-      when case $3 when 'run' then c.control <> 'run' else c.control <> 'cancel' or c.cancel_mode <> 'compensate' end then 'stopped'
+      when case when $3 = 'run' then c.control <> 'run' when c.control = 'cancel' then c.cancel_mode <> 'compensate'
+        else n.state <> 'compensating' end then 'stopped'
       when n.removed or n.generation <> $5 or k.generation <> $5
         or (k.phase is null and exists (select from operations.node_attempts o
             where o.operation_id = $1 and o.node_id = $2 and o.role = $3 and o.attempt > $4)) then 'superseded'

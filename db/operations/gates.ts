@@ -40,6 +40,7 @@ const gateColumns = {
   waiting_since: iso(gates.waiting_since),
   deadline_at: iso(gates.deadline_at),
   escalation_level: gates.escalation_level,
+  delegations: gates.delegations,
   next_escalation_at: iso(gates.next_escalation_at),
   consumed_at: iso(gates.consumed_at),
   decided_by: gates.decided_by,
@@ -136,7 +137,9 @@ export const votableBy = (user_id: string, groups: readonly string[]): SQL => sq
   (jsonb_array_length(${gates.policy} -> 'groups') = 0
     or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'groups') g where g ->> 'group' = any(${textArray(groups)}))
     or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'escalation') with ordinality e(step, n)
-               where e.n <= ${gates.escalation_level} and e.step -> 'add_groups' ?| ${textArray(groups)}))
+               where e.n <= ${gates.escalation_level} and e.step -> 'add_groups' ?| ${textArray(groups)})
+    or exists (select 1 from jsonb_array_elements(${gates.delegations}) d
+               where d ->> 'user_id' = ${user_id} and (d ->> 'until')::timestamptz > clock_timestamp()))
   and not ((${gates.policy} ->> 'four_eyes')::boolean and ${user_id} = any(${operations.involved}))
   and not exists (select 1 from ${votes} v where v.operation_id = ${gates.operation_id} and v.gate_id = ${gates.gate_id}
                   and v.round = ${gates.round} and v.user_id = ${user_id} and v.decision = 'approve' and not v.voided)`

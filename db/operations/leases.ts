@@ -87,10 +87,23 @@ const insertLeases = (tx: Tx, operation_id: string, wanted: readonly Lease[]) =>
     select resource_id, ${operation_id}::uuid, mode
     from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as wanted(resource_id text, mode text)`)
 
-/** Gives back what an operation holds or waits for. Whoever waited for it is served by the next turn of the sweeper. */
-export const releaseLeases = async (tx: Tx, operation_id: string): Promise<void> => {
-  await tx.delete(leases).where(eq(leases.operation_id, operation_id))
+/** Gives back what an operation holds or waits for, and says what it held. Whoever waited for it is served by the next turn of the sweeper. */
+export const releaseLeases = async (tx: Tx, operation_id: string): Promise<string[]> => {
+  const released = await tx
+    .delete(leases)
+    .where(eq(leases.operation_id, operation_id))
+    .returning({ resource_id: leases.resource_id })
   await tx.delete(lease_waits).where(eq(lease_waits.operation_id, operation_id))
+  return released.map(({ resource_id }) => resource_id).sort()
+}
+
+/** The leases that an operation needs and has given back. */
+export const listReleased = async (tx: Tx, operation_id: string, wanted: readonly Lease[]): Promise<Lease[]> => {
+  const held = await tx
+    .select({ resource_id: leases.resource_id })
+    .from(leases)
+    .where(eq(leases.operation_id, operation_id))
+  return wanted.filter((lease) => !held.some(({ resource_id }) => resource_id === lease.resource_id))
 }
 
 /** Why an operation does not begin: shown to people. */

@@ -172,9 +172,13 @@ export const listNodeFacts = (tx: Queryable, operation_id: string) =>
     .select({
       node_id: nodes.node_id,
       name: nodes.name,
+      kind: nodes.kind,
       state: sql<NodeState>`${nodes.state}`,
       generation: nodes.generation,
       attempt: nodes.attempt,
+      // Qualified by hand: a query over one table writes its columns without a table.
+      begun: sql<boolean>`exists (select from operations.node_attempts t where t.operation_id = operations.nodes.operation_id
+        and t.node_id = operations.nodes.node_id and t.role = 'run' and t.generation = operations.nodes.generation)`,
       depends_on: nodes.depends_on,
       skippable: sql<boolean>`coalesce((${nodes.spec} ->> 'skippable')::boolean, true)`,
       has_compensation: sql<boolean>`${nodes.spec} -> 'compensate' is not null`,
@@ -195,6 +199,9 @@ export const readUndo = (tx: Tx, operation_id: string, node_ids: string[]) =>
       catalog: nodes.catalog,
       started_at: iso(nodes.started_at),
       ended_at: iso(nodes.ended_at),
+      spec_digest: nodes.spec_digest,
+      input_overrides: nodes.input_overrides,
+      gate_ids: nodes.gate_ids,
     })
     .from(nodes)
     .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, node_ids)))

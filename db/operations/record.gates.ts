@@ -3,6 +3,7 @@ import type { Actor, GateStatus } from '../../apps/shared/contracts/operations/g
 import { digest } from '../../apps/shared/digest.ts'
 import type { Change, RecordResult } from '../../workflows/operation/state/types.ts'
 import type { Tx } from '../client.ts'
+import { bindOutputs } from './gates.bind.ts'
 import { ENGINE, SYSTEM, type TimelineEvent } from './timeline.ts'
 
 export type GateChange = Extract<Change, { t: 'gate_open' | 'gate_expire' }>
@@ -39,6 +40,7 @@ export const moveGates = async (
 
 /** Armed becomes waiting; or approved at once where an earlier round approved exactly this (unchanged things ask once). */
 const open = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange): Promise<Row | undefined> => {
+  await bindOutputs(tx, operation_id, gate_id)
   const { rows } = await tx.execute<Row>(sql`
     with moved as (
       update operations.gates g set status = case when g.digest = g.approved_digest then 'approved' else 'waiting' end,

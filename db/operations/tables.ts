@@ -132,6 +132,16 @@ export const operation_control = t('operation_control', {
   lease_epoch: integer('lease_epoch').notNull().default(0),
 })
 
+/** Something that went on in spite of the plan; `command_id` of what a person decided. */
+export type Exception = {
+  kind: string
+  node_id?: string
+  gate_id?: string
+  actor: Actor
+  at: string
+  command_id?: string
+}
+
 /** What is reported of an operation: written by record_changes and by the transactions that state a fact. */
 export const operations = t(
   'operations',
@@ -168,9 +178,7 @@ export const operations = t(
     max_parallel: integer('max_parallel').notNull(),
     deadline_at: at('deadline_at'),
     pins: json<Record<string, number>>('pins').notNull(),
-    exceptions: json<{ kind: string; node_id?: string; gate_id?: string; actor: Actor; at: string }[]>('exceptions')
-      .notNull()
-      .default([]),
+    exceptions: json<Exception[]>('exceptions').notNull().default([]),
     timeline_seq: big('timeline_seq').notNull().default(0),
     evidence_seq: big('evidence_seq').notNull().default(0),
     evidence_hash: text('evidence_hash').notNull(),
@@ -311,6 +319,8 @@ export const execution_results = t(
   (c) => [primaryKey({ columns: [c.token_sha256, c.result_id] })],
 )
 
+export type Delegation = { user_id: string; name: string; by: Actor; until: string }
+
 export const gates = t(
   'gates',
   {
@@ -331,6 +341,8 @@ export const gates = t(
     waiting_since: at('waiting_since'),
     deadline_at: at('deadline_at'),
     escalation_level: count('escalation_level'),
+    /** People who may vote like a member of the gate's groups, by whom and until when. */
+    delegations: json<Delegation[]>('delegations').notNull().default([]),
     next_escalation_at: at('next_escalation_at'),
     decided_by: json<Actor>('decided_by'),
     decided_at: at('decided_at'),

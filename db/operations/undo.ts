@@ -132,18 +132,38 @@ const undoResume: Undo = async (tx, { operation_id, undo }) => {
   return rows.map(() => ({ type: 'operation.pausing', data: { pause_reason } }))
 }
 
+type RowsBefore = {
+  nodes?: Record<string, unknown>[]
+  gates?: Record<string, unknown>[]
+  max_parallel?: number
+  /** Seconds that were added to the time of the operation. */
+  added_s?: number
+}
+
 /** Puts rows back as they were; generations and rounds only grow, so what was on its way stays refused. */
-const undoRows: Undo = async (tx, { operation_id, undo }) => {
-  const { nodes: before = [], gates: gatesBefore = [] } = (undo ?? {}) as Record<string, Record<string, unknown>[]>
+const undoRows: Undo = async (tx, { command_id, operation_id, undo }) => {
+  const { nodes: before = [], gates: gatesBefore = [], max_parallel, added_s = 0 } = (undo ?? {}) as RowsBefore
+  await tx
+    .update(operations)
+    .set({
+      exceptions: sql`(select coalesce(jsonb_agg(e), '[]'::jsonb) from jsonb_array_elements(${operations.exceptions}) e
+        where e ->> 'command_id' is distinct from ${command_id})`,
+      deadline_at: sql`${operations.deadline_at} - make_interval(secs => ${added_s})`,
+      ...(max_parallel !== undefined && { max_parallel }),
+    })
+    .where(eq(operations.operation_id, operation_id))
   await tx.execute(sql`
     update ${nodes} n set state = r.state, outputs = r.outputs, error = r.error, exception = r.exception, catalog = r.catalog,
-      started_at = r.started_at, ended_at = r.ended_at, updated_at = clock_timestamp()
+      started_at = r.started_at, ended_at = r.ended_at, updated_at = clock_timestamp(), gate_ids = coalesce(r.gate_ids, n.gate_ids),
+      spec_digest = coalesce(r.spec_digest, n.spec_digest),
+      input_overrides = case when r.spec_digest is null then n.input_overrides else r.input_overrides end
     from jsonb_populate_recordset(null::${nodes}, ${JSON.stringify(before)}::jsonb) r
     where n.operation_id = ${operation_id} and n.node_id = r.node_id`)
   await tx.execute(sql`
     update ${gates} g set status = r.status, approved_digest = r.approved_digest, consumed_at = r.consumed_at,
       waiting_since = r.waiting_since, deadline_at = r.deadline_at, decided_by = r.decided_by, decided_at = r.decided_at,
-      decided_command_id = r.decided_command_id, updated_at = clock_timestamp()
+      decided_command_id = r.decided_command_id, updated_at = clock_timestamp(), guards = coalesce(r.guards, g.guards),
+      subject = coalesce(r.subject, g.subject), digest = coalesce(r.digest, g.digest)
     from jsonb_populate_recordset(null::${gates}, ${JSON.stringify(gatesBefore)}::jsonb) r
     where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and g.status <> 'cancelled'`)
   return before.map(({ node_id, state }) => ({ type: `node.${String(state)}`, node_id: String(node_id), data: {} }))

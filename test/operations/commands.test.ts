@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sweep } from '../../apps/operations/sweeper.ts'
 import { gated, type Platform, type Reply, startPlatform } from './platform.ts'
 
 let p: Platform
@@ -258,6 +259,189 @@ describe('retry and interventions', () => {
   })
 })
 
+describe('interventions beside the end of a node', () => {
+  const work = {
+    nodes: [
+      { node_id: 'a', executor: 'noop', with: { delay_ms: 1 }, compensate: { executor: 'noop', with: {} } },
+      { node_id: 'b', executor: 'noop', with: { delay_ms: 1 }, depends_on: ['a'] },
+      { node_id: 'c', executor: 'noop', with: {}, depends_on: ['b'] },
+    ],
+    gates: [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['b'] }],
+  }
+  const intervene = (path: string, body: Record<string, unknown>, who: 'olga' | 'both' = 'olga') =>
+    p.as(who).post(`${path}/interventions`, { reason, payload: {}, ...body })
+  const gate = async (operation_id: string) =>
+    (
+      await p.query('select status, round, guards, digest, consumed_at from operations.gates where operation_id = $1', [
+        operation_id,
+      ])
+    )[0]
+  const notApplicable = refusal('invalid_state_transition', 'intervention_not_applicable', 409)
+
+  it('name every member that a type needs or does not take', async () => {
+    const { path } = await running({}, work)
+    const pointers = async (body: Record<string, unknown>) =>
+      (await intervene(path, body)).body.violations.map(({ pointer }: { pointer: string }) => pointer)
+    expect(await pointers({ type: 'set_limits', node_id: 'a', payload: { note: 'x' } })).toEqual([
+      '/payload/max_parallel',
+      '/payload/note',
+      '/node_id',
+    ])
+    expect(await pointers({ type: 'skip' })).toEqual(['/node_id'])
+    expect(await pointers({ type: 'extend_deadline', payload: { of: 'gate', add_s: 60 } })).toEqual(['/payload/id'])
+  })
+
+  it('change the inputs of what has not begun, and ask again whoever approved other ones', async () => {
+    const { path, operation_id } = await running({ a: 'succeeded' }, work)
+    await p.query(
+      `update operations.gates set status = 'approved', approved_digest = digest, consumed_at = now() where operation_id = $1`,
+      [operation_id],
+    )
+    const before = await gate(operation_id)
+    const change = { type: 'set_input', node_id: 'c', payload: { input_overrides: { delay_ms: 7 } } }
+    expect(
+      await intervene(path, { ...change, payload: { input_overrides: { delay_ms: { $from: 'nodes/x/outputs/y' } } } }),
+    ).toMatchObject({ status: 422, body: { category: 'validation_error', code: 'parameters_invalid' } })
+    expect(await gate(operation_id)).toEqual(before)
+    const done = await intervene(path, change)
+    expect(done).toMatchObject({ status: 202, body: { intervention: { type: 'set_input', node_id: 'c' } } })
+    const after = await gate(operation_id)
+    expect(after).toMatchObject({ status: 'armed', round: 2, guards: ['b', 'c'], consumed_at: null })
+    expect(after?.digest).not.toBe(before?.digest)
+    const [node] = await p.query(
+      `select generation, input_overrides, gate_ids from operations.nodes where operation_id = $1 and node_id = 'c'`,
+      [operation_id],
+    )
+    expect(node).toEqual({ generation: 2, input_overrides: { delay_ms: 7 }, gate_ids: ['go'] })
+    expect((await p.as('olga').get(`${path}/nodes/c`)).body.inputs).toEqual({
+      effective: { delay_ms: 7 },
+      overridden: ['/delay_ms'],
+    })
+    // Never sent in time: rows, digest and gate are as before, in a later round.
+    await p.query(
+      `update operations.operation_commands set status = 'pending', attempts = 0, not_after = now() - interval '1 s' where operation_id = $1 and kind = 'intervene'`,
+      [operation_id],
+    )
+    await sweep(p.deps.db)
+    expect(await gate(operation_id)).toMatchObject({ ...before, round: 2 })
+    expect(await intervene(path, { ...change, node_id: 'a' })).toMatchObject(notApplicable)
+  })
+
+  it('run a node again with other inputs, behind the gate that had approved the first ones', async () => {
+    const { path, operation_id } = await running({ a: 'succeeded', b: 'failed' }, work)
+    await p.query(
+      `update operations.gates set status = 'approved', approved_digest = digest, consumed_at = now() where operation_id = $1`,
+      [operation_id],
+    )
+    const body = { reason, input_overrides: { delay_ms: 3 } }
+    const dry = await p.as('olga').post(`${path}/nodes/b/retry`, { ...body, dry_run: true })
+    expect(dry).toMatchObject({ status: 200, body: { effect: { reset_cone: ['b'], rearmed_gates: ['go'] } } })
+    expect(await gate(operation_id)).toMatchObject({ status: 'approved', round: 1 })
+    const done = await p.as('olga').post(`${path}/nodes/b/retry`, body)
+    expect(done.body).toMatchObject({ rearmed_gates: ['go'], inputs: { effective: { delay_ms: 3 } } })
+    expect(await gate(operation_id)).toMatchObject({ status: 'armed', round: 2, consumed_at: null })
+  })
+
+  it('correct outputs until something has used them', async () => {
+    const { path, operation_id } = await running({ a: 'succeeded' }, work)
+    const set = { type: 'set_output', node_id: 'a', payload: { outputs: { n: 2 } } }
+    expect((await intervene(path, set)).status).toBe(202)
+    expect((await p.as('olga').get(`${path}/nodes/a`)).body.outputs).toEqual({ n: 2 })
+    await p.query(
+      `insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
+       values ($1, 'b', 1, 1, 1, 'running', 'noop', 'k')`,
+      [operation_id],
+    )
+    expect(await intervene(path, set)).toMatchObject({ ...notApplicable, body: { nodes: ['b'] } })
+  })
+
+  it('undo a node only while the operation stands, and nothing that waits for it begins meanwhile', async () => {
+    const { path, operation_id } = await running({ a: 'succeeded' }, work)
+    const undo = { type: 'trigger_compensation', node_id: 'a' }
+    expect(await intervene(path, undo)).toMatchObject(notApplicable)
+    await p.query(`update operations.operations set engine_status = 'blocked' where operation_id = $1`, [operation_id])
+    expect((await intervene(path, undo)).status).toBe(202)
+    const nodes = await p.query(
+      'select node_id, state, generation from operations.nodes where operation_id = $1 order by node_id',
+      [operation_id],
+    )
+    expect(nodes.map((row) => Object.values(row).join())).toEqual(['a,compensating,2', 'b,pending,2', 'c,pending,1'])
+    expect((await p.as('olga').get(path)).body.exceptions).toMatchObject([
+      { kind: 'trigger_compensation', node_id: 'a' },
+    ])
+  })
+
+  it('give time to the operation and to a gate, and refuse what has no end', async () => {
+    const { path, operation_id } = await running({}, work)
+    const more = (payload: Record<string, unknown>) => intervene(path, { type: 'extend_deadline', payload })
+    expect(await more({ of: 'operation', add_s: 60 })).toMatchObject(notApplicable)
+    expect(await more({ of: 'attempt', id: 'a', add_s: 60 })).toMatchObject(notApplicable)
+    expect(await more({ of: 'gate', id: 'go', add_s: 60 })).toMatchObject(
+      refusal('gate_not_waiting', 'not_reached', 409),
+    )
+    expect(await more({ of: 'gate', id: 'no', add_s: 60 })).toMatchObject(refusal('not_found', 'gate', 404))
+    await p.openGate(operation_id, 'go')
+    const before = (await p.as('eva').get(`${path}/gates/go`)).body.deadline_at
+    expect((await more({ of: 'gate', id: 'go', add_s: 60 })).status).toBe(202)
+    const after = (await p.as('eva').get(`${path}/gates/go`)).body.deadline_at
+    expect(Date.parse(after) - Date.parse(before)).toBe(60_000)
+  })
+
+  it('give leases back while paused, and take them again with the resume or not at all', async () => {
+    const { path, operation_id } = await running({}, work)
+    expect(await intervene(path, { type: 'release_leases' })).toMatchObject(notApplicable)
+    await p.query(`update operations.operations set engine_status = 'paused' where operation_id = $1`, [operation_id])
+    await p.query(
+      `update operations.operation_control set control = 'pause', pause_reason = 'operator' where operation_id = $1`,
+      [operation_id],
+    )
+    expect(await intervene(path, { type: 'release_leases' })).toMatchObject(notApplicable)
+    const lease = JSON.stringify([{ resource_id: 'r1', mode: 'exclusive' }])
+    await p.query(
+      `update operations.plans set document = jsonb_set(document, '{leases}', $2::jsonb)
+       where plan_id = (select plan_id from operations.operations where operation_id = $1)`,
+      [operation_id, lease],
+    )
+    await p.query(`insert into operations.leases (resource_id, operation_id, mode) values ('r1', $1, 'exclusive')`, [
+      operation_id,
+    ])
+    expect(await intervene(path, { type: 'release_leases' })).toMatchObject({
+      status: 201,
+      body: { intervention: { status: 'applied' } },
+    })
+    const other = await running({}, work)
+    await p.query(`insert into operations.leases (resource_id, operation_id, mode) values ('r1', $1, 'exclusive')`, [
+      other.operation_id,
+    ])
+    const resume = () => p.as('olga').post(`${path}/resume`, { reason })
+    expect(await resume()).toMatchObject({
+      ...refusal('plan_locked', 'resource_lease_held', 409),
+      body: { blockers: [{ operation_id: other.operation_id }] },
+    })
+    await p.query('delete from operations.leases where operation_id = $1', [other.operation_id])
+    expect((await resume()).status).toBe(202)
+    expect(await p.query('select resource_id from operations.leases where operation_id = $1', [operation_id])).toEqual([
+      { resource_id: 'r1' },
+    ])
+  })
+
+  it('let one more person decide a gate, with the same permission and four eyes', async () => {
+    const { path, operation_id } = await running({}, work)
+    await p.openGate(operation_id, 'go')
+    const until = new Date(Date.now() + 3_600_000).toISOString()
+    const delegate = (to_user: string, who: 'olga' | 'both') =>
+      intervene(path, { type: 'delegate_gate', payload: { gate_id: 'go', to_user, until } }, who)
+    const seen = await p.seen(operation_id, 'go')
+    const approve = () => p.as('ivo').post(`${path}/gates/go/approve`, seen)
+    expect(await approve()).toMatchObject(refusal('policy_denied', 'not_eligible', 403))
+    expect(await delegate(p.people.ivo.id, 'olga')).toMatchObject(refusal('policy_denied', 'permission_missing', 403))
+    expect(await delegate(randomUUID(), 'both')).toMatchObject({ status: 422, body: { code: 'parameters_invalid' } })
+    expect((await delegate(p.people.ivo.id, 'both')).status).toBe(201)
+    expect((await p.as('ivo').get('/v1/gates?for=me')).body.items).toMatchObject([{ operation_id }])
+    expect(await approve()).toMatchObject({ status: 200, body: { status: 'approved' } })
+  })
+})
+
 describe('keys and versions', () => {
   it('answers a repeated key with the stored bytes, over both processes, however far the state has moved', async () => {
     const { path } = await running()
@@ -416,6 +600,9 @@ describe('what is allowed on gates and nodes', () => {
       mark_succeeded: { outputs: {}, note: 'x' },
       mark_failed: { message: 'x' },
       mark_compensated: { note: 'x' },
+      set_output: { outputs: {} },
+      set_input: { input_overrides: {} },
+      trigger_compensation: {},
     }
     const reconciliation = { finding: 'effect_absent', note: 'x' }
     for (const state of ['pending', 'running', 'failed', 'outcome_unknown', 'succeeded', 'compensation_failed']) {

@@ -297,6 +297,50 @@ describe('an operation', () => {
     await reaches(operation_id, 'succeeded_with_exceptions')
   }, 90_000)
 
+  it('is helped while it runs: other inputs behind a gate that asks again, another limit, an undo of what is done', async () => {
+    const undo = { executor: 'noop', with: {} }
+    const graph = {
+      nodes: [{ ...noop('a', 0), compensate: undo }, noop('b', 0), noop('c', 0, 'a'), noop('d', 0, 'b')],
+      gates: [
+        { gate_id: 'go', policy, guards: ['c'] },
+        { gate_id: 'last', policy, guards: ['d'] },
+      ],
+    }
+    const { operation_id } = await p.startOperation(graph)
+    const path = `/v1/operations/${operation_id}`
+    const intervene = (body: Record<string, unknown>) => p.as('olga').post(`${path}/interventions`, { reason, ...body })
+    const applied = (type: string) => ({ status: 201, body: { intervention: { type, status: 'applied' } } })
+    await reaches(operation_id, 'blocked')
+    expect(await intervene({ type: 'set_limits', payload: { max_parallel: 2 } })).toMatchObject(applied('set_limits'))
+    const first = await p.seen(operation_id, 'last')
+    expect(
+      await intervene({ type: 'set_input', node_id: 'd', payload: { input_overrides: { delay_ms: 1 } } }),
+    ).toMatchObject(applied('set_input'))
+    expect(await p.as('eva').post(`${path}/gates/last/approve`, first)).toMatchObject({
+      status: 409,
+      body: { category: 'gate_not_waiting', code: 'round_superseded' },
+    })
+    expect(await intervene({ type: 'trigger_compensation', node_id: 'a', payload: {} })).toMatchObject(
+      applied('trigger_compensation'),
+    )
+    const node = async (id: string) => (await p.as('olga').get(`${path}/nodes/${id}`)).body
+    await until(async () => (await node('a')).state === 'compensated', { timeout_ms: 30_000, what: 'the undo of a' })
+    // What needs an undone node will never come.
+    await until(async () => (await node('c')).state === 'skipped', { timeout_ms: 30_000, what: 'c skipped' })
+    expect(await p.as('eva').post(`${path}/gates/last/approve`, await p.seen(operation_id, 'last'))).toMatchObject({
+      status: 200,
+      body: { status: 'approved' },
+    })
+    await reaches(operation_id, 'succeeded_with_exceptions')
+    expect((await node('d')).inputs).toMatchObject({ effective: { delay_ms: 1 }, overridden: ['/delay_ms'] })
+    expect((await node('a')).attempts.map(({ role, phase }: { role: string; phase: string }) => [role, phase])).toEqual(
+      [
+        ['run', 'succeeded'],
+        ['undo', 'succeeded'],
+      ],
+    )
+  })
+
   it('is cancelled while it waits, whoever approves at that moment', async () => {
     const graph = { nodes: [noop('a', 0), noop('b', 0, 'a')], gates: [{ gate_id: 'go', policy, guards: ['b'] }] }
     const { operation_id } = await p.startOperation(graph)

@@ -1,5 +1,11 @@
 import type { CancelMode, GateStatus, NodeState } from '../../apps/shared/contracts/operations/graph.ts'
 import type { CommandBodies, CommandKind, CommandMessage } from '../../workflows/operation/messages.ts'
+import {
+  type NodeFacts,
+  type NodeIntervention,
+  type OperationFacts,
+  statusOf,
+} from '../../workflows/operation/state/rules.ts'
 import type {
   AttemptResult,
   Effect,
@@ -26,6 +32,7 @@ type Rows = {
   gates: NonNullable<GraphPage['head']>['gates']
 }
 
+const WAITING: ReadonlySet<NodeState> = new Set<NodeState>(['pending', 'gated', 'ready', 'backoff'])
 const SYSTEM = { kind: 'system', id: 'test', name: 'Test' } as const
 
 /**
@@ -54,12 +61,16 @@ export class World {
   revision = 1
   /** The open patch, as the rows have it: what it holds, and the graph it makes. */
   patch: { id: string; touched: number[]; change: (rows: Rows) => void } | null = null
+  /** Nodes whose undo a person asked for, whatever came after them. */
+  asked_undo = new Set<number>()
+  max_parallel: number
   /** What a withdrawal of each approved patch puts back. */
   undo = new Map<string, () => void>()
 
   constructor(pages: GraphPage[]) {
     this.pages = pages
     const head = pages[0]?.head
+    this.max_parallel = head?.max_parallel ?? 1
     this.gates = (head?.gates ?? []).map(() => ({ status: 'armed', round: 1, deadline: 0, guards: [] }))
     for (const [i, [, , , , gates]] of this.nodes().entries()) for (const g of gates) this.gates[g]?.guards.push(i)
     this.generations = this.nodes().map(() => 1)
@@ -136,8 +147,8 @@ export class World {
       })),
       repeated: false,
     })
-    if (role === 'run' ? this.control !== 'run' : !(this.control === 'cancel' && this.mode === 'compensate'))
-      return refuse('stopped')
+    const undoing = this.control === 'cancel' ? this.mode === 'compensate' : this.states[node] === 'compensating'
+    if (role === 'run' ? this.control !== 'run' : !undoing) return refuse('stopped')
     if (generation !== this.generations[node] || this.nodes()[node]?.[5]) return refuse('superseded')
     if (this.patch?.touched.includes(node)) return refuse('held')
     const gates = this.nodes()[node]?.[4] ?? []
@@ -184,7 +195,9 @@ export class World {
         result.control = { swapped: made ?? result.control?.swapped ?? null, seq: this.seq }
       } else if (change.t === 'gate_open' || change.t === 'gate_expire') this.moveGate(change, result)
     }
-    if (this.status === 'paused' && this.openAttempts().length > 0 && this.control === 'pause')
+    // A report may be older than the undo that a person asked for meanwhile; no work of a plan is ever under it.
+    const working = this.openAttempts().some(({ role }) => role === 'run')
+    if (this.status === 'paused' && working && this.control === 'pause')
       this.problems.push('reported paused with an attempt in flight')
     return result
   }
@@ -205,6 +218,77 @@ export class World {
       gate.status = 'expired'
     const deadline_at = gate.status === 'waiting' ? new Date(gate.deadline).toISOString() : null
     result.gates.push({ gate_id: change.gate_id, status: gate.status, round: gate.round, deadline_at })
+  }
+
+  /** The rows as the rules of commands look at them. */
+  facts() {
+    const open = (n: number) => this.attempts.some((a) => a.node === n && a.open)
+    const runs = (n: number) => this.attempts.filter((a) => a.node === n && a.role === 'run')
+    const nodes = this.nodes().map(
+      ([node_id, , , deps], n): NodeFacts => ({
+        node_id,
+        kind: this.profile(n).kind,
+        state: open(n) ? 'running' : (this.states[n] ?? 'pending'),
+        generation: this.generations[n] ?? 1,
+        attempt: runs(n).length,
+        begun: runs(n).some(({ generation }) => generation === this.generations[n]),
+        skippable: true,
+        has_compensation: this.profile(n).undo,
+        depends_on: deps.map((dep) => this.id(dep)),
+      }),
+    )
+    const facts: OperationFacts = {
+      status: statusOf(this.control, this.status),
+      control: this.control,
+      cancel_mode: this.mode,
+      cancelled_at: null,
+      pause_reason: null,
+      unknown_nodes: 0,
+    }
+    return { facts, nodes }
+  }
+
+  /** An intervention that the rules allow: its rows first, then the signal. `asks`: a gate whose subject it changes. */
+  intervene(type: NodeIntervention, i: number, asks: number) {
+    const raise = (n: number) => {
+      this.generations[n] = (this.generations[n] ?? 0) + 1
+      return this.generations[n] ?? 1
+    }
+    const body: CommandBodies['intervene'] = { type, node_id: this.id(i) }
+    if (type === 'set_input' || type === 'set_output') Object.assign(body, this.askAgain(i, asks, type))
+    if (type !== 'set_output') body.generation = raise(i)
+    if (type === 'trigger_compensation') {
+      this.states[i] = 'compensating'
+      this.asked_undo.add(i)
+      if (this.control !== 'cancel')
+        body.generations = Object.fromEntries(
+          this.nodes().flatMap(([id, , , deps], n) =>
+            deps.includes(i) && WAITING.has(this.states[n] ?? 'pending') ? [[id, raise(n)]] : [],
+          ),
+        )
+    }
+    this.send('intervene', body)
+  }
+
+  /** What changes asks a gate again; one that was used guards the node from then on. */
+  askAgain(i: number, g: number, type: NodeIntervention): Pick<CommandBodies['intervene'], 'gates' | 'guarded_by'> {
+    const gate = this.gates[g]
+    if (!gate || (gate.status !== 'waiting' && gate.status !== 'approved')) return {}
+    const used = gate.status === 'approved' && gate.guards.some((n) => this.attempts.some((a) => a.node === n))
+    if (used && type === 'set_output') return {}
+    gate.round += 1
+    gate.status = used ? 'armed' : 'waiting'
+    gate.deadline = this.now + 60_000
+    if (used && !gate.guards.includes(i)) {
+      this.pages = structuredClone(this.pages)
+      this.nodes()[i]?.[4].push(g)
+      gate.guards.push(i)
+    }
+    const deadline_at = used ? null : new Date(gate.deadline).toISOString()
+    return {
+      gates: { [`g${g}`]: { status: gate.status, round: gate.round, deadline_at } },
+      guarded_by: used ? [`g${g}`] : [],
+    }
   }
 
   /** Nothing of it has happened by the rows: a patch may change it. */

@@ -1,4 +1,5 @@
 import type { Actor, CancelMode, GateStatus } from '../../apps/shared/contracts/operations/graph.ts'
+import type { NodeIntervention } from './state/rules.ts'
 
 /** Workflow type and names of its messages: one spelling for relay, worker and tests. */
 export const WORKFLOW_TYPE = 'operation'
@@ -25,7 +26,10 @@ export const SEARCH_ATTRIBUTES = {
 } as const
 
 /** Interventions that the reducer carries out (operations.md 5.4); the command transaction has decided them. */
-export type Intervention = 'skip' | 'mark_succeeded' | 'mark_failed' | 'mark_compensated' | 'set_limits'
+export type Intervention = NodeIntervention | 'set_limits' | 'extend_deadline'
+
+/** What became of gates, as the rows have it; `deadline_at` of one that waits. */
+export type GatesNow = Record<string, { status: GateStatus; round: number; deadline_at?: string | null }>
 
 /** Bodies of commands by kind (operations.md 8). `start` is never signalled: it starts the workflow. */
 export type CommandBodies = {
@@ -34,19 +38,26 @@ export type CommandBodies = {
   resume: { acknowledged: string[] }
   cancel: { mode: CancelMode }
   gate_decided: { gate_id: string; round: number; status: GateStatus; digest: string }
-  /** `generations`: exactly the nodes to reset, with their new generation; `gates`: what became of the gates that guard them. */
+  /**
+   * `generations`: exactly the nodes to reset, with their new generation; `gates`: what became of the gates that guard
+   * them; `guarded_by`: gates that guard the node from now on, because they had approved other inputs.
+   */
   retry_node: {
     node_id: string
     scope: 'downstream' | 'node'
     generations: Record<string, number>
-    gates: Record<string, { status: GateStatus; round: number }>
+    gates: GatesNow
+    guarded_by?: string[]
   }
-  /** `generation`: the node's new one. */
+  /** `generation`: the node's new one; `generations`: those of others that it concerns. */
   intervene: {
     type: Intervention
     node_id: string | null
     generation?: number
-    payload?: { max_parallel?: number; message?: string }
+    generations?: Record<string, number>
+    gates?: GatesNow
+    guarded_by?: string[]
+    payload?: { max_parallel?: number; message?: string; add_s?: number }
   }
   node_result: {
     node_id: string

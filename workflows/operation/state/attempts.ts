@@ -1,5 +1,5 @@
 import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
-import { failUndo, failUndoAttempt, undone } from './compensate.ts'
+import { failUndo, failUndoAttempt, mayUndo, NOT_UNDONE, undone } from './compensate.ts'
 import { setGate } from './gates.ts'
 import { at as item } from './graph.ts'
 import {
@@ -121,7 +121,7 @@ const endUndo = (s: State, i: number, result: Exclude<AttemptResult, { status: '
       const node = item(s.nodes, i)
       giveBack(s, i, 'undo', result.refusal)
       node.generation = Math.max(node.generation, result.refusal.generation)
-      if (s.mode === 'force') return failUndo(s, i, TAKEN_OVER, at)
+      if (!mayUndo(s)) return failUndo(s, i, s.mode === 'force' ? TAKEN_OVER : NOT_UNDONE, at)
       move(s, i, node.state, 'delay')
       return setDue(s, i, at + CLAIM_AGAIN_MS)
     }

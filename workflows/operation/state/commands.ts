@@ -1,12 +1,12 @@
-import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
-import type { CommandBodies, CommandMessage } from '../messages.ts'
+import type { CommandBodies, CommandMessage, GatesNow } from '../messages.ts'
 import { endAttempt, finish } from './attempts.ts'
-import { beginCancel, undone } from './compensate.ts'
-import { setGate } from './gates.ts'
+import { beginCancel, queueUndo, undone } from './compensate.ts'
+import { guard, setDeadline, setGate } from './gates.ts'
 import { at as item } from './graph.ts'
 import { enter, fail, isFlying, move, note, settle, toGate, toReady } from './nodes.ts'
 import { hold, release } from './patch.ts'
-import { GOOD, OPEN, type State } from './types.ts'
+import { INTERVENTION_STATES, type NodeIntervention } from './rules.ts'
+import { BAD, GOOD, OPEN, type State } from './types.ts'
 
 /** What the reducer says to a command: nothing when it carries it out. */
 export type Refused = { category: string; code: string; detail: string }
@@ -114,7 +114,7 @@ const resume = (s: State, at: number) => {
 /** Resets the named nodes to their new generations. The command transaction has decided it; only what moved since can refuse. */
 const retry = (
   s: State,
-  { node_id, generations, gates }: CommandBodies['retry_node'],
+  { node_id, generations, gates, guarded_by }: CommandBodies['retry_node'],
   at: number,
 ): Refused | undefined => {
   const cone = Object.keys(generations).map((id) => s.graph.index.get(id))
@@ -123,19 +123,14 @@ const retry = (
     return refuse('node', `There is no node "${node_id}".`, 'not_found')
   const nodes = cone as number[]
   // Generations only grow, also those of a retry that comes to nothing: claims compare them with the rows.
-  for (const i of nodes) {
-    const node = item(s.nodes, i)
-    node.generation = Math.max(node.generation, generations[item(s.graph.ids, i)] ?? 0)
-  }
+  for (const i of nodes) raise(s, i, generations[item(s.graph.ids, i)])
   if (s.control === 'cancel') return refuse('already_cancelling', 'The operation is being cancelled.')
   const busy = nodes.find((i) => isFlying(item(s.nodes, i)))
   if (busy !== undefined)
     return refuse('cone_in_flight', `Node "${item(s.graph.ids, busy)}" is under way; wait until it has ended.`)
   for (const i of nodes) reset(s, i)
-  for (const [gate_id, { status, round }] of Object.entries(gates)) {
-    const g = s.graph.gate_index.get(gate_id)
-    if (g !== undefined) setGate(s, g, status, round, at)
-  }
+  guardBy(s, root, guarded_by, at)
+  takeGates(s, gates, at)
   // A person's retry goes on even where its dependencies would have had it skipped.
   const node = item(s.nodes, root)
   if (node.open === 0 && node.bad > 0) toGate(s, root, at)
@@ -159,30 +154,63 @@ const NOT_APPLICABLE = (state: string): Refused => refuse('intervention_not_appl
 
 /** An intervention as the command transaction decided it; refused when the node has moved on since. */
 const intervene = (s: State, body: CommandBodies['intervene'], at: number): Refused | undefined => {
-  if (body.type === 'set_limits') {
-    s.max_parallel = body.payload?.max_parallel ?? s.max_parallel
+  const { type, node_id, generation = 0, generations = {}, payload = {} } = body
+  if (type === 'set_limits') {
+    s.max_parallel = payload.max_parallel ?? s.max_parallel
     return undefined
   }
-  const i = body.node_id === null ? undefined : s.graph.index.get(body.node_id)
-  if (i === undefined) return refuse('node', `There is no node "${body.node_id}".`, 'not_found')
+  if (type === 'extend_deadline') return extend(s, body, at)
+  const i = node_id === null ? undefined : s.graph.index.get(node_id)
+  if (i === undefined) return refuse('node', `There is no node "${node_id}".`, 'not_found')
+  // Generations only grow, also those of an intervention that comes to nothing: claims compare them with the rows.
+  const others = Object.keys(generations).flatMap((id) => s.graph.index.get(id) ?? [])
+  for (const n of others) raise(s, n, generations[item(s.graph.ids, n)])
+  raise(s, i, generation)
+  // Outputs are rows: the engine only hears which gates ask again.
+  if (type === 'set_output') return void takeGates(s, body.gates, at)
   const node = item(s.nodes, i)
-  node.generation = Math.max(body.generation ?? 0, node.generation)
-  if (isFlying(node) || !APPLICABLE[body.type].has(node.state)) return NOT_APPLICABLE(node.state)
-  if (s.control === 'cancel' && body.type === 'skip')
-    return refuse('already_cancelling', 'The operation is being cancelled.')
-  intervened[body.type](s, i, at, body.payload?.message)
+  if (isFlying(node) || !INTERVENTION_STATES[type].has(node.state)) return NOT_APPLICABLE(node.state)
+  const undoing = node.state === 'compensation_failed' && (type === 'mark_compensated' || s.mode === 'compensate')
+  if (s.control === 'cancel' && !undoing) return refuse('already_cancelling', 'The operation is being cancelled.')
+  if (others.some((n) => isFlying(item(s.nodes, n))))
+    return refuse('intervention_not_applicable', 'What comes after the node is under way by now.')
+  ON_NODE[type](s, i, at, body, others)
   return undefined
 }
 
-type OnNode = Exclude<CommandBodies['intervene']['type'], 'set_limits'>
-const APPLICABLE: Record<OnNode, ReadonlySet<NodeState>> = {
-  skip: new Set<NodeState>(['pending', 'gated', 'ready', 'failed', 'outcome_unknown']),
-  mark_succeeded: new Set<NodeState>(['failed', 'outcome_unknown']),
-  mark_failed: new Set<NodeState>(['outcome_unknown']),
-  mark_compensated: new Set<NodeState>(['compensation_failed']),
+const raise = (s: State, i: number, generation = 0) => {
+  const node = item(s.nodes, i)
+  node.generation = Math.max(node.generation, generation)
 }
 
-const intervened: Record<OnNode, (s: State, i: number, at: number, message?: string) => void> = {
+/** More time for the whole, whose clock may stand, or for a gate as its row has it. */
+const extend = (s: State, { payload = {}, gates }: CommandBodies['intervene'], at: number): undefined => {
+  const more = 1000 * (payload.add_s ?? 0)
+  if (s.deadline > 0) s.deadline += more
+  else if (s.deadline_left > 0) s.deadline_left += more
+  takeGates(s, gates, at)
+}
+
+const takeGates = (s: State, gates: GatesNow = {}, at: number) => {
+  for (const [gate_id, { status, round, deadline_at = null }] of Object.entries(gates)) {
+    const g = s.graph.gate_index.get(gate_id)
+    if (g === undefined) continue
+    setGate(s, g, status, round, at)
+    if (deadline_at !== null) setDeadline(s, g, Date.parse(deadline_at))
+  }
+}
+
+/** Gates that approved other inputs than the node has now guard it from here on. */
+const guardBy = (s: State, i: number, gate_ids: readonly string[] = [], at: number) => {
+  for (const gate_id of gate_ids) {
+    const g = s.graph.gate_index.get(gate_id)
+    if (g !== undefined) guard(s, g, i, at)
+  }
+}
+
+type OnNode = (s: State, i: number, at: number, body: CommandBodies['intervene'], others: readonly number[]) => void
+
+const ON_NODE: Record<Exclude<NodeIntervention, 'set_output'>, OnNode> = {
   skip: (s, i, at) => {
     item(s.nodes, i).exception = true
     enter(s, i, 'skipped', at, { exception: 'skip' })
@@ -190,14 +218,31 @@ const intervened: Record<OnNode, (s: State, i: number, at: number, message?: str
   },
   mark_succeeded: (s, i, at) => {
     item(s.nodes, i).exception = true
+    // Its write to the catalog is still to come, also where the failure was passed over.
+    settle(s, i, OPEN)
     finish(s, i, at, { exception: 'mark_succeeded' })
   },
-  mark_failed: (s, i, at, message = 'Marked as failed by a person.') => {
+  mark_failed: (s, i, at, { payload: { message = 'Marked as failed by a person.' } = {} }) => {
     item(s.nodes, i).exception = true
     fail(s, i, { class: 'cancelled', message, retryable: false }, at, { exception: 'mark_failed' })
   },
   mark_compensated: (s, i, at) => {
     item(s.nodes, i).exception = true
     undone(s, i, at)
+  },
+  set_input: (s, i, at, { gates, guarded_by }) => {
+    guardBy(s, i, guarded_by, at)
+    takeGates(s, gates, at)
+  },
+  // What needs an undone node will never come: those that wait for it are looked at again.
+  trigger_compensation: (s, i, at, _body, others) => {
+    item(s.nodes, i).exception = true
+    queueUndo(s, i, at)
+    if (s.control === 'cancel') return
+    settle(s, i, BAD)
+    for (const n of others) {
+      if (item(s.nodes, n).settled === OPEN) move(s, n, 'pending', 'idle')
+      s.touched.push(n)
+    }
   },
 }

@@ -24,6 +24,10 @@ export const beginCancel = (s: State, mode: CancelMode, ending: Ending, at: numb
     for (const [i, node] of s.nodes.entries())
       if (STARTABLE.has(node.state) || node.doing === 'wait') stopHere(s, i, at)
   }
+  // An undo that a person asked for and that has not begun: only a compensating cancel goes on with it.
+  if (mode === 'graceful')
+    for (const [i, node] of s.nodes.entries())
+      if (node.state === 'compensating' && !isFlying(node)) failUndo(s, i, NOT_UNDONE, at)
   if (mode === 'force') tellToStop(s, at)
 }
 
@@ -51,6 +55,15 @@ export const forceDue = (s: State, at: number) => {
     else loseSight(s, i, error, at)
   }
 }
+
+export const NOT_UNDONE: NodeError = {
+  class: 'cancelled',
+  message: 'The operation was cancelled before this was undone.',
+  retryable: false,
+}
+
+/** Undos begin: asked for by a person while the operation stands, or in the course of a compensating cancel. */
+export const mayUndo = (s: State): boolean => s.control !== 'cancel' || s.mode === 'compensate'
 
 const loseUndo = (s: State, i: number, at: number) =>
   failUndo(s, i, { class: 'cancelled', message: 'The undo was stopped by a forced cancel.', retryable: false }, at)
@@ -93,7 +106,8 @@ const passUndo = (s: State, free: number[], at: number) => {
   }
 }
 
-const queueUndo = (s: State, i: number, at: number) => {
+/** Asks for the undo of a node; it begins when there is a place for it. */
+export const queueUndo = (s: State, i: number, at: number) => {
   item(s.nodes, i).undo_tries = 0
   enter(s, i, 'compensating', at, { role: 'undo' })
   s.undo_ready.push(i)
@@ -111,7 +125,7 @@ export const undone = (s: State, i: number, at: number) => {
 export const failUndoAttempt = (s: State, i: number, error: NodeError, at: number) => {
   const node = item(s.nodes, i)
   const { retry } = item(s.graph.profiles, i)
-  if (!error.retryable || node.undo_tries >= retry.max_attempts || s.mode === 'force') return failUndo(s, i, error, at)
+  if (!error.retryable || node.undo_tries >= retry.max_attempts || !mayUndo(s)) return failUndo(s, i, error, at)
   move(s, i, 'compensating', 'delay')
   node.error = error
   setDue(s, i, at + 1000 * backoff(retry, node.undo_tries))

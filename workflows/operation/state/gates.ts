@@ -37,15 +37,26 @@ export const setDeadline = (s: State, g: number, deadline: number) => {
 }
 
 const shift = (s: State, gate: GateRun, by: 1 | -1, at: number) => {
-  for (const i of gate.guards) {
-    const node = item(s.nodes, i)
-    node.closed_gates += by
-    if (node.state === 'gated' && node.closed_gates === 0) toReady(s, i)
-    else if (node.state === 'ready' && node.closed_gates > 0) {
-      move(s, i, 'gated', 'idle')
-      noteNode(s, i, 'gated', at)
-    }
+  for (const i of gate.guards) shiftNode(s, i, by, at)
+}
+
+const shiftNode = (s: State, i: number, by: 1 | -1, at: number) => {
+  const node = item(s.nodes, i)
+  node.closed_gates += by
+  if (node.state === 'gated' && node.closed_gates === 0) toReady(s, i)
+  else if (node.state === 'ready' && node.closed_gates > 0) {
+    move(s, i, 'gated', 'idle')
+    noteNode(s, i, 'gated', at)
   }
+}
+
+/** A gate guards one node more. */
+export const guard = (s: State, g: number, i: number, at: number) => {
+  const gate = item(s.gates, g)
+  if (gate.guards.includes(i)) return
+  gate.guards.push(i)
+  item(s.graph.gates_of, i).push(g)
+  if (!isPassed(gate.status)) shiftNode(s, i, 1, at)
 }
 
 /** Armed again while a guarded node stands before it: asked to open at once. */

@@ -1,7 +1,7 @@
 import type { EngineStatus, OperationEnd } from '../../../apps/shared/contracts/operations/graph.ts'
 import { dispatch, nodeDue } from './attempts.ts'
 import { pause } from './commands.ts'
-import { beginCancel, beginUndo, FORCE_DUE, forceDue } from './compensate.ts'
+import { beginCancel, beginUndo, FORCE_DUE, forceDue, mayUndo } from './compensate.ts'
 import { gateDue } from './gates.ts'
 import { at as item } from './graph.ts'
 import { fail, move, note, noteNode, setDue, succeed, sweep } from './nodes.ts'
@@ -21,7 +21,7 @@ export const schedule = (s: State, at: number) => {
     if (s.signals.length > 0 && s.waits.size > 0) hear(s, at)
     sweep(s, at)
     if (mayDispatch(s, at)) dispatchReady(s, at)
-    if (s.control === 'cancel') undoReady(s, at)
+    undoReady(s, at)
   }
   askForSwap(s)
   finish(s)
@@ -95,8 +95,11 @@ const hear = (s: State, at: number) => {
 }
 
 const undoReady = (s: State, at: number) => {
-  if (s.mode !== 'compensate' || s.running > 0 || s.rolling) return
-  if (!s.undoing) beginUndo(s, at)
+  if (s.rolling || !mayUndo(s)) return
+  if (s.control === 'cancel') {
+    if (s.running > 0) return
+    if (!s.undoing) beginUndo(s, at)
+  }
   while (s.in_flight < s.max_parallel) {
     const top = s.undo_ready.pop()
     if (!top) return
@@ -161,9 +164,12 @@ const endOf = (s: State): { status: OperationEnd; end_reason: string | null } | 
     if (s.mode === 'compensate' && (!s.undoing || s.undo_left > 0)) return null
     return { status: s.ending?.status ?? 'cancelled', end_reason: s.ending?.reason ?? null }
   }
-  if (s.control !== 'run' || s.wanted !== null || s.unsettled > 0) return null
+  if (s.control !== 'run' || s.wanted !== null || s.unsettled > 0 || isUndoing(s)) return null
   return { status: hasExceptions(s) ? 'succeeded_with_exceptions' : 'succeeded', end_reason: null }
 }
+
+/** An undo that a person asked for is not over. */
+const isUndoing = ({ counts }: State): boolean => counts.compensating + counts.compensation_failed > 0
 
 const hasExceptions = (s: State): boolean =>
   s.nodes.some((node) => node.exception) || s.gates.some((gate) => gate.status === 'bypassed')
@@ -171,7 +177,11 @@ const hasExceptions = (s: State): boolean =>
 /** What the engine reports; readers see it through `statusOf`. */
 const engineStatusOf = (s: State, at: number): EngineStatus => {
   if (s.control === 'cancel') return 'cancelling'
-  if (s.control === 'pause') return s.in_flight === 0 ? 'paused' : (s.reported?.engine_status ?? 'running')
+  if (s.control === 'pause') {
+    if (s.in_flight + s.counts.compensating === 0) return 'paused'
+    const reported = s.reported?.engine_status ?? 'running'
+    return reported === 'paused' ? 'running' : reported
+  }
   if (s.not_before > at) return 'queued'
   return canMove(s) ? 'running' : 'blocked'
 }
@@ -183,9 +193,10 @@ const canMove = (s: State): boolean =>
   s.patching.length > 0 ||
   s.loading ||
   s.counts.backoff > 0 ||
+  s.counts.compensating > 0 ||
   s.waits.size > 0 ||
   s.wanted !== null ||
-  s.unsettled === 0 ||
+  (s.unsettled === 0 && s.counts.compensation_failed === 0) ||
   s.changes.some((change) => change.t === 'when' || change.t === 'gate_open')
 
 /** Hands over what has come together, one batch at a time. */

@@ -77,6 +77,12 @@ const CODES: readonly [string, NodeState, Doing, Settled][] = [
   ['P', 'compensating', 'poll', GOOD],
   ['d', 'compensated', 'idle', GOOD],
   ['D', 'compensation_failed', 'idle', GOOD],
+  // Undone by a person's wish: what comes after it will never come.
+  ['G', 'compensating', 'idle', BAD],
+  ['H', 'compensating', 'delay', BAD],
+  ['I', 'compensating', 'poll', BAD],
+  ['j', 'compensated', 'idle', BAD],
+  ['J', 'compensation_failed', 'idle', BAD],
   ['m', 'removed', 'idle', GOOD],
 ]
 const CHARACTER = new Map(CODES.map(([char, state, doing, settled]) => [`${state} ${doing} ${settled}`, char]))

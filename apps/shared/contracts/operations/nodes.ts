@@ -4,6 +4,7 @@ import {
   AllowedActionSchema,
   CommandView,
   DryRun,
+  GateId,
   GateStatusSchema,
   Json,
   ListOf,
@@ -129,12 +130,18 @@ export const NodeQuery = Type.Object(
 export const Node = Type.Object(single)
 export type Node = Static<typeof Node>
 
+const InputOverrides = Type.Record(Type.String(), Type.Unknown(), {
+  description:
+    'Merge patch on the `with` of the plan; it stands until another one replaces it. Gates that approved other inputs ask again.',
+})
+
 export const RetryBody = Type.Object(
   {
     scope: Type.Optional(
       Type.Enum(['downstream', 'node'], { description: 'downstream (default) resets all that came after it, too.' }),
     ),
     reason: Reason,
+    input_overrides: Type.Optional(InputOverrides),
     expected_generation: Type.Optional(Type.Integer({ minimum: 1 })),
     reconciliation: Type.Optional(
       Type.Object(
@@ -160,15 +167,37 @@ export type NodeReply = Static<typeof NodeReply>
 
 export const InterventionBody = Type.Object(
   {
-    type: Type.Enum(['skip', 'mark_succeeded', 'mark_failed', 'mark_compensated']),
-    node_id: NodeId,
+    type: Type.Enum([
+      'skip',
+      'mark_succeeded',
+      'mark_failed',
+      'mark_compensated',
+      'set_output',
+      'set_input',
+      'trigger_compensation',
+      'extend_deadline',
+      'set_limits',
+      'release_leases',
+      'delegate_gate',
+    ]),
+    node_id: Type.Optional(NodeId),
     payload: Type.Object(
       {
         outputs: Type.Optional(Json),
         note: Type.Optional(Type.String({ minLength: 1, maxLength: 2000 })),
         message: Type.Optional(Type.String({ minLength: 1, maxLength: 2000 })),
+        input_overrides: Type.Optional(InputOverrides),
+        of: Type.Optional(Type.Enum(['operation', 'gate', 'attempt'])),
+        id: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 96, description: 'The gate, or the node of the attempt.' }),
+        ),
+        add_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+        max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
+        gate_id: Type.Optional(GateId),
+        to_user: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Id of a user.' })),
+        until: Type.Optional(Type.String({ format: 'date-time' })),
       },
-      { additionalProperties: false },
+      { additionalProperties: false, description: 'What the type needs, and nothing else.' },
     ),
     reason: Reason,
     ticket: Type.Optional(Type.String({ maxLength: 200 })),

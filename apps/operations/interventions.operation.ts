@@ -1,0 +1,196 @@
+import { and, eq, isNull, sql } from 'drizzle-orm'
+import type { Tx } from '../../db/client.ts'
+import { getGate, swapGate } from '../../db/operations/gates.ts'
+import { releaseLeases } from '../../db/operations/leases.ts'
+import { executions, gates, node_attempts, operation_control, operations } from '../../db/operations/tables.ts'
+import type { CommandBodies } from '../../workflows/operation/messages.ts'
+import {
+  type OperationIntervention,
+  refuseGateApprove,
+  refuseOperationIntervention,
+} from '../../workflows/operation/state/rules.ts'
+import type { InterventionBody } from '../shared/contracts/operations/nodes.ts'
+import { AppError, notFound } from '../shared/errors.ts'
+import { refuseByPolicy, throwIfRefused } from './authority.ts'
+import type { OperationsDeps } from './deps.ts'
+import { externalOnly, gateFacts, gateObject, votingGroups } from './gates.view.ts'
+import type { Intervened, Intervening } from './interventions.service.ts'
+import { refuseOn } from './operations.service.ts'
+
+type Payload = InterventionBody['payload']
+type Act = (deps: OperationsDeps, tx: Tx, intervening: Intervening, payload: Payload) => Promise<Intervened>
+
+/** An intervention on the operation as a whole, or on something of it that the payload names. */
+export const interveneOnOperation = (
+  deps: OperationsDeps,
+  tx: Tx,
+  intervening: Intervening,
+  { type, payload }: { type: OperationIntervention; payload: Payload },
+): Promise<Intervened> => {
+  const { command, subject } = intervening
+  refuseOn(deps, command, subject, refuseOperationIntervention(subject.facts, type))
+  return ACTS[type](deps, tx, intervening, payload)
+}
+
+const notApplicable = (detail: string) =>
+  new AppError('invalid_state_transition', 'intervention_not_applicable', detail)
+
+const message = (type: CommandBodies['intervene']['type'], rest: Partial<CommandBodies['intervene']>) => ({
+  type,
+  node_id: null,
+  ...rest,
+})
+
+const ACTS: Record<OperationIntervention, Act> = {
+  set_limits: async (_deps, _tx, { subject }, { max_parallel = 1 }) => ({
+    payload: message('set_limits', { payload: { max_parallel } }),
+    set: { max_parallel },
+    undo: { max_parallel: subject.max_parallel },
+    statement: `set_limits: at most ${max_parallel} at once, before ${subject.max_parallel}`,
+    data: { max_parallel },
+    effect: { max_parallel, before: subject.max_parallel },
+    before: { max_parallel: subject.max_parallel },
+  }),
+
+  extend_deadline: (deps, tx, intervening, payload) =>
+    EXTEND[payload.of ?? 'operation'](deps, tx, intervening, payload),
+
+  // Taken again on resume, with a look at the pins (operations.service.ts). No claim is granted in between.
+  release_leases: async (_deps, tx, { subject: { operation_id } }) => {
+    const released = await releaseLeases(tx, operation_id)
+    if (released.length === 0) throw notApplicable('The operation holds no leases.')
+    await tx
+      .update(operation_control)
+      .set({ lease_epoch: sql`${operation_control.lease_epoch} + 1` })
+      .where(eq(operation_control.operation_id, operation_id))
+    return {
+      payload: null,
+      events: [{ type: 'lease.released', data: { resources: released } }],
+      statement: `release_leases of ${released.length} resource(s)`,
+      data: { resources: released },
+      effect: { resources: released },
+      before: { resources: released },
+    }
+  },
+
+  /** One more person may vote like a member of the gate's groups; permission, scope and four eyes stay as they are. */
+  delegate_gate: async (deps, tx, { command, subject }, { gate_id = '', to_user = '', until = '' }) => {
+    const { operation_id, now } = subject
+    const row = await getGate(tx, operation_id, gate_id)
+    if (!row) throw notFound('gate', gate_id)
+    const object = gateObject(row, subject.places)
+    const groups = votingGroups(row.gate, command.caller, now)
+    throwIfRefused(refuseByPolicy(deps, command.caller, 'gate.approve', object, subject.places, groups))
+    throwIfRefused(externalOnly(row.gate.kind))
+    const facts = gateFacts(row)
+    throwIfRefused(refuseGateApprove(subject.facts, facts, { round: facts.round, user_id: command.caller.user_id }))
+    const person = (await deps.trust.approvers.list()).find(({ user }) => user.id === to_user)
+    if (!person) throw unknown('/payload/to_user', 'is nobody who may decide gates')
+    if (Date.parse(until) <= Date.parse(now)) throw unknown('/payload/until', 'must be in the future')
+    const delegation = { user_id: to_user, name: person.user.username, by: command.actor, until }
+    const others = row.gate.delegations.filter(({ user_id }) => user_id !== to_user)
+    const from = { status: row.gate.status, round: row.gate.round }
+    const delegations = [...others, delegation]
+    if (!(await swapGate(tx, { operation_id, gate_id, from, set: { delegations } })))
+      throw new AppError('gate_not_waiting', 'already_decided', 'The gate was decided a moment ago.')
+    return {
+      payload: null,
+      gate_id,
+      statement: `delegate_gate: ${person.user.username} may decide gate ${gate_id} until ${until}`,
+      data: { to_user, until },
+      effect: { gate_id, to_user, until },
+      before: { delegations: row.gate.delegations },
+    }
+  },
+}
+
+const unknown = (pointer: string, words: string) =>
+  new AppError('validation_error', 'parameters_invalid', `The intervention cannot be made: ${pointer} ${words}.`, {
+    status: 422,
+    violations: [{ pointer, code: 'invalid', message: words }],
+  })
+
+const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
+  operation: async (_deps, tx, { subject }, { add_s = 0 }) => {
+    const { operation_id } = subject
+    const [moved] = await tx
+      .update(operations)
+      .set({ deadline_at: sql`${operations.deadline_at} + make_interval(secs => ${add_s})` })
+      .where(and(eq(operations.operation_id, operation_id), sql`${operations.deadline_at} is not null`))
+      .returning({ deadline_at: sql<string>`operations.iso(${operations.deadline_at})` })
+    if (!moved) throw notApplicable('The operation has no deadline.')
+    return {
+      payload: message('extend_deadline', { payload: { add_s } }),
+      undo: { added_s: add_s },
+      ...extended('the operation', add_s, moved.deadline_at),
+    }
+  },
+
+  gate: async (_deps, tx, { subject }, { id = '', add_s = 0 }) => {
+    const { operation_id, facts } = subject
+    const row = await getGate(tx, operation_id, id)
+    if (!row) throw notFound('gate', id)
+    throwIfRefused(refuseGateApprove(facts, gateFacts(row), { round: row.gate.round, user_id: '' }))
+    const [moved] = await tx
+      .update(gates)
+      .set({ deadline_at: sql`${gates.deadline_at} + make_interval(secs => ${add_s})` as never })
+      .where(
+        and(
+          eq(gates.operation_id, operation_id),
+          eq(gates.gate_id, id),
+          eq(gates.status, 'waiting'),
+          sql`${gates.deadline_at} is not null`,
+        ),
+      )
+      .returning({ round: gates.round, deadline_at: sql<string>`operations.iso(${gates.deadline_at})` })
+    if (!moved) throw notApplicable(`Gate "${id}" waits without a deadline.`)
+    return {
+      payload: message('extend_deadline', { gates: { [id]: { status: 'waiting', ...moved } } }),
+      gate_id: id,
+      undo: { gates: [{ ...undoOfGate(row.gate) }] },
+      ...extended(`gate ${id}`, add_s, moved.deadline_at),
+    }
+  },
+
+  // Work of an agent outside: it and each slice read the row. All else has its time in the plan.
+  attempt: async (_deps, tx, { subject: { operation_id } }, { id = '', add_s = 0 }) => {
+    const more = sql`make_interval(secs => ${add_s})`
+    const [moved] = await tx
+      .update(executions)
+      .set({ deadline_at: sql`${executions.deadline_at} + ${more}` as never })
+      .where(and(eq(executions.operation_id, operation_id), eq(executions.node_id, id), isNull(executions.closed_at)))
+      .returning({ attempt: executions.attempt, deadline_at: sql<string>`operations.iso(${executions.deadline_at})` })
+    if (!moved) throw notApplicable(`No agent outside is at work on "${id}".`)
+    await tx
+      .update(node_attempts)
+      .set({ deadline_at: sql`${node_attempts.deadline_at} + ${more}` as never })
+      .where(
+        and(
+          eq(node_attempts.operation_id, operation_id),
+          eq(node_attempts.node_id, id),
+          eq(node_attempts.role, 'run'),
+          eq(node_attempts.attempt, moved.attempt),
+        ),
+      )
+    return { payload: null, node_id: id, ...extended(`the attempt of node ${id}`, add_s, moved.deadline_at) }
+  },
+}
+
+const undoOfGate = ({
+  gate_id,
+  status,
+  waiting_since,
+  deadline_at,
+}: NonNullable<Awaited<ReturnType<typeof getGate>>>['gate']) => ({
+  gate_id,
+  status,
+  waiting_since,
+  deadline_at,
+})
+
+const extended = (what: string, add_s: number, deadline_at: string) => ({
+  statement: `extend_deadline of ${what} by ${add_s} s`,
+  data: { add_s, deadline_at },
+  effect: { deadline_at },
+  before: { add_s },
+})
