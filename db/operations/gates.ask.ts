@@ -1,6 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
-import type { GateSubject } from '../../apps/shared/contracts/operations/graph.ts'
-import type { GatesNow } from '../../workflows/operation/messages.ts'
+import type { GateStatus, GateSubject } from '../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../client.ts'
 import type { RunningRows } from './patches.ts'
 import { gates, nodes } from './tables.ts'
@@ -9,7 +8,7 @@ import type { TimelineEvent } from './timeline.ts'
 export type NewSubject = { gate_id: string; subject: GateSubject; digest: string }
 export type Asked = {
   /** Gates that moved, for the engine. */
-  gates: GatesNow
+  gates: Record<string, { status: GateStatus; round: number; deadline_at: string | null }>
   /** Gates that guard the node from now on. */
   guarded_by: string[]
   events: Omit<TimelineEvent, 'actor'>[]
