@@ -7,6 +7,7 @@ import { JSON_LIMITS } from '../shared/json.ts'
 import { auditRoutes } from './audit.routes.ts'
 import { calendarRoutes } from './calendar.routes.ts'
 import type { OperationsDeps } from './deps.ts'
+import { engineRoutes } from './engine.routes.ts'
 import { eventsRoutes } from './events.routes.ts'
 import { createTail } from './events.tail.ts'
 import { executionsRoutes } from './executions.routes.ts'
@@ -76,6 +77,7 @@ export const buildApp = async (deps: OperationsDeps) => {
     auditRoutes,
     calendarRoutes,
     meRoutes,
+    engineRoutes,
   ])
     await app.register(routes, { deps })
   await app.register(eventsRoutes, { deps, tail })

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { loadConfig, settings } from '../shared/config.ts'
+import { payloadKeys } from '../shared/payload-codec.ts'
 
 const schema = Type.Object({
   OPERATIONS__DATABASE__URL: settings.postgres(),
@@ -15,6 +16,7 @@ const schema = Type.Object({
   /** The private key that signs exported evidence: an Ed25519 JWK. */
   OPERATIONS__EVIDENCE__KEY_FILE: Type.String({ default: '.signalbox/keys/evidence.json' }),
   OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
+  OPERATIONS__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
   OPERATIONS__TEMPORAL__UI_URL: settings.url('http://127.0.0.1:8233'),
   OPERATIONS__PACKS__DIR: Type.Optional(Type.String({ description: "A folder with a site's procedure packs." })),
   OPERATIONS__POLICY__DIR: Type.Optional(

@@ -9,6 +9,7 @@ import { secretKeysOf } from '../shared/config.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/digest.ts'
 import { createPages } from '../shared/pages.ts'
+import { loadPayloadCodec } from '../shared/payload-codec.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import { type Approvers, createApprovers } from './approvers.ts'
@@ -73,6 +74,7 @@ export const createDeps = (
     policies: loadPolicies(config.OPERATIONS__POLICY__DIR, (seconds) => decisions.observe(seconds)),
     planPolicies: loadPlanPolicies(config.OPERATIONS__POLICY__DIR),
     outcomes: createOutcomes(db, telemetry.log),
+    payload_codec: loadPayloadCodec('OPERATIONS__TEMPORAL__PAYLOAD_KEYS', config.OPERATIONS__TEMPORAL__PAYLOAD_KEYS),
     cooloff_s: config.OPERATIONS__CANCEL__COOLOFF_S,
   }
 }

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { loadConfig, settings } from '../shared/config.ts'
+import { payloadKeys } from '../shared/payload-codec.ts'
 
 const schema = Type.Object({
   RELAY__DATABASE__URL: settings.postgres(),
@@ -15,6 +16,7 @@ const schema = Type.Object({
   RELAY__TEMPORAL__ADDRESS: Type.String({ default: '127.0.0.1:7233' }),
   RELAY__TEMPORAL__NAMESPACE: Type.String({ default: 'default' }),
   RELAY__TEMPORAL__QUEUE_PREFIX: settings.prefix(),
+  RELAY__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
   RELAY__TEMPORAL__SEARCH_ATTRIBUTES: Type.Boolean({ default: true }),
   RELAY__OUTBOX__POLL_MS: settings.integer(500, 5, 60_000),
   RELAY__COMMANDS__POLL_MS: settings.integer(250, 5, 10_000),

@@ -13,6 +13,7 @@ import {
   type SEARCH_ATTRIBUTES,
   WORKFLOW_TYPE,
 } from '../../workflows/operation/messages.ts'
+import { dataConverterOf, loadPayloadCodec } from '../shared/payload-codec.ts'
 import type { RelayConfig } from './config.ts'
 
 /** Milliseconds a call to the engine may take. */
@@ -31,7 +32,9 @@ export type Described = 'running' | 'closed' | 'gone'
 export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => {
   const connection = Connection.lazy({ address: config.RELAY__TEMPORAL__ADDRESS })
   const namespace = config.RELAY__TEMPORAL__NAMESPACE
-  const client = new Client({ connection, namespace })
+  const codec = loadPayloadCodec('RELAY__TEMPORAL__PAYLOAD_KEYS', config.RELAY__TEMPORAL__PAYLOAD_KEYS)
+  const dataConverter = dataConverterOf(codec)
+  const client = new Client({ connection, namespace, ...(dataConverter && { dataConverter }) })
   const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + deadline_ms, run)
 
   return {
@@ -55,6 +58,9 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
     /** Delivers a command. The server drops a repeated request id within one run; the reducer knows the rest by seq. */
     signal: (operation_id: string, message: CommandMessage): Promise<Sent> =>
       attempt(async () => {
+        const plain = toPayloads(defaultPayloadConverter, message) ?? []
+        // The raw call names the request id, and goes round the client's codec.
+        const payloads = (await codec?.encode(plain, contextOf(namespace, operation_id))) ?? plain
         await withDeadline(() =>
           client.workflowService.signalWorkflowExecution({
             namespace,
@@ -62,7 +68,7 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
             signalName: COMMAND_SIGNAL,
             requestId: message.command_id,
             identity: 'signalbox-relay',
-            input: { payloads: toPayloads(defaultPayloadConverter, message) ?? [] },
+            input: { payloads },
           }),
         )
       }),
@@ -87,6 +93,8 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
   }
 }
 export type Engine = ReturnType<typeof createEngine>
+
+const contextOf = (namespace: string, workflowId: string) => ({ type: 'workflow', namespace, workflowId }) as const
 
 const initialAttributes = (input: OperationInput) => {
   const key = <K extends keyof typeof SEARCH_ATTRIBUTES>(name: K) => defineSearchAttributeKey(name, 'KEYWORD')

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import Type from 'typebox'
 import { loadConfig, settings } from '../shared/config.ts'
+import { payloadKeys } from '../shared/payload-codec.ts'
 
 const POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', import.meta.url))
 
@@ -20,6 +21,7 @@ const schema = Type.Object({
   }),
   WORKER__TEMPORAL__NAMESPACE: Type.String({ default: 'default' }),
   WORKER__TEMPORAL__QUEUE_PREFIX: settings.prefix(),
+  WORKER__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
   WORKER__ROLES: Type.String({
     default: 'workflow,execution',
     pattern: '^(workflow|execution|workflow,execution)$',

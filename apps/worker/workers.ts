@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { DataConverter } from '@temporalio/common'
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
 import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
 import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
+import { dataConverterOf, FAILURES, loadPayloadCodec } from '../shared/payload-codec.ts'
 import type { WorkerDeps } from './deps.ts'
 
 const workflows = (file: string) => fileURLToPath(new URL(`../../workflows/${file}`, import.meta.url))
@@ -28,6 +30,9 @@ const installRuntime = ({ telemetry: { log } }: WorkerDeps) => {
 export const startWorkers = (deps: WorkerDeps) => {
   installRuntime(deps)
   const roles = deps.config.WORKER__ROLES.split(',')
+  const dataConverter = dataConverterOf(
+    loadPayloadCodec('WORKER__TEMPORAL__PAYLOAD_KEYS', deps.config.WORKER__TEMPORAL__PAYLOAD_KEYS),
+  )
   let running: { workers: Worker[]; runs: Promise<void>[]; connection: NativeConnection } | undefined
   let stopping = false
 
@@ -36,12 +41,13 @@ export const startWorkers = (deps: WorkerDeps) => {
       ? await bundleWorkflowCode({
           workflowsPath: workflows('index.ts'),
           preloadModules: [workflows('preload.ts')],
+          ...(dataConverter && { failureConverterPath: FAILURES }),
           logger: quiet,
         })
       : undefined
     while (!stopping) {
       try {
-        running = await connect(deps, roles, bundle)
+        running = await connect(deps, roles, bundle, dataConverter)
         deps.telemetry.log.info({ roles }, 'polling')
         if (stopping) break
         await Promise.all(running.runs)
@@ -72,7 +78,12 @@ export const startWorkers = (deps: WorkerDeps) => {
 
 const quiet = new DefaultLogger('WARN')
 
-const connect = async (deps: WorkerDeps, roles: string[], workflowBundle: Bundle | undefined) => {
+const connect = async (
+  deps: WorkerDeps,
+  roles: string[],
+  workflowBundle: Bundle | undefined,
+  dataConverter: DataConverter | undefined,
+) => {
   const { config } = deps
   const connection = await NativeConnection.connect({
     address: config.WORKER__TEMPORAL__ADDRESS,
@@ -82,6 +93,7 @@ const connect = async (deps: WorkerDeps, roles: string[], workflowBundle: Bundle
   const common = {
     connection,
     namespace: config.WORKER__TEMPORAL__NAMESPACE,
+    ...(dataConverter && { dataConverter }),
     shutdownGraceTime: '20s',
     shutdownForceTime: '30s',
   } as const

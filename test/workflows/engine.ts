@@ -18,6 +18,7 @@ import { createBookkeeping, createExecution, createLocal } from '../../activitie
 import type { GatePolicy, PlanGate, PlanGraph, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
+import { dataConverterOf, type EncryptingCodec, FAILURES } from '../../apps/shared/payload-codec.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { appendCommand } from '../../db/operations/commands.ts'
@@ -109,7 +110,13 @@ const NO_CATALOG: CatalogWriter = { apply: async () => ({ status: 'refused', mes
  * requestId = command_id) are played here by hand.
  */
 export const createEngine = async (
-  options: { catalog?: CatalogWriter; worker?: Partial<WorkerOptions>; linked?: boolean } = {},
+  options: {
+    catalog?: CatalogWriter
+    worker?: Partial<WorkerOptions>
+    linked?: boolean
+    /** Encrypts what the engine stores. */
+    codec?: EncryptingCodec
+  } = {},
 ) => {
   install()
   const database = await testDatabase('operations')
@@ -138,12 +145,27 @@ export const createEngine = async (
     address: serverUrl('TEMPORAL_ADDRESS'),
     grpcCompression: { codec: 'none' },
   })
-  const client = new Client({ connection: await Connection.connect({ address: serverUrl('TEMPORAL_ADDRESS') }) })
+  const dataConverter = dataConverterOf(options.codec)
+  const converting = dataConverter && { dataConverter }
+  const client = new Client({
+    connection: await Connection.connect({ address: serverUrl('TEMPORAL_ADDRESS') }),
+    ...converting,
+  })
   let running: { workers: Worker[]; runs: Promise<void>[] } | undefined
-  const bundle = await bundleWorkflowCode({ workflowsPath: WORKFLOWS, logger: new DefaultLogger('ERROR') })
+  const bundle = await bundleWorkflowCode({
+    workflowsPath: WORKFLOWS,
+    logger: new DefaultLogger('ERROR'),
+    ...(dataConverter && { failureConverterPath: FAILURES }),
+  })
 
   const startWorkers = async () => {
-    const common = { connection, namespace: 'default', shutdownGraceTime: '2s', shutdownForceTime: '5s' } as const
+    const common = {
+      connection,
+      namespace: 'default',
+      shutdownGraceTime: '2s',
+      shutdownForceTime: '5s',
+      ...converting,
+    } as const
     const workers = [
       await Worker.create({
         ...common,
@@ -300,13 +322,15 @@ export const createEngine = async (
   }
 
   const signal = async (operation_id: string, sent: CommandMessage) => {
+    const plain = toPayloads(defaultPayloadConverter, sent) ?? []
+    const context = { type: 'workflow', namespace: 'default', workflowId: operation_id } as const
     await client.workflowService.signalWorkflowExecution({
       namespace: 'default',
       workflowExecution: { workflowId: operation_id },
       signalName: COMMAND_SIGNAL,
       requestId: sent.command_id,
       identity: 'test',
-      input: { payloads: toPayloads(defaultPayloadConverter, sent) ?? [] },
+      input: { payloads: (await options.codec?.encode(plain, context)) ?? plain },
     })
     await db.execute(
       sql`update operations.operation_commands set status = 'delivered' where command_id = ${sent.command_id} and status in ('pending', 'sending')`,

@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { EncryptingCodec } from '../../apps/shared/payload-codec.ts'
 import { gates } from '../../db/operations/tables.ts'
 import { createEngine, type Engine, gate, node } from './engine.ts'
 import { startTarget, type Target } from './target.ts'
@@ -8,15 +11,16 @@ let engine: Engine
 let target: Target
 beforeAll(async () => {
   target = await startTarget()
+  const codec = new EncryptingCodec({ current: 'k1', keys: { k1: randomBytes(32).toString('base64url') } })
   // No cache: every task replays the whole history, which finds code that is not deterministic.
-  engine = await createEngine({ worker: { maxCachedWorkflows: 0 } })
+  engine = await createEngine({ codec, worker: { maxCachedWorkflows: 0 } })
 })
 afterAll(async () => {
   target.close()
   await engine.close()
 })
 
-it('gives the same end when it continues as new every 40 events and nothing is cached', async () => {
+it('gives the same end when it continues as new every 40 events, nothing is cached and all is encrypted', async () => {
   const layers = 4
   const width = 5
   const nodes = Array.from({ length: layers * width }, (_, i) =>
@@ -50,4 +54,28 @@ it('gives the same end when it continues as new every 40 events and nothing is c
     for (const dep of depends_on) expect(at.get(dep)).toBeLessThan(at.get(node_id) ?? -1)
   const timeline = await engine.read.timeline(operation_id)
   expect(timeline.filter(({ type }) => type === 'node.succeeded')).toHaveLength(nodes.length)
+  expect(await plainTexts(operation_id)).toEqual([])
 })
+
+/** The payloads of a history that anybody could read who sees the engine's store. */
+const plainTexts = async (workflowId: string): Promise<string[]> => {
+  const history = await engine.client.workflow.getHandle(workflowId).fetchHistory()
+  const plain: string[] = []
+  const look = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    const { metadata, data } = value as { metadata?: { encoding?: string }; data?: string }
+    if (metadata?.encoding !== undefined && Buffer.from(metadata.encoding, 'base64').toString() !== 'binary/encrypted')
+      plain.push(Buffer.from(data ?? '', 'base64').toString())
+    for (const part of Object.values(value)) look(part)
+  }
+  const { events } = JSON.parse(historyToJSON(history)) as { events: Record<string, unknown>[] }
+  // Statuses and ids for the engine's index; notes of the SDK about its own markers (the name of a patch, times).
+  const open = new Set(['searchAttributes', 'patch-data', 'data'])
+  for (const event of events)
+    look(
+      JSON.parse(
+        JSON.stringify(event, (name, value) => (open.has(name) && typeof value === 'object' ? undefined : value)),
+      ),
+    )
+  return plain
+}

@@ -1,0 +1,73 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Payload } from '@temporalio/common'
+import { appendAudit } from '../../db/operations/audit.ts'
+import { allow } from '../shared/auth/http.ts'
+import { Payloads } from '../shared/contracts/operations/engine.ts'
+import { AppError } from '../shared/errors.ts'
+import { errorReplies } from '../shared/http.ts'
+import { type EncryptingCodec, workflowOf } from '../shared/payload-codec.ts'
+import type { OperationsDeps } from './deps.ts'
+
+/** The codec endpoint for the engine's own tools: its path without `/decode` is what they are given. */
+export const engineRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  app.post(
+    '/v1/engine/codec/decode',
+    {
+      schema: {
+        summary: 'Decode payloads of the engine',
+        description:
+          'What the engine stores encrypted, in the clear, for its UI and command line. Plain payloads come back as they are. Each use is a row of the audit log.',
+        tags: ['engine'],
+        body: Payloads,
+        response: { 200: Payloads, ...errorReplies },
+      },
+      preHandler: allow('engine:inspect', { kind: 'R' }),
+    },
+    async (req) => {
+      const sent = req.body.payloads.map(fromText)
+      const payloads = await decode(deps.payload_codec, sent)
+      const workflows = [...new Set(sent.flatMap((payload) => workflowOf(payload) ?? []))].sort()
+      await deps.db.transaction((tx) =>
+        appendAudit(tx, deps.keys.audit, {
+          actor: `user:${req.caller.user_id}`,
+          roles: req.caller.roles,
+          action: 'engine.decode',
+          object: `workflows:${workflows.join(',').slice(0, 1000)}`,
+          outcome: 'done',
+          reason: null,
+          request_id: String(req.id),
+        }),
+      )
+      return { payloads: payloads.map(toText) }
+    },
+  )
+}
+
+const decode = async (codec: EncryptingCodec | undefined, payloads: Payload[]): Promise<Payload[]> => {
+  if (!codec && payloads.some((payload) => workflowOf(payload) !== undefined))
+    throw refused('Payloads are encrypted, and operations has no keys: OPERATIONS__TEMPORAL__PAYLOAD_KEYS is not set.')
+  try {
+    return codec ? await codec.decode(payloads) : payloads
+  } catch (error) {
+    throw refused(`A payload could not be decoded: ${(error as Error).message}`)
+  }
+}
+
+const refused = (detail: string) =>
+  new AppError('validation_error', 'schema_violation', detail, {
+    status: 400,
+    hint: 'Send payloads as the engine stores them; the file of keys must hold the key that wrote them.',
+    violations: [{ pointer: '/payloads', code: 'undecodable', message: 'cannot be decoded' }],
+  })
+
+const fromText = ({ metadata = {}, data = '' }: Payloads['payloads'][number]): Payload => ({
+  metadata: Object.fromEntries(Object.entries(metadata).map(([name, text]) => [name, Buffer.from(text, 'base64')])),
+  data: Buffer.from(data, 'base64'),
+})
+
+const base64 = (bytes: Uint8Array | null | undefined) => Buffer.from(bytes ?? []).toString('base64')
+
+const toText = ({ metadata, data }: Payload) => ({
+  metadata: Object.fromEntries(Object.entries(metadata ?? {}).map(([name, bytes]) => [name, base64(bytes)])),
+  data: base64(data),
+})
