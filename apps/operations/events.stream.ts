@@ -70,7 +70,10 @@ export const createStream = (
     const followed = topics.operation_ids.has(change.operation_id)
     const listed = topics.operations && change.frames.some(({ event }) => event === 'operation')
     const inbox = topics.inbox && change.inbox.length > 0
-    const frames: Frame[] = []
+    // What became of the caller's own commands, wherever they were given; a followed operation tells them anyway.
+    const mine =
+      topics.me && !followed && !listed ? change.outcomes.filter(({ owner }) => owner === caller.user_id) : []
+    const frames: Frame[] = mine.map(({ frame }) => frame)
     if ((followed || listed || inbox) && (await sees(change))) {
       frames.push(
         ...change.frames.filter(({ event }) => followed || (listed && (event === 'operation' || event === 'command'))),

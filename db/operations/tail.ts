@@ -1,7 +1,7 @@
-import { and, asc, eq, gt, inArray, lte, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, lte, sql } from 'drizzle-orm'
 import type { GateStatus, NodeState } from '../../apps/shared/contracts/operations/graph.ts'
 import type { Queryable } from '../client.ts'
-import { catalog_resources, gates, outbox } from './tables.ts'
+import { catalog_resources, gates, operation_commands, outbox, patches } from './tables.ts'
 import type { TimelineRow } from './timeline.ts'
 import { iso, operation_node_run_summary as run, operation_summary_view as summary } from './views.ts'
 
@@ -73,7 +73,7 @@ export const listSummaries = async (db: Queryable, operation_ids: string[]) => {
 export type LiveSummary = Awaited<ReturnType<typeof listSummaries>>[number]
 
 export type Keyed = { operation_id: string; id: string }
-const among = (operation_id: SQL | typeof run.operation_id | typeof gates.operation_id, id: unknown, keys: Keyed[]) =>
+const among = (operation_id: unknown, id: unknown, keys: Keyed[]) =>
   sql`(${operation_id}, ${id}) in (select k.operation_id, k.id from jsonb_to_recordset(${JSON.stringify(keys)}::jsonb) as k(operation_id uuid, id text))`
 
 /** Live fields of these nodes. */
@@ -120,6 +120,36 @@ export const listLiveGates = async (db: Queryable, keys: Keyed[]) => {
     .where(among(gates.operation_id, gates.gate_id, keys))
 }
 export type LiveGate = Awaited<ReturnType<typeof listLiveGates>>[number]
+
+/** Live fields of these patches. */
+export const listLivePatches = async (db: Queryable, keys: Keyed[]) => {
+  if (keys.length === 0) return []
+  return db
+    .select({
+      operation_id: patches.operation_id,
+      patch_id: patches.patch_id,
+      status: patches.status,
+      status_reason: patches.status_reason,
+      base_revision: patches.base_revision,
+      applied_revision: patches.applied_revision,
+    })
+    .from(patches)
+    .where(among(patches.operation_id, sql`${patches.patch_id}::text`, keys))
+}
+export type LivePatch = Awaited<ReturnType<typeof listLivePatches>>[number]
+
+/** Who gave these commands: user ids by command. */
+export const listCommandOwners = async (db: Queryable, command_ids: string[]): Promise<Map<string, string>> => {
+  if (command_ids.length === 0) return new Map()
+  const rows = await db
+    .select({
+      command_id: operation_commands.command_id,
+      owner: sql<string>`${operation_commands.actor} ->> 'id'`,
+    })
+    .from(operation_commands)
+    .where(inArray(operation_commands.command_id, command_ids))
+  return new Map(rows.map(({ command_id, owner }) => [command_id, owner]))
+}
 
 /** Resources whose projection has changed after a position of its counter. */
 export const listChangedResources = (db: Queryable, after: number, limit: number) =>

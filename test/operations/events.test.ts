@@ -3,6 +3,8 @@ import { createParser } from 'eventsource-parser'
 import { connect } from 'nats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { prefixed } from '../../apps/shared/events.ts'
+import { stateFacts } from '../../db/operations/changes.ts'
+import { ENGINE } from '../../db/operations/timeline.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { gated, type Person, type Platform, startPlatform } from './platform.ts'
@@ -103,6 +105,27 @@ describe('the live stream', () => {
     expect(last?.data.change_seq).toBe(body.change_seq)
     expect(paused.data).toMatchObject({ operation_id, progress: { total: 2 } })
     await stream.stop()
+  })
+
+  it('tells everybody what became of their own commands, wherever they gave them, and an accepted one is no outcome', async () => {
+    const end = async (who: 'olga' | 'both', outcome: string) => {
+      const { operation_id } = await p.startOperation(gated(), { by: who })
+      const { body } = await p.as(who).post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
+      const { command_id } = body.command
+      const fact = { type: `command.${outcome}`, actor: ENGINE, command_id, data: { kind: 'pause' } }
+      await p.deps.db.transaction((tx) => stateFacts(tx, operation_id, { events: [fact] }))
+      return { operation_id, command_id }
+    }
+    const [olga, both] = [await listen(p.people.olga, 'me'), await listen(p.people.both, 'me')]
+    const first = await end('olga', 'applied')
+    const second = await end('both', 'superseded')
+    expect((await olga.next('command')).data).toEqual({ ...first, kind: 'pause', status: 'applied' })
+    expect((await both.next('command')).data).toEqual({ ...second, kind: 'pause', status: 'withdrawn' })
+    // Both were told in the order of the log: whoever has heard of the second has passed by the first.
+    expect(both.frames.map(({ event }) => event)).toEqual(['hello', 'command'])
+    expect(olga.frames.filter(({ event }) => event === 'command')).toHaveLength(1)
+    await olga.stop()
+    await both.stop()
   })
 
   it('shows lists only rows that the caller may see', async () => {
