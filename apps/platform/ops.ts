@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { OpsError } from './ops/access.ts'
 import { deadLetters } from './ops/dead-letters.ts'
 import { rebuild } from './ops/rebuild.ts'
+import { rebuildOperations } from './ops/rebuild-operations.ts'
 import { reconcile } from './ops/reconcile.ts'
 import { verifyAudit } from './ops/verify-audit.ts'
 
@@ -12,6 +13,7 @@ const USAGE = `usage: npm run ops -- <verb>
   dead-letters drop <event> --reason "…"  goes on without it; the reason stands in the audit log
   verify-audit                            every audit row: MAC, columns, chain; names the first bad row and exits 3
   rebuild catalog [--apply]               builds the projection of the catalog anew and compares; exits 3 when they differ
+  rebuild operations [--apply]            folds the events of every operation and compares its read models; exits 3 likewise
   reconcile [--apply]                     asks the engine about every open operation; exits 3 when it has not got one
 Exit codes: 0 all is well, 1 it could not be done, 2 usage, 3 something was found.`
 
@@ -39,7 +41,7 @@ else {
   const verbs: Record<string, () => Promise<number>> = {
     'dead-letters': () => deadLetters(rest[0], rest[1], values.reason),
     'verify-audit': () => verifyAudit(),
-    rebuild: () => rebuild(rest[0], values.apply),
+    rebuild: () => (rest[0] === 'operations' ? rebuildOperations(values.apply) : rebuild(rest[0], values.apply)),
     reconcile: () => reconcile(values.apply),
   }
   const act = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined

@@ -126,6 +126,8 @@ describe('dead-letters', () => {
 describe('rebuild', () => {
   it('names what differs, and with --apply makes the projection what the catalog says', async () => {
     // The event of r2 was dropped above: the projection has a hole.
+    const models = await ops('rebuild', 'operations')
+    expect([models.code, models.text]).toEqual([0, 'The read models of 0 operations are what their events say.\n'])
     const found = await ops('rebuild', 'catalog')
     expect(found.code).toBe(3)
     expect(found.text).toMatch(/catalog_resources +1 +2 +1: r2/)

@@ -158,7 +158,8 @@ const print = (found: Compared[]) => {
  * in one transaction, and only when both are equal after it. Exits 3 when they differ.
  */
 export const rebuild = async (name: string | undefined, apply: boolean): Promise<number> => {
-  if (name !== 'catalog') throw new OpsError("rebuild what? There is one projection: catalog (operations' copy of it).")
+  if (name !== 'catalog')
+    throw new OpsError("rebuild what? There are catalog (operations' copy of it) and operations (read models).")
   const key_file = settingOf('operations', 'SERVICE__KEY_FILE')
   const signer = createServiceSigner({ name: 'operations', key_file })
   const catalog = createCatalogClient(settingOf('operations', 'CATALOG__URL'), signer)
