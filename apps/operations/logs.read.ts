@@ -1,6 +1,15 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { getLogHead, type LogRef, latestAttempt, listChunks, listLines, searchLines } from '../../db/operations/logs.ts'
+import {
+  getLogHead,
+  type LogRef,
+  latestAttempt,
+  listArchivedLines,
+  listLines,
+  listWholeLog,
+  searchArchivedLines,
+  searchLines,
+} from '../../db/operations/logs.ts'
 import { getNode } from '../../db/operations/nodes.ts'
 import type { LogPage, LogQuery } from '../shared/contracts/operations/logs.ts'
 import { AppError, notFound } from '../shared/errors.ts'
@@ -21,10 +30,12 @@ export const readLog = async (deps: OperationsDeps, place: Place, query: LogQuer
     after_seq === undefined ? 0 : wait_ms,
   )
   if (!head) throw notFound('attempt', String(ref.attempt))
+  if (head.storage === 'gone') throw logGone()
+  const archived = head.storage === 'archive'
   const range = rangeOf(query, head.total_lines, limit, stream !== undefined || level !== undefined)
   const [lines, matches] = await Promise.all([
-    listLines(deps.db, ref, { ...range, stream, level, limit }),
-    q === undefined ? undefined : searchLines(deps.db, ref, q),
+    (archived ? listArchivedLines : listLines)(deps.db, ref, { ...range, stream, level, limit }),
+    q === undefined ? undefined : (archived ? searchArchivedLines : searchLines)(deps.db, ref, q),
   ])
   return {
     attempt: ref.attempt,
@@ -32,10 +43,13 @@ export const readLog = async (deps: OperationsDeps, place: Place, query: LogQuer
     first_seq: lines[0]?.seq ?? null,
     last_seq: lines.at(-1)?.seq ?? null,
     ...head,
-    storage: 'hot',
+    storage: head.storage,
     ...(matches && { matches }),
   }
 }
+
+const logGone = () =>
+  new AppError('not_found', 'gone', 'This log is past its time and is not kept any more.', { status: 410 })
 
 const EMPTY: LogPage = {
   attempt: 0,
@@ -78,9 +92,11 @@ export const sendRawLog = async (
   query: { attempt?: number; role?: 'run' | 'undo' },
 ): Promise<FastifyReply> => {
   const ref = await refOf(deps, place, query)
-  if (ref && !(await getLogHead(deps.db, ref))) throw notFound('attempt', String(ref.attempt))
-  const chunks = ref ? await listChunks(deps.db, ref) : []
-  const text = Buffer.from(chunks.flatMap(({ lines }) => lines.map((line) => `${line.text}\n`)).join(''))
+  const head = ref && (await getLogHead(deps.db, ref))
+  if (ref && !head) throw notFound('attempt', String(ref.attempt))
+  if (head?.storage === 'gone') throw logGone()
+  const lines = ref ? await listWholeLog(deps.db, ref) : []
+  const text = Buffer.from(lines.map((line) => `${line.text}\n`).join(''))
   reply.headers({
     'content-type': 'text/plain; charset=utf-8',
     'content-disposition': `attachment; filename="${place.node_id}.${ref?.attempt ?? 0}.log"`,

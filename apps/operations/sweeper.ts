@@ -1,6 +1,7 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { pruneKeys } from '../../db/idempotency.ts'
+import { archiveLogs, expireBodies } from '../../db/operations/archive.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
 import { closeOperation } from '../../db/operations/close.ts'
 import { lockOperation, lockOverdueStart } from '../../db/operations/commands.ts'
@@ -22,10 +23,11 @@ import type { OperationsDeps } from './deps.ts'
 const LOCK = 727_310
 const BATCH = 50
 const PRUNE_EVERY_MS = 60_000
+const ARCHIVE_EVERY_MS = 3_600_000
 
 /**
  * What only time brings about: start-class commands that were never sent in time are taken back, findings about the
- * engine are acted on, plans and intents expire, leases that became free are granted. One process at a time, by an advisory lock of the turn's transaction.
+ * engine are acted on, plans and intents expire, leases that became free are granted, old logs are packed. One process at a time, by an advisory lock of the turn's transaction.
  */
 export const startSweeper = (deps: OperationsDeps) => {
   const { db, config, telemetry } = deps
@@ -33,6 +35,7 @@ export const startSweeper = (deps: OperationsDeps) => {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
   let pruned_at = Number.NEGATIVE_INFINITY
+  let archived_at = Number.NEGATIVE_INFINITY
 
   const turn = async () => {
     const deadline_s = config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S
@@ -41,6 +44,14 @@ export const startSweeper = (deps: OperationsDeps) => {
     if (performance.now() - pruned_at > PRUNE_EVERY_MS) {
       pruned_at = performance.now()
       await pruneKeys(db, idempotency)
+    }
+    if (performance.now() - archived_at > ARCHIVE_EVERY_MS) {
+      archived_at = performance.now()
+      await archiveLogs(db, config.OPERATIONS__LOGS__HOT_DAYS)
+      await expireBodies(db, {
+        logs: config.OPERATIONS__LOGS__ARCHIVE_DAYS,
+        artifacts: config.OPERATIONS__ARTIFACTS__DAYS,
+      })
     }
   }
   const loop = () => {

@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { LogLineView } from '../../apps/shared/contracts/operations/logs.ts'
 import { first, type Queryable } from '../client.ts'
+import { openChunk } from './archive.ts'
 import { log_chunks, node_attempts, operation_job_log_index } from './tables.ts'
 
 /** One attempt's log. Line numbers are dense, so a range of lines is a range of numbers. */
@@ -27,6 +28,9 @@ export const latestAttempt = async (db: Queryable, operation_id: string, node_id
   return row?.attempt
 }
 
+/** Where the bodies of a log are: all of it moves at one time, long after its last line. */
+type Storage = 'hot' | 'archive' | 'gone'
+
 /** How far the log of an attempt reaches; nothing when there is no such attempt. */
 export const getLogHead = (db: Queryable, ref: LogRef) =>
   db
@@ -34,6 +38,7 @@ export const getLogHead = (db: Queryable, ref: LogRef) =>
       total_lines: sql<number>`coalesce((select max(${i.last_seq}) from ${i} where ${ofLog(ref)}), 0)::int`,
       total_bytes: sql<number>`coalesce((select sum(${i.bytes}) from ${i} where ${ofLog(ref)}), 0)::int`,
       complete: node_attempts.log_complete,
+      storage: sql<Storage>`coalesce((select max(${i.storage}) filter (where ${i.storage} <> 'hot') from ${i} where ${ofLog(ref)}), 'hot')`,
     })
     .from(node_attempts)
     .where(
@@ -80,6 +85,28 @@ export const listLines = async (db: Queryable, ref: LogRef, range: LogRange): Pr
   return backwards ? lines.reverse() : lines
 }
 
+/** The same of an archived log, whose chunks are unpacked here. */
+export const listArchivedLines = async (db: Queryable, ref: LogRef, range: LogRange): Promise<LogLineView[]> => {
+  const { from_seq, to_seq, stream, level, limit, backwards } = range
+  const rows = await db
+    .select({ lines: log_chunks.lines, packed: log_chunks.packed })
+    .from(i)
+    .innerJoin(log_chunks, sameChunk)
+    .where(and(ofLog(ref), sql`${i.last_seq} >= ${from_seq} and ${i.first_seq} <= ${to_seq}`))
+    .orderBy(asc(i.chunk))
+  const found = (await opened(rows)).filter(
+    (line) =>
+      line.seq >= from_seq &&
+      line.seq <= to_seq &&
+      (stream === undefined || line.stream === stream) &&
+      (level === undefined || line.level === level),
+  )
+  return backwards ? found.slice(-limit) : found.slice(0, limit)
+}
+
+const opened = async (rows: readonly { lines: LogLineView[]; packed: Buffer | null }[]): Promise<LogLineView[]> =>
+  (await Promise.all(rows.map(({ lines, packed }) => openChunk(lines, packed)))).flat()
+
 const sameChunk: SQL = sql`${log_chunks.operation_id} = ${i.operation_id} and ${log_chunks.node_id} = ${i.node_id}
   and ${log_chunks.role} = ${i.role} and ${log_chunks.attempt} = ${i.attempt} and ${log_chunks.chunk} = ${i.chunk}`
 
@@ -101,6 +128,13 @@ export const searchLines = async (db: Queryable, ref: LogRef, q: string) => {
   return row ?? { count: 0, seqs: [] }
 }
 
+/** The same of an archived log. */
+export const searchArchivedLines = async (db: Queryable, ref: LogRef, q: string) => {
+  const wanted = q.toLowerCase()
+  const found = (await listWholeLog(db, ref)).filter(({ text }) => text.toLowerCase().includes(wanted))
+  return { count: found.length, seqs: found.slice(0, MATCHES_SHOWN).map(({ seq }) => seq) }
+}
+
 /** Positions of several logs at once: what the live stream tails. */
 export const listLogHeads = async (db: Queryable, refs: readonly LogRef[]) => {
   if (refs.length === 0) return []
@@ -112,10 +146,13 @@ export const listLogHeads = async (db: Queryable, refs: readonly LogRef[]) => {
   return rows
 }
 
-/** The chunks of a log in order, for a raw download. */
-export const listChunks = (db: Queryable, { operation_id, node_id, role, attempt }: LogRef) =>
-  db
-    .select({ lines: log_chunks.lines })
+/** A whole log in order, for a raw download. */
+export const listWholeLog = async (
+  db: Queryable,
+  { operation_id, node_id, role, attempt }: LogRef,
+): Promise<LogLineView[]> => {
+  const rows = await db
+    .select({ lines: log_chunks.lines, packed: log_chunks.packed })
     .from(log_chunks)
     .where(
       and(
@@ -126,3 +163,5 @@ export const listChunks = (db: Queryable, { operation_id, node_id, role, attempt
       ),
     )
     .orderBy(asc(log_chunks.chunk))
+  return opened(rows as { lines: LogLineView[]; packed: Buffer | null }[])
+}

@@ -551,8 +551,13 @@ export const log_chunks = t(
       json<{ seq: number; time: string; stream: string; level: string; text: string; cut?: boolean }[]>(
         'lines',
       ).notNull(),
+    /** The same lines as gzipped JSON once the log is archived; `lines` is empty then. */
+    packed: bytea('packed'),
   },
-  (c) => [primaryKey({ columns: [c.operation_id, c.node_id, c.role, c.attempt, c.chunk] })],
+  (c) => [
+    primaryKey({ columns: [c.operation_id, c.node_id, c.role, c.attempt, c.chunk] }),
+    index('log_chunks_hot').on(c.operation_id).where(sql`packed is null`),
+  ],
 )
 export const operation_job_log_index = t(
   'operation_job_log_index',
@@ -572,6 +577,7 @@ export const operation_job_log_index = t(
     lines: integer('lines').notNull(),
     bytes: integer('bytes').notNull(),
     levels: text('levels').array().notNull().default(sql`'{}'`),
+    /** hot, archive, or gone when its time is over. */
     storage: text('storage').notNull().default('hot'),
   },
   (c) => [primaryKey({ columns: [c.operation_id, c.node_id, c.role, c.attempt, c.chunk] }), index().on(c.log_seq)],

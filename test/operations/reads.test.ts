@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence.ts'
+import { archiveLogs, expireBodies } from '../../db/operations/archive.ts'
 import { brokenLink, hashOf } from '../../db/operations/evidence.ts'
 import { gated, must, type Platform, startPlatform } from './platform.ts'
 
@@ -357,6 +358,60 @@ describe('nodes and logs', () => {
     expect(await p.as('olga').get(`${path}/nowhere`)).toMatchObject({ status: 404, body: { code: 'node' } })
   })
 
+  it('move to the archive after their time and read the same; past the next they are gone, and say so', async () => {
+    const nodes = await withLog()
+    const operation_id = nodes.split('/')[3]
+    const path = `${nodes}/behind/logs`
+    const queries = [
+      ...['limit=3', 'after_seq=98&limit=5', 'before_seq=301&limit=2', 'tail=true&limit=2', 'level=error&limit=7'],
+      ...['level=error&tail=true&limit=3', 'stream=stderr', 'q=needle', 'q=LINE 10&limit=1'],
+    ]
+    const readAll = async () => {
+      const pages = await Promise.all(queries.map((query) => p.as('vic').get(`${path}?${query}`)))
+      const raw = await p.as('vic').get(`${path}/raw`, { headers: { range: 'bytes=100-300' } })
+      return { pages: pages.map((page) => must(page, 200).body), raw: must(raw, 206).text }
+    }
+    const artifact_id = randomUUID()
+    await p.query(
+      `insert into operations.operation_artifact_index (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status, content)
+       values ($1, $2, 'behind', 1, 'x', 'file', 'text/plain', 1, 'x', 'stored', 'x')`,
+      [artifact_id, operation_id],
+    )
+    const ended = (days: number) =>
+      p.query(
+        'update operations.operations set ended_at = clock_timestamp() - make_interval(days => $2) where operation_id = $1',
+        [operation_id, days],
+      )
+    const turn = async () => {
+      await archiveLogs(p.deps.db, 7)
+      await expireBodies(p.deps.db, { logs: 90, artifacts: 30 })
+    }
+    const hot = await readAll()
+    await ended(6)
+    await turn()
+    expect(await readAll()).toEqual(hot)
+    await ended(8)
+    await turn()
+    const archived = await readAll()
+    expect(archived.pages.map(({ storage }) => storage)).toEqual(queries.map(() => 'archive'))
+    expect(archived).toEqual({ ...hot, pages: hot.pages.map((page) => ({ ...page, storage: 'archive' })) })
+    const [bodies] = await p.query(
+      `select sum(length(lines::text))::int as lines, sum(length(packed))::int as packed from operations.log_chunks where operation_id = $1`,
+      [operation_id],
+    )
+    expect(bodies?.packed).toBeGreaterThan(0)
+    expect(bodies?.lines).toBe(10 * '[]'.length)
+    const content = () => p.as('vic').get(`${nodes.replace('/nodes', '')}/artifacts/${artifact_id}/content`)
+    expect((await content()).status).toBe(200)
+    await ended(91)
+    await turn()
+    const gone = { status: 410, body: { category: 'not_found', code: 'gone' } }
+    expect(await p.as('vic').get(path)).toMatchObject(gone)
+    expect(await p.as('vic').get(`${path}/raw`)).toMatchObject(gone)
+    expect(await content()).toMatchObject(gone)
+    expect(must(await p.as('vic').get(nodes), 200).body.items).toHaveLength(2)
+  })
+
   it('are read forwards, backwards, from the end, by level and by words', async () => {
     const path = `${await withLog()}/behind/logs`
     const read = async (query: string) => must(await p.as('vic').get(`${path}?${query}`), 200).body
@@ -412,7 +467,10 @@ describe('nodes and logs', () => {
     expect(content.text).toBe('<b>')
     expect(content.headers.get('content-type')).toBe('application/octet-stream')
     expect(content.headers.get('content-security-policy')).toBe('sandbox')
-    expect((await p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${randomUUID()}/content`)).status).toBe(404)
+    expect(await p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${randomUUID()}/content`)).toMatchObject({
+      status: 404,
+      body: { category: 'not_found', code: 'artifact' },
+    })
   })
 })
 
