@@ -1,7 +1,6 @@
 import type { Queryable, Tx } from '../../db/client.ts'
 import { appendAudit } from '../../db/operations/audit.ts'
-import { listBlockers } from '../../db/operations/leases.ts'
-import { listRivalPlans, loadVersions } from '../../db/operations/planning.ts'
+import { loadVersions } from '../../db/operations/planning.ts'
 import {
   getIntent,
   getPlan,
@@ -25,6 +24,7 @@ import type { OperationsDeps } from './deps.ts'
 import { DryRun, type Mutation, mutate, refusePreview, requireScopeOver } from './intents.service.ts'
 import type { Made } from './planner/plan.ts'
 import { planIntent } from './planning.ts'
+import { listConflicts } from './plans.conflicts.ts'
 import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './plans.rules.ts'
 import { refuseHard } from './policy.plans.ts'
 import { assumptionsOf } from './rehearsal/input.ts'
@@ -198,7 +198,7 @@ export const renderPlan = async (
     diff_next: rest.length > DIFF_PAGE ? (diff.at(-1)?.resource_id ?? null) : null,
     impact: report.impact,
     risk: report.risk,
-    conflicts: status === 'ready' ? await conflictsOf(db, plan) : [],
+    conflicts: status === 'ready' ? await listConflicts(db, deps, plan) : [],
     policy_results: report.policy_results ?? [],
     gates: document.gates.map((gate) => gateView(gate, caller, intent)),
     warnings: report.warnings,
@@ -243,29 +243,6 @@ export const movedPins = async (db: Queryable, pins: { resource_id: string; vers
     const current = now.get(resource_id) ?? null
     return current === version ? [] : [{ resource_id, planned: version, current }]
   })
-}
-
-const conflictsOf = async (db: Queryable, { document, intent_id }: Plan): Promise<PlanView['conflicts']> => {
-  const held = await listBlockers(db, document.leases)
-  const rivals = await listRivalPlans(
-    db,
-    intent_id,
-    document.catalog_pins.map(({ resource_id }) => resource_id),
-  )
-  return [
-    ...held.map(({ operation_id, resource_id, title }) => ({
-      kind: 'lease',
-      id: operation_id,
-      resource_id,
-      message: `"${title}" holds ${resource_id}.`,
-    })),
-    ...rivals.map(({ plan_id, title }) => ({
-      kind: 'plan',
-      id: plan_id,
-      resource_id: null,
-      message: `The plan of "${title}" is ready for some of the same resources.`,
-    })),
-  ]
 }
 
 /** A plan whose targets have changed in a way that matters: it must be made again. */
