@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { ConfigError } from '../../apps/shared/config.ts'
+import { matcherOf } from '../../apps/shared/pattern.ts'
 
 const Policy = Type.Object(
   {
@@ -98,24 +99,6 @@ const ruleOf = (file: string, { scheme, host, networks, ports }: Destination): R
       const [from = '0', to = from] = range.split('-')
       return [Number(from), Number(to)]
     }),
-  }
-}
-
-/** A text with `*` for any run of characters, matched in linear time. */
-const matcherOf = (pattern: string) => {
-  const parts = pattern.split('*')
-  return (text: string): boolean => {
-    const [head = '', ...rest] = parts
-    const tail = rest.pop()
-    if (!text.startsWith(head)) return false
-    if (tail === undefined) return text === head
-    let at = head.length
-    for (const part of rest) {
-      const found = text.indexOf(part, at)
-      if (found < 0) return false
-      at = found + part.length
-    }
-    return text.length - tail.length >= at && text.endsWith(tail)
   }
 }
 

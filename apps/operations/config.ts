@@ -1,6 +1,9 @@
+import { fileURLToPath } from 'node:url'
 import Type from 'typebox'
 import { loadConfig, settings } from '../shared/config.ts'
 import { payloadKeys } from '../shared/payload-codec.ts'
+
+const EXECUTOR_POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', import.meta.url))
 
 const schema = Type.Object({
   OPERATIONS__DATABASE__URL: settings.postgres(),
@@ -22,6 +25,8 @@ const schema = Type.Object({
   OPERATIONS__POLICY__DIR: Type.Optional(
     Type.String({ description: "A folder with a site's gates, calendar and Cedar forbids." }),
   ),
+  /** The workers' own: which secrets a plan may name. */
+  WORKER__EXECUTORS__POLICY_FILE: Type.String({ default: EXECUTOR_POLICY }),
   OPERATIONS__COMMANDS__WAIT_MS: settings.integer(2000, 0, 10_000),
   OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S: settings.integer(300, 1, 86_400),
   OPERATIONS__PROJECTION__MAX_LAG_MS: settings.integer(2000, 0, 60_000),
@@ -33,6 +38,10 @@ const schema = Type.Object({
   OPERATIONS__LIMITS__PLAN_EDGES: settings.integer(20_000, 1),
   OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(2000, 1),
   OPERATIONS__LIMITS__TARGETS: settings.integer(1000, 1),
+  /** Days after the end of an operation: its logs are packed; packed logs are removed; contents of artifacts are. */
+  OPERATIONS__LOGS__HOT_DAYS: settings.integer(7, 0, 3650),
+  OPERATIONS__LOGS__ARCHIVE_DAYS: settings.integer(90, 1, 3650),
+  OPERATIONS__ARTIFACTS__DAYS: settings.integer(90, 1, 3650),
   OPERATIONS__SWEEP__INTERVAL_MS: settings.integer(1000, 20),
   AUTH__TOKENS__ISSUER: Type.String({ default: 'signalbox' }),
   AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api' }),

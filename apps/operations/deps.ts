@@ -22,6 +22,7 @@ import { createOutcomes } from './outcomes.ts'
 import { loadLibrary } from './packs.ts'
 import { loadPlanPolicies } from './policy.plans.ts'
 import { loadPolicies } from './policy.ts'
+import { loadSecretRules } from './secret-rules.ts'
 
 /** Who is believed: how user tokens, principals and service tokens are checked. Tests give their own keys here. */
 export type Trust = {
@@ -73,6 +74,7 @@ export const createDeps = (
     }),
     policies: loadPolicies(config.OPERATIONS__POLICY__DIR, (seconds) => decisions.observe(seconds)),
     planPolicies: loadPlanPolicies(config.OPERATIONS__POLICY__DIR),
+    mayResolve: loadSecretRules(config.WORKER__EXECUTORS__POLICY_FILE),
     outcomes: createOutcomes(db, telemetry.log),
     payload_codec: loadPayloadCodec('OPERATIONS__TEMPORAL__PAYLOAD_KEYS', config.OPERATIONS__TEMPORAL__PAYLOAD_KEYS),
     cooloff_s: config.OPERATIONS__CANCEL__COOLOFF_S,

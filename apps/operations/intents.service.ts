@@ -3,6 +3,7 @@ import type { Queryable, Tx } from '../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest, once } from '../../db/idempotency.ts'
 import { appendAudit } from '../../db/operations/audit.ts'
 import { getIntent, type Intent, saveIntent } from '../../db/operations/plans.ts'
+import { getOwned } from '../../db/operations/reads.ts'
 import { idempotency } from '../../db/operations/tables.ts'
 import type { Caller } from '../shared/auth/caller.ts'
 import { missingWords, type Permission } from '../shared/auth/permissions.ts'
@@ -99,9 +100,11 @@ export const requireScopeOver = async (
 /** Records what should be true. Targets are resolved now, and again for each plan. */
 export const createIntent = async (deps: OperationsDeps, mutation: Mutation, body: IntentBody) => {
   refuseShape(body)
-  if (body.runbook) refuseRunbook(deps, body.runbook)
   const attempt = () =>
     mutate(deps, mutation, async (tx) => {
+      if (body.runbook) refuseRunbook(deps, body.runbook)
+      refuseWindow(deps, body.constraints?.window_id)
+      if (body.retry_of !== undefined) await refuseRetryOf(tx, mutation.caller, body.retry_of)
       const targets = await resolveTargets(tx, body, deps.config.OPERATIONS__LIMITS__TARGETS)
       if (targets.length === 0 && body.kind !== 'graph' && (body.targets ?? []).length > 0)
         throw new AppError('validation_error', 'no_targets', 'The selectors match nothing.', { status: 422 })
@@ -170,6 +173,25 @@ const refuseRunbook = ({ library }: Pick<OperationsDeps, 'library'>, wanted: Non
   if (typeof found !== 'string') return
   const violation = { pointer: '/runbook/procedure', code: 'unknown_procedure', message: found }
   throw new AppError('validation_error', 'unknown_procedure', found, { status: 422, violations: [violation] })
+}
+
+const unknown = (pointer: string, message: string) =>
+  new AppError('validation_error', 'unknown_reference', message, {
+    status: 422,
+    violations: [{ pointer, code: 'unknown_reference', message }],
+  })
+
+const refuseWindow = ({ library }: Pick<OperationsDeps, 'library'>, wanted: string | undefined) => {
+  if (wanted !== undefined && !library.windows.some(({ window_id }) => window_id === wanted))
+    throw unknown('/constraints/window_id', `There is no window "${wanted}".`)
+}
+
+/** What is done again must be there for whoever asks: a name in a history that leads nowhere misleads. */
+const refuseRetryOf = async (db: Queryable, caller: Caller, operation_id: string) => {
+  const owned = await getOwned(db, operation_id)
+  const places = owned ? await placesFor(db, caller, owned.resource_ids) : []
+  if (!owned || !isVisible(caller, owned.requester_id, places))
+    throw unknown('/retry_of', `There is no operation "${operation_id}", or you may not see it.`)
 }
 
 /** Which parts each kind has; what does not belong is refused rather than passed over. */

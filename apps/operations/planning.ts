@@ -10,9 +10,15 @@ import { type Library, type PlannedIntent, type PlannerInput, PlanRefusal, type 
 import type { PlanPolicies } from './policy.plans.ts'
 import { rehearsalOf } from './rehearsal/input.ts'
 import type { Assumptions, RehearsalInput } from './rehearsal/types.ts'
+import type { SecretRules } from './secret-rules.ts'
 import { resolveTargets } from './targets.ts'
 
-export type PlanningDeps = { library: Library; config: OperationsConfig; planPolicies: PlanPolicies }
+export type PlanningDeps = {
+  library: Library
+  config: OperationsConfig
+  planPolicies: PlanPolicies
+  mayResolve: SecretRules
+}
 
 /** How far order and impact look beyond the targets. */
 const DEPTH = 4
@@ -39,7 +45,7 @@ export const planIntent = async (
 
 const loadInput = async (
   db: Queryable,
-  { library, config, planPolicies }: PlanningDeps,
+  { library, config, planPolicies, mayResolve }: PlanningDeps,
   intent: Intent,
   exclude: readonly string[],
   at: string,
@@ -73,6 +79,7 @@ const loadInput = async (
     },
     at,
     judge: planPolicies.judge,
+    mayResolve,
   }
 }
 
@@ -89,9 +96,14 @@ const plannedOf = (intent: Intent, { change, action, runbook, graph }: IntentBod
     ...(graph && { graph }),
   }) as PlannedIntent
 
+const HINTS: Record<string, string> = {
+  risk_ceiling: 'Raise the ceiling in the intent, or make the change smaller.',
+  secret_not_allowed: 'Use another pool, or have the secret added to the executor policy of this one.',
+}
+
 const asAppError = ({ category, code, message, violations }: PlanRefusal): AppError =>
   new AppError(category, code, message, {
     status: category === 'policy_denied' ? 403 : 422,
     ...(violations.length > 0 && { violations }),
-    ...(category === 'policy_denied' && { hint: 'Raise the ceiling in the intent, or make the change smaller.' }),
+    ...(code in HINTS && { hint: HINTS[code] }),
   })

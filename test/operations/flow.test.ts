@@ -13,8 +13,10 @@ import { loadWorkerConfig } from '../../apps/worker/config.ts'
 import { createDeps } from '../../apps/worker/deps.ts'
 import { startWorkers } from '../../apps/worker/workers.ts'
 import type { EvidenceRecord } from '../../db/operations/evidence.ts'
+import { repairTimeline } from '../../db/operations/rebuild.ts'
 import { type Answer, carryOut, createReporter, type Job, listenForWork, type Work } from '../support/agent/agent.ts'
 import { serverUrl } from '../support/database.ts'
+import { readModelDifferences } from '../support/read-models.ts'
 import { until } from '../support/until.ts'
 import { type Platform, startPlatform } from './platform.ts'
 
@@ -708,5 +710,34 @@ describe('work of an agent outside', () => {
     await reaches(operation_id, 'cancelled')
     expect(heard[0]?.cancel_requested).toBe(true)
     expect((await p.as('vic').get(`${path}/nodes/job`)).body).toMatchObject({ error_class: 'cancelled' })
+  }, 90_000)
+})
+
+describe('read models', () => {
+  it('are what their events say after all of this, and what is edited by hand is found', async () => {
+    expect(await readModelDifferences(p.deps.db)).toEqual([])
+    const graph = { nodes: [noop('a', 0), noop('b', 0, 'a')], gates: [{ gate_id: 'go', policy, guards: ['a'] }] }
+    const { operation_id } = await p.startOperation(graph)
+    const path = `/v1/operations/${operation_id}`
+    await until(async () => (await p.as('eva').get(`${path}/gates/go`)).body.status === 'waiting', {
+      timeout_ms: 30_000,
+    })
+    await p.as('eva').post(`${path}/gates/go/approve`, await p.seen(operation_id, 'go'))
+    await reaches(operation_id, 'succeeded')
+    const own = 'where operation_id = $1'
+    const edits: [string, string, string][] = [
+      ['timeline', `update operations.operation_timeline_view set reason = 'x' ${own} and seq = 3`, 'event 3'],
+      ['timeline', `delete from operations.operation_timeline_view ${own} and seq = 2`, 'event 2'],
+      ['nodes', `update operations.nodes set state = 'failed' ${own} and node_id = 'b'`, 'b is failed, not succeeded'],
+      ['gates', `update operations.gates set status = 'rejected' ${own}`, 'go is rejected'],
+      ['summary', `update operations.operations set engine_status = 'failed' ${own}`, 'it is failed, not succeeded'],
+      ['evidence', `update operations.operation_evidence_index set kind = 'end' ${own} and seq = 1`, 'record 1: hash'],
+    ]
+    for (const [, edit] of edits) expect(await p.query(edit, [operation_id])).toEqual([])
+    const found = await readModelDifferences(p.deps.db)
+    for (const [model, , what] of edits) expect(found).toContainEqual({ operation_id, model, what })
+    expect(await p.deps.db.transaction((tx) => repairTimeline(tx, operation_id))).toBe(2)
+    const left = (await readModelDifferences(p.deps.db)).map(({ model }) => model)
+    expect(left.sort()).toEqual(['evidence', 'gates', 'nodes', 'summary'])
   }, 90_000)
 })

@@ -37,11 +37,15 @@ procedures:
       - { id: say, executor: noop, with: { outputs: { of: { $from: plan/targets } } } }
       - { id: done, needs: [say], executor: noop }
 `
+/** A day on which the window of this site is closed now, whatever the time is. */
+const OTHER_DAY = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'][(new Date().getUTCDay() + 3) % 7]
 const SITE_CALENDAR = `
 format: signalbox/calendar@1
 windows:
   - { window_id: never-mind, applies: "target.name == 'nobody'", timezone: Europe/Berlin, days: [mon, tue, wed, thu, fri, sat, sun], from: '00:00', to: '00:00' }
+  - { window_id: other-day, applies: "'season' in target.labels", timezone: UTC, days: [${OTHER_DAY}], from: '10:00', to: '11:00' }
 freezes:
+  - { freeze_id: season, title: The season, applies: "'season' in target.labels", from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', approvers: [netops-leads] }
   - { freeze_id: past, title: Long ago, applies: 'true', from: '2020-01-01T00:00:00Z', to: '2020-01-02T00:00:00Z', approvers: [netops] }
   - { freeze_id: far, title: The next century, applies: 'true', from: '2100-01-01T00:00:00Z', to: '2100-01-02T00:00:00Z', approvers: [netops] }
 `
@@ -71,6 +75,7 @@ beforeAll(async () => {
     env: {
       OPERATIONS__COMMANDS__WAIT_MS: '0',
       OPERATIONS__PROJECTION__MAX_LAG_MS: '0',
+      OPERATIONS__LIMITS__TARGETS: '10',
       OPERATIONS__PACKS__DIR: siteFolder({ 'site.yaml': SITE_PACK }),
       OPERATIONS__POLICY__DIR: siteFolder({
         'hard.cedar': forbid('no_gold', 'Gold is not touched by anybody.', 'gold'),
@@ -321,6 +326,23 @@ describe('a preview', () => {
     expect(problem(await preview(odd.intent_id))).toBe('422 validation_error/parameters_invalid')
   })
 
+  it('says what stands in the way: closed windows, freezes, work on what depends on a target, other plans', async () => {
+    const [first, second, third] = hosts as [string, string, string]
+    catalog.put(first, { parent_id: 'eu1', name: first, labels: { season: 'high' } })
+    catalog.link({ type_key: 'depends_on', from_id: second, to_id: third })
+    const other = await planned({ title: 'beside', targets: [{ resource_id: second }] })
+    must(await start(other.plan), 202)
+    const rival = await planned({ title: 'rival', targets: [{ resource_id: first }] })
+    const { plan } = await planned({ targets: [{ resource_id: first }, { resource_id: third }] })
+    expect(plan.conflicts).toMatchObject([
+      { kind: 'dependent', resource_id: second, message: expect.stringContaining('"beside" is at work on') },
+      { kind: 'window', id: 'other-day', message: expect.stringContaining('opens at') },
+      { kind: 'freeze', id: 'season' },
+      { kind: 'plan', id: rival.plan.plan_id },
+    ])
+    expect(plan.gates.map(({ kind }: { kind: string }) => kind)).toContain('freeze')
+  })
+
   it('is judged by the hard, soft and advisory policies of the site', async () => {
     const tier = (name: string) => planned({ labels: { environment: 'demo', tier: name } })
     const results = (plan: { policy_results: { policy_id: string; level: string; result: string }[] }) =>
@@ -409,6 +431,59 @@ describe('a preview', () => {
       '422 validation_error/cycle',
     )
     expect(await refusal(graph([{ node_id: 'a', executor: 'magic' }]))).toBe('422 validation_error/unknown_executor')
+  })
+
+  it('refuses a secret that the pool of its step may not resolve, by its place', async () => {
+    const plan = async (secret: string, pool?: string) => {
+      const node = { node_id: 'a', executor: 'noop', with: {}, secrets: { token: secret }, ...(pool && { pool }) }
+      const intent = await stated({ kind: 'graph', change: undefined, targets: undefined, graph: { nodes: [node] } })
+      return preview(intent.intent_id)
+    }
+    expect((await plan('secret://file/fleet-token#1')).status).toBe(201)
+    for (const refused of [
+      await plan('secret://file/root-password#1'),
+      await plan('secret://file/fleet-token#1', 'lab'),
+    ])
+      expect([problem(refused), refused.body.violations[0].pointer]).toEqual([
+        '403 policy_denied/secret_not_allowed',
+        '/nodes/a/secrets/token',
+      ])
+  })
+
+  it('is of an intent whose window and whose operation to retry are there', async () => {
+    const state = async (who: 'olga' | 'far', more: object) =>
+      problem(
+        await p.as(who).post('/v1/intents', {
+          ...{ kind: 'graph', title: 't', reason: 'to see', graph: { nodes: [{ node_id: 'a', executor: 'noop' }] } },
+          ...more,
+        }),
+      )
+    const unknown = '422 validation_error/unknown_reference'
+    expect(await state('olga', { constraints: { window_id: 'none-such' } })).toBe(unknown)
+    expect(await state('olga', { constraints: { window_id: 'other-day' } })).toMatch(/^201/)
+    const { plan } = await planned()
+    const { operation_id } = must(await start(plan), 202).body
+    expect(await state('olga', { retry_of: operation_id })).toMatch(/^201/)
+    expect(await state('olga', { retry_of: randomUUID() })).toBe(unknown)
+  })
+
+  it('takes no more targets than there may be in one intent', async () => {
+    const many = Array.from({ length: 11 }, (_, n) => `m${number}-${n}`)
+    for (const id of many) catalog.put(id, { parent_id: 'eu1', name: id })
+    const state = (targets: unknown[]) =>
+      p.as('olga').post('/v1/intents', {
+        kind: 'action',
+        title: 'restart',
+        reason: 'to see',
+        action: { action_key: 'restart' },
+        targets,
+      })
+    const named = many.map((resource_id) => ({ resource_id }))
+    must(await state(named.slice(0, 10)), 201)
+    expect(problem(await state(named))).toBe('422 validation_error/too_many_targets')
+    const selector = { type_key: 'fleet.host', when: `target.name.startsWith('m${number}-')` }
+    expect(problem(await state([{ selector }]))).toBe('422 validation_error/too_many_targets')
+    must(await state([{ selector: { ...selector, limit: 10 } }]), 201)
   })
 
   it('is for whoever may create intents on all targets', async () => {
@@ -801,9 +876,15 @@ it('lists the procedures with the schemas of their parameters', async () => {
 
 it('shows the calendar: windows with their next opening, freezes that are not over', async () => {
   const { body } = must(await p.as('vic').get('/v1/calendar'), 200)
-  expect(body.windows).toMatchObject([{ window_id: 'never-mind', applies: "target.name == 'nobody'", open: true }])
+  expect(body.windows).toMatchObject([
+    { window_id: 'never-mind', applies: "target.name == 'nobody'", open: true },
+    { window_id: 'other-day', open: false },
+  ])
   expect(Date.parse(body.windows[0].closes_at)).toBeGreaterThan(Date.parse(body.as_of))
-  expect(body.freezes).toMatchObject([{ freeze_id: 'far', in_force: false, approvers: ['netops'] }])
+  expect(body.freezes).toMatchObject([
+    { freeze_id: 'season', in_force: true },
+    { freeze_id: 'far', in_force: false, approvers: ['netops'] },
+  ])
 })
 
 it('the audit log shows commands and refusals to auditors, newest first, in pages, by actor, action and object', async () => {

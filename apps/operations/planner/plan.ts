@@ -62,6 +62,7 @@ export const makePlan = (input: PlannerInput): Made => {
   const existing = new Set(target_ids)
   violations.push(...checkSoundness(nodes, gates, limits, (id) => existing.has(id)))
   refuseUnsound(violations)
+  refuseSecrets(nodes, input.mayResolve)
   const document = documentOf(input, lanes, nodes, gates)
   return {
     document,
@@ -167,6 +168,34 @@ const refuseRisk = (constraints: Record<string, unknown>, risk: Risk): void => {
       'risk_ceiling',
       `The risk of this plan is ${risk.level} (${risk.score} points), above the ceiling ${ceiling}.`,
       [],
+      'policy_denied',
+    )
+}
+
+const DEFAULT_POOL = 'default'
+
+/** References that are known now; those that a target's field holds are checked when they are resolved. */
+const refuseSecrets = (nodes: PlanNode[], mayResolve: PlannerInput['mayResolve']): void => {
+  if (!mayResolve) return
+  const refused = nodes.flatMap(({ node_id, pool = DEFAULT_POOL, secrets = {} }) =>
+    Object.entries(secrets).flatMap(([name, reference]) =>
+      typeof reference !== 'string' || !reference.startsWith('secret://') || mayResolve(pool, reference)
+        ? []
+        : [
+            {
+              pointer: `/nodes/${node_id}/secrets/${name}`,
+              code: 'secret_not_allowed',
+              message: `the pool "${pool}" may not resolve ${reference}`,
+            },
+          ],
+    ),
+  )
+  const [first] = refused
+  if (first)
+    throw new PlanRefusal(
+      'secret_not_allowed',
+      `${first.pointer}: ${first.message}.`,
+      refused.slice(0, SHOWN_VIOLATIONS),
       'policy_denied',
     )
 }

@@ -184,6 +184,8 @@ export type PlannerInput = {
   at: string
   /** What the policies say of a plan with these facts; without it nothing is judged. */
   judge?: (facts: PlanFacts) => JudgedPlan[]
+  /** Which secrets the steps of a pool may resolve; without it nothing is refused here. */
+  mayResolve?: (pool: string, reference: string) => boolean
 }
 
 export type Batch = { group_id: string; name: string; target_ids: string[]; canary: boolean }
