@@ -264,8 +264,8 @@ describe('a change from intent to end', () => {
     const intervene = (...more: string[]) =>
       signalbox('olga', ['op', 'intervene', 'third', '--op', id, '--reason', 'done by hand', '--yes', ...more])
     expect(await intervene('--type', 'mark_succeeded')).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('/payload/note is required'),
+      code: 7,
+      err: expect.stringContaining('intervention_not_applicable'),
     })
     expect(await intervene('--type', 'skip', '--ticket', 'OPS-7')).toMatchObject({ code: 0 })
     const gate = json<{ digest: string }>(await signalbox('eva', ['gate', 'show', 'go', '--op', id, '-o', 'json']))
