@@ -100,7 +100,8 @@ export const listPage = async (
   const size = pageSizeOf(page_size, deps.config)
   const turned = place.back ? sort.map(({ key, descending }) => ({ key, descending: !descending })) : sort
   const after = place.key as string[] | undefined
-  const rows = await affordable(listResources(deps.db, { where, sort: turned, after, limit: size + 1 }))
+  const lean = !showsState({ included, selected })
+  const rows = await affordable(listResources(deps.db, { where, sort: turned, after, limit: size + 1, lean }))
   const keyOf = (row: ListRow) => row.sort_keys
   const { items: shown, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
   return {
@@ -115,11 +116,14 @@ export const listPage = async (
 
 type Shown = { included: Included; selected: Fields | undefined }
 
+const showsState = ({ included, selected }: Shown): boolean =>
+  included.has('state') || (selected?.some(([name]) => STATES.includes(name as string)) ?? false)
+
 const itemsOf = async (deps: CatalogDeps, rows: ListRow[], { included, selected }: Shown, reader: Reader) => {
   const { types } = deps.registry
   const scopeOf = await scopesOf(deps.db, types, rows)
   const parts = await partsOf(deps, rows, included, reader)
-  const with_state = included.has('state') || (selected?.some(([name]) => STATES.includes(name as string)) ?? false)
+  const with_state = showsState({ included, selected })
   return rows.map((row) => {
     const item = itemOf(row, scopeOf(row), types, with_state)
     // What was selected is a part of an item; its route writes such a page without the whole schema.

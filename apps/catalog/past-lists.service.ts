@@ -60,7 +60,7 @@ export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { a
   let after = place.key as string[] | undefined
   let more = true
   for (let examined = 0; more && found.length <= size && examined < MOST_EXAMINED; examined += CHUNK) {
-    const candidates = await affordable(listResources(deps.db, { where, sort, after, limit: CHUNK }))
+    const candidates = await affordable(listResources(deps.db, { where, sort, after, limit: CHUNK, lean: true }))
     more = candidates.length === CHUNK
     after = candidates.at(-1)?.sort_keys ?? after
     found.push(...(await thoseThen(deps, candidates, query)))

@@ -47,12 +47,17 @@ export type ResourceRow = {
 }
 
 /** The columns of ResourceRow over the tables r (resource), s (resource_state) and p (parent). */
-export const resourceColumns = sql`r.rid, r.resource_id, r.type_id, r.type_version, r.name, r.display_name, r.owner,
-  r.labels, r.annotations, r.parent_rid, p.resource_id as parent_id, r.path::text as path, r.desired_state, r.is_open,
-  r.created_at, r.created_by, s.version, s.generation, s.observed_generation, s.lifecycle_status, s.observed_state,
-  s.health_status, s.health_reason, s.health_expires_at, s.health_revision, s.capability_revision, s.drift_status,
-  s.drift_paths, s.lifecycle_at, s.drift_at, s.health_at, s.last_operation_id, s.last_command_id, s.last_operation_at,
-  s.updated_at, s.updated_by`
+const columnsWith = (states: SQL) => sql`r.rid, r.resource_id, r.type_id, r.type_version, r.name, r.display_name,
+  r.owner, r.labels, ${states}, r.parent_rid, p.resource_id as parent_id, r.path::text as path, r.is_open,
+  r.created_at, r.created_by, s.version, s.generation, s.observed_generation, s.lifecycle_status, s.health_status,
+  s.health_reason, s.health_expires_at, s.health_revision, s.capability_revision, s.drift_status, s.drift_paths,
+  s.lifecycle_at, s.drift_at, s.health_at, s.last_operation_id, s.last_command_id, s.last_operation_at, s.updated_at,
+  s.updated_by`
+export const resourceColumns = columnsWith(sql`r.annotations, r.desired_state, s.observed_state`)
+/** The same with annotations and states empty, for lists that do not show them: they are most of a row. */
+export const leanColumns = columnsWith(
+  sql`'{}'::jsonb as annotations, '{}'::jsonb as desired_state, '{}'::jsonb as observed_state`,
+)
 export const resourceTables = sql`catalog.resource r join catalog.resource_state s on s.rid = r.rid
   left join catalog.resource p on p.rid = r.parent_rid`
 
