@@ -1,3 +1,4 @@
+import { pathsAt } from '../../db/catalog/history.ts'
 import { type Fixed, getFixed, type ResourceRow } from '../../db/catalog/resources.ts'
 import type { Queryable } from '../../db/client.ts'
 import type { Caller } from '../shared/auth/caller.ts'
@@ -76,6 +77,14 @@ export const scopesOf = async (
     }
     return scope
   }
+}
+
+/** These resources in the places where they were at a time. */
+export const placedThen = async <R extends Placed>(db: Queryable, types: Types, rows: readonly R[], at: string) => {
+  const containment = types.relationship('contained_in')
+  const rids = rows.map(({ rid }) => rid)
+  const paths = containment ? await pathsAt(db, rids, containment.id, at) : new Map<string, string>()
+  return rows.map((row) => ({ ...row, path: paths.get(row.rid) ?? row.path }))
 }
 
 /**

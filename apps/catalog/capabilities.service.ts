@@ -1,4 +1,4 @@
-import { openProviders, type ProviderRow, saveProvider, updateProvider } from '../../db/catalog/providers.ts'
+import { openProviders, type ProviderRow, reviseProvider, saveProvider } from '../../db/catalog/providers.ts'
 import type { ResourceRow } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
 import type { CapabilityChange } from '../shared/contracts/catalog/commands.ts'
@@ -49,8 +49,8 @@ export const applyCapabilities = async (
       continue
     }
     const saved = known
-      ? await revise(tx, definition, known, change, command_id)
-      : await add(tx, definition, row.rid, change, command_id)
+      ? await revise(tx, definition, known, change, { at, command_id })
+      : await add(tx, definition, row.rid, change, { at, command_id })
     if (saved) {
       outcome.events.push(saved.event)
       open.set(key, saved.row)
@@ -126,7 +126,15 @@ const valuesOf = (change: CapabilityChange, known?: ProviderRow) => ({
   expires_at: change.expires_at === undefined ? (known?.expires_at ?? null) : change.expires_at,
 })
 
-const add = async (tx: Tx, definition: StoredCapability, rid: string, change: CapabilityChange, command_id: string) => {
+type When = { at: string; command_id: string }
+
+const add = async (
+  tx: Tx,
+  definition: StoredCapability,
+  rid: string,
+  change: CapabilityChange,
+  { at, command_id }: When,
+) => {
   const row: ProviderRow = {
     provider_id: base32Id('prv'),
     rid,
@@ -137,6 +145,7 @@ const add = async (tx: Tx, definition: StoredCapability, rid: string, change: Ca
     swept: false,
     last_command_id: command_id,
     rev: 1,
+    valid_from: at,
   }
   await saveProvider(tx, row)
   return { row, event: { provider: toldOf(definition.capability_key, row), change: 'added' as const } }
@@ -147,12 +156,12 @@ const revise = async (
   definition: StoredCapability,
   known: ProviderRow,
   change: CapabilityChange,
-  command_id: string,
+  { at, command_id }: When,
 ) => {
   const values = valuesOf(change, known)
   const { attributes, capacity, priority, expires_at } = known
   if (equalJson({ attributes, capacity, priority, expires_at }, values)) return undefined
-  await updateProvider(tx, known.provider_id, { ...values, last_command_id: command_id })
+  await reviseProvider(tx, known.provider_id, { ...values, last_command_id: command_id }, at)
   const row = { ...known, ...values }
   return { row, event: { provider: toldOf(definition.capability_key, row), change: 'updated' as const } }
 }
@@ -164,6 +173,6 @@ const withdraw = async (
   at: string,
   command_id: string,
 ): Promise<ProviderEvent> => {
-  await updateProvider(tx, row.provider_id, { withdrawn_at: at, last_command_id: command_id })
+  await reviseProvider(tx, row.provider_id, { withdrawn_at: at, last_command_id: command_id }, at)
   return { provider: toldOf(capability_key, row), change: 'withdrawn' }
 }

@@ -1,5 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { pruneCommands, pruneObservations, pruneRelationships, pruneRevisions } from '../../db/catalog/commands.ts'
+import {
+  pruneCommands,
+  pruneObservations,
+  pruneProviders,
+  pruneRelationships,
+  pruneRevisions,
+} from '../../db/catalog/commands.ts'
 import type { CatalogDeps } from './deps.ts'
 import { sweepProviders } from './expiry.service.ts'
 import { sweepHealth } from './health.service.ts'
@@ -25,6 +31,9 @@ export const pruneHistory = async ({ db, clock, config }: CatalogDeps, stopped: 
   const before = new Date(clock.now().getTime() - config.history_d * DAY_MS).toISOString()
   while (!stopped() && (await pruneRelationships(db, before))) {
     // goes on while there are full batches
+  }
+  while (!stopped() && (await pruneProviders(db, before))) {
+    // the same
   }
   let after: string | undefined = '0'
   while (!stopped() && after !== undefined) after = await pruneRevisions(db, before, after)

@@ -4,11 +4,12 @@ import { listOffers, type OfferRow } from '../../db/catalog/providers.ts'
 import type { Queryable } from '../../db/client.ts'
 import type { Provider, Rejection } from '../shared/contracts/catalog/capabilities.ts'
 import type { HealthStatus } from '../shared/contracts/catalog/resources.ts'
-import { scopesOf } from './access.ts'
+import { placedThen, scopesOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { timeOrNull } from './documents.ts'
 import { tooExpensive } from './expensive.ts'
 import { ownHealth } from './rules/health.ts'
+import { isTerminal } from './rules/lifecycle.ts'
 import { freeOf, type Mismatch, type Offer, statusOf } from './rules/matching.ts'
 import type { Types } from './types.registry.ts'
 
@@ -22,21 +23,30 @@ export const usesCapability = (types: Types): number => types.relationship('uses
 /** A provider as it is read now: its view, and what matching asks of it. */
 export type Candidate = { view: Provider; offer: Offer }
 
-/** Providers under these conditions, from truth; 422 when there are too many to rank. */
-export const readOffers = async (deps: CatalogDeps, where: readonly SQL[]): Promise<Candidate[]> => {
+/** Providers under these conditions, from truth, now or as they were at a time; 422 when there are too many to rank. */
+export const readOffers = async (deps: CatalogDeps, where: readonly SQL[], at?: string): Promise<Candidate[]> => {
   const { types } = deps.registry
-  const rows = await listOffers(deps.db, usesCapability(types), where, MAX_CANDIDATES + 1)
+  const found = await listOffers(deps.db, usesCapability(types), where, MAX_CANDIDATES + 1, at)
+  const rows = at === undefined ? found : (await placedThen(deps.db, types, found, at)).map(asThen(types))
   if (rows.length > MAX_CANDIDATES) {
     throw tooExpensive(
       `More than ${MAX_CANDIDATES} providers come into question.`,
       'Narrow by capability_key and region_id.',
     )
   }
-  const now = deps.clock.now()
+  const now = at === undefined ? deps.clock.now() : new Date(at)
   const scopeOf = await scopesOf(deps.db, types, rows)
   const health = await healthOf(deps.db, rows, now)
   return rows.map((row) => candidateOf(row, { types, now, scope: scopeOf(row), health }))
 }
+
+/** A resource counts as it was: open unless its lifecycle had ended. */
+const asThen =
+  (types: Types) =>
+  (row: OfferRow): OfferRow => {
+    const lifecycle = types.byId(row.type_id)?.lifecycle
+    return { ...row, is_open: !(lifecycle && isTerminal(lifecycle, row.lifecycle_status)) }
+  }
 
 type Own = { status: HealthStatus; reason: string }
 type Expiring = Pick<OfferRow, 'rid' | 'lifecycle_status' | 'health_status' | 'health_reason' | 'health_expires_at'>

@@ -4,7 +4,7 @@ import { meeting, revisionsAt } from '../../db/catalog/history.ts'
 import { accessSql, conditions, type ListRow, listResources } from '../../db/catalog/lists.ts'
 import type { ResourceListQuery, ResourceView } from '../shared/contracts/catalog/resources.ts'
 import { pageSizeOf } from '../shared/pages.ts'
-import { scopesOf } from './access.ts'
+import { placedThen, scopesOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import {
   affordable,
@@ -18,7 +18,7 @@ import {
   valuesOf,
   whereOf,
 } from './lists.service.ts'
-import { documentThen, pastTime, placedThen, viewThen } from './reads.service.ts'
+import { documentThen, pastTime, viewThen } from './reads.service.ts'
 import { pickFields } from './rules/fields.ts'
 import { filterInvalid, parseFilter } from './rules/filter.ts'
 import { isTerminal } from './rules/lifecycle.ts'
@@ -104,7 +104,8 @@ const thoseThen = async (deps: CatalogDeps, candidates: ListRow[], query: Resour
     at,
   )
   const there = await placedThen(
-    deps,
+    deps.db,
+    types,
     candidates.filter(({ rid }) => revisions.has(rid)),
     at,
   )

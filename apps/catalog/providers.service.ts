@@ -13,7 +13,7 @@ import { relationshipId } from './documents.ts'
 import { awaitChange } from './freshness.ts'
 import { asOf, invalid, LEVEL_PARAMETERS, type Reader, valuesOf } from './lists.service.ts'
 import { type Matched, matchOffers, readOffers, usesCapability } from './offers.service.ts'
-import { findVisible } from './reads.service.ts'
+import { findVisible, pastTime, readAt } from './reads.service.ts'
 import {
   type Asker,
   distanceOf,
@@ -66,20 +66,30 @@ const visible = (deps: CatalogDeps, { access }: Reader): SQL => accessSql(access
 export const readCapabilities = async (
   deps: CatalogDeps,
   resource_id: string,
-  query: { status?: string[]; allow_degraded?: boolean; min_change?: string },
+  query: { status?: string[]; allow_degraded?: boolean; min_change?: string; max_lag_ms?: number; at?: string },
   reader: Reader,
 ) => {
   const { types } = deps.registry
   const statuses = statusesOf(query.status)
   await awaitChange(deps, query, reader)
-  const { row, scope } = await findVisible(deps, resource_id, reader)
-  const own = await readOffers(deps, [offers.of(row.rid), ...openOnly(statuses)])
-  const claims = await listClaims(deps.db, [row.rid], usesCapability(types))
+  const at = pastTime(query.at, deps.clock, deps.config.history_d)
+  if (at !== undefined && (query.min_change ?? query.max_lag_ms) !== undefined)
+    throw invalid('at', 'does not go with min_change and max_lag_ms: the past does not change')
+  const { row, scope } = await findAt(deps, resource_id, at, reader)
+  const own = await readOffers(deps, [offers.of(row.rid), ...openOnly(statuses, at)], at)
+  const claims = await listClaims(deps.db, [row.rid], usesCapability(types), at)
   const seen = await visiblePeers(deps, claims, reader)
   const required = []
   for (const requirement of requirementsOf(types, row)) {
     const asker = { resource_id, scope }
-    const { providers, rejected, rejected_count } = await match(deps, requirement, asker, reader, query.allow_degraded)
+    const { providers, rejected, rejected_count } = await match(
+      deps,
+      requirement,
+      asker,
+      reader,
+      query.allow_degraded,
+      at,
+    )
     const bound = claims.filter(({ properties }) => properties.requirement_key === requirement.requirement_key)
     const satisfiable = providers.length >= requirement.min
     required.push({
@@ -95,8 +105,17 @@ export const readCapabilities = async (
   return { provided, required, as_of: await asOf(deps.db, deps) }
 }
 
-const openOnly = (statuses: readonly ProviderStatus[] | undefined): SQL[] =>
-  statuses?.includes('withdrawn') ? [] : [offers.open]
+/** A resource that may be seen, as it is now or was at a time. */
+const findAt = async (deps: CatalogDeps, resource_id: string, at: string | undefined, reader: Reader) => {
+  const found = await findVisible(deps, resource_id, reader)
+  if (at === undefined) return found
+  const { desired_state, observed_state, type_version, lifecycle_status, scope } = await readAt(deps, found.row, at)
+  return { row: { ...found.row, desired_state, observed_state, type_version, lifecycle_status }, scope }
+}
+
+/** What was offered at a time counts, though its resource may have ended since. */
+const openOnly = (statuses: readonly ProviderStatus[] | undefined, at?: string): SQL[] =>
+  at !== undefined || statuses?.includes('withdrawn') ? [] : [offers.open]
 
 const claimView = ({ rel_no, peer_id, properties }: ClaimRow) => ({
   relationship_id: relationshipId(rel_no),
@@ -123,10 +142,12 @@ const match = async (
   asker: Asker,
   reader: Reader,
   allow_degraded = false,
+  at?: string,
 ): Promise<Matched> => {
   const capability = deps.registry.types.capabilityVersions(requirement.capability_key)[0]
   if (!capability) return { providers: [], rejected: [], rejected_count: {} }
-  const candidates = await readOffers(deps, [offers.open, offers.capability(capability.id), visible(deps, reader)])
+  const where = [...openOnly(undefined, at), offers.capability(capability.id), visible(deps, reader)]
+  const candidates = await readOffers(deps, where, at)
   const wanted = wishOf(requirement, allow_degraded ? FIT_DEGRADED : FIT)
   return matchOffers(candidates, (offer) => mismatchOf(wanted, offer, asker))
 }

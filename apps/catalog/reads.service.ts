@@ -1,5 +1,5 @@
 import { readChecks } from '../../db/catalog/health.ts'
-import { listVersions, pathsAt, type RevisionRow, revisionsUpTo, versionAt } from '../../db/catalog/history.ts'
+import { listVersions, type RevisionRow, revisionsUpTo, versionAt } from '../../db/catalog/history.ts'
 import { getResource, type ResourceRow } from '../../db/catalog/resources.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { EvidenceRef } from '../shared/contracts/catalog/common.ts'
@@ -7,7 +7,7 @@ import type { ResourceDocument, ResourceView, Scope } from '../shared/contracts/
 import { AppError, notFound } from '../shared/errors.ts'
 import { pageSizeOf } from '../shared/pages.ts'
 import { mergePatch } from '../shared/pointer.ts'
-import { type Placed, reaches, scopesOf } from './access.ts'
+import { type Placed, placedThen, reaches, scopesOf } from './access.ts'
 import type { CatalogDeps } from './deps.ts'
 import { changeToken, etagOf, timeText, viewOf } from './documents.ts'
 import { healthNow } from './health.service.ts'
@@ -103,7 +103,8 @@ const pruned = (what: string) =>
     hint: 'GET /v1/resources/{resource_id}/versions lists what is kept.',
   })
 
-const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string): Promise<ResourceView> => {
+/** A resource as it was at a time; 404 before it was there, 410 when that is no longer kept. */
+export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string): Promise<ResourceView> => {
   const at = pastTime(time, deps.clock) as string
   const version = await versionAt(deps.db, row.rid, at)
   if (version !== undefined) return readVersion(deps, row, version, at)
@@ -123,7 +124,7 @@ const readVersion = async (
   const revisions = await revisionsUpTo(deps.db, row.rid, version)
   const last = revisions.at(-1)
   if (last?.version !== version) throw pruned(`Version ${version} of ${row.resource_id}`)
-  const placed = await placedThen(deps, [row], at ?? last.at)
+  const placed = await placedThen(deps.db, types, [row], at ?? last.at)
   return viewThen(documentThen(revisions), (await scopesOf(deps.db, types, placed))(placed[0] as Placed))
 }
 
@@ -133,14 +134,6 @@ export const documentThen = (revisions: readonly RevisionRow[]): ResourceDocumen
     (before, { kind, doc }) => (kind === 'snapshot' ? doc : mergePatch(before, doc)),
     {},
   ) as ResourceDocument
-
-/** These resources in the places where they were at a time. */
-export const placedThen = async <R extends Placed>({ db, registry }: CatalogDeps, rows: readonly R[], at: string) => {
-  const containment = registry.types.relationship('contained_in')
-  const rids = rows.map(({ rid }) => rid)
-  const paths = containment ? await pathsAt(db, rids, containment.id, at) : new Map<string, string>()
-  return rows.map((row) => ({ ...row, path: paths.get(row.rid) ?? row.path }))
-}
 
 /** A resource as it was: what is not kept over time is unknown. */
 export const viewThen = (document: ResourceDocument, scope: Scope): ResourceView => ({

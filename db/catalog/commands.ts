@@ -59,6 +59,13 @@ export const pruneRelationships = async (db: Queryable, before: string): Promise
   return rowCount === PRUNED_AT_ONCE
 }
 
+/** Forgets what providers were before a time. True: there may be more. */
+export const pruneProviders = async (db: Queryable, before: string): Promise<boolean> => {
+  const { rowCount } = await db.execute(sql`delete from catalog.provider_history where (provider_id, rev) in
+    (select provider_id, rev from catalog.provider_history where valid_to < ${before}::timestamptz limit ${PRUNED_AT_ONCE})`)
+  return rowCount === PRUNED_AT_ONCE
+}
+
 const WALKED_AT_ONCE = 1000
 
 /**

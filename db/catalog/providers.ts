@@ -17,17 +17,34 @@ export const openProviders = (db: Queryable, rid: string): Promise<ProviderRow[]
 
 export const saveProvider = (tx: Tx, row: typeof provider.$inferInsert) => tx.insert(provider).values(row)
 
-export const updateProvider = (tx: Tx, provider_id: string, set: Partial<typeof provider.$inferInsert>) =>
-  tx
-    .update(provider)
-    .set({ ...set, swept: false, rev: sql`${provider.rev} + 1` })
-    .where(eq(provider.provider_id, provider_id))
+const kept = sql`provider_id, rid, capability_id, version, attributes, capacity, priority, expires_at, last_command_id,
+  rev, valid_from`
 
-export const withdrawProviders = (tx: Tx, rid: string, at: string, command_id: string | null) =>
-  tx
+const toHistory = (tx: Tx, which: SQL, at: string) =>
+  tx.execute(sql`insert into catalog.provider_history (${kept}, valid_to)
+    select ${kept}, ${at}::timestamptz from catalog.provider where ${which} and withdrawn_at is null`)
+
+/** Changes what is offered, or withdraws it; how it was goes to history. */
+export const reviseProvider = async (
+  tx: Tx,
+  provider_id: string,
+  set: Partial<typeof provider.$inferInsert>,
+  at: string,
+): Promise<void> => {
+  await toHistory(tx, sql`provider_id = ${provider_id}`, at)
+  await tx
     .update(provider)
-    .set({ withdrawn_at: at, last_command_id: command_id, rev: sql`${provider.rev} + 1` })
+    .set({ ...set, swept: false, rev: sql`${provider.rev} + 1`, valid_from: at })
+    .where(eq(provider.provider_id, provider_id))
+}
+
+export const withdrawProviders = async (tx: Tx, rid: string, at: string, command_id: string | null): Promise<void> => {
+  await toHistory(tx, sql`rid = ${rid}`, at)
+  await tx
+    .update(provider)
+    .set({ withdrawn_at: at, last_command_id: command_id, rev: sql`${provider.rev} + 1`, valid_from: at })
     .where(and(eq(provider.rid, rid), isNull(provider.withdrawn_at)))
+}
 
 /** Resources with providers whose time ran out and of which that was not told. */
 export const expiredProviders = async (db: Queryable, now: string, limit: number): Promise<string[]> => {
@@ -97,11 +114,38 @@ export type OfferRow = Omit<ProviderRow, 'capability_id'> & {
   claims: number
 }
 
+/** Claims open now, or at a time: the edges in which the condition over the alias o holds. */
+const edgesOpen = (at: string | undefined, condition: SQL): SQL =>
+  at === undefined
+    ? sql`(select o.src, o.dst, o.rel_no, o.properties from catalog.relationship o where ${condition})`
+    : sql`(select o.src, o.dst, o.rel_no, o.properties from catalog.relationship o
+             where ${condition} and o.valid_from <= ${at}::timestamptz
+           union all
+           select o.src, o.dst, o.rel_no, o.properties from catalog.relationship_history o
+             where ${condition} and o.valid_from <= ${at}::timestamptz and o.valid_to > ${at}::timestamptz)`
+
 /** A claim without an amount counts one. */
-const claimsOf = (uses_id: number): SQL =>
+const claimsOf = (uses_id: number, at: string | undefined): SQL =>
   sql`(select coalesce(sum(coalesce((e.properties->>'amount')::float8, 1)), 0) as reserved, count(*)::int as claims
-       from catalog.relationship e where e.dst = v.rid and e.reltype_id = ${uses_id}
-         and e.properties->>'provider_id' = v.provider_id)`
+       from ${edgesOpen(at, sql`o.dst = v.rid and o.reltype_id = ${uses_id}`)} e where e.properties->>'provider_id' = v.provider_id)`
+
+/** Providers now, or as they were at a time. */
+const providersOf = (at: string | undefined): SQL =>
+  at === undefined
+    ? sql`catalog.provider`
+    : sql`(select ${kept}, null::timestamptz as withdrawn_at from catalog.provider
+             where valid_from <= ${at}::timestamptz and withdrawn_at is null
+           union all
+           select ${kept}, null from catalog.provider_history
+             where valid_from <= ${at}::timestamptz and valid_to > ${at}::timestamptz)`
+
+/** How resources are now, or were at a time: health is not kept. */
+const statesOf = (at: string | undefined): SQL =>
+  at === undefined
+    ? sql`join catalog.resource_state s on s.rid = v.rid`
+    : sql`join lateral (select x.lifecycle_status, 'unknown' as health_status, 'not_kept' as health_reason,
+            null::timestamptz as health_expires_at from catalog.revision x
+          where x.rid = v.rid and x.at <= ${at}::timestamptz order by x.version desc limit 1) s on true`
 
 export const offers = {
   open: sql`v.withdrawn_at is null and r.is_open`,
@@ -111,18 +155,24 @@ export const offers = {
   ids: (provider_ids: readonly string[]) => sql`v.provider_id = any(${array(provider_ids, 'text')})`,
 }
 
-/** Providers with all that matching asks of them, at most `limit`, by id. `uses_id`: the relationship type of claims. */
-export const listOffers = (db: Queryable, uses_id: number, where: readonly SQL[], limit: number): Promise<OfferRow[]> =>
+/** Providers with all that matching asks of them, at most `limit`, by id; `at`: as they were then. `uses_id`: the relationship type of claims. */
+export const listOffers = (
+  db: Queryable,
+  uses_id: number,
+  where: readonly SQL[],
+  limit: number,
+  at?: string,
+): Promise<OfferRow[]> =>
   rowsOf(
     db,
     sql`select v.provider_id, v.rid, v.capability_id, c.capability_key, v.version, v.attributes, v.capacity, v.priority,
           v.expires_at, v.withdrawn_at, v.last_command_id, v.rev, r.resource_id, r.type_id, r.path::text as path, r.is_open,
           s.lifecycle_status, s.health_status, s.health_reason, s.health_expires_at, u.reserved, u.claims
-        from catalog.provider v
+        from ${providersOf(at)} v
         join catalog.capability_def c on c.id = v.capability_id and c.version = v.version
         join catalog.resource r on r.rid = v.rid
-        join catalog.resource_state s on s.rid = v.rid
-        cross join lateral ${claimsOf(uses_id)} u
+        ${statesOf(at)}
+        cross join lateral ${claimsOf(uses_id, at)} u
         where ${sql.join([...where], sql` and `)} order by v.provider_id limit ${limit}`,
   )
 
@@ -165,11 +215,11 @@ export type ClaimRow = {
   properties: Record<string, unknown>
 }
 
-/** What these resources claim: their open uses_capability edges. */
-export const listClaims = (db: Queryable, rids: readonly string[], uses_id: number): Promise<ClaimRow[]> =>
+/** What these resources claim, or claimed at a time: their open uses_capability edges. */
+export const listClaims = (db: Queryable, rids: readonly string[], uses_id: number, at?: string): Promise<ClaimRow[]> =>
   rowsOf(
     db,
-    sql`select e.src as rid, e.rel_no, e.dst as peer_rid, n.resource_id as peer_id, e.properties from catalog.relationship e
-        join catalog.resource n on n.rid = e.dst
-        where e.src = any(${array(rids, 'bigint')}) and e.reltype_id = ${uses_id} order by e.rel_no`,
+    sql`select e.src as rid, e.rel_no, e.dst as peer_rid, n.resource_id as peer_id, e.properties
+        from ${edgesOpen(at, sql`o.src = any(${array(rids, 'bigint')}) and o.reltype_id = ${uses_id}`)} e
+        join catalog.resource n on n.rid = e.dst order by e.rel_no`,
   )

@@ -250,11 +250,38 @@ export const provider = t(
     swept: boolean('swept').notNull().default(false),
     last_command_id: uuid('last_command_id'),
     rev: count('rev', 1),
+    /** Since when it is as it is. Of rows from before this was kept nobody knows. */
+    valid_from: at('valid_from').notNull().default(sql`'-infinity'`),
   },
   (c) => [
     uniqueIndex('provider_open').on(c.rid, c.capability_id, c.version).where(sql`withdrawn_at is null`),
     index('provider_capability').on(c.capability_id, c.rid),
     index('provider_expires').on(c.expires_at).where(sql`withdrawn_at is null and not swept`),
+  ],
+)
+
+/** What providers were before they were changed, for the past. */
+export const provider_history = t(
+  'provider_history',
+  {
+    provider_id: key('provider_id').notNull(),
+    rid: big('rid').notNull(),
+    capability_id: smallint('capability_id').notNull(),
+    version: text('version').notNull(),
+    attributes: object('attributes'),
+    capacity: json<{ total?: number; used?: number }>('capacity'),
+    priority: integer('priority').notNull(),
+    expires_at: at('expires_at'),
+    last_command_id: uuid('last_command_id'),
+    rev: integer('rev').notNull(),
+    valid_from: at('valid_from').notNull(),
+    valid_to: at('valid_to').notNull(),
+  },
+  (c) => [
+    primaryKey({ columns: [c.provider_id, c.rev] }),
+    index('provider_history_rid').on(c.rid, c.valid_from),
+    index('provider_history_capability').on(c.capability_id, c.valid_from),
+    index('provider_history_to').on(c.valid_to),
   ],
 )
 

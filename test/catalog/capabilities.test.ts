@@ -359,6 +359,45 @@ describe('capabilities', () => {
     }
   })
 
+  it('are what they were at a time: what was offered, claimed and missing then', async () => {
+    const id = 'then-01'
+    await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+    const vm = (await machine()).resource_id
+    const read = async (who: string, at?: string) => {
+      const { status, body, text } = await c.as('vic').get(`/v1/resources/${who}/capabilities${at ? `?at=${at}` : ''}`)
+      expect(status, text).toBe(200)
+      type Need = { state: string; bound_to: unknown[]; providers: { resource_id: string }[] }
+      const of = ({ state, bound_to, providers: fit }: Need) => [
+        state,
+        bound_to,
+        fit.map((one) => one.resource_id).sort(),
+      ]
+      return { provided: body.provided, required: body.required.map(of) }
+    }
+    type Seen = Awaited<ReturnType<typeof read>>
+    const moments: [string, Seen, Seen][] = []
+    const step = async (act: () => Promise<{ status: number; text: string }>) => {
+      const done = await act()
+      expect(done.status, done.text).toBe(200)
+      moments.push([c.deps.clock.now().toISOString(), await read(id), await read(vm)])
+      c.wait(1000)
+    }
+    const offered = async () => (await providers('')).find(({ resource_id }) => resource_id === id) as Offered
+    await step(() => provide(id, { capacity: { total: 4 }, attributes: { cpu_cores: 2 } }))
+    await step(async () => claim(vm, await offered(), 2))
+    await step(() => provide(id, { op: 'update', attributes: { cpu_cores: 4 } }))
+    const release = { relationship_changes: [{ op: 'remove', type_key: 'uses_capability', target_id: id }] }
+    await step(() => c.result(vm, { expected_version: 2, changes: release }))
+    await step(() => provide(id, { op: 'remove' }))
+    for (const [i, lifecycle_status] of ['deprovisioning', 'retired'].entries())
+      await step(() => c.result(id, { expected_version: 4 + i, changes: { lifecycle_status } }))
+    for (const [at, own, needs] of moments)
+      expect([at, await read(id, at), await read(vm, at)]).toEqual([at, own, needs])
+    const refused = async (query: string) => (await c.as('vic').get(`/v1/resources/${id}/capabilities?${query}`)).status
+    expect(await Promise.all(['at=2999-01-01T00:00:00Z', 'at=2001-01-01T00:00:00Z'].map(refused))).toEqual([400, 410])
+    expect(await refused(`at=${moments[0]?.[0]}&max_lag_ms=5`)).toBe(400)
+  })
+
   it('tell each change of what is offered or claimed of it, by the owner and in its order', async () => {
     const owner = 'told-01'
     await c.as('ada').record(hostOf(owner, 'eu1-a-web'))

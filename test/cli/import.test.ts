@@ -192,6 +192,51 @@ describe('netbox', () => {
     const rest = read(readNetbox, { 'dcim/sites': [{ id: 3, name: 'Oslo', status: { value: 'active' } }] })
     expect(rest.items.map(({ external_id }) => external_id)).toEqual(['region/none', 'dcim.site/3'])
   })
+
+  it('what NetBox keeps otherwise since 4: scopes, ends of cables, addresses apart, disks in MB', () => {
+    const port = (id: number, device: number, cable_end: string, cable = 1) => ({
+      id,
+      name: `p${id}`,
+      device: { id: device },
+      cable: { id: cable },
+      cable_end,
+    })
+    const device = (id: number, role: number) => ({ id, name: `d${id}`, site: { id: 1 }, role: { id: role } })
+    const { items } = read(readNetbox, {
+      'dcim/sites': [{ id: 1, name: 'Berlin' }],
+      'dcim/device-roles': [
+        { id: 1, name: 'Server' },
+        { id: 2, name: 'PDU' },
+      ],
+      'dcim/devices': [device(1, 1), device(2, 1), device(3, 2)],
+      'dcim/interfaces': [{ ...port(1, 1, 'A'), primary_mac_address: { id: 9 } }, port(2, 2, 'B')],
+      'dcim/mac-addresses': [{ id: 9, mac_address: '00:11:22:33:44:55' }],
+      'dcim/power-ports': [port(3, 1, 'B', 2)],
+      'dcim/power-outlets': [port(4, 3, 'A', 2)],
+      'ipam/vlan-groups': [{ id: 5, name: 'g', scope_type: 'dcim.site', scope_id: 1 }],
+      'ipam/vlans': [{ id: 6, name: 'v', vid: 10, group: { id: 5 } }],
+      'ipam/prefixes': [{ id: 8, prefix: '10.0.0.0/8' }],
+      'virtualization/clusters': [{ id: 7, name: 'c', scope_type: 'dcim.site', scope_id: 1 }],
+      'virtualization/virtual-machines': [
+        { id: 1, name: 'new', cluster: { id: 7 }, disk: 20_480, serial: '' },
+        { id: 2, name: 'old', cluster: { id: 7 }, disk: 20 },
+      ],
+    })
+    const byId = new Map(items.map((item) => [item.external_id, item]))
+    expect(byId.get('dcim.interface/1')).toMatchObject({
+      desired_state: { mac: '00:11:22:33:44:55' },
+      relationships: [{ type_key: 'connects_to', target_external_id: 'dcim.interface/2' }],
+    })
+    expect(byId.get('dcim.interface/2')?.relationships).toEqual([])
+    expect(byId.get('dcim.device/1')?.relationships).toEqual([
+      { type_key: 'depends_on', target_external_id: 'dcim.device/3' },
+    ])
+    expect(byId.get('ipam.vlan/6')).toMatchObject({ type_key: 'topology.segment', desired_state: { vlan: 10 } })
+    expect(byId.get('virtualization.cluster/7')).toMatchObject({ parent_external_id: 'dcim.site/1' })
+    const disks = [1, 2].map((id) => byId.get(`virtualization.virtualmachine/${id}`)?.desired_state?.disk_gib)
+    expect(disks).toEqual([21, 20])
+    expect([...byId.keys()].filter((id) => id.startsWith('ipam.prefix/'))).toEqual(['ipam.prefix/8'])
+  })
 })
 
 it('containers come first, and a circle is told', () => {

@@ -16,7 +16,16 @@ import {
 import { SourceError } from './source.ts'
 
 type Row = { model: string; pk: string; fields: Fields }
-type Place = { found: Collected; byId: ReadonlyMap<string, Row>; source: string; into: Container | undefined }
+type Place = {
+  found: Collected
+  byId: ReadonlyMap<string, Row>
+  /** Ports by the cable that they are on and its end. */
+  ends: ReadonlyMap<string, Row[]>
+  /** Power ports by their device. */
+  powered: ReadonlyMap<string, Row[]>
+  source: string
+  into: Container | undefined
+}
 type Rule = (row: Row, place: Place) => void
 
 /** Models that NetBox keeps for itself, nothing of what exists; and the secrets of its plugin, which are never read. */
@@ -34,7 +43,10 @@ export const readNetbox: Reader = (documents, { source, into }) => {
     byId.set(`${row.model}/${row.pk}`, row)
   }
   const found = collect()
-  const place = { found, byId, source, into }
+  const ends = Map.groupBy(rows, ({ fields }) => `${String(fields.cable)}/${String(fields.cable_end)}`)
+  const power = rows.filter(({ model }) => model === 'dcim.powerport')
+  const powered = Map.groupBy(power, ({ fields }) => String(fields.device))
+  const place = { found, byId, ends, powered, source, into }
   for (const row of rows) {
     found.from(row.model, row.fields)
     if (!OWN.test(row.model)) (RULES[row.model] ?? other)(row, place)
@@ -80,7 +92,7 @@ const served = (endpoint: string, row: unknown, index: number): Row => {
   const model = name
     .replaceAll('-', '')
     .replace(/ies$/, 'y')
-    .replace(/(?<=ch)es$|s$/, '')
+    .replace(/(?<=ch|ss|x)es$|(?<![is])s$/, '')
   return { model: `${app}.${model}`, pk: String(id), fields: Object.fromEntries(flat) }
 }
 
@@ -155,8 +167,15 @@ const layerIn = (kind: string, owner: Row, place: Place): string | undefined => 
   })
 }
 
+/** The site of a row that has one, or whose scope is one: `dcim.site`, in dumps also as `["dcim", "site"]`. */
+const siteOf = ({ fields }: Row, place: Place): Row | undefined => {
+  const scope = [fields.scope_type].flat().join('.')
+  return refTo('dcim.site', scope === 'dcim.site' ? fields.scope_id : (fields.site ?? fields._site), place)
+}
+
 const vlan: Rule = (row, place) => {
-  const at = refTo('dcim.site', row.fields.site, place)
+  const group = refTo('ipam.vlangroup', row.fields.group, place)
+  const at = siteOf(row, place) ?? (group && siteOf(group, place))
   if (!at) return place.found.skip('ipam.vlan without site')
   const number = positiveOf(row.fields.vid)
   place.found.add({
@@ -211,12 +230,29 @@ const device: Rule = (row, place) => {
       role,
       serial_number: role ? undefined : textOf(serial)?.slice(0, 128),
     }),
+    relationships: feedsOf(row, place),
   })
 }
 
+/** The devices whose outlets feed this one. */
+const feedsOf = (row: Row, place: Place): NonNullable<ImportItem['relationships']> => {
+  const far = (place.powered.get(row.pk) ?? []).flatMap((port) => farEnds(port, place))
+  const feeding = far.filter(({ model }) => model === 'dcim.poweroutlet')
+  const devices = new Set(feeding.map(({ fields }) => `dcim.device/${String(fields.device)}`))
+  return [...devices]
+    .filter((id) => place.byId.has(id) && id !== idOf(row))
+    .map((target_external_id) => ({ type_key: 'depends_on', target_external_id }))
+}
+
+/** What the cable of a port ends at on its other side. */
+const farEnds = ({ fields }: Row, { ends }: Place): Row[] => {
+  const { cable, cable_end } = fields
+  if (cable === null || cable === undefined || (cable_end !== 'A' && cable_end !== 'B')) return []
+  return ends.get(`${String(cable)}/${cable_end === 'A' ? 'B' : 'A'}`) ?? []
+}
+
 const cluster: Rule = (row, place) => {
-  const scoped = row.fields.scope_type === 'dcim.site' ? row.fields.scope_id : row.fields.site
-  const at = refTo('dcim.site', scoped, place)
+  const at = siteOf(row, place)
   if (at) site(at, place)
   place.found.add({
     ...base(row),
@@ -240,7 +276,8 @@ const machine: Rule = (row, place) => {
       hostname: nameOf(row),
       cpu_cores: positiveOf(typeof vcpus === 'string' ? Math.ceil(Number(vcpus)) : vcpus),
       memory_mib: positiveOf(memory),
-      disk_gib: positiveOf(disk),
+      // Since NetBox 4.1, which also brought the serial, in MB and no longer in GB.
+      disk_gib: 'serial' in row.fields ? positiveOf(Math.ceil(Number(disk ?? 0) / 1000)) : positiveOf(disk),
     }),
     ...(on && { relationships: [{ type_key: 'hosted_on', target_external_id: idOf(on) }] }),
   })
@@ -251,14 +288,15 @@ const port =
   (row, place) => {
     const owner = refTo(model, row.fields[member], place)
     if (!owner) return place.found.skip(`${row.model} without ${member}`)
-    const { mac_address, type, enabled, speed } = row.fields
+    const { mac_address, primary_mac_address, type, enabled, speed } = row.fields
+    const primary = refTo('dcim.macaddress', primary_mac_address, place)
     place.found.add({
       ...base(row),
       type_key: 'infra.interface',
       parent_external_id: idOf(owner),
       desired_state: some({
         kind: textOf(type)?.slice(0, 63),
-        mac: textOf(mac_address),
+        mac: textOf(mac_address) ?? textOf(primary?.fields.mac_address),
         enabled: typeof enabled === 'boolean' ? enabled : undefined,
         speed_mbps: typeof speed === 'number' && speed >= 1000 ? Math.floor(speed / 1000) : undefined,
       }),
@@ -266,8 +304,13 @@ const port =
     })
   }
 
-/** Cables between two interfaces, told by the one that the cable names first. */
-const cablesFrom = (row: Row, { byId }: Place): NonNullable<ImportItem['relationships']> => {
+/** Cables between two interfaces, told by the one that the cable names first: as NetBox keeps them since 3.3, or before. */
+const cablesFrom = (row: Row, place: Place): NonNullable<ImportItem['relationships']> => {
+  const { byId } = place
+  if (row.fields.cable_end === 'A')
+    return farEnds(row, place)
+      .filter(({ model }) => model === 'dcim.interface')
+      .map((far) => ({ type_key: 'connects_to', target_external_id: idOf(far) }))
   const cable = byId.get(`dcim.cable/${String(row.fields.cable)}`)?.fields
   if (!cable) return []
   const end = (side: 'a' | 'b') =>
@@ -296,9 +339,16 @@ const RULES: Record<string, Rule> = {
   'virtualization.virtualmachine': machine,
   'dcim.interface': port('dcim.device', 'device'),
   'virtualization.vminterface': port('virtualization.virtualmachine', 'virtual_machine'),
+  // As its API calls them.
+  'virtualization.interface': port('virtualization.virtualmachine', 'virtual_machine'),
   // Read with what they belong to.
   'dcim.region': () => undefined,
   'dcim.cable': () => undefined,
   'dcim.devicerole': () => undefined,
   'dcim.location': () => undefined,
+  'dcim.cabletermination': () => undefined,
+  'dcim.macaddress': () => undefined,
+  'dcim.powerport': () => undefined,
+  'dcim.poweroutlet': () => undefined,
+  'ipam.vlangroup': () => undefined,
 }

@@ -153,6 +153,9 @@ export const ResourceCapabilitiesQuery = Type.Object(
   {
     status: many('Only provided capabilities of these statuses; all but withdrawn unless said.'),
     allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers meet requirements, too.' })),
+    at: Type.Optional(
+      Type.String({ format: 'date-time', maxLength: 40, description: 'As it was at this time; without health.' }),
+    ),
     ...FreshnessQuery,
   },
   closed,
