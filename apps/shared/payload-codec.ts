@@ -5,6 +5,8 @@ import Type from 'typebox'
 import { Value } from 'typebox/value'
 import { ConfigError, readJsonFile } from './config.ts'
 
+export type { Payload }
+
 /** The keys of payloads: `current` writes, all read. A key is 32 bytes in base64url. */
 const KeyFile = Type.Object(
   {
