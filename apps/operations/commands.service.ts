@@ -44,6 +44,8 @@ export type Command = {
 export type Decision = {
   /** Body of the signal; null: complete in Postgres, nothing is sent. */
   payload: Record<string, unknown> | null
+  /** It is done, and sent, when somebody else agrees. */
+  awaits?: true
   /** Facts of the timeline; none when the command changes nothing. */
   events: Facts['events']
   set?: Facts['set']
@@ -123,7 +125,9 @@ export const runCommand = async <S>(deps: OperationsDeps, command: Command, step
   early?.catch(() => {})
   const outcome = sent ? await deps.outcomes.within(command_id, deps.config.OPERATIONS__COMMANDS__WAIT_MS) : undefined
   const seen = outcome?.status === 'delivered' && early ? early : look()
-  const answer = answerOf(command, steps, command_id, await seen, !sent || outcome !== undefined)
+  const looked = await seen
+  const settled = !looked.row.awaits && (!sent || outcome !== undefined)
+  const answer = answerOf(command, steps, command_id, looked, settled)
   return { ...(await storeAnswer(deps.db, idempotency, command.request, answer)), replayed: accepted.repeated }
 }
 
@@ -210,10 +214,11 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
     undo: decision.undo ?? null,
     deadline_s: deps.config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S,
     decided,
+    awaits: decision.awaits ?? false,
   })
   await Promise.all([stated, audited, queued])
   crashPoint('api.before_commit')
-  return { command_id, sent: decision.payload !== null, repeated: false }
+  return { command_id, sent: decision.payload !== null && !decision.awaits, repeated: false }
 }
 
 export const actorText = ({ kind, id }: Actor): string => (kind === 'user' ? `user:${id}` : id)

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
+import { withdrawAwaiting } from '../../db/operations/awaiting.ts'
 import { carryVotes, type GateRow, getGate, saveVote, swapGate } from '../../db/operations/gates.ts'
 import { operations } from '../../db/operations/tables.ts'
 import type { TimelineEvent } from '../../db/operations/timeline.ts'
@@ -20,7 +21,17 @@ import { refuseByPolicy, throwIfRefused } from './authority.ts'
 import { type Command, type Decision, runCommand } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { readGate } from './gates.read.ts'
-import { eligibleGroups, externalOnly, gateFacts, gateObject, operationFactsOf, votingGroups } from './gates.view.ts'
+import {
+  eligibleGroups,
+  externalOnly,
+  gateFacts,
+  gateObject,
+  operationFactsOf,
+  refuseAuthor,
+  refuseBypass,
+  votingGroups,
+} from './gates.view.ts'
+import { gateOfIntervention, passIntervention } from './interventions.second.ts'
 import type { PolicyAction } from './policy.ts'
 import { checkIfMatch, lockVisible, type Subject } from './subject.ts'
 
@@ -33,6 +44,8 @@ type GateCommand = Command & { gate_id: string; caller: Caller }
 export const approveGate = (deps: OperationsDeps, command: GateCommand, body: ApproveBody) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
+    if (body.break_glass) throwIfRefused(refuseBypass(row.gate))
+    else throwIfRefused(refuseAuthor(row.gate, command.caller.user_id))
     checkPolicy(deps, command, { row, subject }, action, body.as_group)
     throwIfRefused(externalOnly(row.gate.kind))
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
@@ -40,11 +53,9 @@ export const approveGate = (deps: OperationsDeps, command: GateCommand, body: Ap
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))
     if (row.gate.policy.comment_on_approve && body.comment === undefined) throw commentMissing()
     if (body.break_glass) return bypass(tx, command, row, subject, command_id, body.break_glass.reason)
-    return castVote(tx, command, row, subject, command_id, {
-      decision: 'approve',
-      comment: body.comment ?? null,
-      as_group: body.as_group,
-    })
+    const vote = { decision: 'approve' as const, comment: body.comment ?? null, as_group: body.as_group }
+    const cast = await castVote(tx, command, row, subject, command_id, vote)
+    return ofIntervention(deps, tx, command, row, subject, cast)
   })
 
 /** Rejects a gate; one who approved may take that back as long as nothing behind the gate has started. */
@@ -55,7 +66,15 @@ export const rejectGate = (deps: OperationsDeps, command: GateCommand, body: Rej
     throwIfRefused(refuseGateReject(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined }
-    if (!mayTakeBack(facts, command.caller.user_id)) return castVote(tx, command, row, subject, command_id, vote)
+    if (!mayTakeBack(facts, command.caller.user_id))
+      return ofIntervention(
+        deps,
+        tx,
+        command,
+        row,
+        subject,
+        await castVote(tx, command, row, subject, command_id, vote),
+      )
     return takeBack(tx, command, row, command_id, vote)
   })
 
@@ -99,6 +118,30 @@ const checkPolicy = (
   throwIfRefused(refuseByPolicy(deps, caller, action, gateObject(row, subject.places), subject.places, voting))
 }
 
+type Cast = Omit<Decision, 'object' | 'before'>
+
+/**
+ * A decided gate of kind intervention guards nothing: the intervention is done with the approval, in one transaction, or
+ * withdrawn with the rejection. The engine hears of the intervention only.
+ */
+const ofIntervention = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  command: GateCommand,
+  { gate }: GateRow,
+  subject: Subject,
+  cast: Cast,
+): Promise<Cast> => {
+  if (gate.kind !== 'intervention' || cast.payload === null) return cast
+  const { gate_id } = gate
+  if (cast.effect.status !== 'approved') {
+    await withdrawAwaiting(tx, gate_id.slice(gateOfIntervention('').length))
+    return { ...cast, payload: null }
+  }
+  const done = await passIntervention(deps, tx, { subject, approving: command, gate_id })
+  return { ...cast, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
+}
+
 type NewVote = { decision: 'approve' | 'reject'; comment: string | null; as_group: string | undefined }
 
 /** Records a vote and, when it completes the round, the decision: the swap is what a faster decision makes impossible. */
@@ -128,7 +171,8 @@ const castVote = async (
   const effect = { gate_id: gate.gate_id, round: gate.round, status }
   if (own?.decision === vote.decision && status === 'waiting') return { payload: null, events: [], effect }
 
-  const set = status === 'waiting' ? {} : decidedColumns(command, command_id, status, gate.digest)
+  const used = gate.kind === 'intervention' && { consumed_at: sql`clock_timestamp()` as never }
+  const set = status === 'waiting' ? {} : { ...decidedColumns(command, command_id, status, gate.digest), ...used }
   await Promise.all([
     swapOrRefuse(tx, row, set),
     saveVote(tx, { ...voteRow(command, row, command_id, vote), round: gate.round, group_key: group }),

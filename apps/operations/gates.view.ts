@@ -62,12 +62,36 @@ export const operationFactsOf = ({ operation }: Pick<GateRow, 'operation'>) => (
   unknown_nodes: 0,
 })
 
+/** Whom four eyes excludes: who asked for the operation or started it; of an intervention only its author. */
+const involvedIn = ({ gate, operation }: GateRow): readonly string[] =>
+  gate.author_id === null ? operation.involved : [gate.author_id]
+
+/** An intervention is seen by somebody else than its author, and nobody passes it over. */
+export const refuseAuthor = ({ author_id }: GateRow['gate'], user_id: string): RefusalCode | undefined =>
+  author_id === user_id
+    ? {
+        category: 'policy_denied',
+        code: 'second_person',
+        detail: 'You asked for this intervention; somebody else has to see it.',
+      }
+    : undefined
+
+export const refuseBypass = ({ kind }: GateRow['gate']): RefusalCode | undefined =>
+  kind === 'intervention'
+    ? {
+        category: 'policy_denied',
+        code: 'break_glass_not_allowed',
+        detail: 'An intervention is approved by a second person or not done.',
+      }
+    : undefined
+
 /** A gate as policies see it. */
 export const gateObject = ({ gate, operation }: GateRow, places: readonly Place[]): PolicyObject => ({
   ...operationObject({ ...operation, places }),
   type: 'Gate',
   id: `${gate.operation_id}/${gate.gate_id}`,
   four_eyes: gate.policy.four_eyes,
+  involved: involvedIn({ gate, operation }),
   groups: eligibleGroups(gate),
 })
 
@@ -86,7 +110,7 @@ export const viewGate = (
   const groups = votingGroups(gate, caller, authority.clock.now().toISOString())
   const may = (action: PolicyAction) => refuseByPolicy(authority, caller, action, object, places, groups)
   const now = { round: gate.round, user_id: caller.user_id }
-  const approve = may('gate.approve')
+  const approve = refuseAuthor(gate, caller.user_id) ?? may('gate.approve')
   const ineligible = [approve].find((refusal) => refusal !== undefined && refusal.code !== 'reauth_required')
   const rejecting = refuseGateReject(operationFacts, facts, now)
   return {
@@ -122,7 +146,11 @@ export const viewGate = (
     allowed_actions: [
       allowedAction('approve', approve, externalOnly(gate.kind), refuseGateApprove(operationFacts, facts, now)),
       allowedAction('reject', may('gate.reject'), externalOnly(gate.kind), rejecting),
-      allowedAction('break_glass', may('gate.break_glass'), refuseGateApprove(operationFacts, facts, now)),
+      allowedAction(
+        'break_glass',
+        refuseBypass(gate) ?? may('gate.break_glass'),
+        refuseGateApprove(operationFacts, facts, now),
+      ),
     ],
   }
 }
@@ -146,7 +174,7 @@ const couldVote = (person: Principal, { gate, operation }: GateRow, places: read
   const user_id = person.user.id
   const own = votingGroups(gate, { user_id, groups: person.group_keys }, now)
   return (
-    !(gate.policy.four_eyes && operation.involved.includes(user_id)) &&
+    !(gate.policy.four_eyes && involvedIn({ gate, operation }).includes(user_id)) &&
     (groups.length === 0 || groups.some((group) => own.includes(group))) &&
     isInScope({ user_id, grants: person.grants }, 'gate:decide', places)
   )

@@ -18,7 +18,7 @@ import { AppError, notFound } from '../shared/errors.ts'
 import { compileSchema } from '../shared/json-schema.ts'
 import type { OperationsDeps } from './deps.ts'
 import { overrideInputs } from './inputs.service.ts'
-import type { Intervened, Intervening } from './interventions.service.ts'
+import type { Intervened, Intervening } from './interventions.perform.ts'
 import { generationMoved, generationsOf } from './nodes.service.ts'
 import { refuseOn } from './operations.service.ts'
 

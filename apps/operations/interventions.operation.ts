@@ -14,7 +14,7 @@ import { AppError, notFound } from '../shared/errors.ts'
 import { refuseByPolicy, throwIfRefused } from './authority.ts'
 import type { OperationsDeps } from './deps.ts'
 import { externalOnly, gateFacts, gateObject, votingGroups } from './gates.view.ts'
-import type { Intervened, Intervening } from './interventions.service.ts'
+import type { Intervened, Intervening } from './interventions.perform.ts'
 import { refuseOn } from './operations.service.ts'
 
 type Payload = InterventionBody['payload']
@@ -74,13 +74,13 @@ const ACTS: Record<OperationIntervention, Act> = {
   },
 
   /** One more person may vote like a member of the gate's groups; permission, scope and four eyes stay as they are. */
-  delegate_gate: async (deps, tx, { command, subject }, { gate_id = '', to_user = '', until = '' }) => {
+  delegate_gate: async (deps, tx, { command, subject, agreed }, { gate_id = '', to_user = '', until = '' }) => {
     const { operation_id, now } = subject
     const row = await getGate(tx, operation_id, gate_id)
     if (!row) throw notFound('gate', gate_id)
     const object = gateObject(row, subject.places)
     const groups = votingGroups(row.gate, command.caller, now)
-    throwIfRefused(refuseByPolicy(deps, command.caller, 'gate.approve', object, subject.places, groups))
+    if (!agreed) throwIfRefused(refuseByPolicy(deps, command.caller, 'gate.approve', object, subject.places, groups))
     throwIfRefused(externalOnly(row.gate.kind))
     const facts = gateFacts(row)
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: facts.round, user_id: command.caller.user_id }))

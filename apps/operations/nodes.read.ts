@@ -75,8 +75,7 @@ const nodeActions = (
   if (!node) return []
   const object = operationObject(operation)
   const retry = refuseByPolicy(deps, caller, 'node.retry', object, operation.places)
-  const intervene =
-    refuseByPolicy(deps, caller, 'node.intervene', object, operation.places) ?? refuseAlone(operation.risk_level)
+  const intervene = refuseByPolicy(deps, caller, 'node.intervene', object, operation.places)
   const cone = resetCone(nodes, node_id, 'downstream')
   const after = coneOf(nodes, node_id)
   return [
@@ -86,8 +85,3 @@ const nodeActions = (
     ),
   ]
 }
-
-const refuseAlone = (risk: string) =>
-  risk === 'high' || risk === 'critical'
-    ? { category: 'policy_denied', code: 'second_person', detail: `The risk is ${risk}: nobody overrides it alone.` }
-    : undefined

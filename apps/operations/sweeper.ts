@@ -2,6 +2,7 @@ import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { pruneKeys } from '../../db/idempotency.ts'
 import { archiveLogs, expireBodies } from '../../db/operations/archive.ts'
+import { expireIntervention, listOverdueInterventions } from '../../db/operations/awaiting.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
 import { closeOperation } from '../../db/operations/close.ts'
 import { lockOperation, lockOverdueStart } from '../../db/operations/commands.ts'
@@ -15,6 +16,7 @@ import {
   nodes,
   operation_commands,
   operation_control,
+  operations,
 } from '../../db/operations/tables.ts'
 import { SYSTEM, type TimelineEvent } from '../../db/operations/timeline.ts'
 import { withdraw } from '../../db/operations/undo.ts'
@@ -78,7 +80,12 @@ export const sweep = async (db: Db): Promise<number> => {
     const commands = await listOverdue(tx)
     const findings = await listFindings(tx)
     await expireDue(tx)
-    return { commands, findings, patches: await listExpiredPatches(tx, BATCH) }
+    return {
+      commands,
+      findings,
+      patches: await listExpiredPatches(tx, BATCH),
+      asked: await listOverdueInterventions(tx, BATCH),
+    }
   })
   if (!overdue) return 0
   // Each in a transaction of its own: one that cannot be done holds nothing else back.
@@ -90,7 +97,18 @@ export const sweep = async (db: Db): Promise<number> => {
   }
   for (const { operation_id, patch_id } of overdue.patches)
     await db.transaction((tx) => closePatch(tx, operation_id, patch_id, 'expired', 'expired'))
-  return overdue.commands.length + overdue.findings.length + overdue.patches.length
+  for (const { operation_id, gate_id } of overdue.asked)
+    await db.transaction((tx) => expireAsked(tx, operation_id, gate_id))
+  return overdue.commands.length + overdue.findings.length + overdue.patches.length + overdue.asked.length
+}
+
+/** An intervention that no second person saw in its time is withdrawn. */
+const expireAsked = async (tx: Tx, operation_id: string, gate_id: string): Promise<void> => {
+  if (!(await lockOperation(tx, operation_id))) return
+  const events = await expireIntervention(tx, operation_id, gate_id)
+  if (events.length === 0) return
+  await bump(tx, operation_id)
+  await stateFacts(tx, operation_id, { events, set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)` } })
 }
 
 const isLeader = async (tx: Tx): Promise<boolean> => {

@@ -113,7 +113,7 @@ select v.verdict, v.repeated, v.generation, v.phase, v.error, v.resume, coalesce
   extract(epoch from clock_timestamp()) * 1000 as now, g.fence,
   case when v.verdict = 'granted' then v.spec end as spec, case when v.verdict = 'granted' then v.input_overrides end as input_overrides,
   case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open') then (select coalesce(max(seq), 0) from operations.operation_commands
-    where operation_id = $1 and status not in ('withdrawn', 'superseded')) end as seq,
+    where operation_id = $1 and status not in ('awaiting', 'withdrawn', 'superseded')) end as seq,
   case when v.verdict = 'gate_open' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'status', status, 'round', round)) from gate) end as gates
 from verdict v left join granted g on true`
 

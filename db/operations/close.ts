@@ -38,7 +38,7 @@ const unprocessed = async (tx: Tx, operation_id: string, last_seq: number): Prom
       and(
         eq(operation_commands.operation_id, operation_id),
         gt(operation_commands.seq, last_seq),
-        notInArray(operation_commands.status, ['applied', 'refused', 'expired', 'withdrawn', 'superseded']),
+        notInArray(operation_commands.status, ['awaiting', 'applied', 'refused', 'expired', 'withdrawn', 'superseded']),
       ),
     )
   return row?.seq ?? 0

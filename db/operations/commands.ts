@@ -56,12 +56,14 @@ export type NewCommand = {
   deadline_s: number
   /** Whether it changed anything: the revision counts decided changes. */
   decided: boolean
+  /** A second person has to see it before it is sent (awaiting.ts). */
+  awaits?: boolean
 }
 
 /** Puts a command into the relay's queue under the next number of its operation; the caller holds the control row. */
 export const appendCommand = async (
   tx: Tx,
-  { deadline_s, decided, payload, ...command }: NewCommand,
+  { deadline_s, decided, awaits = false, payload, ...command }: NewCommand,
 ): Promise<number> => {
   const own = eq(operation_control.operation_id, command.operation_id)
   const numbered = tx
@@ -78,10 +80,11 @@ export const appendCommand = async (
     seq: sql`(select ${operation_control.command_seq} from ${operation_control} where ${own})`,
     payload: payload ?? {},
     not_after:
-      command.class === 'start' && payload
+      command.class === 'start' && payload && !awaits
         ? sql`case when not ${held} then clock_timestamp() + make_interval(secs => ${deadline_s}) end`
         : null,
     next_try_at: sql`case when ${held} then 'infinity'::timestamptz end`,
+    ...(awaits && { status: 'awaiting' }),
     ...(payload === null && { status: 'applied', outcome_at: sql`clock_timestamp()` }),
   }
   const queued = tx
@@ -114,6 +117,7 @@ export const getCommand = (db: Queryable, command_id: string) =>
     .select({
       operation_id: operation_commands.operation_id,
       command: commandColumns,
+      awaits: sql<boolean>`${operation_commands.status} = 'awaiting'`,
       outcome: operation_commands.outcome,
       payload: operation_commands.payload,
     })
@@ -153,7 +157,7 @@ export const listPendingCommands = (db: Queryable, operation_id: string): Promis
     .where(
       and(
         eq(operation_commands.operation_id, operation_id),
-        inArray(operation_commands.status, ['pending', 'sending', 'delivered']),
+        inArray(operation_commands.status, ['awaiting', 'pending', 'sending', 'delivered']),
       ),
     )
     .orderBy(asc(operation_commands.seq))

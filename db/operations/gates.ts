@@ -7,6 +7,7 @@ import type {
   GateSubject,
 } from '../../apps/shared/contracts/operations/graph.ts'
 import { first, type Queryable, type Tx } from '../client.ts'
+import { supersedeAwaiting } from './awaiting.ts'
 import { gates, operation_control, operations, votes } from './tables.ts'
 import { iso } from './views.ts'
 
@@ -48,6 +49,8 @@ const gateColumns = {
   decided_command_id: gates.decided_command_id,
   changes: sql<GateSubject['changes']>`coalesce(${gates.subject} -> 'changes', '[]'::jsonb)`,
   votes: VOTES,
+  /** Of a gate of kind intervention: who asked for it. */
+  author_id: sql<string | null>`${gates.subject} #>> '{intervention,author,id}'`,
 }
 const operationColumns = {
   operation_id: operations.operation_id,
@@ -140,7 +143,8 @@ export const votableBy = (user_id: string, groups: readonly string[]): SQL => sq
                where e.n <= ${gates.escalation_level} and e.step -> 'add_groups' ?| ${textArray(groups)})
     or exists (select 1 from jsonb_array_elements(${gates.delegations}) d
                where d ->> 'user_id' = ${user_id} and (d ->> 'until')::timestamptz > clock_timestamp()))
-  and not ((${gates.policy} ->> 'four_eyes')::boolean and ${user_id} = any(${operations.involved}))
+  and not ((${gates.policy} ->> 'four_eyes')::boolean and ${user_id} = any(case when ${gates.kind} = 'intervention'
+    then array[${gates.subject} #>> '{intervention,author,id}'] else ${operations.involved} end))
   and not exists (select 1 from ${votes} v where v.operation_id = ${gates.operation_id} and v.gate_id = ${gates.gate_id}
                   and v.round = ${gates.round} and v.user_id = ${user_id} and v.decision = 'approve' and not v.voided)`
 
@@ -191,13 +195,15 @@ export const carryVotes = (tx: Tx, operation_id: string, gate_id: string, round:
     select operation_id, gate_id, round + 1, user_id, decision, comment, digest, group_key, actor, command_id, at
     from ${votes} where operation_id = ${operation_id} and gate_id = ${gate_id} and round = ${round} and user_id <> ${but_user_id} and not voided`)
 
-/** Closes every gate of an operation that is cancelled; returns those that were open. */
-export const cancelGates = (tx: Tx, operation_id: string) =>
-  tx
+/** Closes every gate of an operation that is cancelled, and what a second person was to see; returns those that were open. */
+export const cancelGates = async (tx: Tx, operation_id: string) => {
+  await supersedeAwaiting(tx, operation_id)
+  return tx
     .update(gates)
     .set({ status: 'cancelled', updated_at: sql`clock_timestamp()` as never })
     .where(and(eq(gates.operation_id, operation_id), sql`${gates.status} in ('armed', 'waiting')`))
     .returning({ gate_id: gates.gate_id, round: gates.round })
+}
 
 /** Gates of an operation that guard any of these nodes. */
 export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readonly string[]) =>

@@ -1,4 +1,4 @@
-import { and, asc, eq, gte } from 'drizzle-orm'
+import { and, asc, eq, gte, ne } from 'drizzle-orm'
 import type { GraphPage } from '../../workflows/operation/state/types.ts'
 import type { Db, Queryable } from '../client.ts'
 import { compactHead, compactNodes } from './compact.ts'
@@ -31,7 +31,8 @@ const readPage = async (db: Queryable, operation_id: string, from: number, limit
     db
       .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round, policy: gates.policy })
       .from(gates)
-      .where(eq(gates.operation_id, operation_id))
+      // What a second person has to see guards nothing: the engine hears of it when it passes.
+      .where(and(eq(gates.operation_id, operation_id), ne(gates.kind, 'intervention')))
       .orderBy(asc(gates.ordinal), asc(gates.gate_id)),
     db
       .select({

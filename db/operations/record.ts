@@ -34,7 +34,7 @@ export const recordChanges = (
     const result: RecordResult = { record_seq: batch.record_seq, gates: [], whens: {}, control: null }
     const { commands, facts, set } = await apply(tx, operation_id, batch, result)
     const ended = result.withdrawn === true
-    const report = ended ? {} : reportColumns(batch.report, row)
+    const report = ended ? {} : reportColumns(operation_id, batch.report, row)
     const status = ended ? [] : await statusEvents(tx, operation_id, batch.report, row.engine_status)
     // It runs before its nodes do, and is blocked or paused after they came to rest.
     const begins = batch.report.engine_status === 'running'
@@ -229,12 +229,15 @@ const swapControl = async (
 const lastSeq = async (tx: Tx, operation_id: string): Promise<number> => {
   const { rows } = await tx.execute<{ seq: string }>(sql`
     select coalesce(max(seq), 0) as seq from operations.operation_commands
-    where operation_id = ${operation_id} and status not in ('withdrawn', 'superseded')`)
+    where operation_id = ${operation_id} and status not in ('awaiting', 'withdrawn', 'superseded')`)
   return Number(rows[0]?.seq ?? 0)
 }
 
-const reportColumns = (report: Report, row: { started_at: string | null }) => ({
+const reportColumns = (operation_id: string, report: Report, row: { started_at: string | null }) => ({
   ...report,
+  // The engine knows nothing of interventions that a second person has to see.
+  open_gates: sql`${report.open_gates} + (select count(*)::int from operations.gates g
+    where g.operation_id = ${operation_id} and g.kind = 'intervention' and g.status = 'waiting')`,
   ...(row.started_at === null && report.engine_status !== 'queued' && { started_at: sql`clock_timestamp()` }),
 })
 

@@ -445,7 +445,7 @@ export const operation_commands = t(
     request_id: text('request_id'),
     trace: text('trace'),
     not_after: at('not_after'),
-    /** pending, sending, delivered, applied, refused, expired, superseded, withdrawn. */
+    /** awaiting (a second person), pending, sending, delivered, applied, refused, expired, superseded, withdrawn. */
     status: text('status').notNull().default('pending'),
     attempts: count('attempts'),
     next_try_at: at('next_try_at'),

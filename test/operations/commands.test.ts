@@ -252,10 +252,6 @@ describe('retry and interventions', () => {
         .as({ ...p.people.olga, auth_age_s: 1000 })
         .post(`${path}/interventions`, { reason, type: 'skip', node_id: 'b', payload: {} }),
     ).toMatchObject(refusal('policy_denied', 'reauth_required', 403))
-    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])
-    expect(await intervene({ type: 'skip', node_id: 'b', payload: {} })).toMatchObject(
-      refusal('policy_denied', 'second_person', 403),
-    )
   })
 })
 
@@ -423,6 +419,63 @@ describe('interventions beside the end of a node', () => {
     expect(await p.query('select resource_id from operations.leases where operation_id = $1', [operation_id])).toEqual([
       { resource_id: 'r1' },
     ])
+  })
+
+  it('wait for a second person where the risk is high, and are done in one step with the approval', async () => {
+    const { path, operation_id } = await running({ a: 'failed' }, work)
+    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])
+    const ask = (type: string, node_id: string, payload = {}) => intervene(path, { type, node_id, payload }, 'both')
+    expect(
+      (await intervene(path, { type: 'set_limits', payload: { max_parallel: 2 } })).body.intervention,
+    ).toMatchObject({ gate_id: null })
+    expect(await ask('mark_failed', 'a', { message: 'x' })).toMatchObject(notApplicable)
+    const asked = await ask('skip', 'a')
+    const { gate_id, intervention_id } = asked.body.intervention
+    expect(asked).toMatchObject({
+      status: 202,
+      body: { intervention: { status: 'awaiting_second_person' }, command: { status: 'accepted' } },
+    })
+    const node = async () =>
+      (
+        await p.query(`select generation, exception from operations.nodes where operation_id = $1 and node_id = 'a'`, [
+          operation_id,
+        ])
+      )[0]
+    const command = async (id: string) =>
+      (await p.query('select status, seq::int from operations.operation_commands where command_id = $1', [id]))[0]
+    expect(await node()).toEqual({ generation: 1, exception: null })
+    const seen = await p.seen(operation_id, gate_id)
+    const approve = (who: 'both' | 'eva' | 'ada', id = gate_id, body: object = seen, instance = 0) =>
+      p.as(who).post(`${path}/gates/${id}/approve`, body, { instance })
+    expect(await approve('both')).toMatchObject(refusal('policy_denied', 'second_person', 403))
+    expect(await approve('eva', gate_id, { ...seen, break_glass: { reason } })).toMatchObject(
+      refusal('policy_denied', 'break_glass_not_allowed', 403),
+    )
+    const before = await command(intervention_id)
+    const both = await Promise.all([approve('eva'), approve('ada', gate_id, seen, 1)])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
+    expect(await node()).toEqual({ generation: 2, exception: 'skip' })
+    const after = await command(intervention_id)
+    expect(after?.seq).toBeGreaterThan(before?.seq)
+    expect(['pending', 'sending', 'delivered']).toContain(after?.status)
+    expect((await p.as('olga').get(path)).body.exceptions).toMatchObject([{ kind: 'skip', actor: { name: 'both' } }])
+
+    const second = (await ask('set_input', 'c', { input_overrides: { delay_ms: 2 } })).body.intervention
+    const no = { round: 1, comment: 'no' }
+    expect((await p.as('eva').post(`${path}/gates/${second.gate_id}/reject`, no)).body.status).toBe('rejected')
+    expect(await command(second.intervention_id)).toMatchObject({ status: 'withdrawn' })
+    const third = (await ask('set_input', 'c', { input_overrides: { delay_ms: 2 } })).body.intervention
+    await p.query(`update operations.gates set deadline_at = now() - interval '1 s' where gate_id = $1`, [
+      third.gate_id,
+    ])
+    await sweep(p.deps.db)
+    expect(await command(third.intervention_id)).toMatchObject({ status: 'withdrawn' })
+    const fourth = (await ask('set_input', 'c', { input_overrides: { delay_ms: 2 } })).body.intervention
+    expect((await p.as('olga').post(`${path}/cancel`, { reason })).status).toBe(200)
+    expect(await command(fourth.intervention_id)).toMatchObject({ status: 'superseded' })
+    expect(await approve('eva', fourth.gate_id, await p.seen(operation_id, fourth.gate_id))).toMatchObject(
+      refusal('gate_not_waiting', 'cancelled', 409),
+    )
   })
 
   it('let one more person decide a gate, with the same permission and four eyes', async () => {

@@ -188,6 +188,15 @@ export type GateSubject = {
   releases_digest?: string
   changes: { resource_id: string; change: string; fields: { path: string; before: unknown; after: unknown }[] }[]
   bound_outputs: { pointer: string; value: unknown }[]
+  /** Of a gate of kind intervention: what is done when a second person agrees. */
+  intervention?: {
+    type: string
+    node_id: string | null
+    payload: Record<string, unknown>
+    reason: string | null
+    ticket: string | null
+    author: { id: string; name: string }
+  }
 }
 
 /** The drawing of a plan or operation; nodes in rank order. The states are laid over it by the reader. */
