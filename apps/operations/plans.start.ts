@@ -14,6 +14,7 @@ import { insertOperation } from '../../db/operations/start.ts'
 import { plans } from '../../db/operations/tables.ts'
 import { SYSTEM } from '../../db/operations/timeline.ts'
 import type { Place } from '../shared/auth/scope.ts'
+import { nextOpening } from '../shared/calendar.ts'
 import type { PlanGraph, RefusalCode } from '../shared/contracts/operations/graph.ts'
 import type { Rehearsal, StartBody } from '../shared/contracts/operations/plans.ts'
 import { digest } from '../shared/digest.ts'
@@ -60,13 +61,9 @@ export const startSteps = (
       ? await listBlockers(tx, plan.document.leases)
       : await takeLeases(tx, command.operation_id, plan.document.leases, { queue: body.on_conflict !== 'reject' })
     if (blockers.length > 0 && body.on_conflict === 'reject') throw leaseHeld(blockers)
-    return writeOperation(tx, command, subject, {
-      body,
-      pins,
-      command_id,
-      blockers,
-      now: deps.clock.now().toISOString(),
-    })
+    const now = deps.clock.now()
+    const opens_at = openingFor(deps, plan, body, now.getTime())
+    return writeOperation(tx, command, subject, { body, pins, command_id, blockers, now: now.toISOString(), opens_at })
   },
   render: ({ operation_id }) => readOperation(deps, command.caller, operation_id),
   allowed: async () =>
@@ -143,18 +140,20 @@ type Decided = {
   command_id: string
   blockers: Blocker[]
   now: string
+  /** When its windows let it begin, where that is later than now. */
+  opens_at: string | undefined
 }
 
 const writeOperation = async (
   tx: Tx,
   command: Command,
   { plan, intent, graph }: StartSubject,
-  { body, pins, command_id, blockers, now }: Decided,
+  { body, pins, command_id, blockers, now, opens_at }: Decided,
 ): Promise<Decision> => {
   const { operation_id, actor } = command
   const { document } = plan
   const report = plan.report as unknown as PlanReport
-  const constraints = constraintsOf(document.constraints, body)
+  const constraints = constraintsOf(document.constraints, body, opens_at)
   const nodes = document.nodes.map((node) => ({ ...node, spec_digest: specDigest(node) }))
   const guarded = document.gates.map((gate) => ({
     ...gate,
@@ -273,13 +272,42 @@ const rehearsedEvent = (plan_id: string, rehearsal: Rehearsal) => ({
   },
 })
 
+const OPENINGS = 50
+
+/**
+ * An operation stays queued until a window of its targets is open, and the one that was asked for (operations.md 2.3).
+ * Refuses one that would never begin.
+ */
+const openingFor = (
+  { library }: OperationsDeps,
+  { document }: Plan,
+  { not_before, window_id }: StartBody,
+  now: number,
+): string | undefined => {
+  const asked = window_id ?? document.constraints.window_id
+  const of = (test: (id: string) => boolean) => library.windows.filter((window) => test(window.window_id))
+  const earliest = not_before ?? document.constraints.not_before
+  const from = Math.max(now, typeof earliest === 'string' ? Date.parse(earliest) : now)
+  const [own, named] = [of((id) => id === asked), of((id) => id !== asked && document.windows.includes(id))]
+  // Each opening moves the other: a time at which both are open, or none within some weeks.
+  let at = from
+  for (let n = 0; n < OPENINGS && Number.isFinite(at); n++) {
+    const next = nextOpening(own, nextOpening(named, at))
+    if (next === at) return at > from ? new Date(at).toISOString() : undefined
+    at = next
+  }
+  throw new AppError('validation_error', 'unknown_reference', 'The windows of this plan do not open.', { status: 422 })
+}
+
 /** What the intent bounds, narrowed by who starts. */
 const constraintsOf = (
   given: Record<string, unknown>,
   { not_before, window_id, max_parallel, deadline_s }: StartBody,
+  opens_at: string | undefined,
 ) => ({
   ...given,
   ...(not_before !== undefined && { not_before }),
+  ...(opens_at !== undefined && { not_before: opens_at }),
   ...(window_id !== undefined && { window_id }),
   ...(max_parallel !== undefined && { max_parallel }),
   ...(deadline_s !== undefined && { deadline_s }),

@@ -4,7 +4,7 @@ import { AppError, overloaded, unavailable } from '../../shared/errors.ts'
 import type { RehearsalAnswer, RehearsalInput } from './types.ts'
 
 /** Wall time of a thread with everything; its work is bounded by processor time before (rehearse.ts). */
-const LIMIT_MS = 6000
+const LIMIT_MS = 7000
 const AT_ONCE = 2
 const HEAP_MB = 256
 
