@@ -1,5 +1,5 @@
 import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
-import { serviceAuth, userAuth } from '../shared/auth/http.ts'
+import { allow, requireScope, serviceAuth, userAuth } from '../shared/auth/http.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
 import { serveHealth } from '../shared/health.ts'
 import { CATALOG_CODES, createHttpApp } from '../shared/http.ts'
@@ -54,7 +54,7 @@ export const buildApp = async (deps: CatalogDeps) => {
   for (const routes of READS) await app.register(routes, { deps, side: publicSide(deps) })
   await app.register(resourceWrites, { deps })
   await app.register(importsRoutes, { deps })
-  await app.register(auditRoutes, { deps })
+  await app.register(auditRoutes, { deps, path: '/v1/audit/catalog', guard: allow('audit:read', { kind: 'R' }) })
 
   const internal = createHttpApp({
     telemetry,
@@ -82,6 +82,7 @@ export const buildApp = async (deps: CatalogDeps) => {
     for (const routes of [...READS, relationshipTypesRoutes])
       await guarded.register(routes, { deps, side: internalSide })
     await guarded.register(internalRoutes, { deps })
+    await guarded.register(auditRoutes, { deps, path: '/internal/v1/audit', guard: requireScope('catalog:admin') })
   })
   return { app, internal, health }
 }

@@ -2,15 +2,20 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { desc } from 'drizzle-orm'
 import { auditMatches } from '../../db/audit.ts'
 import { audit } from '../../db/catalog/tables.ts'
-import { allow } from '../shared/auth/http.ts'
+import type { allow, requireScope } from '../shared/auth/http.ts'
 import { AuditList, AuditQuery } from '../shared/contracts/audit.ts'
 import { errorReplies } from '../shared/http.ts'
 import type { CatalogDeps } from './deps.ts'
 
-/** The audit log of the catalog. */
-export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+type Guard = ReturnType<typeof allow> | ReturnType<typeof requireScope>
+
+/** The audit log of the catalog, for people who may read it and for services that look after it. */
+export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; path: string; guard: Guard }> = async (
+  app,
+  { deps, path, guard },
+) => {
   app.get(
-    '/v1/audit/catalog',
+    path,
     {
       schema: {
         summary: 'List audit rows of the catalog',
@@ -20,7 +25,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = asy
         querystring: AuditQuery,
         response: { 200: AuditList, ...errorReplies },
       },
-      preHandler: allow('audit:read', { kind: 'R' }),
+      preHandler: guard,
     },
     async (req) => {
       const { page_size, page_token, ...filter } = req.query

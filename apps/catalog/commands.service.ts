@@ -46,7 +46,23 @@ export type CommandWork = (tx: Tx, now: string) => Promise<Work>
  * corrected command may use the id again. Deadlocks are run again.
  */
 export const runCommand = (deps: CatalogDeps, command: Command, work: CommandWork): Promise<Answer> =>
-  commit(deps, (tx) => claimAndWork(tx, deps, command, work))
+  counting(
+    deps,
+    commit(deps, (tx) => claimAndWork(tx, deps, command, work)),
+  )
+
+/** Counts what became of a command. */
+const counting = async ({ telemetry }: CatalogDeps, done: Promise<Answer>): Promise<Answer> => {
+  const commands = telemetry.counter('catalog_commands_total', 'Commands by what became of them.', ['result'])
+  try {
+    const answer = await done
+    commands.inc({ result: answer.replayed ? 'replayed' : 'answered' })
+    return answer
+  } catch (error) {
+    commands.inc({ result: error instanceof AppError && error.status < 500 ? 'refused' : 'failed' })
+    throw error
+  }
+}
 
 /** Runs work in one transaction, up to three times: after a deadlock, or when what it locked was not enough. */
 export const commit = async <T>(deps: CatalogDeps, run: (tx: Tx) => Promise<T>): Promise<T> => {

@@ -6,6 +6,7 @@ import {
   type EdgeRow,
   getEdge,
   getOutEdge,
+  isCrowded,
   openEdge,
   reaches as reachesAlong,
   reviseEdge,
@@ -31,6 +32,8 @@ import { equalJson, type JsonObject } from './rules/pointers.ts'
 import type { StoredRelationshipType, StoredType, Types } from './types.registry.ts'
 
 const MAX_SUBTREE = 10_000
+/** Open edges of one type that one end may have. */
+const MAX_EDGES = 200_000
 
 /** A change with both ends found. `peer` is missing when there is no such resource. */
 type Resolved = {
@@ -196,6 +199,14 @@ type Applied =
   | { ignored: string }
   | { violation: string }
 
+const crowded = () =>
+  new AppError(
+    'validation_error',
+    'too_many_relationships',
+    `A resource has at most ${MAX_EDGES} open relationships of one type.`,
+    { status: 422, hint: 'Put a group between them, such as a pool or a service.' },
+  )
+
 const applyOne = async (tx: Tx, change: RelationshipChange, key: EdgeKey, cause: EdgeCause): Promise<Applied> => {
   const known = await getEdge(tx, key)
   if (change.op === 'remove') {
@@ -204,6 +215,7 @@ const applyOne = async (tx: Tx, change: RelationshipChange, key: EdgeKey, cause:
   }
   const properties = change.properties ?? {}
   if (!known && change.op === 'update') return { violation: 'there is no such relationship to update' }
+  if (!known && (await isCrowded(tx, key, MAX_EDGES))) throw crowded()
   if (!known) return { op: 'added', edge: await openEdge(tx, key, properties, cause) }
   if (equalJson(known.properties, properties)) return { ignored: 'already_there' }
   return { op: 'updated', edge: await reviseEdge(tx, key, properties, cause), before: known }

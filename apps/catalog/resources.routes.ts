@@ -19,6 +19,7 @@ import { AppError } from '../shared/errors.ts'
 import {
   CommandHeaders,
   errorReplies,
+  isKnown,
   ReadHeaders,
   sendPart,
   sendStored,
@@ -106,7 +107,7 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
       const { resource_id } = req.params
       const { view, etag } = await readResource(deps, resource_id, req.query, side.reader(req))
       if (etag !== undefined) reply.header('etag', etag)
-      if (etag !== undefined && req.headers['if-none-match'] === etag) return sendUnchanged(reply)
+      if (etag !== undefined && isKnown(req, etag)) return sendUnchanged(reply)
       const fields = fieldsOf(req.query.fields)
       return fields ? sendPart(reply, pickFields(view, fields) as typeof view) : view
     },

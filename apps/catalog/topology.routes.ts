@@ -3,7 +3,7 @@ import { conditions, countBelow } from '../../db/catalog/lists.ts'
 import { TopologyGraph, TopologyGraphQuery, TopologyList, TopologyQuery } from '../shared/contracts/catalog/topology.ts'
 import { errorReplies, sendPart } from '../shared/http.ts'
 import type { CatalogDeps } from './deps.ts'
-import { listPage } from './lists.service.ts'
+import { affordable, listPage } from './lists.service.ts'
 import type { Side } from './sides.ts'
 import { countsOf, readTopologyGraph } from './topology.service.ts'
 import { LEVELS, type Level } from './types.registry.ts'
@@ -54,12 +54,8 @@ export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side
         const reader = side.reader(req)
         const fixed = [conditions.types([...types.levelIds[level]])]
         const { rows, items, selected, ...page } = await listPage(deps, path, req.query, reader, fixed)
-        const counted = await countBelow(
-          deps.db,
-          rows.map(({ rid }) => rid),
-          reader.access,
-          types.topologyIds,
-        )
+        const rids = rows.map(({ rid }) => rid)
+        const counted = await affordable(countBelow(deps.db, rids, reader.access, types.topologyIds))
         const places = items.map((item, index) => ({
           ...item,
           counts: countsOf(counted.filter(({ rid }) => rid === rows[index]?.rid)),

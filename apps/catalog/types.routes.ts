@@ -4,7 +4,7 @@ import { closed, PageQuery, pageOf } from '../shared/contracts/catalog/common.ts
 import { RelationshipType, ResourceType } from '../shared/contracts/catalog/types.ts'
 import { text } from '../shared/contracts/text.ts'
 import { notFound } from '../shared/errors.ts'
-import { errorReplies, ReadHeaders, sendUnchanged } from '../shared/http.ts'
+import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http.ts'
 import { pageSizeOf, rowsFrom } from '../shared/pages.ts'
 import type { CatalogDeps } from './deps.ts'
 import { asOf } from './lists.service.ts'
@@ -101,7 +101,7 @@ export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: S
       if (!type) throw notFound('type', req.params.type_key)
       const etag = `"${type.checksum}"`
       reply.header('etag', etag)
-      if (req.headers['if-none-match'] === etag) return sendUnchanged(reply)
+      if (isKnown(req, etag)) return sendUnchanged(reply)
       return documentOf(type)
     },
   )

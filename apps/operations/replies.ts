@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sendStored, sendUnchanged } from '../shared/http.ts'
+import { isKnown, sendStored, sendUnchanged } from '../shared/http.ts'
 import type { Answer } from './commands.service.ts'
 import { etagOf } from './subject.ts'
 
@@ -19,7 +19,7 @@ export const unlessKnown = <B>(
 ): B | FastifyReply => {
   const etag = etagOf(head)
   reply.headers({ etag, 'cache-control': 'no-store' })
-  return req.headers['if-none-match'] === etag ? sendUnchanged(reply) : body
+  return isKnown(req, etag) ? sendUnchanged(reply) : body
 }
 
 const LONG_POLL_MS = 100

@@ -339,6 +339,12 @@ export const ReadHeaders = Type.Object({
   'if-none-match': Type.Optional(Type.String({ maxLength: 512, description: 'The ETag that is known.' })),
 })
 
+/** Whether the caller has what bears this tag already: any of the tags that it names, weak or not, or `*` (RFC 9110, 13.1.2). */
+export const isKnown = (req: FastifyRequest, etag: string): boolean =>
+  (req.headers['if-none-match']?.split(',') ?? [])
+    .map((tag) => tag.trim().replace(/^W\//, ''))
+    .some((tag) => tag === etag || tag === '*')
+
 /** 304 without any body: a serialized null would be four bytes that nobody may read, and a proxy refuses such an answer. */
 export const sendUnchanged = (reply: FastifyReply): FastifyReply => reply.code(304).send()
 

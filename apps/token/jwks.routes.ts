@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../shared/auth/http.ts'
-import { errorReplies, ReadHeaders, sendUnchanged } from '../shared/http.ts'
+import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http.ts'
 import type { Keyring } from './keyring.ts'
 
 const Jwks = Type.Object(
@@ -44,8 +44,7 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async
       async (req, reply) => {
         const { body, etag } = keyring.published()
         reply.header('cache-control', 'public, max-age=300').header('etag', etag)
-        const known = req.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-        if (known?.some((tag) => tag === etag || tag === '*')) return sendUnchanged(reply)
+        if (isKnown(req, etag)) return sendUnchanged(reply)
         return reply
           .type('application/json; charset=utf-8')
           .serializer(String)

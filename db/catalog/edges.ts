@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../client.ts'
 import { array, rowsOf } from './resources.ts'
 
@@ -93,6 +93,17 @@ export const countEdges = async (
     sql`select count(*)::int as n from catalog.relationship where reltype_id = ${reltype_id} and ${at}`,
   )
   return row?.n ?? 0
+}
+
+/** Whether one of the ends has so many open edges of the type already. */
+export const isCrowded = async (db: Queryable, { src, reltype_id, dst }: EdgeKey, most: number): Promise<boolean> => {
+  const full = (end: SQL) => sql`exists (select 1 from catalog.relationship
+    where ${end} and reltype_id = ${reltype_id} offset ${most - 1})`
+  const [row] = await rowsOf<{ crowded: boolean }>(
+    db,
+    sql`select ${full(sql`src = ${src}`)} or ${full(sql`dst = ${dst}`)} as crowded`,
+  )
+  return row?.crowded ?? false
 }
 
 /** Whether `to` can be reached from `from` along edges of one type. */

@@ -164,6 +164,28 @@ describe('apply-operation-result', () => {
     expect(await traces()).toEqual(before)
   })
 
+  it.each(['catalog.audit', 'catalog.revision', 'catalog.outbox'])(
+    'is never answered with success when its row in %s cannot be written, and leaves nothing behind',
+    async (table) => {
+      const [id, marked] = [await fresh(), randomUUID()]
+      await c.rows(`create function public.no_room() returns trigger language plpgsql as
+        $$ begin if to_jsonb(new)::text like '%${marked}%' then raise exception 'no room'; end if; return new; end $$`)
+      await c.rows(`create trigger no_room before insert on ${table} for each row execute function public.no_room()`)
+      try {
+        const before = await traces()
+        const reply = await c.result(id, { command_id: marked, expected_version: 1, changes: release('9.1.1') })
+        expect(reply.status).toBe(500)
+        expect(reply.text).not.toContain('no room')
+        expect(await traces()).toEqual(before)
+      } finally {
+        await c.rows(`drop trigger no_room on ${table}`)
+        await c.rows('drop function public.no_room()')
+      }
+      const again = await c.result(id, { command_id: marked, expected_version: 1, changes: release('9.1.1') })
+      expect(again).toMatchObject({ status: 200, body: { version: 2, applied: true } })
+    },
+  )
+
   it('costs few round trips: begin, claim, lock and read, all writes and the answer together, commit', async () => {
     const [id, prototype] = [await fresh(), pg.Client.prototype]
     const counted = async (work: () => Promise<{ status: number }>) => {

@@ -211,8 +211,12 @@ describe('topology and types', () => {
       lifecycle: { initial: 'planned' },
     })
     const etag = reply.headers.get('etag') ?? ''
-    const same = await c.as('vic').get('/v1/resource-types/fleet.host', { headers: { 'if-none-match': etag } })
-    expect([same.status, same.headers.get('content-length')]).toEqual([304, null])
+    for (const known of [etag, `"other", W/${etag}`, '*']) {
+      const same = await c.as('vic').get('/v1/resource-types/fleet.host', { headers: { 'if-none-match': known } })
+      expect([same.status, same.headers.get('content-length')]).toEqual([304, null])
+    }
+    const other = await c.as('vic').get('/v1/resource-types/fleet.host', { headers: { 'if-none-match': '"other"' } })
+    expect(other.status).toBe(200)
     const managed = (await c.as('vic').get('/v1/resource-types?derived_from=infra.managed&page_size=3')).body
     expect(managed.items).toHaveLength(3)
     expect((await c.internally('GET', '/resource-types?page_size=500')).body.items).toHaveLength(23)

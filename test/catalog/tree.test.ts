@@ -198,6 +198,34 @@ describe('the tree and its edges', () => {
     expect(await faults()).toEqual([])
   })
 
+  it('has an end to how many edges of one type a resource may have', async () => {
+    const [hub, other] = [`hub-${randomUUID()}`, `hub-${randomUUID()}`]
+    for (const id of [hub, other]) await c.as('ada').record({ resource_id: id, type_key: 'infra.service', name: id })
+    const rid = `(select rid from catalog.resource where resource_id = '${hub}')`
+    const depends = `(select id from catalog.relationship_type where type_key = 'depends_on')`
+    // In parts, each far from the time that a statement may take.
+    for (let from = 1; from <= 199_999; from += 20_000)
+      await c.rows(`insert into catalog.relationship (src, reltype_id, dst, valid_from)
+        select 900000000 + n, ${depends}, ${rid}, now() from generate_series(${from}, ${Math.min(from + 19_999, 199_999)}) n`)
+    const add = (expected_version: number, from: string) =>
+      c.result(from, {
+        expected_version,
+        changes: { relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id: hub }] },
+      })
+    try {
+      expect((await add(1, other)).status).toBe(200)
+      const third = `hub-${randomUUID()}`
+      await c.as('ada').record({ resource_id: third, type_key: 'infra.service', name: third })
+      expect(await add(1, third)).toMatchObject({ status: 422, body: { code: 'too_many_relationships' } })
+    } finally {
+      for (let from = 0; from < 200_000; from += 20_000)
+        await c.rows('delete from catalog.relationship where src between $1 and $2', [
+          900_000_000 + from,
+          900_020_000 + from,
+        ])
+    }
+  })
+
   it('lets a retired resource keep notes only, and frees its name', async () => {
     const made = await record({ type_key: 'infra.service', desired_state: { tier: 1 } })
     const id = made.resource_id
