@@ -223,9 +223,12 @@ const suite = (name: string, place: () => Place, cases = CASES) => {
         const key = `${name} ${endpoint.name}`
         exercised.set(key, (exercised.get(key) ?? 0) + 1)
         try {
-          // All parts run in this process: a moment without a free core may look like an outage, two in a row do not.
-          const once = await sendCall(here.base, call)
-          const answer = once.status === 503 ? await sendCall(here.base, call) : once
+          // All parts run in this process: a moment without a free core may look like an outage, but it ends.
+          const answered = async () => {
+            const reply = await sendCall(here.base, call)
+            return reply.status === 503 ? undefined : reply
+          }
+          const answer = await until(answered, { timeout_ms: 20_000, every_ms: 200, what: 'an answer other than 503' })
           const fault = faultOf(answer, status, here, endpoint)
           if (fault) faults.push(`${endpoint.name}, ${what}: ${fault}`)
         } catch (error) {
