@@ -54,6 +54,7 @@ export const askAgain = async (
           ...(!used && {
             waiting_since: sql`clock_timestamp()` as never,
             deadline_at: sql`clock_timestamp() + make_interval(secs => ${policy.deadline_s})` as never,
+            next_escalation_at: FIRST_ESCALATION as never,
           }),
         }),
       })
@@ -71,6 +72,9 @@ export const askAgain = async (
   }
   return asked
 }
+
+/** When more people are asked about a gate that begins to wait now; null where its policy names nobody. */
+export const FIRST_ESCALATION = sql`clock_timestamp() + make_interval(secs => (${gates.policy} #>> '{escalation,0,after_s}')::double precision)`
 
 /** What a gate forgets when it is asked again. */
 export const ASKED_AGAIN = {

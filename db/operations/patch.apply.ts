@@ -7,6 +7,7 @@ import type {
   PlanNode,
 } from '../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../client.ts'
+import { FIRST_ESCALATION } from './gates.ask.ts'
 import { movePatch, type RunningRows } from './patches.ts'
 import { gates, nodes, operation_control, operation_graph_view, operations } from './tables.ts'
 import type { TimelineEvent } from './timeline.ts'
@@ -195,6 +196,8 @@ const moveGates = async (
           decided_command_id: null,
           waiting_since: sql`clock_timestamp()` as never,
           deadline_at: sql`clock_timestamp() + make_interval(secs => ${policy.deadline_s})` as never,
+          escalation_level: 0,
+          next_escalation_at: FIRST_ESCALATION as never,
         }),
       })
       .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))

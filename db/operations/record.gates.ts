@@ -6,19 +6,21 @@ import type { Tx } from '../client.ts'
 import { bindOutputs } from './gates.bind.ts'
 import { ENGINE, SYSTEM, type TimelineEvent } from './timeline.ts'
 
-export type GateChange = Extract<Change, { t: 'gate_open' | 'gate_expire' }>
+export type GateChange = Extract<Change, { t: 'gate_open' | 'gate_expire' | 'gate_escalate' }>
 type GateNow = RecordResult['gates'][number]
 type Row = {
   gate_id: string
   status: GateStatus
   round: number
   deadline_at: string | null
+  escalates_at: string | null
+  level: number
   digest: string
   moved: boolean
 }
 
 /**
- * Opens gates whose frontier is reached and expires those whose time is over, each by a compare-and-swap: where a
+ * Opens gates whose frontier is reached, expires those whose time is over and has more people asked, each by a compare-and-swap: where a
  * person, a cancel or a newer round was faster nothing moves, and the row as it is goes back to the reducer.
  */
 export const moveGates = async (
@@ -29,10 +31,10 @@ export const moveGates = async (
   const gates: GateNow[] = []
   const events: TimelineEvent[] = []
   for (const change of changes) {
-    const row = await (change.t === 'gate_open' ? open : expire)(tx, operation_id, change)
+    const row = await MOVES[change.t](tx, operation_id, change)
     if (!row) continue
-    const { gate_id, status, round, deadline_at } = row
-    gates.push({ gate_id, status, round, deadline_at })
+    const { gate_id, status, round, deadline_at, escalates_at } = row
+    gates.push({ gate_id, status, round, deadline_at, escalates_at })
     if (row.moved) events.push(...eventsOf(change, row))
   }
   return { gates, events }
@@ -46,9 +48,10 @@ const open = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange
       update operations.gates g set status = case when g.digest = g.approved_digest then 'approved' else 'waiting' end,
         waiting_since = clock_timestamp(), updated_at = clock_timestamp(),
         deadline_at = case when g.digest = g.approved_digest then null
-          else clock_timestamp() + make_interval(secs => (g.policy ->> 'deadline_s')::double precision) end
+          else clock_timestamp() + make_interval(secs => (g.policy ->> 'deadline_s')::double precision) end,
+        escalation_level = 0, next_escalation_at = clock_timestamp() + make_interval(secs => (g.policy #>> '{escalation,0,after_s}')::double precision)
       where g.operation_id = ${operation_id} and g.gate_id = ${gate_id} and g.status = 'armed' and g.round = ${round}
-      returning g.gate_id, g.status, g.round, g.deadline_at, g.digest)
+      returning ${NOW_COLUMNS})
     ${nowOf(operation_id, gate_id)}`)
   return rows[0]
 }
@@ -65,21 +68,43 @@ const expire = async (tx: Tx, operation_id: string, { gate_id, round }: GateChan
         decided_by = case g.policy ->> 'on_timeout' when 'hold' then null else ${JSON.stringify(SYSTEM)}::jsonb end
       where g.operation_id = ${operation_id} and g.gate_id = ${gate_id} and g.status = 'waiting' and g.round = ${round}
         and g.deadline_at <= clock_timestamp()
-      returning g.gate_id, g.status, g.round, g.deadline_at, g.digest)
+      returning ${NOW_COLUMNS})
     ${nowOf(operation_id, gate_id)}`)
   return rows[0]
 }
 
+/** One level more: the groups of the policy's next step may decide, too. Counted from when the gate began to wait. */
+const escalate = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange): Promise<Row | undefined> => {
+  const { rows } = await tx.execute<Row>(sql`
+    with moved as (
+      update operations.gates g set updated_at = clock_timestamp(), escalation_level = g.escalation_level + 1,
+        next_escalation_at = g.waiting_since + make_interval(secs =>
+          (g.policy -> 'escalation' -> (g.escalation_level + 1) ->> 'after_s')::double precision)
+      where g.operation_id = ${operation_id} and g.gate_id = ${gate_id} and g.status = 'waiting' and g.round = ${round}
+        and g.next_escalation_at <= clock_timestamp()
+      returning ${NOW_COLUMNS})
+    ${nowOf(operation_id, gate_id)}`)
+  return rows[0]
+}
+
+const MOVES = { gate_open: open, gate_expire: expire, gate_escalate: escalate }
+
+const NOW_COLUMNS = sql.raw(
+  'g.gate_id, g.status, g.round, g.deadline_at, g.next_escalation_at, g.escalation_level, g.digest',
+)
 const nowOf = (operation_id: string, gate_id: string) => sql`
-  select gate_id, status, round, operations.iso(deadline_at) as deadline_at, digest, true as moved from moved
-  union all select gate_id, status, round, operations.iso(deadline_at), digest, false from operations.gates
-    where operation_id = ${operation_id} and gate_id = ${gate_id} and not exists (select from moved)`
+  select gate_id, status, round, operations.iso(deadline_at) as deadline_at, operations.iso(next_escalation_at) as escalates_at,
+    escalation_level as level, digest, true as moved from moved
+  union all select gate_id, status, round, operations.iso(deadline_at), operations.iso(next_escalation_at), escalation_level, digest, false
+    from operations.gates where operation_id = ${operation_id} and gate_id = ${gate_id} and not exists (select from moved)`
 
 const eventsOf = (
   change: GateChange,
-  { gate_id, status, round, deadline_at, digest: subject }: Row,
+  { gate_id, status, round, deadline_at, escalates_at, level, digest: subject }: Row,
 ): TimelineEvent[] => {
   const data = { round, digest: subject, ...(deadline_at !== null && { deadline_at }) }
+  if (change.t === 'gate_escalate')
+    return [{ type: 'gate.escalated', actor: ENGINE, gate_id, data: { ...data, level, next_at: escalates_at } }]
   if (change.t === 'gate_open' && status === 'waiting') return [{ type: 'gate.waiting', actor: ENGINE, gate_id, data }]
   const actor: Actor = change.t === 'gate_open' ? ENGINE : SYSTEM
   const carried = change.t === 'gate_open' ? [{ type: 'gate.carried_over', actor, gate_id, data }] : []

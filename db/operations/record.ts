@@ -82,7 +82,7 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
   const toEvent = await nodeEvents(tx, operation_id, nodeChanges)
   const swaps: TimelineEvent[] = []
   for (const swap of of('control')) swaps.push(...(await swapControl(tx, operation_id, swap, result)))
-  const moved = await moveGates(tx, operation_id, of('gate_open', 'gate_expire'))
+  const moved = await moveGates(tx, operation_id, of('gate_open', 'gate_expire', 'gate_escalate'))
   result.gates.push(...moved.gates)
   result.whens = await evaluateWhens(
     tx,
@@ -183,7 +183,7 @@ const revisionNow = async (tx: Tx, operation_id: string): Promise<number> => {
 
 const gateNow = async (tx: Tx, operation_id: string, payload: Record<string, unknown>) => {
   const { rows } = await tx.execute<RecordResult['gates'][number]>(sql`
-    select gate_id, status, round, operations.iso(deadline_at) as deadline_at from operations.gates
+    select gate_id, status, round, operations.iso(deadline_at) as deadline_at, operations.iso(next_escalation_at) as escalates_at from operations.gates
     where operation_id = ${operation_id} and gate_id = ${String(payload.gate_id)}`)
   return rows
 }

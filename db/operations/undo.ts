@@ -4,6 +4,7 @@ import { digest } from '../../apps/shared/digest.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import type { Tx } from '../client.ts'
 import { appendCommand } from './commands.ts'
+import { FIRST_ESCALATION } from './gates.ask.ts'
 import { cancelGates } from './gates.ts'
 import { undoRevision } from './patch.apply.ts'
 import { startWithdrawn } from './plans.ts'
@@ -107,6 +108,8 @@ const undoDecision: Undo = async (tx, { operation_id, payload }) => {
       decided_command_id: null,
       deadline_at: sql`clock_timestamp() + (${gates.deadline_at} - ${gates.waiting_since})`,
       waiting_since: sql`clock_timestamp()`,
+      escalation_level: 0,
+      next_escalation_at: FIRST_ESCALATION,
       updated_at: sql`clock_timestamp()`,
     })
     .where(

@@ -291,6 +291,24 @@ describe('gates', () => {
     expect((await engine.read.gate(operation_id, 'go')).consumed_at).not.toBeNull()
   })
 
+  it('ask the next groups when nobody has decided in time, and go on waiting for their deadline', async () => {
+    const escalation = [
+      { after_s: 1, add_groups: ['leads'] },
+      { after_s: 2, add_groups: ['directors'] },
+    ]
+    const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'], { escalation })] })
+    await until(async () => (await engine.read.gate(operation_id, 'go')).escalation_level === 2, {
+      timeout_ms: 60_000,
+      what: 'two levels of escalation',
+    })
+    const waiting = await engine.read.gate(operation_id, 'go')
+    expect(waiting).toMatchObject({ status: 'waiting', round: 1, next_escalation_at: null })
+    const told = (await engine.read.timeline(operation_id)).filter(({ type }) => type === 'gate.escalated')
+    expect(told.map(({ data }) => data.level)).toEqual([1, 2])
+    await approve(operation_id, 'go')
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+  })
+
   it('expire by the clock of the rows, and their nodes fail as rejected', async () => {
     const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'], { deadline_s: 1 })] })
     await stateIs(operation_id, 'a', 'failed')

@@ -17,7 +17,7 @@ import type {
   RunEffect,
 } from '../../workflows/operation/state/types.ts'
 
-type Gate = { status: GateStatus; round: number; deadline: number; guards: number[] }
+type Gate = { status: GateStatus; round: number; deadline: number; escalation?: number; guards: number[] }
 type Attempt = { node: number; role: 'run' | 'undo'; attempt: number; generation: number; open: boolean }
 export type Task =
   | { kind: 'run'; effect: RunEffect; claimed: boolean }
@@ -193,7 +193,8 @@ export class World {
         if (made) this.control = made
         if (made === 'cancel') this.cancelRows(change.mode ?? 'graceful')
         result.control = { swapped: made ?? result.control?.swapped ?? null, seq: this.seq }
-      } else if (change.t === 'gate_open' || change.t === 'gate_expire') this.moveGate(change, result)
+      } else if (change.t === 'gate_open' || change.t === 'gate_expire' || change.t === 'gate_escalate')
+        this.moveGate(change, result)
     }
     // A report may be older than the undo that a person asked for meanwhile; no work of a plan is ever under it.
     const working = this.openAttempts().some(({ role }) => role === 'run')
@@ -202,12 +203,21 @@ export class World {
     return result
   }
 
-  moveGate(change: { t: 'gate_open' | 'gate_expire'; gate_id: string; round: number }, result: RecordResult) {
+  moveGate(
+    change: { t: 'gate_open' | 'gate_expire' | 'gate_escalate'; gate_id: string; round: number },
+    result: RecordResult,
+  ) {
     const gate = this.gates[Number(change.gate_id.slice(1))]
     if (!gate) return
     if (change.t === 'gate_open' && gate.status === 'armed' && gate.round === change.round) {
       gate.status = 'waiting'
       gate.deadline = this.now + 60_000
+      gate.escalation = this.now + 20_000
+    }
+    if (change.t === 'gate_escalate') {
+      const due = gate.status !== 'waiting' || gate.round !== change.round || (gate.escalation ?? 0) <= this.now
+      if (!due) this.problems.push(`${change.gate_id} escalates before its time`)
+      delete gate.escalation
     }
     if (
       change.t === 'gate_expire' &&
@@ -217,7 +227,9 @@ export class World {
     )
       gate.status = 'expired'
     const deadline_at = gate.status === 'waiting' ? new Date(gate.deadline).toISOString() : null
-    result.gates.push({ gate_id: change.gate_id, status: gate.status, round: gate.round, deadline_at })
+    const { status, round, escalation } = gate
+    const escalates_at = status === 'waiting' && escalation ? new Date(escalation).toISOString() : null
+    result.gates.push({ gate_id: change.gate_id, status, round, deadline_at, escalates_at })
   }
 
   /** The rows as the rules of commands look at them. */

@@ -105,8 +105,7 @@ const recorded = (s: State, result: RecordResult, at: number) => {
   }
   s.wanted_revision = Math.max(s.wanted_revision, result.plan_revision ?? 0)
   if (result.control) swapped(s, result.control.swapped, result.control.seq, at)
-  for (const { gate_id, status, round, deadline_at } of result.gates)
-    gateRecorded(s, gate_id, status, round, deadline_at === null ? 0 : Date.parse(deadline_at), at)
+  for (const gate of result.gates) gateRecorded(s, gate, at)
   for (const [id, verdict] of Object.entries(result.whens)) whenKnown(s, id, verdict, at)
 }
 

@@ -38,6 +38,7 @@ export const nodeView = (s: State, node_id: string) => {
   }
 }
 
+const GATE_WORDS = { gate_open: 'opens', gate_expire: 'its time is over', gate_escalate: 'asks more people' }
 const LAST_EVENTS = 10
 const key = <K extends keyof typeof SEARCH_ATTRIBUTES>(name: K) => name
 const OP_STATUS = defineSearchAttributeKey(key('OpStatus'), 'KEYWORD')
@@ -102,7 +103,8 @@ const lineOf = (change: Change): string => {
       return `node \`${change.id}\`: condition`
     case 'gate_open':
     case 'gate_expire':
-      return `gate \`${change.gate_id}\` round ${change.round}: ${change.t === 'gate_open' ? 'opens' : 'its time is over'}`
+    case 'gate_escalate':
+      return `gate \`${change.gate_id}\` round ${change.round}: ${GATE_WORDS[change.t]}`
     case 'control':
       return `${change.to} (${change.reason})`
     case 'command':

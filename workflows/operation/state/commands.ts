@@ -1,7 +1,7 @@
 import type { CommandBodies, CommandMessage, GatesNow } from '../messages.ts'
 import { endAttempt, finish } from './attempts.ts'
 import { beginCancel, queueUndo, undone } from './compensate.ts'
-import { guard, setDeadline, setGate } from './gates.ts'
+import { askTimes, guard, setDeadline, setGate } from './gates.ts'
 import { at as item } from './graph.ts'
 import { enter, fail, isFlying, move, note, settle, toGate, toReady } from './nodes.ts'
 import { hold, release } from './patch.ts'
@@ -63,6 +63,7 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
     const g = s.graph.gate_index.get(gate_id)
     if (g === undefined) return refuse('gate', `There is no gate "${gate_id}".`, 'not_found')
     setGate(s, g, status, round, at)
+    askTimes(s, g)
     return undefined
   },
   retry_node: (s, body, at) => retry(s, body, at),
@@ -197,6 +198,7 @@ const takeGates = (s: State, gates: GatesNow = {}, at: number) => {
     if (g === undefined) continue
     setGate(s, g, status, round, at)
     if (deadline_at !== null) setDeadline(s, g, Date.parse(deadline_at))
+    askTimes(s, g)
   }
 }
 

@@ -1,7 +1,10 @@
 import type { GateStatus, NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
 import { at as item } from './graph.ts'
 import { fail, move, note, noteNode, toReady } from './nodes.ts'
-import type { GateRun, State } from './types.ts'
+import type { GateRun, RecordResult, State } from './types.ts'
+
+/** How long a gate waits before it asks about a time that is not over by the clock of Postgres. */
+const AGAIN_MS = 1000
 
 /** A gate lets its guarded nodes start. */
 export const isPassed = (status: GateStatus): boolean => status === 'approved' || status === 'bypassed'
@@ -20,7 +23,7 @@ export const setGate = (s: State, g: number, status: GateStatus, round: number, 
   if (news) {
     gate.asked = false
     gate.deadline = 0
-    if (gate.status === 'approved' || gate.status === 'bypassed') gate.asked = false
+    gate.escalation = 0
   }
   if (isPassed(was) !== isPassed(status)) shift(s, gate, isPassed(status) ? -1 : 1, at)
   if (news && status === 'armed') reopen(s, gate)
@@ -87,31 +90,43 @@ const close = (s: State, gate: GateRun, at: number) => {
   }
 }
 
-/** The time of a waiting gate is over: Postgres decides by its own clock whether it expires. */
+/** A time of a waiting gate has come: Postgres decides by its own clock whether it expires or asks more people. */
 export const gateDue = (s: State, g: number, at: number) => {
   const gate = item(s.gates, g)
-  if (gate.status !== 'waiting' || gate.deadline === 0 || gate.deadline > at || gate.asked) return
+  if (gate.status !== 'waiting' || gate.asked) return
+  const isOver = (time: number) => time > 0 && time <= at
+  const t = isOver(gate.deadline) ? 'gate_expire' : isOver(gate.escalation) ? 'gate_escalate' : undefined
+  if (!t) return
   gate.asked = true
-  note(s, { t: 'gate_expire', gate_id: gate.gate_id, round: gate.round })
+  note(s, { t, gate_id: gate.gate_id, round: gate.round })
 }
 
-/** What record_changes found when it opened or expired gates. */
+/** What record_changes found when it opened, expired or escalated gates. */
 export const gateRecorded = (
   s: State,
-  gate_id: string,
-  status: GateStatus,
-  round: number,
-  deadline: number,
+  { gate_id, status, round, deadline_at, escalates_at = null }: RecordResult['gates'][number],
   at: number,
 ) => {
   const g = s.graph.gate_index.get(gate_id)
   if (g === undefined) return
   const gate = item(s.gates, g)
-  const expiring = gate.asked && gate.status === 'waiting' && gate.deadline > 0
+  // Where a time seems over and the row says that it is not, the clocks differ a little: ask again soon.
+  const due = gate.asked && gate.status === 'waiting' && gate.deadline + gate.escalation > 0
+  const soon = (time: string | null) => (time === null ? 0 : Math.max(Date.parse(time), due ? at + AGAIN_MS : 0))
   gate.asked = false
   setGate(s, g, status, round, at)
-  // Still waiting in this round although its time seems over: the clocks differ a little, so ask again soon.
-  if (gate.status === 'waiting') setDeadline(s, g, deadline > 0 && expiring ? Math.max(deadline, at + 1000) : deadline)
+  if (gate.status !== 'waiting') return
+  setDeadline(s, g, soon(deadline_at))
+  gate.escalation = soon(escalates_at)
+  if (gate.escalation > 0) s.dues.push(gate.escalation, -1 - g)
+}
+
+/** Asks the row of a gate that waits in a new round for its times. */
+export const askTimes = (s: State, g: number) => {
+  const gate = item(s.gates, g)
+  if (gate.status !== 'waiting' || gate.asked) return
+  gate.asked = true
+  note(s, { t: 'gate_open', gate_id: gate.gate_id, round: gate.round })
 }
 
 /** The operation is cancelled or over: nobody is asked any more. */
@@ -120,6 +135,7 @@ export const cancelGates = (s: State) => {
     if (gate.status !== 'armed' && gate.status !== 'waiting') continue
     gate.status = 'cancelled'
     gate.deadline = 0
+    gate.escalation = 0
     gate.asked = false
   }
 }

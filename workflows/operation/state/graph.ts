@@ -57,7 +57,7 @@ export const newNode = (deps: number, gates: number): NodeRun => ({
 
 export const gatesOf = (pages: readonly GraphPage[], graph: Graph): GateRun[] => {
   const gates = (pages[0]?.head?.gates ?? []).map(
-    (spec): GateRun => ({ ...spec, guards: [], deadline: 0, asked: false }),
+    (spec): GateRun => ({ ...spec, guards: [], deadline: 0, escalation: 0, asked: false }),
   )
   for (const [node, guarding] of graph.gates_of.entries())
     for (const gate of guarding) at(gates, gate).guards.push(node)

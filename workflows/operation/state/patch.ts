@@ -1,6 +1,6 @@
 import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { beginUndo } from './compensate.ts'
-import { isPassed, setDeadline, setGate } from './gates.ts'
+import { askTimes, isPassed, setDeadline, setGate } from './gates.ts'
 import { graphOf, at as item, newNode } from './graph.ts'
 import { isFlying, move, note, stopHere, toReady } from './nodes.ts'
 import { GOOD, type GraphPage, OPEN, type Patching, type State } from './types.ts'
@@ -91,6 +91,7 @@ const applyPatch = (s: State, patch: Patching, at: number) => {
     if (g === undefined) continue
     setGate(s, g, status, round, at)
     if (deadline_at !== null) setDeadline(s, g, Date.parse(deadline_at))
+    askTimes(s, g)
   }
   note(s, { t: 'command', command_id: patch.command_id, status: 'applied' })
 }
@@ -108,7 +109,7 @@ export const regraft = (s: State, pages: readonly GraphPage[], at: number) => {
   }
   const head = pages[0]?.head
   for (const spec of (head?.gates ?? []).slice(s.gates.length))
-    s.gates.push({ ...spec, guards: [], deadline: 0, asked: false })
+    s.gates.push({ ...spec, guards: [], deadline: 0, escalation: 0, asked: false })
   for (const gate of s.gates) gate.guards = []
   for (const [i, guarding] of s.graph.gates_of.entries()) for (const g of guarding) item(s.gates, g).guards.push(i)
   s.max_parallel = head?.max_parallel ?? s.max_parallel

@@ -197,7 +197,8 @@ const canMove = (s: State): boolean =>
   s.waits.size > 0 ||
   s.wanted !== null ||
   (s.unsettled === 0 && s.counts.compensation_failed === 0) ||
-  s.changes.some((change) => change.t === 'when' || change.t === 'gate_open')
+  s.changes.some(({ t }) => t === 'when') ||
+  s.gates.some(({ asked, status }) => asked && status === 'armed')
 
 /** Hands over what has come together, one batch at a time. */
 const flush = (s: State, at: number) => {

@@ -41,7 +41,7 @@ export type Snapshot = Pick<State, (typeof PLAIN)[number]> & {
   undoing: boolean
   /** One character a node, in order of position. */
   states: string
-  gates: [GateStatus, number, number][]
+  gates: [status: GateStatus, round: number, deadline: number, escalation?: number][]
   generations: Record<number, number>
   attempts: Record<number, [attempt: number, tries: number, undo_attempt: number, undo_tries: number]>
   slices: Record<number, number>
@@ -105,7 +105,7 @@ export const snapshot = (s: State): Snapshot => {
     ...plain,
     undoing: s.undoing,
     states: '',
-    gates: s.gates.map(({ status, round, deadline }) => [status, round, deadline]),
+    gates: s.gates.map(({ status, round, deadline, escalation }) => [status, round, deadline, escalation]),
     generations: {},
     attempts: {},
     slices: {},
@@ -218,9 +218,9 @@ export const restore = (carried: Snapshot, pages: readonly GraphPage[], at: numb
   const s = blank(carried.operation_id, pages)
   // A snapshot of older code lacks what it did not know.
   for (const name of PLAIN) if (carried[name] !== undefined) Object.assign(s, { [name]: carried[name] })
-  for (const [g, [status, round, deadline]] of carried.gates.entries()) {
-    Object.assign(item(s.gates, g), { status, round, deadline })
-    if (deadline > 0) s.dues.push(deadline, -1 - g)
+  for (const [g, [status, round, deadline, escalation = 0]] of carried.gates.entries()) {
+    Object.assign(item(s.gates, g), { status, round, deadline, escalation })
+    for (const time of [deadline, escalation]) if (time > 0) s.dues.push(time, -1 - g)
   }
   // The rows may have a newer graph by now: what it adds is pending until the command that tells of it has come.
   for (let i = 0; i < carried.states.length; i++) restoreNode(s, carried, i)

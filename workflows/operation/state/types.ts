@@ -124,7 +124,9 @@ export type NodeRun = {
 export type GateRun = GateSpec & {
   guards: number[]
   deadline: number
-  /** record_changes was asked to open or expire it. */
+  /** When more people are asked; 0: never. */
+  escalation: number
+  /** record_changes was asked to open, expire or escalate it. */
   asked: boolean
 }
 
@@ -153,6 +155,7 @@ export type Change =
   | { t: 'when'; id: string }
   | { t: 'gate_open'; gate_id: string; round: number }
   | { t: 'gate_expire'; gate_id: string; round: number }
+  | { t: 'gate_escalate'; gate_id: string; round: number }
   | { t: 'control'; to: 'pause' | 'cancel'; mode?: CancelMode; reason: string; by?: string }
   | {
       t: 'command'
@@ -180,7 +183,13 @@ export type RecordBatch = { record_seq: number; changes: Change[]; report: Repor
 /** What the rows said: gates that moved, conditions, the control row after a swap. */
 export type RecordResult = {
   record_seq: number
-  gates: { gate_id: string; status: GateStatus; round: number; deadline_at: string | null }[]
+  gates: {
+    gate_id: string
+    status: GateStatus
+    round: number
+    deadline_at: string | null
+    escalates_at?: string | null
+  }[]
   whens: Record<string, boolean | string>
   /** After a swap was asked for: which was made, and the last command that the rows know of. */
   control: { swapped: 'pause' | 'cancel' | null; seq: number } | null
