@@ -161,10 +161,25 @@ const patch = createRoute({
   component: lazyRouteComponent(() => import('./pages/patch.tsx'), 'PatchPage'),
 })
 
+const intents = createRoute({
+  getParentRoute: () => shell,
+  path: '/intents',
+  validateSearch: (search) => ({ whose: oneOf(search.whose, ['mine', 'all'] as const, 'mine') }),
+  component: lazyRouteComponent(() => import('./pages/intents.tsx'), 'IntentsPage'),
+})
+const intentNew = createRoute({
+  getParentRoute: () => shell,
+  path: '/intents/new',
+  validateSearch: (search) => ({ resource: text(search.resource) }),
+  component: lazyRouteComponent(() => import('./pages/intent-new.tsx'), 'IntentNewPage'),
+})
+
 const plan = createRoute({
   getParentRoute: () => shell,
   path: '/plans/$plan_id',
-  validateSearch: (search) => ({ tab: oneOf(search.tab, ['changes', 'gates', 'checks'] as const, 'changes') }),
+  validateSearch: (search) => ({
+    tab: oneOf(search.tab, ['changes', 'gates', 'checks', 'rehearsal'] as const, 'changes'),
+  }),
   component: lazyRouteComponent(() => import('./pages/plan.tsx'), 'PlanPage'),
 })
 
@@ -233,6 +248,8 @@ const routeTree = root.addChildren([
     gate,
     patchNew,
     patch,
+    intents,
+    intentNew,
     plan,
     resources,
     resource,

@@ -9,6 +9,7 @@ import type { ResourceListQuery } from '../../shared/contracts/catalog/resources
 import type { TopologyQuery } from '../../shared/contracts/catalog/topology.ts'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { InboxQuery } from '../../shared/contracts/operations/gates.ts'
+import type { IntentListQuery } from '../../shared/contracts/operations/intents.ts'
 import type { LogQuery } from '../../shared/contracts/operations/logs.ts'
 import type { ArtifactQuery, NodeListQuery, NodeQuery } from '../../shared/contracts/operations/nodes.ts'
 import type {
@@ -28,6 +29,7 @@ import type {
   Gate,
   Graph,
   InboxRow,
+  IntentRow,
   LogPage,
   Me,
   NodeDetail,
@@ -43,6 +45,7 @@ import type {
   ResourceHealth,
   ResourceRelation,
   ResourceRow,
+  ResourceType,
   SessionRow,
   Timeline,
 } from './types.ts'
@@ -82,6 +85,9 @@ export type paths = {
   '/v1/operations/{operation_id}/evidence': Get<Evidence, OfOperation, typeof EvidenceQuery>
   '/v1/operations/{operation_id}/artifacts': Get<Page<Artifact>, OfOperation, typeof ArtifactQuery>
   '/v1/plans/{plan_id}': Get<Plan, { plan_id: string }, typeof PlanQuery>
+  '/v1/plans/{plan_id}/graph': Get<Graph, { plan_id: string }>
+  '/v1/intents': Get<Page<IntentRow>, Nothing, typeof IntentListQuery>
+  '/v1/resource-types/{type_key}': Get<ResourceType, { type_key: string }>
   '/v1/resources': Get<Page<ResourceRow>, Nothing, typeof ResourceListQuery>
   '/v1/resources/{resource_id}': Get<Resource, OfResource>
   '/v1/resources/{resource_id}/health': Get<ResourceHealth, OfResource>

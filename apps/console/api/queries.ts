@@ -199,6 +199,42 @@ export const planQuery = (plan_id: string) =>
     queryFn: ({ signal }) => read(api.GET('/v1/plans/{plan_id}', { params: { path: { plan_id } }, signal })),
   })
 
+export const intentsQuery = (whose: 'mine' | 'all') =>
+  infiniteQueryOptions({
+    queryKey: ['intents', whose],
+    initialPageParam: '',
+    placeholderData: keepPreviousData,
+    queryFn: ({ pageParam, signal }) =>
+      read(
+        api.GET('/v1/intents', {
+          params: {
+            path: {},
+            query: {
+              page_size: 50,
+              ...(whose === 'mine' ? { requester: 'me' } : {}),
+              ...(pageParam === '' ? {} : { page_token: pageParam }),
+            },
+          },
+          signal,
+        }),
+      ),
+    getNextPageParam: (last) => last.next_page_token || undefined,
+  })
+
+export const resourceTypeQuery = (type_key: string) =>
+  queryOptions({
+    queryKey: ['resource-type', type_key],
+    queryFn: ({ signal }) => read(api.GET('/v1/resource-types/{type_key}', { params: { path: { type_key } }, signal })),
+  })
+
+/** The drawing of a plan; a plan never changes. */
+export const planGraphQuery = (plan_id: string) =>
+  queryOptions({
+    queryKey: ['plan-graph', plan_id],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) => read(api.GET('/v1/plans/{plan_id}/graph', { params: { path: { plan_id } }, signal })),
+  })
+
 export const resourcesQuery = (find: { type: string; region: string; health: string; q: string }) =>
   infiniteQueryOptions({
     queryKey: ['resources', find],

@@ -8,6 +8,7 @@ import type { HealthView } from '../../shared/contracts/catalog/health.ts'
 import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceItem, ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import type { TopologyList } from '../../shared/contracts/catalog/topology.ts'
+import type { ResourceType as ResourceTypeReply } from '../../shared/contracts/catalog/types.ts'
 import type {
   ActorSchema,
   AllowedActionSchema,
@@ -76,8 +77,9 @@ export type EvidenceRecord = Evidence['records'][number]
 export type AsOf = { time: string; seq?: string; lag_ms?: number }
 export type Page<Item> = { items: Item[]; next_page_token: string | null; as_of?: AsOf }
 
-/** A plan as the console reads it; rehearsals come with a later release. */
-export type Plan = Omit<PlanView, 'rehearsal'>
+export type { IntentRow } from '../../shared/contracts/operations/intents.ts'
+export type ResourceType = ResourceTypeReply
+export type Plan = PlanView
 export type ResourceHealth = Static<typeof HealthView>
 export type HealthCheck = ResourceHealth['checks'][number]
 export type ResourceRow = Static<typeof ResourceItem>

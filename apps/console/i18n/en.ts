@@ -1,6 +1,8 @@
 import { artifacts, evidence } from './en.evidence.ts'
+import { intent } from './en.intent.ts'
 import { intervene } from './en.intervene.ts'
 import { patch } from './en.patch.ts'
+import { plan } from './en.plan.ts'
 import { plural } from './plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
@@ -32,6 +34,7 @@ export const en = {
     main: 'Main',
     inbox: 'Inbox',
     operations: 'Operations',
+    intents: 'Intents',
     resources: 'Resources',
     topology: 'Topology',
     capabilities: 'Capabilities',
@@ -621,6 +624,7 @@ export const en = {
       effect: (names: string[]) => `These nodes run again: ${list.format(names)}.`,
       gates: (names: string[]) => `These gates ask again: ${list.format(names)}.`,
       done: 'Retry is recorded.',
+      other_inputs: 'With other inputs',
       found: 'The outcome of the last attempt is not known. What did you find at the target?',
       findings: {
         effect_absent: 'It had no effect',
@@ -637,23 +641,8 @@ export const en = {
     },
   },
 
-  plan: {
-    title: 'Plan',
-    digest: 'Plan hash',
-    tabs: { changes: 'Changes', gates: 'Gates', checks: 'Checks' },
-    tabs_label: 'Views of this plan',
-    nodes: 'Nodes',
-    gates: 'Gates',
-    time: 'Expected time',
-    range: (low: string, high: string) => `${low} to ${high}`,
-    who: 'Who may approve',
-    no_gates: 'No gate: it runs to the end without asking.',
-    no_checks: 'No policy had anything to say.',
-    operation: 'Open the operation',
-    start: 'Start',
-    warnings: 'Warnings',
-    conflicts: 'Conflicts',
-  },
+  plan,
+  intent,
 
   resources: {
     title: 'Resources',
@@ -842,6 +831,7 @@ export const en = {
       ['Ctrl K', 'go to an operation'],
       ['g i', 'inbox'],
       ['g o', 'operations'],
+      ['g n', 'intents'],
       ['g r', 'resources'],
       ['j, k', 'next, previous row'],
       ['[, ]', 'previous, next tab'],

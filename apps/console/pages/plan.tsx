@@ -3,27 +3,31 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import { duration } from '../api/format.ts'
+import { usePreview } from '../api/preview.ts'
 import { planQuery } from '../api/queries.ts'
 import type { Plan } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
-import { ActionButton, actionOf } from '../parts/allowed-action.tsx'
+import { ActionButton, actionOf, WhyNot } from '../parts/allowed-action.tsx'
 import { CopyButton } from '../parts/copy.tsx'
 import { ChangeList } from '../parts/diff-view.tsx'
-import { Failure } from '../parts/failure.tsx'
+import { Failure, ProblemText } from '../parts/failure.tsx'
 import { Heading, Loading, Page } from '../parts/page.tsx'
+import { PlanChecks } from '../parts/plan-checks.tsx'
+import { PlanRehearsal } from '../parts/plan-rehearsal.tsx'
 import { ShapeIcon, Status } from '../parts/status.tsx'
 import { ruleWords } from '../parts/votes.tsx'
 
 const CommandDialog = lazy(() =>
   import('../parts/command-dialog.tsx').then((part) => ({ default: part.CommandDialog })),
 )
-const TABS = ['changes', 'gates', 'checks'] as const
+const TABS = ['changes', 'gates', 'checks', 'rehearsal'] as const
 
-/** One plan: what would change, who will be asked, what the policies say. */
+/** One plan: what would change, who will be asked, what the policies say, and how it would go. */
 export const PlanPage = () => {
   const { plan_id } = useParams({ from: '/shell/plans/$plan_id' })
   const { tab } = useSearch({ from: '/shell/plans/$plan_id' })
   const { data: plan, error, isPending, refetch } = useQuery(planQuery(plan_id))
+  const navigate = useNavigate()
   if (plan === undefined) {
     return (
       <Page>
@@ -41,9 +45,9 @@ export const PlanPage = () => {
             <Status state={plan.status} badge />
           </div>
           <p>
-            {t.change_counts(plan.counts)}
-            {plan.status_reason ? `. ${plan.status_reason}` : '.'}
+            {t.change_counts(plan.counts)}. {t.plan.status[plan.status] ?? plan.status_reason}
           </p>
+          <Moved plan={plan} />
         </div>
         <Next plan={plan} />
       </div>
@@ -77,18 +81,51 @@ export const PlanPage = () => {
           plan.diff.length === 0 ? (
             <p className="text-muted">{t.gate.no_changes}</p>
           ) : (
-            <ChangeList
-              changes={plan.diff}
-              names={new Map(plan.diff.map((change) => [change.resource_id, change.name]))}
-            />
+            <>
+              <ChangeList
+                changes={plan.diff}
+                names={new Map(plan.diff.map((change) => [change.resource_id, change.name]))}
+              />
+              {plan.diff_next === null ? null : <p className="text-muted">{t.plan.more_changes(plan.diff.length)}</p>}
+            </>
           )
         ) : null}
         {tab === 'gates' ? <Gates plan={plan} /> : null}
-        {tab === 'checks' ? <Checks plan={plan} /> : null}
+        {tab === 'checks' ? <PlanChecks plan={plan} /> : null}
+        {tab === 'rehearsal' ? (
+          <PlanRehearsal
+            plan={plan}
+            done={(next) =>
+              void navigate({ to: '/plans/$plan_id', params: { plan_id: next }, search: { tab: 'rehearsal' } })
+            }
+          />
+        ) : null}
       </div>
     </Page>
   )
 }
+
+/** Plans that can only be planned anew. */
+const AGAIN: ReadonlySet<string> = new Set(['stale', 'expired', 'superseded'])
+
+/** What has moved in the catalog since the plan was made. */
+const Moved = ({ plan }: { plan: Plan }) =>
+  plan.pins_moved.length === 0 ? null : (
+    <details className="text-table">
+      <summary>
+        {t.plan.moved_title} ({plan.pins_moved.length})
+      </summary>
+      <ul className="py-1">
+        {plan.pins_moved.map(({ resource_id, planned, current }) => (
+          <li key={resource_id}>
+            <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }} data-row="">
+              {t.plan.moved(resource_id, planned, current)}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
 
 const expected = ({ estimates }: Plan): string => {
   const [low, high] = [duration(estimates.p50_s * 1000), duration(estimates.p90_s * 1000)]
@@ -99,6 +136,10 @@ const Next = ({ plan }: { plan: Plan }) => {
   const [open, setOpen] = useState(false)
   const client = useQueryClient()
   const navigate = useNavigate()
+  const preview = usePreview(
+    plan.intent_id,
+    (plan_id) => void navigate({ to: '/plans/$plan_id', params: { plan_id }, search: { tab: 'changes' } }),
+  )
   if (plan.operation_id !== null) {
     return (
       <Link to="/operations/$operation_id/graph" params={{ operation_id: plan.operation_id }} className="button main">
@@ -106,11 +147,37 @@ const Next = ({ plan }: { plan: Plan }) => {
       </Link>
     )
   }
+  if (AGAIN.has(plan.status) || plan.superseded_by !== null) {
+    return (
+      <div className="flex max-w-96 flex-wrap gap-2 sm:justify-end">
+        {plan.superseded_by === null ? (
+          <ActionButton action={actionOf(plan, 'preview')} press={() => preview.send()} main>
+            {preview.busy ? t.plan.planning : t.plan.again}
+          </ActionButton>
+        ) : (
+          <Link
+            to="/plans/$plan_id"
+            params={{ plan_id: plan.superseded_by }}
+            search={{ tab: 'changes' }}
+            className="button main"
+          >
+            {t.plan.newer}
+          </Link>
+        )}
+        {preview.problem ? (
+          <div role="alert">
+            <ProblemText problem={preview.problem} />
+          </div>
+        ) : null}
+      </div>
+    )
+  }
   return (
     <>
       <ActionButton action={actionOf(plan, 'start')} press={() => setOpen(true)} main>
         {t.plan.start}
       </ActionButton>
+      <WhyNot actions={[actionOf(plan, 'start')]} />
       {open ? (
         <Suspense fallback={null}>
           <CommandDialog
@@ -170,31 +237,11 @@ const Gates = ({ plan }: { plan: Plan }) =>
             <p className="text-muted">
               {ruleWords(gate)}. {t.gate.releases(gate.guards.length)}.
             </p>
+            <p className="text-muted">
+              {t.plan.who(gate.who)} {gate.can_i ? t.plan.can_i : t.plan.cannot_i}
+            </p>
           </div>
         </li>
       ))}
     </ul>
   )
-
-const Checks = ({ plan }: { plan: Plan }) => (
-  <ul className="flex flex-col gap-2">
-    {plan.policy_results.length + plan.warnings.length + plan.conflicts.length === 0 ? (
-      <li className="text-muted">{t.plan.no_checks}</li>
-    ) : null}
-    {plan.policy_results.map(({ policy_id, level, result }) => (
-      <li key={policy_id}>
-        <code>{policy_id}</code> ({level}): {result}
-      </li>
-    ))}
-    {plan.conflicts.map(({ kind, id, message }) => (
-      <li key={`${kind} ${id}`}>
-        {t.plan.conflicts}: {message}
-      </li>
-    ))}
-    {plan.warnings.map(({ code, message }) => (
-      <li key={code}>
-        {t.plan.warnings}: {message}
-      </li>
-    ))}
-  </ul>
-)

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
-import { healthQuery, relationsQuery, resourceOperationsQuery, resourceQuery } from '../api/queries.ts'
+import { healthQuery, meQuery, relationsQuery, resourceOperationsQuery, resourceQuery } from '../api/queries.ts'
 import type { HealthCheck, OperationRow, Resource, ResourceRelation } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { CopyButton } from '../parts/copy.tsx'
@@ -22,6 +22,7 @@ export const ResourcePage = () => {
   const { tab } = useSearch({ from: '/shell/resources/$resource_id' })
   useTopic(`resource:${resource_id}`)
   const { data: resource, error, isPending, refetch } = useQuery(resourceQuery(resource_id))
+  const me = useQuery(meQuery()).data
   if (resource === undefined) {
     return (
       <Page>
@@ -36,6 +37,11 @@ export const ResourcePage = () => {
         <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
           <Heading title={resource.display_name || resource.name}>{resource.display_name || resource.name}</Heading>
           <Health health={resource.health_status} />
+          {me?.permissions.includes('intent:create') ? (
+            <Link to="/intents/new" search={{ resource: resource_id }} className="button">
+              {t.intent.change}
+            </Link>
+          ) : null}
         </div>
         <p>
           {t.resource.sentence(

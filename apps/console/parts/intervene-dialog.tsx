@@ -9,7 +9,7 @@ import { interventionsOf } from './interventions.ts'
 import { statusWord } from './status.tsx'
 
 type Reply = { intervention?: { status?: string; gate_id?: string | null } }
-type Field = 'outputs' | 'note' | 'message'
+type Field = 'outputs' | 'note' | 'message' | 'input_overrides'
 
 /** What each intervention says beside its reason. One that this release does not know takes its payload as JSON. */
 const FIELDS: Record<string, readonly Field[]> = {
@@ -17,9 +17,12 @@ const FIELDS: Record<string, readonly Field[]> = {
   mark_succeeded: ['outputs', 'note'],
   mark_failed: ['message'],
   mark_compensated: ['note'],
+  set_output: ['outputs'],
+  set_input: ['input_overrides'],
+  trigger_compensation: [],
 }
 
-/** A person states what is to count as the end of a node: which end, with what it needs, why, and under which ticket. */
+/** A person does to a node what its plan does not say: what, with what it needs, why, and under which ticket. */
 export const InterveneDialog = ({ node, close }: { node: NodeDetail; close: () => void }) => {
   const id = useId()
   const client = useQueryClient()
@@ -42,20 +45,22 @@ export const InterveneDialog = ({ node, close }: { node: NodeDetail; close: () =
     ...(ticket.trim() === '' ? {} : { ticket: ticket.trim() }),
   })
   return (
-    <CommandDialog<{ from?: string }, Reply>
+    <CommandDialog<{ from?: string; rearmed_gates?: string[] }, Reply>
       title={t.intervene.title(node.name)}
       button={t.intervene.types[type]?.button ?? t.intervene.button}
       danger
       command={{ path, body: bodyWith(payload) }}
       // What is not typed yet does not keep the server from saying what would happen.
-      preview={{ path, body: bodyWith({ ...PLACEHOLDERS(fields), ...payload }) }}
+      preview={{ path, body: bodyWith({ ...placeholders(fields), ...payload }) }}
       text={{ name: 'reason', label: t.command.reason, needed: true, missing: t.command.reason_needed }}
       blocked={faults.size > 0}
-      consequences={({ from }) => (
-        <p>
-          {from ? t.intervene.was(statusWord(from)) : null} {t.intervene.types[type]?.effect ?? ''}{' '}
-          {t.intervene.exceptions}
-        </p>
+      consequences={({ from, rearmed_gates = [] }) => (
+        <>
+          <p>
+            {from ? t.intervene.was(statusWord(from)) : null} {t.intervene.types[type]?.effect ?? ''}
+          </p>
+          {rearmed_gates.length > 0 ? <p>{t.command.retry.gates(rearmed_gates)}</p> : null}
+        </>
       )}
       refused={refresh}
       done={(reply) => {
@@ -130,10 +135,11 @@ export const InterveneDialog = ({ node, close }: { node: NodeDetail; close: () =
   )
 }
 
-const isJson = (field: Field | 'payload'): boolean => field === 'outputs' || field === 'payload'
+const JSON_FIELDS: ReadonlySet<string> = new Set(['outputs', 'input_overrides', 'payload'])
+const isJson = (field: Field | 'payload'): boolean => JSON_FIELDS.has(field)
 
-const PLACEHOLDERS = (fields: readonly (Field | 'payload')[]): Record<string, unknown> =>
-  Object.fromEntries(fields.flatMap((field) => (field === 'payload' || field === 'outputs' ? [] : [[field, '-']])))
+const placeholders = (fields: readonly (Field | 'payload')[]): Record<string, unknown> =>
+  Object.fromEntries(fields.flatMap((field) => (isJson(field) ? [] : [[field, '-']])))
 
 /** The payload as far as it is typed, and what is still missing or wrong. */
 function payloadOf(fields: readonly (Field | 'payload')[], values: Partial<Record<Field | 'payload', string>>) {

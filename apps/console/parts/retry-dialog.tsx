@@ -3,6 +3,7 @@ import { useState } from 'react'
 import type { NodeDetail } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { CommandDialog } from './command-dialog.tsx'
+import { objectIn } from './object-in.ts'
 
 type Effect = { reset_cone?: unknown[]; rearmed_gates?: unknown[] }
 type Finding = 'effect_absent' | 'effect_present' | 'effect_partial'
@@ -14,6 +15,8 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
   const client = useQueryClient()
   const unknown = node.state === 'outcome_unknown'
   const [finding, setFinding] = useState<Finding | null>(null)
+  const [inputs, setInputs] = useState('')
+  const overrides = objectIn(inputs)
   const reconciliation =
     finding === null ? {} : { reconciliation: { finding, note: t.command.retry.findings[finding] } }
   return (
@@ -22,10 +25,14 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
       button={t.command.retry.button}
       command={{
         path: `/v1/operations/${encodeURIComponent(node.operation_id)}/nodes/${encodeURIComponent(node.node_id)}/retry`,
-        body: { expected_generation: node.generation, ...(unknown ? reconciliation : {}) },
+        body: {
+          expected_generation: node.generation,
+          ...(unknown ? reconciliation : {}),
+          ...(overrides && Object.keys(overrides).length > 0 ? { input_overrides: overrides } : {}),
+        },
       }}
       text={{ name: 'reason', label: t.command.reason, needed: true, missing: t.command.reason_needed }}
-      blocked={unknown && finding === null}
+      blocked={(unknown && finding === null) || overrides === undefined}
       consequences={({ reset_cone = [], rearmed_gates = [] }) => (
         <>
           <p>{t.command.retry.effect(cut(reset_cone))}</p>
@@ -49,6 +56,24 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
           ))}
         </fieldset>
       ) : null}
+      <details>
+        <summary>{t.command.retry.other_inputs}</summary>
+        <textarea
+          className="input mono mt-2"
+          rows={3}
+          spellCheck={false}
+          value={inputs}
+          onChange={(event) => setInputs(event.target.value)}
+          aria-label={t.intervene.fields.input_overrides.label}
+          aria-invalid={overrides === undefined}
+          aria-describedby="retry-inputs"
+        />
+        <p id="retry-inputs" className={overrides === undefined ? 'field-error' : 'text-meta text-muted'}>
+          {overrides === undefined
+            ? t.patch.editor.not_json(t.intervene.an_object)
+            : t.intervene.fields.input_overrides.note}
+        </p>
+      </details>
     </CommandDialog>
   )
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet } from '@tanstack/react-router'
-import { Boxes, Inbox, Network, Plug, Workflow } from 'lucide-react'
+import { Boxes, Goal, Inbox, Network, Plug, Workflow } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { clockTime, zoneWord } from '../api/format.ts'
 import { usePhase, useTopic } from '../api/hooks.ts'
@@ -106,6 +106,12 @@ const Navigation = () => {
           >
             <Workflow size={18} aria-hidden="true" />
             <span className="word">{t.nav.operations}</span>
+          </Link>
+        </li>
+        <li>
+          <Link to="/intents" search={{ whose: 'mine' }} activeOptions={{ includeSearch: false }} title={t.nav.intents}>
+            <Goal size={18} aria-hidden="true" />
+            <span className="word">{t.nav.intents}</span>
           </Link>
         </li>
         <li>

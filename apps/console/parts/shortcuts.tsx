@@ -18,6 +18,7 @@ export const Shortcuts = () => {
         pending.current = 0
         if (event.key === 'i') return void navigate({ to: '/inbox', search: { for: 'me' } })
         if (event.key === 'o') return void navigate({ to: '/operations', search: { tab: 'running', q: '' } })
+        if (event.key === 'n') return void navigate({ to: '/intents', search: { whose: 'mine' } })
         if (event.key === 'r')
           return void navigate({ to: '/resources', search: { type: '', region: '', health: '', q: '' } })
       }

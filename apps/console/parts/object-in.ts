@@ -1,0 +1,11 @@
+/** A JSON object as somebody typed it; nothing typed is an empty one, anything else is none. */
+export const objectIn = (text: string): Record<string, unknown> | undefined => {
+  if (text.trim() === '') return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
