@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { createApi } from './api.ts'
 import { type Command, type Context, text } from './command.ts'
+import { auditCommands } from './commands/audit.ts'
 import { evidenceCommands } from './commands/evidence.ts'
 import { gateCommands } from './commands/gate.ts'
 import { importCommands } from './commands/import.ts'
@@ -9,6 +10,7 @@ import { patchCommands } from './commands/patch.ts'
 import { planCommands } from './commands/plan.ts'
 import { resourceCommands } from './commands/resource.ts'
 import { sessionCommands } from './commands/session.ts'
+import { userCommands } from './commands/user.ts'
 import { createCredentials } from './credentials.ts'
 import { CliError, EXIT, type ExitCode, usageError } from './errors.ts'
 import { createOutput, dim, type Format } from './output.ts'
@@ -20,6 +22,8 @@ export const COMMANDS: readonly Command[] = [
   ...operationCommands,
   ...patchCommands,
   ...evidenceCommands,
+  ...auditCommands,
+  ...userCommands,
   ...resourceCommands,
   ...importCommands,
 ]

@@ -1,0 +1,83 @@
+import { type Command, type Context, needed, text, type Values } from '../command.ts'
+import { usageError } from '../errors.ts'
+import { word } from '../output.ts'
+import { confirm } from '../terminal.ts'
+
+type User = { id: string; username: string; status: string; roles: string[]; groups: string[] }
+type Made = { user: User; enrolment: { url: string; expires_at: string } }
+
+/** Accounts of people, for administrators. */
+export const userCommands: Command[] = [
+  {
+    name: 'user list',
+    about: 'Accounts with their roles and groups; --status and --q narrow them.',
+    options: { status: { type: 'string' }, q: { type: 'string' } },
+    run: async ({ api, out, all }, _, values) =>
+      out.list(
+        await api.list<User>('/api/v1/admin/users', { status: text(values, 'status'), q: text(values, 'q') }, all),
+        [
+          ['name', ({ username }) => username],
+          ['status', ({ status }) => word(status)],
+          ['roles', ({ roles }) => roles.join(', ')],
+          ['groups', ({ groups }) => groups.join(', ')],
+          ['id', ({ id }) => id],
+        ],
+        ({ id }) => id,
+      ),
+  },
+  {
+    name: 'user create',
+    takes: 'NAME',
+    about:
+      'Makes an account, with --role everywhere if given, and prints the one-time link by which it gets its password.',
+    options: { role: { type: 'string' } },
+    run: async ({ api, out }, [username = ''], values) => {
+      const role = text(values, 'role')
+      const body = { username, grants: role === undefined ? [] : [{ role, scope: {} }] }
+      out.one(
+        await api.post<Made>('/api/v1/admin/users', body),
+        ({ user, enrolment }) => [
+          `${word(user.status)}   ${user.username}   ${user.id}`,
+          `Link, works once: ${enrolment.url}`,
+        ],
+        ({ user }) => user.id,
+      )
+    },
+  },
+  acting('disable', 'Ends every session of an account; nobody signs in with it any more.'),
+  acting('enable', 'Lets a disabled account sign in again.'),
+  {
+    name: 'user unlock',
+    takes: 'NAME',
+    about: 'Forgets the failed sign-ins of an account.',
+    run: async (context, [given = '']) => {
+      const { id, username } = await find(context, given)
+      await context.api.send('POST', `/api/v1/admin/users/${id}/unlock`)
+      context.out.note(`${username} may try again.`)
+    },
+  },
+]
+
+function acting(verb: 'disable' | 'enable', about: string): Command {
+  return {
+    name: `user ${verb}`,
+    takes: 'NAME',
+    about,
+    options: { reason: { type: 'string' } },
+    run: async (context: Context, [given = '']: string[], values: Values) => {
+      const reason = needed(values, 'reason')
+      const { id, username } = await find(context, given)
+      if (!context.yes) await confirm(`${verb} ${username}?`)
+      await context.api.post(`/api/v1/admin/users/${id}/${verb}`, { reason })
+      context.out.note(`${username} is ${verb}d.`)
+    },
+  }
+}
+
+/** The account of this very name or id. */
+const find = async ({ api }: Context, given: string): Promise<User> => {
+  const users = await api.list<User>('/api/v1/admin/users', { q: given, page_size: '500' }, true)
+  const found = users.find(({ id, username }) => id === given || username === given)
+  if (found) return found
+  throw usageError(`No account is called ${JSON.stringify(given)}.`)
+}
