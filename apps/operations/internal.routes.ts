@@ -16,7 +16,7 @@ import { errorReplies } from '../shared/http.ts'
 import { acceptCommand, type Command, type Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { checkResultSteps } from './gates.external.ts'
-import { cancelSteps, nodeSignalSteps, pauseSteps, resumeSteps } from './operations.service.ts'
+import { cancelSteps, driftSteps, nodeSignalSteps, pauseSteps, resumeSteps } from './operations.service.ts'
 import type { Subject } from './subject.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
@@ -78,6 +78,7 @@ const KINDS = {
   cancel: { kind: 'cancel', class: 'stop' },
   node_signal: { kind: 'node_signal', class: 'edit' },
   external_check_result: { kind: 'gate_decided', class: 'start' },
+  catalog_drift: { kind: 'catalog_drift', class: 'stop' },
 } as const
 
 const commandOfService = (
@@ -121,6 +122,8 @@ const stepsOf = (deps: OperationsDeps, command: Command, signal: WorkflowSignal)
       return nodeSignalSteps(deps, command, signal.body)
     case 'external_check_result':
       return checkResultSteps(deps, command, signal.body)
+    case 'catalog_drift':
+      return driftSteps(deps, command, signal.body.resource_ids)
   }
 }
 

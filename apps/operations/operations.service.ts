@@ -127,6 +127,26 @@ export const cancelSteps = (deps: OperationsDeps, command: Command, mode: Cancel
     },
   )
 
+/**
+ * A control plane says that resources have changed. Where nodes that have not begun would meet other versions than were
+ * planned, the operation is paused until somebody takes these over (operations.md 3.4); else nothing happens.
+ */
+export const driftSteps = (deps: OperationsDeps, command: Command, resource_ids: readonly string[]): Steps<Subject> =>
+  onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
+    const { operation_id, facts, pins, constraints } = subject
+    if (hasEnded(facts.status)) refuseOn(deps, command, subject, refusePause(facts))
+    const { node_ids } = await repinTargets(tx, operation_id, pins, resource_ids)
+    const concerned = facts.control === 'run' && constraints.on_drift !== 'ignore' && node_ids.length > 0
+    if (!concerned) return { payload: null, events: [], effect: { drifted: [] } }
+    await setControl(tx, operation_id, { control: 'pause', pause_reason: 'catalog_drift' })
+    const statement = `${node_ids.length} node(s) would meet other versions of their targets than were planned`
+    return {
+      payload: { node_ids },
+      events: [said(command, command_id, 'operation.drifted', statement, { node_ids, resource_ids })],
+      effect: { drifted: node_ids },
+    }
+  })
+
 /** A signal for the wait node of that name; it is kept until one waits. */
 export const nodeSignalSteps = (
   deps: OperationsDeps,

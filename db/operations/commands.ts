@@ -21,6 +21,7 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
       environment: operations.environment,
       labels: operations.labels,
       pins: operations.pins,
+      constraints: operations.constraints,
       exceptions: operations.exceptions,
       plan_revision: operations.plan_revision,
       max_parallel: operations.max_parallel,

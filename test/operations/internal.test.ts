@@ -54,6 +54,43 @@ describe('signals of control planes', () => {
     ).toBe(202)
   })
 
+  it('pause what would meet other versions of its targets, and nothing else', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.query(
+      `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
+       values ('moved', 't', 1, 'moved', 3, 'active', '{}', '{}', '{}'), ('behind', 't', 1, 'behind', 3, 'active', '{}', '{}', '{}')`,
+    )
+    const pins = JSON.stringify({ moved: 2, behind: 4 })
+    await p.query('update operations.operations set pins = $2 where operation_id = $1', [operation_id, pins])
+    await p.query(
+      `update operations.nodes set target_id = case node_id when 'behind' then 'moved' else 'behind' end where operation_id = $1`,
+      [operation_id],
+    )
+    const plane = p.service('demo-control-plane')
+    const drift = (...resource_ids: string[]) =>
+      plane.post(signals(operation_id), { signal_id: randomUUID(), type: 'catalog_drift', body: { resource_ids } })
+    const control = async () =>
+      (
+        await p.query('select control, pause_reason from operations.operation_control where operation_id = $1', [
+          operation_id,
+        ])
+      )[0]
+    // A projection that has not yet heard of the operation's own write is behind its pin: that is no drift.
+    expect(await drift('behind', 'unknown')).toMatchObject({ status: 202, body: { status: 'applied' } })
+    expect(await control()).toEqual({ control: 'run', pause_reason: null })
+    expect(await drift('moved', 'behind')).toMatchObject({ status: 202, body: { status: 'accepted' } })
+    expect(await control()).toEqual({ control: 'pause', pause_reason: 'catalog_drift' })
+    const { body } = await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=operation.drifted`)
+    expect(body.events).toMatchObject([{ actor: { kind: 'service' }, data: { node_ids: ['behind'] } }])
+    const resume = (acknowledge_drift: boolean) =>
+      p.as('olga').post(`/v1/operations/${operation_id}/resume`, { reason: 'seen', acknowledge_drift })
+    expect(await resume(false)).toMatchObject({ status: 409, body: { code: 'drift_unacknowledged' } })
+    expect((await resume(true)).status).toBe(202)
+    const [row] = await p.query('select pins from operations.operations where operation_id = $1', [operation_id])
+    expect(row?.pins).toEqual({ moved: 3, behind: 4 })
+    await p.query(`delete from operations.catalog_resources where resource_id in ('moved', 'behind')`)
+  })
+
   it('answer gates of outer checks, which people cannot', async () => {
     const { operation_id } = await p.startOperation(gated())
     await p.openGate(operation_id, 'go')

@@ -1,11 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { sql } from 'drizzle-orm'
-import { gates } from '../../db/operations/tables.ts'
+import { gates, nodes, operations } from '../../db/operations/tables.ts'
 import { createEngine, gate, node } from './engine.ts'
 
 /**
- * Records the history of an operation with parallel nodes, a retry, a condition, a gate and an undo, for
+ * Records the history of an operation with parallel nodes, a retry, a condition, an intervention, a patch, a gate
+ * and an undo, for
  * replay.test.ts: `node test/workflows/record-history.ts <name>` with the servers' addresses in the environment. Old
  * histories stay: code that cannot carry them on must not be deployed over running operations.
  */
@@ -27,6 +29,15 @@ const operation_id = await engine.start({
   gates: [gate('go', ['guarded'])],
 })
 await engine.statusIs(operation_id, 'blocked')
+await engine.command(operation_id, 'intervene', { type: 'set_limits', node_id: null, payload: { max_parallel: 3 } })
+const patch_id = randomUUID()
+await engine.command(operation_id, 'patch_proposed', { patch_id, node_ids: ['guarded'] })
+const taken = { patch_id, plan_revision: 2, generations: { guarded: 2 }, gates: {}, closed: [] }
+await engine.command(operation_id, 'patch_applied', taken, async (tx) => {
+  const own = sql`operation_id = ${operation_id}`
+  await tx.update(operations).set({ plan_revision: 2 }).where(own)
+  await tx.update(nodes).set({ generation: 2 }).where(sql`${own} and node_id = 'guarded'`)
+})
 await engine.command(operation_id, 'gate_decided', { gate_id: 'go', round: 1, status: 'approved', digest: '' }, (tx) =>
   tx.update(gates).set({ status: 'approved', approved_digest: sql`digest` }).where(sql`operation_id = ${operation_id}`),
 )

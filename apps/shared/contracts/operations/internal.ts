@@ -59,6 +59,23 @@ export const WorkflowSignal = Type.Union(
       },
       closed,
     ),
+    Type.Object(
+      {
+        ...base,
+        type: Type.Literal('catalog_drift'),
+        body: Type.Object(
+          {
+            resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
+              minItems: 1,
+              maxItems: 1000,
+              description: 'Resources that have changed: the operation pauses where it would meet other versions.',
+            }),
+          },
+          closed,
+        ),
+      },
+      closed,
+    ),
   ],
   {
     examples: [
