@@ -25,7 +25,8 @@ import { isTerminal } from './rules/lifecycle.ts'
 
 /** So many resources are looked at for one page, which may be short for that; its token goes on where it stopped. */
 const MOST_EXAMINED = 2000
-const CHUNK = 500
+/** So many are rebuilt at once: a document may be half a mebibyte. */
+const CHUNK = 100
 
 /** Names and times of creation never change, so the order of then is the order of now. */
 const SORTABLE = ['resource_id', 'name', 'created_at']
@@ -121,7 +122,11 @@ const thoseThen = async (deps: CatalogDeps, candidates: ListRow[], query: Resour
   const met = await affordable(
     meeting(
       deps.db,
-      then.map(({ row: { rid, path, type_id }, document, is_open }) => ({ rid, path, type_id, is_open, document })),
+      then.map(({ row: { rid, path, type_id }, document, is_open }) => {
+        const { annotations, desired_state, observed_state, ...facts } = document
+        // States are looked at by filters alone.
+        return { rid, path, type_id, is_open, document: filter === undefined ? facts : document }
+      }),
       [sql`true`, ...whereOf(types, asked as ResourceListQuery)],
     ),
   )
