@@ -2,7 +2,7 @@ import type { JsonWebKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensurePerson, readDemo } from '../../apps/platform/demo/accounts.ts'
 import { type Account, type Person, signIn } from '../../apps/platform/demo/client.ts'
@@ -380,6 +380,59 @@ describe('deciding a gate', () => {
       expect(await eva.getByText('decided while you were reading').count()).toBe(0)
       expect(await nodesOf(operation_id)).toMatchObject({ second: 'failed' })
       await Promise.all([eva.close(), otto.close()])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is done by keyboard alone: from the sign-in over the inbox to a rejected gate and on to the inbox',
+    async () => {
+      const context = await browser.newContext({ reducedMotion: 'reduce' })
+      const page = await openTab(context)
+      const { operation_id } = await start('by keyboard')
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      const { username, password } = accounts.get('eva') as Account
+      const focused = async (wanted: Locator) => (await wanted.and(page.locator(':focus')).count()) === 1
+      /** Presses Tab until this has the focus. */
+      const tabTo = async (wanted: Locator) => {
+        await wanted.waitFor()
+        for (let presses = 0; !(await focused(wanted)); presses += 1) {
+          expect(presses).toBeLessThan(120)
+          await page.keyboard.press('Tab')
+        }
+      }
+      const reject = page.getByRole('main').getByRole('button', { name: 'Reject' })
+      await page.goto(`${stack.gateway_url}/login`)
+      await tabTo(page.getByLabel('Username'))
+      await page.keyboard.type(username)
+      await tabTo(page.getByLabel('Password', { exact: true }))
+      await page.keyboard.type(password)
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      await tabTo(page.getByRole('link', { name: /Go on with by keyboard/ }))
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: /Go on with by keyboard/ }).waitFor()
+      await page.getByText(/computed in this browser/).waitFor()
+      await tabTo(reject)
+      await page.keyboard.press('Enter')
+      await dialogOf(page).waitFor()
+      // Escape closes and gives the focus back; the second time it is meant.
+      await page.keyboard.press('Escape')
+      await dialogOf(page).waitFor({ state: 'detached' })
+      await until(() => focused(reject))
+      await page.keyboard.press('Enter')
+      await tabTo(dialogOf(page).getByLabel('Comment'))
+      await page.keyboard.type('by keyboard')
+      await tabTo(dialogOf(page).getByRole('button', { name: 'Reject' }))
+      await page.keyboard.press('Enter')
+      await page
+        .getByText(/^Rejected by eva, /)
+        .first()
+        .waitFor()
+      await tabTo(page.getByRole('link', { name: 'Next in inbox' }))
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      await context.close()
     },
     PATIENCE_MS,
   )
