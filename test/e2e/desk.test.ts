@@ -653,11 +653,13 @@ describe('a session in the browser', () => {
       const next = 'gT4vz-pM2hc-bX8kw-dS5yy'
       await change(account.password, next)
       await page.getByText('The password is changed.').waitFor()
-      for (const tab of tabs.slice(1)) {
-        await tab.getByRole('link', { name: 'Resources' }).click()
-        await tab.getByRole('heading', { level: 1, name: 'Resources' }).waitFor()
-        expect(await dialogOf(tab).count()).toBe(0)
-      }
+      await Promise.all(
+        tabs.slice(1).map(async (tab) => {
+          await tab.getByRole('link', { name: 'Resources' }).click()
+          await tab.getByRole('heading', { level: 1, name: 'Resources' }).waitFor()
+          expect(await dialogOf(tab).count()).toBe(0)
+        }),
+      )
       await page.reload()
       await page.getByRole('heading', { level: 1, name: 'Change password' }).waitFor()
 
