@@ -1,5 +1,8 @@
 import { checkPacks, SHIPPED_PACKS } from '../catalog/packs.ts'
-import { loadLibrary, PackError } from '../operations/packs.ts'
+import { loadLibrary } from '../operations/packs.ts'
+import { loadPlanPolicies } from '../operations/policy.plans.ts'
+import { loadPolicies } from '../operations/policy.ts'
+import { ConfigError } from '../shared/config.ts'
 
 /** `npm run packs:check [-- <folder of type packs> …]`: all packs and policies, without a database. One line per fault. */
 const { faults } = checkPacks([SHIPPED_PACKS, ...process.argv.slice(2)])
@@ -7,9 +10,11 @@ for (const fault of faults) console.error(fault)
 try {
   const site = { packs_dir: process.env.OPERATIONS__PACKS__DIR, policy_dir: process.env.OPERATIONS__POLICY__DIR }
   const { packs } = loadLibrary(site)
-  if (faults.length === 0) console.log(`The type packs and ${packs.length} operations packs are fine.`)
+  loadPolicies(site.policy_dir)
+  loadPlanPolicies(site.policy_dir)
+  if (faults.length === 0) console.log(`The type packs, ${packs.length} operations packs and the policies are fine.`)
 } catch (error) {
-  if (!(error instanceof PackError)) throw error
+  if (!(error instanceof ConfigError)) throw error
   console.error(error.message)
   process.exitCode = 1
 }

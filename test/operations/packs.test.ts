@@ -1,6 +1,8 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { loadLibrary, PackError, recordLibrary } from '../../apps/operations/packs.ts'
@@ -10,6 +12,8 @@ import { packs } from '../../db/operations/tables.ts'
 import { testDatabase } from '../support/database.ts'
 
 type Json = Record<string, unknown>
+const execute = promisify(execFile)
+const README = new URL('../../apps/operations/policies/README.md', import.meta.url)
 
 /** A pack that is sound; each case breaks one thing of it. */
 const sound = () => ({
@@ -119,6 +123,22 @@ describe("a site's policies of planning", () => {
     expect(fault(`@id("a") @approvers("Net Ops") forbid ${on};`, 'soft.cedar')).toMatch(/no groups/)
   })
 })
+
+it('packs:check reads packs, calendars and policies of a site, and names the first fault in one line', async () => {
+  const check = (policy_dir: string) =>
+    execute(process.execPath, [new URL('../../apps/platform/packs-check.ts', import.meta.url).pathname], {
+      env: { ...process.env, OPERATIONS__POLICY__DIR: policy_dir },
+    }).then(
+      ({ stdout }) => stdout,
+      ({ code, stderr }: { code: number; stderr: string }) => `${code} ${stderr}`,
+    )
+  const examples = [...readFileSync(README, 'utf8').matchAll(/```(cedar|yaml)\n([\s\S]*?)```/g)]
+  const [cedar = '', yaml = ''] = examples.map(([, , text]) => text ?? '')
+  expect(await check(folderWith({ 'hard.cedar': cedar, 'calendar/site.yaml': yaml }))).toMatch(/the policies are fine/)
+  expect(await check(folderWith({ 'hard.cedar': cedar.replace('forbid', 'permit') }))).toMatch(
+    /^1 [^\n]*hard\.cedar: no_databases_in_prod permits[^\n]*\n$/,
+  )
+}, 60_000)
 
 describe('a rule that one file breaks names the file, the pointer and the reason', () => {
   const cases: [string, (pack: Pack) => void, string, RegExp][] = [
