@@ -217,12 +217,10 @@ const bypass = async (
         type: 'gate.bypassed',
         reason,
         data: { round, digest: gate.digest },
-        evidence: evidenceOf(
-          'exception',
-          `${command.actor.name} broke the glass of gate ${gate_id}`,
-          gate_id,
-          exception,
-        ),
+        evidence: {
+          ...evidenceOf('exception', `${command.actor.name} broke the glass of gate ${gate_id}`, gate_id, exception),
+          subject: { type: 'gate', id: gate_id, round, status: 'bypassed', digest: gate.digest },
+        },
       },
     ],
     set: {

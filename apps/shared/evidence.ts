@@ -31,7 +31,7 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
 /**
  * Checks a file that exportEvidence made, without any server: form, dense numbers, hashes, links from the plan to the
  * head, the head's signature by one of the keys, and that each gate a node began behind had been approved (or bypassed)
- * on the very digest and in the very round before the node began. Tells the first line that does not hold.
+ * on the very digest before the node began. Tells the first line that does not hold.
  */
 export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
   const lines = linesOf(file)
@@ -59,23 +59,29 @@ export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): V
   return verifyHead(lines, { operation_id, prev, first: typeof first === 'object' ? first : undefined }, keys)
 }
 
-/** Follows the records of a chain: which gates were passed when, and whether a node began on what was not passed. */
+/**
+ * Follows the records of a chain: how each gate was decided on each digest, and whether a node began on one that was not
+ * passed by then. Rounds do not count: what is put back after a withdrawn command holds under a later round.
+ */
 const createApprovals = () => {
-  const passed = new Map<string, string>()
-  const keyOf = (gate: Fields) => canonicalJson([gate.gate_id ?? null, gate.round ?? null, gate.digest ?? null])
+  const decisions = new Map<string, { at: string; passed: boolean }[]>()
+  const keyOf = (gate_id: unknown, decided: unknown) => canonicalJson([gate_id ?? null, decided ?? null])
   return {
     /** Why a record of a node does not follow from the decisions before it; nothing where it does, or is of no node. */
-    missing: ({ kind, subject, at }: Fields): string | undefined => {
+    missing: ({ subject, at }: Fields): string | undefined => {
       if (typeof subject !== 'object' || subject === null) return undefined
-      const { type, id, round, status, digest: decided, gates, began_at } = subject as Fields
-      if (type === 'gate' && kind === 'gate_decision' && (status === 'approved' || status === 'bypassed'))
-        passed.set(keyOf({ gate_id: id, round, digest: decided }), String(at))
+      const { type, id, status, digest: decided, gates, began_at } = subject as Fields
+      if (type === 'gate' && status !== undefined) {
+        const key = keyOf(id, decided)
+        const decision = { at: String(at), passed: status === 'approved' || status === 'bypassed' }
+        decisions.set(key, [...(decisions.get(key) ?? []), decision])
+      }
       if (type !== 'node' || !Array.isArray(gates)) return undefined
       for (const gate of gates as Fields[]) {
-        const since = passed.get(keyOf(gate))
-        const name = `the node ${JSON.stringify(id)} began behind the gate ${JSON.stringify(gate.gate_id)}`
-        if (since === undefined) return `${name}, which no record before it approves on that digest`
-        if (!(since <= String(began_at))) return `${name} before that was approved`
+        const known = decisions.get(keyOf(gate.gate_id, gate.digest)) ?? []
+        const last = known.findLast((decision) => decision.at <= String(began_at))
+        if (!last?.passed)
+          return `the node ${JSON.stringify(id)} began behind the gate ${JSON.stringify(gate.gate_id)}, which no record approves on that digest before`
       }
       return undefined
     },

@@ -159,22 +159,36 @@ describe('an operation', () => {
     const decision = ({ kind }: EvidenceRecord) => kind === 'gate_decision'
     expect(forged((record) => record)).toBe('holds')
     expect(forged((record) => (decision(record) ? undefined : record))).toMatch(
-      /"b" began behind the gate "go", which no/,
+      /"b" began behind the gate "go", which no record/,
     )
     expect(
       forged((record) => (decision(record) ? { ...record, subject: { ...record.subject, digest: 'x' } } : record)),
-    ).toMatch(/no record before it approves/)
-    expect(
-      forged((record) => (decision(record) ? { ...record, subject: { ...record.subject, round: 2 } } : record)),
-    ).toMatch(/no record before it approves/)
+    ).toMatch(/no record approves on that digest before/)
     expect(
       forged((record) =>
         decision(record) ? { ...record, subject: { ...record.subject, status: 'rejected' } } : record,
       ),
-    ).toMatch(/no record before it approves/)
+    ).toMatch(/no record approves on that digest before/)
     expect(forged((record) => (decision(record) ? { ...record, at: '2999-01-01T00:00:00.000000Z' } : record))).toMatch(
-      /before that was approved/,
+      /no record approves on that digest before/,
     )
+  }, 90_000)
+
+  it('goes on behind a gate whose glass was broken, and its evidence says so offline', async () => {
+    const graph = { nodes: [noop('a', 0)], gates: [{ gate_id: 'go', policy, guards: ['a'] }] }
+    const { operation_id } = await p.startOperation(graph)
+    const path = `/v1/operations/${operation_id}`
+    await until(async () => (await p.as('both').get(`${path}/gates/go`)).body.status === 'waiting', {
+      timeout_ms: 30_000,
+    })
+    const seen = await p.seen(operation_id, 'go')
+    const broken = await p.as('both').post(`${path}/gates/go/approve`, { ...seen, break_glass: { reason } })
+    expect(broken).toMatchObject({ status: 200, body: { status: 'bypassed' } })
+    await reaches(operation_id, 'succeeded_with_exceptions')
+    const file = (await p.as('aud').get(`${path}/evidence?format=jsonl`)).text
+    const { keys } = (await p.as('vic').get('/v1/evidence/keys')).body
+    expect(verifyEvidence(Buffer.from(file), keys)).toHaveProperty('head')
+    expect(file).toContain('"status":"bypassed"')
   }, 90_000)
 
   it('starts nothing after a pause was answered, and goes on after a resume', async () => {
