@@ -169,11 +169,15 @@ it.each<[string, Setup]>([
   if (setup.gate) expect(gate?.consumed_at).not.toBeNull()
 })
 
-it('compensation is granted only while a compensating cancel is wanted', async () => {
-  const running = await setUp({ node: { state: 'compensating' } })
+it('compensation is granted only while a compensating cancel is wanted, or where a person asked for it', async () => {
+  const running = await setUp({ node: { state: 'succeeded' } })
   expect(await claim(running, { role: 'undo' })).toMatchObject({ reason: 'stopped' })
-  const graceful = await setUp({ control: { control: 'cancel', cancel_mode: 'graceful' } })
-  expect(await claim(graceful, { role: 'undo' })).toMatchObject({ reason: 'stopped' })
+  const asked = await setUp({ node: { state: 'compensating' }, control: { control: 'pause' } })
+  await granted(asked, { role: 'undo' })
+  for (const cancel_mode of ['graceful', 'force'] as const) {
+    const cancelled = await setUp({ node: { state: 'compensating' }, control: { control: 'cancel', cancel_mode } })
+    expect(await claim(cancelled, { role: 'undo' })).toMatchObject({ reason: 'stopped' })
+  }
   const compensating = await setUp({ control: { control: 'cancel', cancel_mode: 'compensate' } })
   await granted(compensating, { role: 'undo' })
   expect(await attemptsOf(compensating)).toMatchObject([{ role: 'undo', key: `${compensating}:n:c1` }])
