@@ -263,7 +263,9 @@ describe('a change from intent to end', () => {
 
     const intervene = (...more: string[]) =>
       signalbox('olga', ['op', 'intervene', 'third', '--op', id, '--reason', 'done by hand', '--yes', ...more])
-    expect(await intervene('--type', 'mark_succeeded')).toMatchObject({
+    writeFileSync(join(home, 'outputs.json'), '{}')
+    const marked = ['--type', 'mark_succeeded', '--note', 'done by hand', '--outputs', 'outputs.json']
+    expect(await intervene(...marked)).toMatchObject({
       code: 7,
       err: expect.stringContaining('intervention_not_applicable'),
     })
