@@ -14,7 +14,7 @@ import { insertOperation } from '../../db/operations/start.ts'
 import { plans } from '../../db/operations/tables.ts'
 import { SYSTEM } from '../../db/operations/timeline.ts'
 import type { Place } from '../shared/auth/scope.ts'
-import { nextOpening } from '../shared/calendar.ts'
+import { nextOpening, type OperationCalendar } from '../shared/calendar.ts'
 import type { PlanGraph, RefusalCode } from '../shared/contracts/operations/graph.ts'
 import type { Rehearsal, StartBody } from '../shared/contracts/operations/plans.ts'
 import { digest } from '../shared/digest.ts'
@@ -27,6 +27,7 @@ import { readOperation } from './operations.read.ts'
 import { specDigest } from './planner/hashes.ts'
 import { gateSubject } from './planner/subject.ts'
 import { planIntent } from './planning.ts'
+import { calendarOf } from './plans.calendar.ts'
 import { planObject, refuseStart } from './plans.rules.ts'
 import { movedPins, type PlanReport, refusePlanPolicy, renderPlan } from './plans.service.ts'
 import type { PolicyResult } from './policy.plans.ts'
@@ -63,7 +64,16 @@ export const startSteps = (
     if (blockers.length > 0 && body.on_conflict === 'reject') throw leaseHeld(blockers)
     const now = deps.clock.now()
     const opens_at = openingFor(deps, plan, body, now.getTime())
-    return writeOperation(tx, command, subject, { body, pins, command_id, blockers, now: now.toISOString(), opens_at })
+    const calendar = await calendarOf(tx, deps, plan.document, body.window_id, now.getTime())
+    return writeOperation(tx, command, subject, {
+      body,
+      pins,
+      command_id,
+      blockers,
+      now: now.toISOString(),
+      opens_at,
+      calendar,
+    })
   },
   render: ({ operation_id }) => readOperation(deps, command.caller, operation_id),
   allowed: async () =>
@@ -142,13 +152,14 @@ type Decided = {
   now: string
   /** When its windows let it begin, where that is later than now. */
   opens_at: string | undefined
+  calendar: OperationCalendar | null
 }
 
 const writeOperation = async (
   tx: Tx,
   command: Command,
   { plan, intent, graph }: StartSubject,
-  { body, pins, command_id, blockers, now, opens_at }: Decided,
+  { body, pins, command_id, blockers, now, opens_at, calendar }: Decided,
 ): Promise<Decision> => {
   const { operation_id, actor } = command
   const { document } = plan
@@ -180,6 +191,7 @@ const writeOperation = async (
     graph,
     nodes,
     gates: guarded,
+    calendar,
     resources: resourcesOf(plan, report, pins),
   })
   const origin = { actor, request_id: command.request_id, data: { operation_id } }

@@ -53,6 +53,10 @@ export const resolveTargets = async (db: Queryable, request: TargetRequest, most
   )
 }
 
+/** Targets by id, as far as the projection holds them. */
+export const loadTargets = async (db: Queryable, resource_ids: readonly string[]): Promise<Target[]> =>
+  withPlaces(db, await loadResources(db, [...resource_ids]))
+
 type Selector = { type_key: string; when?: string; limit?: number }
 
 const select = async (db: Queryable, { type_key, when, limit }: Selector, pointer: string, most: number) => {

@@ -1,3 +1,5 @@
+import type { Closure } from './contracts/operations/graph.ts'
+
 /**
  * Windows and freezes (operations.md 3.5): when something may start. Pure; times are milliseconds since 1970. Several
  * windows: one open is enough; none: always open. A freeze closes every window.
@@ -12,7 +14,18 @@ export type WindowHours = {
 }
 export type FrozenSpan = { from: string; to: string }
 
+/** What binds the starts of one operation: windows and freezes by id, and which of them cover a target. */
+export type OperationCalendar = {
+  windows: Record<string, WindowHours>
+  freezes: Record<string, FrozenSpan>
+  /** The window that was asked for: it binds every node. */
+  asked: string | null
+  targets: Record<string, { windows: string[]; freezes: string[] }>
+}
+
 const DAY_MS = 86_400_000
+/** A window that does not open again is looked at once a week: people may change the calendar. */
+const LOOK_AGAIN_MS = 7 * DAY_MS
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 /** A window opens at least once a week; a day more on each side for time zones and windows over midnight. */
 const DAYS_AHEAD = 9
@@ -53,6 +66,31 @@ export const thawOf = (freezes: readonly FrozenSpan[], at: number): number =>
     (until, { from, to }) => (Date.parse(from) <= at && at < Date.parse(to) ? Math.max(until, Date.parse(to)) : until),
     at,
   )
+
+/** What keeps a node of this target from starting at `at`; freezes that were `passed` at a gate do not. Nothing: it may. */
+export const closureOf = (
+  calendar: OperationCalendar,
+  target_id: string | null,
+  passed: readonly string[],
+  at: number,
+): Closure | undefined => {
+  const { windows = [], freezes = [] } = calendar.targets[target_id ?? ''] ?? {}
+  const frozen = freezes
+    .filter((id) => !passed.includes(id))
+    .map((id) => until('freeze', id, thawOf(pick(calendar.freezes, id), at)))
+  const freeze = frozen.sort((a, b) => b.until - a.until)[0]
+  if (freeze && freeze.until > at) return freeze
+  const openings = (ids: readonly string[]) =>
+    ids
+      .map((id) => until('window', id, nextOpening(pick(calendar.windows, id), at)))
+      .sort((a, b) => a.until - b.until)[0]
+  const asked = calendar.asked === null ? undefined : openings([calendar.asked])
+  const window = [openings(windows), asked].find((opening) => opening !== undefined && opening.until > at)
+  return window && { ...window, until: Math.min(window.until, at + LOOK_AGAIN_MS) }
+}
+
+const until = (kind: Closure['kind'], id: string, time: number): Closure => ({ kind, id, until: time })
+const pick = <T>(all: Record<string, T>, id: string): T[] => (all[id] === undefined ? [] : [all[id]])
 
 const clock = (time: string): number => {
   const [hours = 0, minutes = 0] = time.split(':').map(Number)

@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import type { GateStatus, NodeError, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
+import { closureOf, type OperationCalendar } from '../../apps/shared/calendar.ts'
+import type { Closure, GateStatus, NodeError, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
@@ -13,7 +14,7 @@ export type ClaimInput = {
   generation: number
   attempt: number
 }
-export type RefusedBy = 'stopped' | 'superseded' | 'held' | 'gate_open'
+export type RefusedBy = 'stopped' | 'superseded' | 'held' | 'gate_open' | 'frozen' | 'window_closed'
 
 export type Claim =
   | {
@@ -38,6 +39,8 @@ export type Claim =
       seq: number
       generation: number
       gates: { gate_id: string; status: GateStatus; round: number }[]
+      /** Of frozen and window_closed: by what, and until when. */
+      closure?: Closure
     }
   | {
       /** The attempt has ended already: its stored result is told again. */
@@ -50,12 +53,12 @@ export type Claim =
 
 /**
  * $1 operation, $2 node, $3 role, $4 attempt, $5 generation, $6 whether the control row is locked by a statement
- * before this one. Gates are read, not locked: a command that opens one again holds the control row. So a node with
+ * before this one, $7 the digest of the calendar that was found to let the node start. Gates are read, not locked: a command that opens one again holds the control row. So a node with
  * gates needs the lock first, else this statement's snapshot may be older than the lock.
  */
 const CLAIM = `
 with control as materialized (
-  select control, cancel_mode from operations.operation_control where operation_id = $1 for share),
+  select control, cancel_mode, calendar from operations.operation_control where operation_id = $1 for share),
 node as materialized (
   select n.* from control, operations.nodes n where n.operation_id = $1 and n.node_id = $2 for no key update of n),
 gate as materialized (
@@ -65,7 +68,7 @@ known as materialized (
   select a.* from node, operations.node_attempts a
   where a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4 for no key update of a),
 verdict as materialized (
-  select n.spec, n.input_overrides, n.generation, k.phase, k.error, k.resume, k.started_at, k.ended_at, k.log_lines, k.log_bytes,
+  select n.spec, n.input_overrides, n.target_id, c.calendar, n.generation, k.phase, k.error, k.resume, k.started_at, k.ended_at, k.log_lines, k.log_bytes,
     k.phase in ('dispatched', 'running', 'cancelled') as repeated,
     case
       when k.phase is not null and k.phase not in ('dispatched', 'running', 'cancelled') then 'ended'
@@ -80,6 +83,8 @@ verdict as materialized (
             where o.operation_id = $1 and o.node_id = $2 and o.role = $3 and o.attempt > $4)) then 'superseded'
       when n.hold_patch_id is not null then 'held'
       when $3 = 'run' and exists (select from gate where not passed) then 'gate_open'
+      when c.calendar is not null and $3 = 'run' and coalesce(k.phase, 'cancelled') = 'cancelled'
+        and md5(c.calendar::text) is distinct from $7::text then 'calendar'
       else 'granted' end as verdict
   from control c, node n left join known k on true),
 granted as (
@@ -106,19 +111,22 @@ closed as (
     error = jsonb_build_object('class', 'cancelled', 'retryable', false, 'message',
       case v.verdict when 'unknown' then 'The worker was lost while it ran; whether it took effect is not known.'
                      else 'The worker was lost while it ran; it goes on when the operation does.' end)
-  from verdict v where v.repeated and v.verdict not in ('granted', 'recheck', 'ended')
+  from verdict v where v.repeated and v.verdict not in ('granted', 'recheck', 'calendar', 'ended')
     and a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4)
 select v.verdict, v.repeated, v.generation, v.phase, v.error, v.resume, coalesce(v.log_lines, 0) as log_lines, coalesce(v.log_bytes, 0) as log_bytes,
   extract(epoch from coalesce(g.started_at, v.started_at)) * 1000 as started_at, extract(epoch from v.ended_at) * 1000 as ended_at,
   extract(epoch from clock_timestamp()) * 1000 as now, g.fence,
   case when v.verdict = 'granted' then v.spec end as spec, case when v.verdict = 'granted' then v.input_overrides end as input_overrides,
-  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open') then (select coalesce(max(seq), 0) from operations.operation_commands
+  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open', 'calendar') then (select coalesce(max(seq), 0) from operations.operation_commands
     where operation_id = $1 and status not in ('awaiting', 'withdrawn', 'superseded')) end as seq,
-  case when v.verdict = 'gate_open' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'status', status, 'round', round)) from gate) end as gates
+  case when v.verdict = 'gate_open' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'status', status, 'round', round)) from gate) end as gates,
+  case when v.verdict = 'calendar' then jsonb_build_object('target_id', v.target_id, 'document', v.calendar, 'digest', md5(v.calendar::text),
+    'passed', (select coalesce(jsonb_agg(policy ->> 'key'), '[]') from operations.gates
+      where operation_id = $1 and kind = 'freeze' and status in ('approved', 'bypassed'))) end as calendar
 from verdict v left join granted g on true`
 
 type Row = {
-  verdict: 'granted' | 'ended' | 'unknown' | 'recheck' | RefusedBy
+  verdict: 'granted' | 'ended' | 'unknown' | 'recheck' | 'calendar' | Exclude<RefusedBy, 'frozen' | 'window_closed'>
   repeated: boolean | null
   generation: number
   phase: string
@@ -134,6 +142,7 @@ type Row = {
   input_overrides: Record<string, unknown> | null
   seq: string
   gates: { gate_id: string; status: GateStatus; round: number }[] | null
+  calendar: { target_id: string | null; document: OperationCalendar; digest: string; passed: string[] } | null
 }
 
 /**
@@ -141,18 +150,39 @@ type Row = {
  * effect is behind it; else the attempt is closed as unknown here. An unknown operation or node is superseded.
  */
 export const claimAttempt = async (pool: pg.Pool, input: ClaimInput): Promise<Claim> => {
-  const row = await claim(pool, input, false)
-  return claimOf(row?.verdict === 'recheck' ? await claimBehindGates(pool, input) : row)
+  let row = await ask(pool, input, null)
+  // Only where the calendar says something: looked at here, and proved by the claim to be the one that still holds.
+  while (row?.calendar) {
+    const { document, target_id, passed, digest } = row.calendar
+    const closure = closureOf(document, target_id, passed, Number(row.now))
+    if (closure) return { ...refusalOf(row, closure.kind === 'freeze' ? 'frozen' : 'window_closed'), closure }
+    row = await ask(pool, input, digest)
+  }
+  return claimOf(row)
 }
 
-const claim = async (db: pg.Pool | pg.PoolClient, input: ClaimInput, locked: boolean): Promise<Row | undefined> => {
+const ask = async (pool: pg.Pool, input: ClaimInput, calendar: string | null): Promise<Row | undefined> => {
+  const row = await claim(pool, input, false, calendar)
+  return row?.verdict === 'recheck' ? claimBehindGates(pool, input, calendar) : row
+}
+
+const claim = async (
+  db: pg.Pool | pg.PoolClient,
+  input: ClaimInput,
+  locked: boolean,
+  calendar: string | null,
+): Promise<Row | undefined> => {
   const { operation_id, node_id, role, attempt, generation } = input
-  const values = [operation_id, node_id, role, attempt, generation, locked]
+  const values = [operation_id, node_id, role, attempt, generation, locked, calendar]
   const { rows } = await db.query<Row>({ name: 'claim', text: CLAIM, values })
   return rows[0]
 }
 
-const claimBehindGates = async (pool: pg.Pool, input: ClaimInput): Promise<Row | undefined> => {
+const claimBehindGates = async (
+  pool: pg.Pool,
+  input: ClaimInput,
+  calendar: string | null,
+): Promise<Row | undefined> => {
   const client = await pool.connect()
   try {
     // Sent together, carried out one after the other: the claim's snapshot is taken once the lock is held.
@@ -163,7 +193,7 @@ const claimBehindGates = async (pool: pg.Pool, input: ClaimInput): Promise<Row |
         text: 'select from operations.operation_control where operation_id = $1 for share',
         values: [input.operation_id],
       }),
-      claim(client, input, true),
+      claim(client, input, true, calendar),
       client.query('commit'),
     ])
     return row
@@ -197,18 +227,21 @@ const claimOf = (row: Row | undefined): Claim => {
     case 'ended':
       return { verdict: 'ended', phase: row.phase, error: row.error, ...times }
     case 'recheck':
-      throw new Error('a claim with the control row locked asked for the lock')
+    case 'calendar':
+      throw new Error(`a claim asked again for what it was given: ${row.verdict}`)
     default:
-      return {
-        verdict: 'refused',
-        reason: row.verdict,
-        repeated: row.repeated ?? false,
-        seq: Number(row.seq),
-        generation: row.generation,
-        gates: row.gates ?? [],
-      }
+      return refusalOf(row, row.verdict)
   }
 }
+
+const refusalOf = (row: Row, reason: RefusedBy): Extract<Claim, { verdict: 'refused' }> => ({
+  verdict: 'refused',
+  reason,
+  repeated: row.repeated ?? false,
+  seq: Number(row.seq),
+  generation: row.generation,
+  gates: row.gates ?? [],
+})
 
 const LOST: NodeError = {
   class: 'cancelled',

@@ -27,7 +27,7 @@ export const compactNodes = (
       const index = profiles.get(key) ?? profiles.size
       profiles.set(key, index)
       if (removed) return [node_id, name, index, [], [], 1]
-      return [node_id, name, index, places(position, depends_on), places(gateAt, guarding)]
+      return [node_id, name, index, places(position, depends_on), places(gateAt, guarding).sort((a, b) => a - b)]
     },
   )
   return { nodes: rows, profiles: [...profiles.keys()].map((key) => JSON.parse(key) as Profile) }

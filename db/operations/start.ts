@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type { Actor, GateSubject, PlanGate, PlanGraph, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../client.ts'
 import {
@@ -12,6 +13,8 @@ import {
 
 /** Everything of a new operation, as the start command decides it. */
 export type NewOperation = {
+  /** Windows and freezes that bind its nodes. */
+  calendar?: OperationCalendar | null
   operation_id: string
   intent_id: string
   plan_id: string
@@ -39,7 +42,7 @@ export type NewOperation = {
 /** Inserts a new operation with its control, nodes, gates and drawing. The caller states the facts afterwards. */
 export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<void> => {
   const { operation_id, plan_hash, requester, starter_id, pins, deadline_s } = operation
-  await tx.insert(operation_control).values({ operation_id })
+  await tx.insert(operation_control).values({ operation_id, calendar: operation.calendar ?? null })
   await tx.insert(operations).values({
     operation_id,
     intent_id: operation.intent_id,

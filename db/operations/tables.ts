@@ -14,6 +14,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
+import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type {
   Actor,
   BlockedOn,
@@ -130,6 +131,8 @@ export const operation_control = t('operation_control', {
   command_seq: big('command_seq').notNull().default(0),
   ended: boolean('ended').notNull().default(false),
   lease_epoch: integer('lease_epoch').notNull().default(0),
+  /** Windows and freezes that bind its nodes; null: none does. The claim asks it. */
+  calendar: jsonb('calendar').$type<OperationCalendar>(),
 })
 
 /** Something that went on in spite of the plan; `command_id` of what a person decided. */

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { createDb } from '../../db/client.ts'
@@ -140,6 +141,67 @@ it.each<[string, Setup, Partial<Claim>]>([
   const operation_id = await setUp(setup)
   expect(await claim(operation_id)).toMatchObject({ verdict: 'refused', repeated: false, seq: 6, ...refusal })
   expect(await attemptsOf(operation_id)).toEqual([])
+})
+
+const HOURS = { timezone: 'UTC', days: ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'], from: '00:00', to: '00:00' }
+const frozen = (to: number): OperationCalendar => ({
+  windows: { always: HOURS },
+  freezes: { launch: { from: '2020-01-01T00:00:00Z', to: new Date(to).toISOString() } },
+  asked: null,
+  targets: { host: { windows: ['always'], freezes: ['launch'] } },
+})
+const HOUR = 3_600_000
+
+describe('the calendar', () => {
+  const until = Date.now() + HOUR
+  const node = { target_id: 'host' }
+
+  it('keeps a node from starting during a freeze, says until when, and nothing is written', async () => {
+    const operation_id = await setUp({ node, control: { calendar: frozen(until) } })
+    expect(await claim(operation_id)).toMatchObject({
+      verdict: 'refused',
+      reason: 'frozen',
+      seq: 6,
+      closure: { kind: 'freeze', id: 'launch', until },
+    })
+    expect(await attemptsOf(operation_id)).toEqual([])
+  })
+
+  it('keeps a node from starting outside its window', async () => {
+    const closed = { ...frozen(0), windows: { always: { ...HOURS, days: [] } } }
+    const operation_id = await setUp({ node, control: { calendar: closed } })
+    expect(await claim(operation_id)).toMatchObject({
+      reason: 'window_closed',
+      closure: { kind: 'window', id: 'always' },
+    })
+  })
+
+  it('does not bind other targets, undos, what has begun, or a freeze that was passed at its gate', async () => {
+    const control = { calendar: frozen(until) }
+    await granted(await setUp({ control, node: { target_id: 'other' } }))
+    await granted(await setUp({ control: { calendar: frozen(Date.now() - HOUR) }, node }))
+    const undone = { ...control, control: 'cancel', cancel_mode: 'compensate' } as const
+    await granted(await setUp({ control: undone, node: { ...node, state: 'compensating' } }), { role: 'undo' })
+    const gate = {
+      kind: 'freeze',
+      policy: { key: 'launch' } as never,
+      status: 'approved',
+      approved_digest: 'new',
+    } as const
+    await granted(await setUp({ control, node, gate }))
+    const begun = await setUp({ node, spec: { idempotent: true } })
+    const { fence } = await granted(begun)
+    await connection.db.update(operation_control).set(control).where(sql`operation_id = ${begun}`)
+    expect((await granted(begun)).fence).toBeGreaterThan(fence)
+  })
+
+  it('is the last to be asked: who was stopped or has a gate open hears that', async () => {
+    const calendar = frozen(until)
+    const stopped = await setUp({ node, control: { calendar, control: 'pause' } })
+    expect(await claim(stopped)).toMatchObject({ reason: 'stopped' })
+    const open = await setUp({ node, control: { calendar }, gate: { status: 'waiting' } })
+    expect(await claim(open)).toMatchObject({ reason: 'gate_open' })
+  })
 })
 
 it('refuses an operation or node that is not there', async () => {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { nextOpening, nextStart, openingOf, type WindowHours } from '../../apps/shared/calendar.ts'
+import {
+  closureOf,
+  nextOpening,
+  nextStart,
+  type OperationCalendar,
+  openingOf,
+  type WindowHours,
+} from '../../apps/shared/calendar.ts'
 
 const ALL = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 const window = (more: Partial<WindowHours> = {}): WindowHours => ({
@@ -51,4 +58,58 @@ it('a freeze closes every window: what follows is the first opening after all th
   expect(starts([frozen], '2026-11-24T02:00:00Z')).toBe('2026-11-25T02:00:00.000Z')
   const longer = { from: '2026-11-25T01:00:00Z', to: '2026-11-25T05:00:00Z' }
   expect(starts([frozen, longer], '2026-11-24T02:00:00Z')).toBe('2026-11-26T01:30:00.000Z')
+})
+
+describe('what keeps a node from starting', () => {
+  const freeze = { from: '2026-06-01T00:00:00Z', to: '2026-06-03T00:00:00Z' }
+  const calendar: OperationCalendar = {
+    windows: {
+      night: window(),
+      noon: window({ from: '12:00', to: '13:00' }),
+      asked: window({ from: '03:00', to: '12:30' }),
+    },
+    freezes: { launch: freeze, long: { ...freeze, to: '2026-06-05T00:00:00Z' } },
+    asked: null,
+    targets: {
+      both: { windows: ['night', 'noon'], freezes: [] },
+      frozen: { windows: ['noon'], freezes: ['launch', 'long'] },
+    },
+  }
+  const closure = (target_id: string | null, time: string, more: { passed?: string[]; asked?: string } = {}) => {
+    const found = closureOf({ ...calendar, asked: more.asked ?? null }, target_id, more.passed ?? [], at(time))
+    return found && `${found.kind} ${found.id} ${new Date(found.until).toISOString()}`
+  }
+
+  it('is nothing where nothing covers its target, or one of the windows is open', () => {
+    expect(closure('other', '2026-06-02T20:00:00Z')).toBeUndefined()
+    expect(closure(null, '2026-06-02T20:00:00Z')).toBeUndefined()
+    expect(closure('both', '2026-06-02T01:00:00Z')).toBeUndefined()
+    expect(closure('both', '2026-06-02T10:30:00Z')).toBeUndefined()
+  })
+
+  it('is the window that opens first, and the one that was asked for even where another is open', () => {
+    expect(closure('both', '2026-06-02T08:00:00Z')).toBe('window noon 2026-06-02T10:00:00.000Z')
+    expect(closure('both', '2026-06-02T00:45:00Z', { asked: 'asked' })).toBe('window asked 2026-06-02T01:00:00.000Z')
+    expect(closure('both', '2026-06-02T10:15:00Z', { asked: 'asked' })).toBeUndefined()
+    expect(closure(null, '2026-06-02T20:00:00Z', { asked: 'asked' })).toBe('window asked 2026-06-03T01:00:00.000Z')
+  })
+
+  it('is the longest freeze before any window, unless it was passed at its gate', () => {
+    expect(closure('frozen', '2026-06-02T08:00:00Z')).toBe('freeze long 2026-06-05T00:00:00.000Z')
+    expect(closure('frozen', '2026-06-02T08:00:00Z', { passed: ['long'] })).toBe(
+      'freeze launch 2026-06-03T00:00:00.000Z',
+    )
+    expect(closure('frozen', '2026-06-02T08:00:00Z', { passed: ['long', 'launch'] })).toBe(
+      'window noon 2026-06-02T10:00:00.000Z',
+    )
+  })
+
+  it('is looked at again within a week where a window never opens', () => {
+    const never = {
+      ...calendar,
+      windows: { night: window({ days: [] }) },
+      targets: { both: { windows: ['night'], freezes: [] } },
+    }
+    expect(closureOf(never, 'both', [], 0)).toEqual({ kind: 'window', id: 'night', until: 7 * 86_400_000 })
+  })
 })

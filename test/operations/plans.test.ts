@@ -351,6 +351,16 @@ describe('a preview', () => {
     const opening = /opens at (.*)\.$/.exec(plan.conflicts[1].message)?.[1]
     expect(begun).toMatchObject({ status: 'queued', constraints: { not_before: opening } })
     expect(new Date(opening ?? '').toISOString()).toMatch(/T10:00:00\.000Z$/)
+    // And no node of that target starts outside of it, or during the freeze, later on.
+    const [control] = await p.query('select calendar from operations.operation_control where operation_id = $1', [
+      begun.operation_id,
+    ])
+    expect(control?.calendar).toMatchObject({
+      windows: { 'other-day': { from: '10:00', to: '11:00' } },
+      asked: null,
+      targets: { [first]: { windows: ['other-day'], freezes: expect.arrayContaining(['season']) } },
+    })
+    expect(control?.calendar.targets[third]?.windows ?? []).toEqual([])
   })
 
   it('is judged by the hard, soft and advisory policies of the site', async () => {

@@ -15,6 +15,7 @@ import type { ActivityDeps } from '../../activities/deps.ts'
 import { createExecutors } from '../../activities/executors/index.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
 import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
+import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type { GatePolicy, PlanGate, PlanGraph, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
@@ -100,6 +101,7 @@ export type Spec = {
   deadline_s?: number
   pins?: { resource_id: string; version: number }[]
   roll_events?: number
+  calendar?: OperationCalendar
 }
 
 const NO_GRAPH: PlanGraph = { nodes: [], groups: [], gates: [], critical_path: [] }
@@ -238,6 +240,7 @@ export const createEngine = async (
         estimate_s: 10,
         pins: spec.pins ?? [],
         graph: NO_GRAPH,
+        calendar: spec.calendar ?? null,
         nodes: spec.nodes.map((n) => ({ ...n, spec_digest: digest(n) })),
         gates: (spec.gates ?? []).map((g) => ({ ...g, subject: {} as never, digest: digest(g) })),
         resources: [],

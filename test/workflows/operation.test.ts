@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import { brokenLink } from '../../db/operations/evidence.ts'
 import { gates, nodes } from '../../db/operations/tables.ts'
@@ -273,6 +274,38 @@ describe('nodes', () => {
     expect(target.paths()).toEqual(['/a', '/b', '/undo-b', '/undo-a'])
     expect(target.effects[3]?.key).toBe(`${operation_id}:a:c1`)
     expect(await engine.read.states(operation_id)).toEqual({ a: 'compensated', b: 'compensated', c: 'failed' })
+  })
+})
+
+describe('the calendar', () => {
+  const frozen = (to: Date): OperationCalendar => ({
+    windows: {},
+    freezes: { launch: { from: '2020-01-01T00:00:00Z', to: to.toISOString() } },
+    asked: null,
+    targets: { host: { windows: [], freezes: ['launch'] } },
+  })
+
+  it('holds what is under a freeze and says until when; a cancel ends it all the same', async () => {
+    const to = new Date(Date.now() + 3_600_000)
+    const nodes = [call('free'), call('held', { target_id: 'host' }), call('last', { depends_on: ['held'] })]
+    const operation_id = await engine.start({ nodes, calendar: frozen(to) })
+    await engine.statusIs(operation_id, 'blocked')
+    expect(await engine.read.operation(operation_id)).toMatchObject({
+      blocked_on: [{ kind: 'freeze', id: 'launch', until: to.toISOString() }],
+    })
+    expect(await engine.read.states(operation_id)).toEqual({ free: 'succeeded', held: 'ready', last: 'pending' })
+    await cancel(operation_id, 'graceful')
+    expect((await engine.ends(operation_id)).status).toBe('cancelled')
+    expect(target.paths()).toEqual(['/free'])
+  })
+
+  it('lets what it held go on by itself when the freeze is over', async () => {
+    const to = new Date(Date.now() + 3000)
+    const nodes = [call('held', { target_id: 'host' }), call('last', { depends_on: ['held'] })]
+    const operation_id = await engine.start({ nodes, calendar: frozen(to) })
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    expect(Date.now()).toBeGreaterThanOrEqual(to.getTime())
+    expect(target.paths()).toEqual(['/held', '/last'])
   })
 })
 

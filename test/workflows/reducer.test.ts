@@ -209,6 +209,7 @@ class Run {
     const at = world.now
     if (task.kind === 'run' && !task.claimed) {
       const { effect } = task
+      if (!this.kind && this.dice(10) === 0) world.shut.set(effect.node, at + 1000 * this.dice(900))
       const refusal = world.claim(effect)
       if (!refusal) {
         this.checkBegin(effect.node, effect.role, effect.slice)

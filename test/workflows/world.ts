@@ -49,6 +49,8 @@ export class World {
   gates: Gate[]
   generations: number[]
   attempts: Attempt[] = []
+  /** Until when the calendar keeps a node from starting. */
+  shut = new Map<number, number>()
   signals: CommandMessage[] = []
   delivered: CommandMessage[] = []
   tasks: Task[] = []
@@ -153,6 +155,9 @@ export class World {
     if (this.patch?.touched.includes(node)) return refuse('held')
     const gates = this.nodes()[node]?.[4] ?? []
     if (role === 'run' && gates.some((g) => this.gates[g]?.status !== 'approved')) return refuse('gate_open')
+    const until = this.shut.get(node) ?? 0
+    if (role === 'run' && until > this.now)
+      return { ...refuse('window_closed'), closure: { kind: 'window', id: 'night', until } }
     const mine = this.attempts.filter((a) => a.node === node && a.role === role)
     if (this.attempts.some((a) => a.node === node && a.open)) this.problems.push(`${this.id(node)} began twice`)
     if (mine.some((a) => a.attempt >= attempt)) this.problems.push(`attempt ${attempt} of ${this.id(node)} is not new`)
@@ -294,6 +299,7 @@ export class World {
     if (used && !gate.guards.includes(i)) {
       this.pages = structuredClone(this.pages)
       this.nodes()[i]?.[4].push(g)
+      this.nodes()[i]?.[4].sort((a, b) => a - b)
       gate.guards.push(i)
     }
     const deadline_at = used ? null : new Date(gate.deadline).toISOString()

@@ -183,6 +183,12 @@ const refused = (s: State, i: number, refusal: Refusal, at: number) => {
     return toGate(s, i, at)
   }
   if (s.holds[i] !== undefined) return toReady(s, i)
+  if (refusal.closure) {
+    move(s, i, 'ready', 'shut')
+    s.shut[i] = refusal.closure
+    s.fresh.add(i)
+    return setDue(s, i, Math.max(refusal.closure.until, at + CLAIM_AGAIN_MS))
+  }
   const expected = refusal.seq > s.last_seq
   move(s, i, 'ready', expected ? 'parked' : 'delay')
   s.fresh.add(i)

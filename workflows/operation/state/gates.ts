@@ -57,9 +57,15 @@ const shiftNode = (s: State, i: number, by: 1 | -1, at: number) => {
 export const guard = (s: State, g: number, i: number, at: number) => {
   const gate = item(s.gates, g)
   if (gate.guards.includes(i)) return
-  gate.guards.push(i)
-  item(s.graph.gates_of, i).push(g)
+  // In the order in which a graph that is loaded again has them: a run goes on in the same way after it was left.
+  insert(gate.guards, i)
+  insert(item(s.graph.gates_of, i), g)
   if (!isPassed(gate.status)) shiftNode(s, i, 1, at)
+}
+
+const insert = (sorted: number[], value: number) => {
+  const place = sorted.findIndex((other) => other > value)
+  sorted.splice(place < 0 ? sorted.length : place, 0, value)
 }
 
 /** Armed again while a guarded node stands before it: asked to open at once. */

@@ -15,6 +15,7 @@ export const move = (s: State, i: number, state: NodeState, doing: Doing) => {
   s.counts[node.state] -= 1
   s.counts[state] += 1
   const was = node.state
+  if (node.doing === 'shut') delete s.shut[i]
   node.state = state
   node.doing = doing
   node.due = 0

@@ -1,4 +1,4 @@
-import type { BlockedOn, EngineStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { BlockedOn, Closure, EngineStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { at as item } from './graph.ts'
 import type { Report, State } from './types.ts'
 
@@ -42,7 +42,25 @@ const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
       message: 'A proposed patch holds nodes until it is decided.',
     }),
   )
-  return [...gates, ...patches, ...nodesInTheWay(s)].slice(0, SHOWN)
+  return [...gates, ...patches, ...closures(s), ...nodesInTheWay(s)].slice(0, SHOWN)
+}
+
+/** Windows and freezes, each once, with the time at which the first node asks again. */
+const closures = (s: State): BlockedOn[] => {
+  const first = new Map<string, Closure>()
+  for (const closure of Object.values(s.shut)) {
+    const key = `${closure.kind} ${closure.id}`
+    const known = first.get(key)
+    if (!known || closure.until < known.until) first.set(key, closure)
+  }
+  return [...first.values()]
+    .sort((a, b) => a.until - b.until || (a.id < b.id ? -1 : 1))
+    .map(({ kind, id, until }) => ({
+      kind,
+      id,
+      until: new Date(until).toISOString(),
+      message: kind === 'freeze' ? `The freeze ${id} is not over.` : `The window ${id} is closed.`,
+    }))
 }
 
 const holdsBack = (s: State, gate: State['gates'][number]): boolean =>

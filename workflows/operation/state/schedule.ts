@@ -189,7 +189,7 @@ const engineStatusOf = (s: State, at: number): EngineStatus => {
 /** Something happens by itself: an attempt, a back-off, a wait, a node that only needs a place. */
 const canMove = (s: State): boolean =>
   s.in_flight > 0 ||
-  s.counts.ready > s.held.size ||
+  s.counts.ready > s.held.size + Object.keys(s.shut).length ||
   s.patching.length > 0 ||
   s.loading ||
   s.counts.backoff > 0 ||

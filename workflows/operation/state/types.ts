@@ -1,6 +1,7 @@
 import type {
   BlockedOn,
   CancelMode,
+  Closure,
   Control,
   EngineStatus,
   GatePolicy,
@@ -84,6 +85,7 @@ export type Doing =
   | 'delay' // the claim said no for a reason that no command explains: asked again soon
   | 'parked' // the claim said no because of a command that is on its way
   | 'held' // an open patch would change it
+  | 'shut' // a window is closed or a freeze holds it
 
 export type Role = 'run' | 'undo'
 
@@ -201,12 +203,14 @@ export type RecordResult = {
 
 /** Why a claim was refused (operations.md 1.5). `seq`: the last command the rows know of. */
 export type Refusal = {
-  reason: 'stopped' | 'superseded' | 'held' | 'gate_open'
+  reason: 'stopped' | 'superseded' | 'held' | 'gate_open' | 'frozen' | 'window_closed'
   seq: number
   generation: number
   gates: { gate_id: string; status: GateStatus; round: number }[]
   /** An earlier try of this attempt had begun: its effect may be there. */
   repeated: boolean
+  /** Of frozen and window_closed: by what, and until when. */
+  closure?: Closure
 }
 
 export type AttemptResult =
@@ -314,6 +318,8 @@ export type State = {
   waits: Set<number>
   /** Ready, but under an open patch. */
   held: Set<number>
+  /** Ready, but the calendar lets it start later: by position of the node. */
+  shut: Record<number, Closure>
   /** Open patch by position of the node. */
   holds: Record<number, string>
   patching: Patching[]
