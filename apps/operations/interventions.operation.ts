@@ -9,6 +9,7 @@ import {
   refuseGateApprove,
   refuseOperationIntervention,
 } from '../../workflows/operation/state/rules.ts'
+import { isFrozen } from '../shared/calendar.ts'
 import type { InterventionBody } from '../shared/contracts/operations/nodes.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { refuseByPolicy, throwIfRefused } from './authority.ts'
@@ -70,6 +71,39 @@ const ACTS: Record<OperationIntervention, Act> = {
       data: { resources: released },
       effect: { resources: released },
       before: { resources: released },
+    }
+  },
+
+  /** The freeze holds nothing of this operation any more. It takes one whom the freeze itself would ask. */
+  override_freeze: async (_deps, tx, { command, subject, command_id, agreed }, { freeze_id = '' }) => {
+    const { operation_id, now } = subject
+    const own = eq(operation_control.operation_id, operation_id)
+    const [control] = await tx.select({ calendar: operation_control.calendar }).from(operation_control).where(own)
+    const freeze = control?.calendar?.freezes[freeze_id]
+    if (!freeze || !isFrozen(freeze, Date.parse(now)))
+      throw notApplicable(`No freeze "${freeze_id}" holds this operation now.`)
+    const { approvers } = freeze
+    if (!agreed && approvers.length > 0 && !approvers.some((group) => command.caller.groups.includes(group)))
+      throw new AppError(
+        'policy_denied',
+        'not_eligible',
+        `This freeze is overridden by members of ${approvers.join(', ')}.`,
+      )
+    await tx
+      .update(operation_control)
+      .set({ calendar: sql`${operation_control.calendar} #- array['freezes', ${freeze_id}]` as never })
+      .where(own)
+    const exception = { kind: 'override_freeze', freeze_id, actor: command.actor, at: now, command_id }
+    return {
+      payload: message('override_freeze', {}),
+      events: [{ type: 'freeze.overridden', data: { freeze_id, until: freeze.to } }],
+      set: { exceptions: [...subject.exceptions, exception] },
+      undo: { freezes: { [freeze_id]: freeze } },
+      exception: true,
+      statement: `override_freeze: ${freeze_id}, which lasts until ${freeze.to}`,
+      data: { freeze_id },
+      effect: { freeze_id, until: freeze.to },
+      before: { freeze },
     }
   },
 

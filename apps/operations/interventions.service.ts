@@ -23,6 +23,7 @@ const MEMBERS: Record<InterventionBody['type'], { needs: readonly Member[]; may?
   set_limits: { needs: ['max_parallel'] },
   release_leases: { needs: [] },
   delegate_gate: { needs: ['gate_id', 'to_user', 'until'] },
+  override_freeze: { needs: ['freeze_id'] },
 }
 
 /**

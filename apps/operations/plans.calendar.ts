@@ -38,7 +38,9 @@ export const calendarOf = async (
         .map(({ window_id: id, timezone, days, from, to }) => [id, { timezone, days, from, to }]),
     ),
     freezes: Object.fromEntries(
-      freezes.filter((freeze) => used.has(freeze)).map(({ freeze_id, from, to }) => [freeze_id, { from, to }]),
+      freezes
+        .filter((freeze) => used.has(freeze))
+        .map(({ freeze_id, from, to, approvers }) => [freeze_id, { from, to, approvers }]),
     ),
     asked: asked?.window_id ?? null,
     targets: Object.fromEntries(

@@ -17,7 +17,8 @@ export type FrozenSpan = { from: string; to: string }
 /** What binds the starts of one operation: windows and freezes by id, and which of them cover a target. */
 export type OperationCalendar = {
   windows: Record<string, WindowHours>
-  freezes: Record<string, FrozenSpan>
+  /** With the groups of which one may override it; none: whoever may intervene. */
+  freezes: Record<string, FrozenSpan & { approvers: string[] }>
   /** The window that was asked for: it binds every node. */
   asked: string | null
   targets: Record<string, { windows: string[]; freezes: string[] }>
@@ -88,6 +89,9 @@ export const closureOf = (
   const window = [openings(windows), asked].find((opening) => opening !== undefined && opening.until > at)
   return window && { ...window, until: Math.min(window.until, at + LOOK_AGAIN_MS) }
 }
+
+/** Whether a freeze holds at `at`. */
+export const isFrozen = (freeze: FrozenSpan, at: number): boolean => thawOf([freeze], at) > at
 
 const until = (kind: Closure['kind'], id: string, time: number): Closure => ({ kind, id, until: time })
 const pick = <T>(all: Record<string, T>, id: string): T[] => (all[id] === undefined ? [] : [all[id]])

@@ -138,6 +138,7 @@ export const operation_control = t('operation_control', {
 /** Something that went on in spite of the plan; `command_id` of what a person decided. */
 export type Exception = {
   kind: string
+  freeze_id?: string
   node_id?: string
   gate_id?: string
   actor: Actor

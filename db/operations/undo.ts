@@ -141,11 +141,21 @@ type RowsBefore = {
   max_parallel?: number
   /** Seconds that were added to the time of the operation. */
   added_s?: number
+  /** Freezes that were overridden. */
+  freezes?: Record<string, unknown>
 }
 
 /** Puts rows back as they were; generations and rounds only grow, so what was on its way stays refused. */
 const undoRows: Undo = async (tx, { command_id, operation_id, undo }) => {
-  const { nodes: before = [], gates: gatesBefore = [], max_parallel, added_s = 0 } = (undo ?? {}) as RowsBefore
+  const { nodes: before = [], gates: gatesBefore = [], max_parallel, added_s = 0, freezes } = (undo ?? {}) as RowsBefore
+  if (freezes)
+    await tx
+      .update(operation_control)
+      .set({
+        calendar:
+          sql`jsonb_set(${operation_control.calendar}, '{freezes}', ${operation_control.calendar} -> 'freezes' || ${JSON.stringify(freezes)}::jsonb)` as never,
+      })
+      .where(eq(operation_control.operation_id, operation_id))
   await tx
     .update(operations)
     .set({

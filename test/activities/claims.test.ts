@@ -146,7 +146,7 @@ it.each<[string, Setup, Partial<Claim>]>([
 const HOURS = { timezone: 'UTC', days: ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'], from: '00:00', to: '00:00' }
 const frozen = (to: number): OperationCalendar => ({
   windows: { always: HOURS },
-  freezes: { launch: { from: '2020-01-01T00:00:00Z', to: new Date(to).toISOString() } },
+  freezes: { launch: { from: '2020-01-01T00:00:00Z', to: new Date(to).toISOString(), approvers: [] } },
   asked: null,
   targets: { host: { windows: ['always'], freezes: ['launch'] } },
 })

@@ -383,6 +383,47 @@ describe('interventions beside the end of a node', () => {
     expect(Date.parse(after) - Date.parse(before)).toBe(60_000)
   })
 
+  it('override a freeze that holds the operation, by whom the freeze would ask, and only that', async () => {
+    const { path, operation_id } = await running({}, work)
+    const span = (hours: number) => new Date(Date.now() + 3_600_000 * hours).toISOString()
+    const freeze = (to: number, approvers: string[]) => ({ from: span(-2), to: span(to), approvers })
+    const calendar = {
+      windows: {},
+      freezes: { launch: freeze(1, ['netops']), stocks: freeze(1, ['storage']), past: freeze(-1, []) },
+      asked: null,
+      targets: { r1: { windows: [], freezes: ['launch', 'stocks', 'past'] } },
+    }
+    await p.query('update operations.operation_control set calendar = $2 where operation_id = $1', [
+      operation_id,
+      JSON.stringify(calendar),
+    ])
+    const override = (freeze_id: string) => intervene(path, { type: 'override_freeze', payload: { freeze_id } })
+    expect(await override('nothing')).toMatchObject(notApplicable)
+    expect(await override('past')).toMatchObject(notApplicable)
+    expect(await override('stocks')).toMatchObject(refusal('policy_denied', 'not_eligible', 403))
+    const held = async () =>
+      (await p.query('select calendar from operations.operation_control where operation_id = $1', [operation_id]))[0]
+        ?.calendar
+    expect(await held()).toEqual(calendar)
+    expect((await override('launch')).status).toBe(202)
+    const { launch: _, ...others } = calendar.freezes
+    expect(await held()).toEqual({ ...calendar, freezes: others })
+    expect(await override('launch')).toMatchObject(notApplicable)
+    const { body } = await p.as('olga').get(path)
+    expect(body.exceptions).toMatchObject([{ kind: 'override_freeze', actor: { name: 'olga' } }])
+    const { events } = (await p.as('olga').get(`${path}/timeline?types=freeze.overridden`)).body
+    expect(events).toMatchObject([{ data: { freeze_id: 'launch' } }])
+    // A command that never reaches the engine has no effect: the freeze holds again.
+    await p.query(
+      `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s', status = 'pending', attempts = 0
+       where operation_id = $1 and kind = 'intervene'`,
+      [operation_id],
+    )
+    await sweep(p.deps.db)
+    expect(await held()).toEqual(calendar)
+    expect((await p.as('olga').get(path)).body.exceptions).toEqual([])
+  })
+
   it('give leases back while paused, and take them again with the resume or not at all', async () => {
     const { path, operation_id } = await running({}, work)
     expect(await intervene(path, { type: 'release_leases' })).toMatchObject(notApplicable)

@@ -280,7 +280,7 @@ describe('nodes', () => {
 describe('the calendar', () => {
   const frozen = (to: Date): OperationCalendar => ({
     windows: {},
-    freezes: { launch: { from: '2020-01-01T00:00:00Z', to: to.toISOString() } },
+    freezes: { launch: { from: '2020-01-01T00:00:00Z', to: to.toISOString(), approvers: [] } },
     asked: null,
     targets: { host: { windows: [], freezes: ['launch'] } },
   })
@@ -297,6 +297,19 @@ describe('the calendar', () => {
     await cancel(operation_id, 'graceful')
     expect((await engine.ends(operation_id)).status).toBe('cancelled')
     expect(target.paths()).toEqual(['/free'])
+  })
+
+  it('lets what it held go on when a person overrides it, and that is an exception', async () => {
+    const nodes = [call('held', { target_id: 'host' })]
+    const operation_id = await engine.start({ nodes, calendar: frozen(new Date(Date.now() + 3_600_000)) })
+    await engine.statusIs(operation_id, 'blocked')
+    await engine.command(operation_id, 'intervene', { type: 'override_freeze', node_id: null }, (tx) =>
+      tx.execute(
+        sql`update operations.operation_control set calendar = calendar #- '{freezes,launch}' where operation_id = ${operation_id}`,
+      ),
+    )
+    expect((await engine.ends(operation_id)).status).toBe('succeeded_with_exceptions')
+    expect(target.paths()).toEqual(['/held'])
   })
 
   it('lets what it held go on by itself when the freeze is over', async () => {

@@ -26,7 +26,7 @@ export const SEARCH_ATTRIBUTES = {
 } as const
 
 /** Interventions that the reducer carries out (operations.md 5.4); the command transaction has decided them. */
-export type Intervention = NodeIntervention | 'set_limits' | 'extend_deadline'
+export type Intervention = NodeIntervention | 'set_limits' | 'extend_deadline' | 'override_freeze'
 
 /** What became of gates, as the rows have it; `deadline_at` of one that waits. */
 export type GatesNow = Record<string, { status: GateStatus; round: number; deadline_at?: string | null }>

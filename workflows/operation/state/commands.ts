@@ -161,6 +161,12 @@ const intervene = (s: State, body: CommandBodies['intervene'], at: number): Refu
     return undefined
   }
   if (type === 'extend_deadline') return extend(s, body, at)
+  if (type === 'override_freeze') {
+    s.overridden = true
+    // Each asks its claim again, which says what still holds it.
+    for (const key of Object.keys(s.shut)) toReady(s, Number(key))
+    return undefined
+  }
   const i = node_id === null ? undefined : s.graph.index.get(node_id)
   if (i === undefined) return refuse('node', `There is no node "${node_id}".`, 'not_found')
   // Generations only grow, also those of an intervention that comes to nothing: claims compare them with the rows.

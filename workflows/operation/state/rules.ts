@@ -203,7 +203,13 @@ export const NODE_INTERVENTIONS = [
   'trigger_compensation',
 ] as const
 export type NodeIntervention = (typeof NODE_INTERVENTIONS)[number]
-export const OPERATION_INTERVENTIONS = ['extend_deadline', 'set_limits', 'release_leases', 'delegate_gate'] as const
+export const OPERATION_INTERVENTIONS = [
+  'extend_deadline',
+  'set_limits',
+  'release_leases',
+  'delegate_gate',
+  'override_freeze',
+] as const
 export type OperationIntervention = (typeof OPERATION_INTERVENTIONS)[number]
 
 /** States of a node in which each intervention makes sense (operations.md 5.4); the reducer looks at the same table. */

@@ -172,7 +172,7 @@ const endOf = (s: State): { status: OperationEnd; end_reason: string | null } | 
 const isUndoing = ({ counts }: State): boolean => counts.compensating + counts.compensation_failed > 0
 
 const hasExceptions = (s: State): boolean =>
-  s.nodes.some((node) => node.exception) || s.gates.some((gate) => gate.status === 'bypassed')
+  s.overridden || s.nodes.some((node) => node.exception) || s.gates.some((gate) => gate.status === 'bypassed')
 
 /** What the engine reports; readers see it through `statusOf`. */
 const engineStatusOf = (s: State, at: number): EngineStatus => {

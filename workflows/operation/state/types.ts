@@ -318,6 +318,8 @@ export type State = {
   waits: Set<number>
   /** Ready, but under an open patch. */
   held: Set<number>
+  /** A person has overridden a freeze: it can at best succeed with exceptions. */
+  overridden: boolean
   /** Ready, but the calendar lets it start later: by position of the node. */
   shut: Record<number, Closure>
   /** Open patch by position of the node. */

@@ -179,6 +179,7 @@ export const InterventionBody = Type.Object(
       'set_limits',
       'release_leases',
       'delegate_gate',
+      'override_freeze',
     ]),
     node_id: Type.Optional(NodeId),
     payload: Type.Object(
@@ -196,6 +197,7 @@ export const InterventionBody = Type.Object(
         gate_id: Type.Optional(GateId),
         to_user: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Id of a user.' })),
         until: Type.Optional(Type.String({ format: 'date-time' })),
+        freeze_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
       },
       { additionalProperties: false, description: 'What the type needs, and nothing else.' },
     ),
