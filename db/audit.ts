@@ -1,8 +1,8 @@
-import { and, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
 import { type AnyPgColumn, bigint, index, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
 import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/digest.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
-import type { Tx } from './client.ts'
+import type { Queryable, Tx } from './client.ts'
 
 /** An audit log of one schema (reliability.md 5.4). Apps insert and read; the relay alone seals the rows into a chain. */
 export const auditTable = <N extends string>(schema: PgSchema, name: N) =>
@@ -95,6 +95,16 @@ export const auditMatches = (
     to ? lt(table.at, to) : undefined,
     before ? lt(table.id, BigInt(before)) : undefined,
   )
+
+/** Those rows, newest first. */
+export const listAudit = (db: Queryable, table: AuditTable, filter: AuditFilter, limit: number) =>
+  db.select().from(table).where(auditMatches(table, filter)).orderBy(desc(table.id)).limit(limit)
+
+/** A row without its number, its seal and its signed body. */
+export const auditView = ({ id, body, mac, seal_seq, prev_hash, seal_hash, ...row }: AuditTable['$inferSelect']) => ({
+  ...row,
+  at: new Date(row.at).toISOString(),
+})
 
 /** The audit logs of all schemas, as the relay seals and the verifier reads them. */
 export const AUDIT_LOGS = [

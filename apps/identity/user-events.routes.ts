@@ -1,7 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import { desc } from 'drizzle-orm'
 import Type from 'typebox'
-import { auditMatches } from '../../db/audit.ts'
+import { listAudit } from '../../db/audit.ts'
 import { user_events } from '../../db/identity/tables.ts'
 import { allow } from '../shared/auth/http.ts'
 import { EventView, PageQuery, pageOf } from '../shared/contracts/identity/users.ts'
@@ -36,12 +35,7 @@ export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps
       const { page_size, page_token, ...filter } = req.query
       const list = { route: 'user-events', ...filter }
       const [before] = pages.after(page_token, list) ?? []
-      const rows = await deps.db
-        .select()
-        .from(user_events)
-        .where(auditMatches(user_events, { ...filter, before }))
-        .orderBy(desc(user_events.id))
-        .limit(page_size + 1)
+      const rows = await listAudit(deps.db, user_events, { ...filter, before }, page_size + 1)
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [String(id)])
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { desc } from 'drizzle-orm'
-import { auditMatches } from '../../db/audit.ts'
+import { auditView, listAudit } from '../../db/audit.ts'
 import { audit } from '../../db/operations/tables.ts'
 import { allow } from '../shared/auth/http.ts'
 import { AuditList, AuditQuery } from '../shared/contracts/audit.ts'
@@ -27,20 +26,9 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       const { action: type, ...rest } = filter
       const list = { route: 'audit', ...filter }
       const [before] = deps.pages.after(page_token, list) ?? []
-      const rows = await deps.db
-        .select()
-        .from(audit)
-        .where(auditMatches(audit, { ...rest, type, before }))
-        .orderBy(desc(audit.id))
-        .limit(page_size + 1)
+      const rows = await listAudit(deps.db, audit, { ...rest, type, before }, page_size + 1)
       const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
-      return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
+      return { items: items.map(auditView), next_page_token, as_of: deps.clock.now().toISOString() }
     },
   )
 }
-
-/** A row without its seal and its signed body. */
-const viewOf = ({ id, body, mac, seal_seq, prev_hash, seal_hash, ...row }: typeof audit.$inferSelect) => ({
-  ...row,
-  at: new Date(row.at).toISOString(),
-})
