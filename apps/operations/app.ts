@@ -11,6 +11,7 @@ import { engineRoutes } from './engine.routes.ts'
 import { eventsRoutes } from './events.routes.ts'
 import { createTail } from './events.tail.ts'
 import { executionsRoutes } from './executions.routes.ts'
+import { freezesRoutes } from './freezes.routes.ts'
 import { gatesRoutes } from './gates.routes.ts'
 import { checksOf } from './health.ts'
 import { historyRoutes } from './history.routes.ts'
@@ -99,7 +100,7 @@ export const buildApp = async (deps: OperationsDeps) => {
   await internal.register(async (guarded) => {
     const audience = audienceOf('operations')
     await guarded.register(serviceAuth, { registry: trust.registry, audience, codes: OPERATIONS_CODES })
-    for (const routes of [internalRoutes, projectionRoutes]) await guarded.register(routes, { deps })
+    for (const routes of [internalRoutes, projectionRoutes, freezesRoutes]) await guarded.register(routes, { deps })
   })
   return { app, internal, health }
 }

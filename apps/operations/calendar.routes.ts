@@ -1,9 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { listPutFreezes, type PutFreeze } from '../../db/operations/calendar.ts'
 import { allow } from '../shared/auth/http.ts'
 import { openingOf } from '../shared/calendar.ts'
 import { CalendarView } from '../shared/contracts/operations/calendar.ts'
 import { errorReplies } from '../shared/http.ts'
 import type { OperationsDeps } from './deps.ts'
+import type { Library } from './planner/types.ts'
+import { libraryNow } from './plans.calendar.ts'
 
 /** Windows and freezes of this deployment, as plans meet them (operations.md 3.5). */
 export const calendarRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
@@ -19,11 +22,14 @@ export const calendarRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
       },
       preHandler: allow('operation:read', { kind: 'R' }),
     },
-    async () => calendarAt(deps, deps.clock.now().getTime()),
+    async () => {
+      const [library, put] = [await libraryNow(deps.db, deps.library), await listPutFreezes(deps.db)]
+      return calendarAt(library, put, deps.clock.now().getTime())
+    },
   )
 }
 
-const calendarAt = ({ library }: Pick<OperationsDeps, 'library'>, now: number) => ({
+const calendarAt = (library: Library, put: readonly PutFreeze[], now: number) => ({
   windows: library.windows.map(({ applies, ...window }) => {
     const { opens_at, closes_at } = openingOf(window, now)
     return {
@@ -41,6 +47,7 @@ const calendarAt = ({ library }: Pick<OperationsDeps, 'library'>, now: number) =
       ...freeze,
       applies: applies.source,
       in_force: Date.parse(freeze.from) <= now,
+      put_by: put.find(({ freeze_id }) => freeze_id === freeze.freeze_id)?.put_by ?? null,
     })),
   as_of: new Date(now).toISOString(),
 })

@@ -13,6 +13,7 @@ import {
 } from '../shared/contracts/operations/internal.ts'
 import { AppError } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http.ts'
+import { calendarSteps } from './calendar.service.ts'
 import { acceptCommand, type Command, type Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { checkResultSteps } from './gates.external.ts'
@@ -79,6 +80,7 @@ const KINDS = {
   node_signal: { kind: 'node_signal', class: 'edit' },
   external_check_result: { kind: 'gate_decided', class: 'start' },
   catalog_drift: { kind: 'catalog_drift', class: 'stop' },
+  calendar_changed: { kind: 'calendar_changed', class: 'edit' },
 } as const
 
 const commandOfService = (
@@ -124,6 +126,8 @@ const stepsOf = (deps: OperationsDeps, command: Command, signal: WorkflowSignal)
       return checkResultSteps(deps, command, signal.body)
     case 'catalog_drift':
       return driftSteps(deps, command, signal.body.resource_ids)
+    case 'calendar_changed':
+      return calendarSteps(deps, command)
   }
 }
 

@@ -166,7 +166,7 @@ export const nodeSignalSteps = (
 const setControl = (tx: Tx, operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
   tx.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))
 
-const said = (
+export const said = (
   command: Command,
   command_id: string,
   type: string,
@@ -187,7 +187,7 @@ const said = (
 })
 
 /** The frame of a command on the whole operation: lock, policy, then what `decide` says. */
-const onOperation = (
+export const onOperation = (
   deps: OperationsDeps,
   command: Command,
   action: PolicyAction,

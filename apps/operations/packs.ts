@@ -134,7 +134,8 @@ const loadCalendar = (file: string): { windows: Window[]; freezes: Freeze[] } =>
     return { ...window, applies: celOf(file, pointerOf('windows', i, 'applies'), window.applies, ['target']) }
   })
   const freezes = (given.freezes ?? []).map((freeze, i) => {
-    if (freeze.to <= freeze.from) throw new PackError(file, pointerOf('freezes', i, 'to'), 'must be later than "from"')
+    if (Date.parse(freeze.to) <= Date.parse(freeze.from))
+      throw new PackError(file, pointerOf('freezes', i, 'to'), 'must be later than "from"')
     const applies = celOf(file, pointerOf('freezes', i, 'applies'), freeze.applies, ['target'])
     return { ...freeze, applies, digest: digest(freeze) }
   })

@@ -7,6 +7,7 @@ import type { OperationsConfig } from './config.ts'
 import { laneName } from './planner/match.ts'
 import { type Made, makePlan } from './planner/plan.ts'
 import { type Library, type PlannedIntent, type PlannerInput, PlanRefusal, type ResourceType } from './planner/types.ts'
+import { libraryNow } from './plans.calendar.ts'
 import type { PlanPolicies } from './policy.plans.ts'
 import { rehearsalOf } from './rehearsal/input.ts'
 import type { Assumptions, RehearsalInput } from './rehearsal/types.ts'
@@ -67,7 +68,7 @@ const loadInput = async (
     relationships: await loadRelationships(db, ids, [...followed].sort(), DEPTH),
     relationship_types,
     types: types.map(({ document }) => document as unknown as ResourceType),
-    library,
+    library: await libraryNow(db, library),
     durations: await loadDurations(
       db,
       procedures.flatMap((procedure) => procedure.steps.map((step) => `${laneName(procedure)}.${step.id}`)),

@@ -1,29 +1,49 @@
 import type { Queryable } from '../../db/client.ts'
-import type { Plan } from '../../db/operations/plans.ts'
+import { listPutFreezes } from '../../db/operations/calendar.ts'
 import type { OperationCalendar } from '../shared/calendar.ts'
-import type { OperationsDeps } from './deps.ts'
+import { type CelProgram, compileCel } from '../shared/cel.ts'
+import { digest } from '../shared/digest.ts'
 import { covers } from './planner/gates.ts'
+import type { Freeze, Library } from './planner/types.ts'
 import { loadTargets } from './targets.ts'
+
+const MAX_PROGRAMS = 1000
+const programs = new Map<string, CelProgram>()
+const compiled = (source: string): CelProgram => {
+  const known = programs.get(source)
+  if (known) return known
+  if (programs.size >= MAX_PROGRAMS) programs.clear()
+  const program = compileCel(source, ['target'])
+  programs.set(source, program)
+  return program
+}
+
+/** The library with the freezes that control planes have put beside those of its files. */
+export const libraryNow = async (db: Queryable, library: Library): Promise<Library> => {
+  const put = await listPutFreezes(db)
+  if (put.length === 0) return library
+  const freezes = put.map(({ freeze_id, title, applies, from, to, approvers }): Freeze => {
+    const given = { freeze_id, title, applies, from, to, approvers }
+    return { ...given, applies: compiled(applies), digest: digest(given) }
+  })
+  return { ...library, freezes: [...library.freezes, ...freezes] }
+}
 
 /**
  * What the claims of an operation ask before a node starts (operations.md 3.5): the windows and freezes of the calendar
- * as it is at the start, for the targets as they are then, and the window that was asked for. Nothing where none applies.
+ * as it is now, for the targets as they are now, and the window that was asked for. Nothing where none applies.
  */
 export const calendarOf = async (
   db: Queryable,
-  { library }: Pick<OperationsDeps, 'library'>,
-  { catalog_pins, constraints }: Plan['document'],
-  window_id: string | undefined,
+  { library: files }: { library: Library },
+  { resource_ids, window_id }: { resource_ids: readonly string[]; window_id: unknown },
   now: number,
 ): Promise<OperationCalendar | null> => {
-  const wanted = window_id ?? constraints.window_id
-  const asked = library.windows.find((window) => window.window_id === wanted)
+  const library = await libraryNow(db, files)
+  const asked = library.windows.find((window) => window.window_id === window_id)
   const freezes = library.freezes.filter(({ to }) => Date.parse(to) > now)
   if (library.windows.length + freezes.length === 0) return null
-  const targets = await loadTargets(
-    db,
-    catalog_pins.map(({ resource_id }) => resource_id),
-  )
+  const targets = await loadTargets(db, resource_ids)
   const covering = targets.map((target) => ({
     target,
     windows: library.windows.filter((window) => covers(window, target)),

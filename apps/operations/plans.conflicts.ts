@@ -5,6 +5,7 @@ import type { Plan } from '../../db/operations/plans.ts'
 import { nextOpening } from '../shared/calendar.ts'
 import type { PlanView } from '../shared/contracts/operations/plans.ts'
 import type { OperationsDeps } from './deps.ts'
+import { libraryNow } from './plans.calendar.ts'
 import type { PlanReport } from './plans.service.ts'
 
 type Conflicts = PlanView['conflicts']
@@ -48,7 +49,7 @@ export const listConflicts = async (
       message: `"${title}" is at work on ${resource_id}, which depends on a target.`,
     })),
     ...closedWindows(library, document, clock.now().getTime()),
-    ...freezesOf(library, document),
+    ...freezesOf(await libraryNow(db, library), document),
     ...rivals.map(({ plan_id, title }) => ({
       kind: 'plan',
       id: plan_id,

@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
+import { lockCalendar } from '../../db/operations/calendar.ts'
 import { type Blocker, blockedOnLeases, listBlockers, takeLeases } from '../../db/operations/leases.ts'
 import {
   getPlan,
@@ -64,7 +65,10 @@ export const startSteps = (
     if (blockers.length > 0 && body.on_conflict === 'reject') throw leaseHeld(blockers)
     const now = deps.clock.now()
     const opens_at = openingFor(deps, plan, body, now.getTime())
-    const calendar = await calendarOf(tx, deps, plan.document, body.window_id, now.getTime())
+    const resource_ids = pins.map(({ resource_id }) => resource_id)
+    const window_id = body.window_id ?? plan.document.constraints.window_id
+    await lockCalendar(tx, 'to read')
+    const calendar = await calendarOf(tx, deps, { resource_ids, window_id }, now.getTime())
     return writeOperation(tx, command, subject, {
       body,
       pins,

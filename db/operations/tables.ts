@@ -135,6 +135,23 @@ export const operation_control = t('operation_control', {
   calendar: jsonb('calendar').$type<OperationCalendar>(),
 })
 
+/** A freeze as it was put: `applies` is CEL over `target`, times are RFC 3339. */
+export type FreezeEntry = { title: string; applies: string; from: string; to: string; approvers: string[] }
+
+/**
+ * Freezes that control planes put beside those of the files (operations.md 9.3). A withdrawn one keeps its row, so that
+ * running operations are told of it whatever dies in between: all changes up to `told_revision` have reached them.
+ */
+export const calendar_entries = t('calendar_entries', {
+  freeze_id: text('freeze_id').primaryKey(),
+  entry: json<FreezeEntry>('entry').notNull(),
+  withdrawn: boolean('withdrawn').notNull().default(false),
+  put_by: text('put_by').notNull(),
+  revision: integer('revision').notNull().default(1),
+  told_revision: integer('told_revision').notNull().default(0),
+  updated_at: now('updated_at'),
+})
+
 /** Something that went on in spite of the plan; `command_id` of what a person decided. */
 export type Exception = {
   kind: string

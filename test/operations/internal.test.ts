@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tellUntold } from '../../apps/operations/freezes.service.ts'
 import { sweep } from '../../apps/operations/sweeper.ts'
+import { claimAttempt } from '../../db/operations/claims.ts'
 import { gated, must, type Platform, startPlatform } from './platform.ts'
 
 let p: Platform
@@ -147,6 +149,121 @@ describe('signals of control planes', () => {
         status: 400,
         body: { category: 'validation_error' },
       })
+  })
+})
+
+describe('freezes that are put while operations run', () => {
+  const NAME = '/internal/v1/freezes/'
+  const from = '2020-01-01T00:00:00Z'
+  const freeze = (more: Record<string, unknown> = {}) => ({
+    title: 'The rack is rebuilt',
+    applies: "target.name == 'rack'",
+    from,
+    to: '2100-01-01T00:00:00Z',
+    approvers: ['netops'],
+    ...more,
+  })
+  /** An operation whose one node works on that resource, and what a claim of it hears. */
+  const onRack = async (beside: () => Promise<unknown> = async () => {}) => {
+    await p.query(
+      `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
+       values ('rack', 't', 1, 'rack', 1, 'active', '{}', '{}', '{}') on conflict do nothing`,
+    )
+    await p.query('update operations.projection set at = clock_timestamp()')
+    const graph = { nodes: [{ node_id: 'work', executor: 'noop', with: {}, target_id: 'rack' }] }
+    const stated = { kind: 'graph', title: 'a test', reason: 'to see', graph }
+    const { intent_id } = must(await p.as('pia').post('/v1/intents', stated), 201).body
+    const plan = must(await p.as('pia').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
+    const body = { reviewed_plan_hash: plan.plan_hash }
+    const [started] = await Promise.all([p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, body), beside()])
+    const operation_id: string = must(started, 201, 202).body.operation_id
+    const claim = async () => {
+      const asked = { operation_id, node_id: 'work', role: 'run', generation: 1, attempt: 1 } as const
+      const answer = await claimAttempt(p.deps.pool, asked)
+      return answer.verdict === 'refused' ? `${answer.reason} ${answer.closure?.id}` : answer.verdict
+    }
+    const release = () => p.query('delete from operations.leases where operation_id = $1', [operation_id])
+    return { operation_id, claim, release }
+  }
+  const changesOf = async (operation_id: string) =>
+    (await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=calendar.changed`)).body.events
+
+  it('hold the next claims at once, are seen in the calendar, and let go when they are withdrawn', async () => {
+    const plane = p.service('demo-control-plane')
+    const running = await onRack()
+    expect(await plane.put(`${NAME}rebuild`, freeze())).toMatchObject({
+      status: 200,
+      body: { freeze_id: 'rebuild', changed: true, operations: 1, put_by: 'demo-control-plane' },
+    })
+    expect(await running.claim()).toBe('frozen rebuild')
+    expect((await p.as('vic').get('/v1/calendar')).body.freezes).toMatchObject([
+      { freeze_id: 'rebuild', in_force: true, put_by: 'demo-control-plane' },
+    ])
+    // The same again changes nothing; other times hold, also where somebody had overridden it.
+    expect((await plane.put(`${NAME}rebuild`, freeze())).body).toMatchObject({ changed: false, operations: 0 })
+    expect(await changesOf(running.operation_id)).toMatchObject([
+      { actor: { kind: 'service' }, data: { freezes_held: ['rebuild'], freezes_lifted: [] } },
+    ])
+    await p.query(
+      `update operations.operation_control set calendar = calendar #- '{freezes,rebuild}' where operation_id = $1`,
+      [running.operation_id],
+    )
+    expect((await plane.put(`${NAME}other`, freeze({ applies: 'false' }))).body).toMatchObject({ operations: 0 })
+    const again = { signal_id: randomUUID(), type: 'calendar_changed' }
+    expect((await plane.post(signals(running.operation_id), again)).body.status).toBe('applied')
+    expect((await plane.put(`${NAME}rebuild`, freeze({ to: '2101-01-01T00:00:00Z' }))).body.operations).toBe(1)
+    expect(await running.claim()).toBe('frozen rebuild')
+    expect((await plane.delete(`${NAME}rebuild`)).body).toEqual({
+      freeze_id: 'rebuild',
+      withdrawn: true,
+      operations: 1,
+    })
+    expect(await running.claim()).toBe('granted')
+    expect((await plane.delete(`${NAME}rebuild`)).body).toMatchObject({ withdrawn: false, operations: 0 })
+    expect(await p.delivered((await changesOf(running.operation_id)).at(-1).command_id)).toBe('delivered')
+    await running.release()
+  })
+
+  it('reach every operation that starts meanwhile, and those whose news got lost', async () => {
+    const plane = p.service('demo-control-plane')
+    // However start and freeze come: whoever has both sees the freeze.
+    for (const turn of [0, 1, 2, 3]) {
+      const running = await onRack(() => plane.put(`${NAME}race`, freeze()))
+      expect([turn, await running.claim()]).toEqual([turn, 'frozen race'])
+      await plane.delete(`${NAME}race`)
+      await running.release()
+    }
+    const running = await onRack()
+    await p.query(
+      `insert into operations.calendar_entries (freeze_id, entry, put_by) values ('lost', $1, 'demo-control-plane')`,
+      [JSON.stringify(freeze())],
+    )
+    expect(await tellUntold(p.deps, 0)).toBe(1)
+    expect(await running.claim()).toBe('frozen lost')
+    expect(await tellUntold(p.deps, 0)).toBe(0)
+    await plane.delete(`${NAME}lost`)
+    await running.release()
+  })
+
+  it('are refused where they cannot be used, and to services without the scope', async () => {
+    const plane = p.service('demo-control-plane')
+    const refused = async (body: unknown, status: number, code: string) =>
+      expect(await plane.put(`${NAME}wrong`, body)).toMatchObject({
+        status,
+        body: { category: 'validation_error', code },
+      })
+    await refused(freeze({ to: from }), 422, 'parameters_invalid')
+    await refused(freeze({ applies: 'target.' }), 422, 'expression_error')
+    await refused(freeze({ applies: 'plan.kind == 1' }), 422, 'expression_error')
+    await refused(freeze({ approvers: [] }), 400, 'schema_violation')
+    await refused(freeze({ more: 1 }), 400, 'schema_violation')
+    expect((await plane.put(`${NAME}Wrong!`, freeze())).status).toBe(400)
+    expect(await p.service('catalog').put(`${NAME}wrong`, freeze())).toMatchObject({
+      status: 403,
+      body: { scope: 'calendar:write' },
+    })
+    expect((await p.service('catalog').delete(`${NAME}wrong`)).status).toBe(403)
+    expect(await p.query(`select 1 from operations.calendar_entries where freeze_id = 'wrong'`)).toEqual([])
   })
 })
 

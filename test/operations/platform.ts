@@ -262,17 +262,14 @@ export const startPlatform = async ({
     return { get: (path: string, options?: Request) => call('GET')(path, undefined, options), post: call('POST') }
   }
 
-  const service = (name: string) => ({
-    post: (path: string, body: unknown) =>
-      send('POST', `${first.internal_url}${path}`, body, {
+  const service = (name: string) => {
+    const call = (method: string) => (path: string, body?: unknown) =>
+      send(method, `${first.internal_url}${path}`, body, {
         authorization: `Bearer ${services.signer(name)('operations-internal')}`,
-        'content-type': 'application/json',
-      }),
-    get: (path: string) =>
-      send('GET', `${first.internal_url}${path}`, undefined, {
-        authorization: `Bearer ${services.signer(name)('operations-internal')}`,
-      }),
-  })
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      })
+    return { post: call('POST'), get: call('GET'), put: call('PUT'), delete: call('DELETE') }
+  }
 
   const query = async <R extends pg.QueryResultRow>(text: string, values: unknown[] = []) =>
     (await pool.query<R>(text, values)).rows

@@ -1,9 +1,9 @@
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import { brokenLink } from '../../db/operations/evidence.ts'
-import { gates, nodes } from '../../db/operations/tables.ts'
+import { gates, nodes, operation_control } from '../../db/operations/tables.ts'
 import { until } from '../support/until.ts'
 import { createEngine, type Engine, gate, node } from './engine.ts'
 import { startTarget, type Target } from './target.ts'
@@ -310,6 +310,25 @@ describe('the calendar', () => {
     )
     expect((await engine.ends(operation_id)).status).toBe('succeeded_with_exceptions')
     expect(target.paths()).toEqual(['/held'])
+  })
+
+  it('holds and lets go of what has yet to start when it changes meanwhile', async () => {
+    const operation_id = await engine.start({
+      nodes: [call('first', { target_id: 'host' }), call('held', { target_id: 'host', depends_on: ['first'] })],
+      gates: [gate('go', ['held'])],
+    })
+    await engine.statusIs(operation_id, 'blocked')
+    const change = (calendar: OperationCalendar | null) =>
+      engine.command(operation_id, 'calendar_changed', { entry_ids: ['launch'] }, (tx) =>
+        tx.update(operation_control).set({ calendar }).where(eq(operation_control.operation_id, operation_id)),
+      )
+    await change(frozen(new Date(Date.now() + 3_600_000)))
+    await approve(operation_id, 'go')
+    await until(async () => (await engine.read.operation(operation_id)).blocked_on[0]?.kind === 'freeze')
+    expect(target.paths()).toEqual(['/first'])
+    await change(null)
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    expect(target.paths()).toEqual(['/first', '/held'])
   })
 
   it('lets what it held go on by itself when the freeze is over', async () => {

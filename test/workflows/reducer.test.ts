@@ -485,4 +485,37 @@ describe('reducer', () => {
   it('is the same after a snapshot and restore anywhere', () => {
     fc.assert(property(true), { numRuns: runs, ...again })
   })
+
+  it('asks a claim again that was refused by a calendar of before, and waits for one of now', () => {
+    const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
+    const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
+    const world = new World([pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, deadline: null })])
+    const run = (s: State, ...events: Event[]) => step(s, ...events).effects.filter(({ type }) => type === 'run')
+    const s = start('op', world.pages, world.command('start', {}), world.now)
+    const [begun] = run(s, { type: 'due', at: world.now })
+    if (begun?.type !== 'run') throw new Error('nothing was begun')
+    const { node, role, generation, attempt, slice } = begun
+    const at = world.now
+    const closure = { kind: 'freeze', id: 'launch', until: at + 3_600_000 } as const
+    const refused = (seq: number): Event => {
+      const refusal = { reason: 'frozen', seq, generation, gates: [], repeated: false, closure } as const
+      return {
+        type: 'attempt_ended',
+        at,
+        node,
+        role,
+        generation,
+        attempt,
+        slice,
+        result: { status: 'refused', refusal },
+      }
+    }
+    // The freeze was withdrawn after the claim had looked, and that is known before the refusal comes.
+    const lifted = world.command('calendar_changed', { entry_ids: ['launch'] })
+    run(s, { type: 'command', at, command: lifted }, refused(lifted.seq - 1))
+    expect(run(s, { type: 'due', at: at + 2000 })).toHaveLength(1)
+    run(s, refused(lifted.seq))
+    expect(run(s, { type: 'due', at: at + 2000 })).toHaveLength(0)
+    expect(run(s, { type: 'due', at: at + 3_600_000 })).toHaveLength(1)
+  })
 })

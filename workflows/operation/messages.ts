@@ -83,6 +83,8 @@ export type CommandBodies = {
   }
   catalog_drift: { node_ids: string[] }
   lease_granted: { lease_epoch: number }
+  /** Windows and freezes that came, went or moved; the rows have them. */
+  calendar_changed: { entry_ids: string[] }
 }
 export type CommandKind = keyof CommandBodies
 

@@ -183,7 +183,8 @@ const refused = (s: State, i: number, refusal: Refusal, at: number) => {
     return toGate(s, i, at)
   }
   if (s.holds[i] !== undefined) return toReady(s, i)
-  if (refusal.closure) {
+  // One that is older than the calendar as it is known here says nothing any more.
+  if (refusal.closure && refusal.seq >= s.calendar_seq) {
     move(s, i, 'ready', 'shut')
     s.shut[i] = refusal.closure
     s.fresh.add(i)

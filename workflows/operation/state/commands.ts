@@ -67,7 +67,7 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
     return undefined
   },
   retry_node: (s, body, at) => retry(s, body, at),
-  intervene: (s, body, at) => intervene(s, body, at),
+  intervene: (s, body, at, command) => intervene(s, body, at, command),
   node_result: (s, { node_id, attempt, status, class: cls = 'remote_error', message = '', retryable = false }, at) => {
     const i = s.graph.index.get(node_id)
     const node = i === undefined ? undefined : item(s.nodes, i)
@@ -83,6 +83,7 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
   },
   catalog_drift: (s, _body, at) => void pause(s, 'catalog_drift', at),
   lease_granted: () => undefined,
+  calendar_changed: (s, _body, _at, { seq }) => void askAgain(s, seq),
   patch_proposed: (s, { patch_id, node_ids }) => void hold(s, patch_id, node_ids),
   patch_closed: (s, { patch_id, plan_revision = 0 }) => {
     release(s, patch_id)
@@ -154,7 +155,12 @@ const reset = (s: State, i: number) => {
 const NOT_APPLICABLE = (state: string): Refused => refuse('intervention_not_applicable', `The node is ${state} by now.`)
 
 /** An intervention as the command transaction decided it; refused when the node has moved on since. */
-const intervene = (s: State, body: CommandBodies['intervene'], at: number): Refused | undefined => {
+const intervene = (
+  s: State,
+  body: CommandBodies['intervene'],
+  at: number,
+  { seq }: Pick<CommandMessage, 'seq'>,
+): Refused | undefined => {
   const { type, node_id, generation = 0, generations = {}, payload = {} } = body
   if (type === 'set_limits') {
     s.max_parallel = payload.max_parallel ?? s.max_parallel
@@ -163,9 +169,7 @@ const intervene = (s: State, body: CommandBodies['intervene'], at: number): Refu
   if (type === 'extend_deadline') return extend(s, body, at)
   if (type === 'override_freeze') {
     s.overridden = true
-    // Each asks its claim again, which says what still holds it.
-    for (const key of Object.keys(s.shut)) toReady(s, Number(key))
-    return undefined
+    return void askAgain(s, seq)
   }
   const i = node_id === null ? undefined : s.graph.index.get(node_id)
   if (i === undefined) return refuse('node', `There is no node "${node_id}".`, 'not_found')
@@ -183,6 +187,12 @@ const intervene = (s: State, body: CommandBodies['intervene'], at: number): Refu
     return refuse('intervention_not_applicable', 'What comes after the node is under way by now.')
   ON_NODE[type](s, i, at, body, others)
   return undefined
+}
+
+/** The calendar is another one: what it held asks its claim again, which says what still holds it. */
+const askAgain = (s: State, seq: number) => {
+  s.calendar_seq = seq
+  for (const key of Object.keys(s.shut)) toReady(s, Number(key))
 }
 
 const raise = (s: State, i: number, generation = 0) => {

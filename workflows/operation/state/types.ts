@@ -320,6 +320,8 @@ export type State = {
   held: Set<number>
   /** A person has overridden a freeze: it can at best succeed with exceptions. */
   overridden: boolean
+  /** The last command that changed what the calendar allows. */
+  calendar_seq: number
   /** Ready, but the calendar lets it start later: by position of the node. */
   shut: Record<number, Closure>
   /** Open patch by position of the node. */

@@ -27,7 +27,44 @@ export const CalendarView = Type.Object({
       to: Time,
       approvers: Type.Array(Type.String()),
       in_force: Type.Boolean(),
+      put_by: Nullable(text('demo-control-plane', { description: 'The control plane that put it; null: a file.' })),
     }),
   ),
   as_of: Time,
+})
+
+const closed = { additionalProperties: false } as const
+const freeze = {
+  title: text('No changes while the network is rebuilt', { minLength: 1, maxLength: 200 }),
+  applies: text("target.labels.?environment.orValue('') == 'prod'", {
+    minLength: 1,
+    maxLength: 2048,
+    description: 'CEL over `target`; a target that it cannot be evaluated for is covered.',
+  }),
+  from: text('2026-12-24T00:00:00Z', { format: 'date-time' }),
+  to: text('2027-01-02T00:00:00Z', { format: 'date-time', description: 'Not included; later than `from`.' }),
+  approvers: Type.Array(text('netops-leads', { pattern: '^[a-z][a-z0-9-]{1,62}$' }), {
+    minItems: 1,
+    maxItems: 20,
+    description: 'Groups whose members may override it for an operation.',
+  }),
+}
+export const FreezeParams = Type.Object({
+  freeze_id: text('network-rebuild', { pattern: '^[a-z][a-z0-9_-]{0,62}$' }),
+})
+export const FreezeBody = Type.Object(freeze, closed)
+
+const Told = Type.Integer({ description: 'Running operations whose nodes it holds or lets go by this request.' })
+export const FreezeReply = Type.Object({
+  freeze_id: text('network-rebuild'),
+  ...freeze,
+  put_by: text('demo-control-plane'),
+  updated_at: Time,
+  changed: Type.Boolean({ description: 'False: it was there already, just so.' }),
+  operations: Told,
+})
+export const FreezeWithdrawn = Type.Object({
+  freeze_id: text('network-rebuild'),
+  withdrawn: Type.Boolean({ description: 'False: there was none.' }),
+  operations: Told,
 })

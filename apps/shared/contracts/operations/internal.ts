@@ -59,6 +59,7 @@ export const WorkflowSignal = Type.Union(
       },
       closed,
     ),
+    Type.Object({ ...base, type: Type.Literal('calendar_changed'), body: NoBody }, closed),
     Type.Object(
       {
         ...base,
