@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CancelMode, Join, OnFailure } from '../../apps/shared/contracts/operations/graph.ts'
 import { coneOf, NODE_INTERVENTIONS, refuseIntervention } from '../../workflows/operation/state/rules.ts'
-import type { AttemptResult, GraphPage, Profile } from '../../workflows/operation/state/types.ts'
+import type { AttemptResult, GraphPage, Profile, Refusal } from '../../workflows/operation/state/types.ts'
 import {
   canLeave,
   type Event,
@@ -498,7 +498,7 @@ describe('reducer', () => {
     const at = world.now
     const closure = { kind: 'freeze', id: 'launch', until: at + 3_600_000 } as const
     const refused = (seq: number): Event => {
-      const refusal = { reason: 'frozen', seq, generation, gates: [], repeated: false, closure } as const
+      const refusal: Refusal = { reason: 'frozen', seq, generation, gates: [], repeated: false, closure }
       return {
         type: 'attempt_ended',
         at,
