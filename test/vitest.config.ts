@@ -1,5 +1,37 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/**
+ * The files that take longest, longest first: begun last, each would run alone at the end while cores are idle. A fresh
+ * checkout knows no durations, and the size of a file says little about them.
+ */
+const LONGEST = [
+  'e2e/desk',
+  'platform/start',
+  'cli/cli',
+  'platform/ops',
+  'catalog/commands',
+  'e2e/story',
+  'contract/bad-input',
+  'e2e/crash',
+  'workflows/crash',
+  'operations/commands',
+  'operations/flow',
+  'catalog/tree',
+  'contract/examples',
+  'operations/reads',
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId }: TestSpecification) => {
+      const rank = LONGEST.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`))
+      return rank < 0 ? LONGEST.length : rank
+    }
+    return (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b))
+  }
+}
 
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
@@ -7,6 +39,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: ['default'],

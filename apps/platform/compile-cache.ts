@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { QUICK_IMPORTS, ROOT, signalboxDir } from './paths.ts'
+import { QUICK_IMPORTS, ROOT } from './paths.ts'
 import { elapsed, type Screen } from './screen.ts'
 import { run } from './servers/sources.ts'
 
-/** Where Node keeps compiled modules of this checkout, for `npm start` and for tests alike. */
-export const compileCacheDir = (): string => join(signalboxDir(), 'cache/compile')
+/** Where Node keeps compiled modules of this checkout: the same folder for every verb, app and test (bootstrap.mjs). */
+export const compileCacheDir = (): string => join(ROOT, '.signalbox/cache/compile')
 
 const LOAD_MS = 120_000
 

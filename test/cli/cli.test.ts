@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type IPty, spawn as spawnTerminal } from '@lydell/node-pty'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { compileCacheDir } from '../../apps/platform/compile-cache.ts'
 import { readDemo } from '../../apps/platform/demo/accounts.ts'
 import { ROOT } from '../../apps/platform/paths.ts'
 import { type Stack, startStack } from '../support/stack.ts'
@@ -35,6 +36,7 @@ const signalbox = (who: string, args: string[], input = '', env: Record<string, 
       cwd: home,
       env: {
         PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: compileCacheDir(),
         XDG_CONFIG_HOME: join(home, who),
         SIGNALBOX_URL: stack.gateway_url,
         NO_COLOR: '1',
@@ -56,6 +58,7 @@ const atTerminal = (who: string, args: string[], env: Record<string, string> = {
     cwd: home,
     env: {
       PATH: process.env.PATH ?? '',
+      NODE_COMPILE_CACHE: compileCacheDir(),
       TERM: 'xterm-256color',
       XDG_CONFIG_HOME: join(home, who),
       SIGNALBOX_URL: stack.gateway_url,
