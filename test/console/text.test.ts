@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { clockTime, coarse, duration, fullTime, shortTime } from '../../apps/console/api/format.ts'
 import { nextPath } from '../../apps/console/api/next-path.ts'
-import { en } from '../../apps/console/i18n/en.ts'
+import { tAccount } from '../../apps/console/i18n/account.ts'
+import { t } from '../../apps/console/i18n/index.ts'
 import { plural } from '../../apps/console/i18n/plural.ts'
 import { runsOf } from '../../apps/console/parts/ansi.ts'
 import { deviceWords } from '../../apps/console/parts/device-words.ts'
@@ -38,7 +39,7 @@ describe('the page after a sign-in', () => {
 })
 
 describe('where somebody is signed in', () => {
-  const words = (agent: string | null) => deviceWords(agent, en.sessions.on)
+  const words = (agent: string | null) => deviceWords(agent, tAccount.sessions.on)
   it('is said in words that a person knows', () => {
     const mac = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit'
     for (const [agent, said] of [
@@ -126,7 +127,7 @@ describe('times and numbers', () => {
 describe('status words', () => {
   it('exist for every state of operations, nodes and gates', () => {
     for (const state of [...OPERATION_STATUSES, ...NODE_STATES, ...GATE_STATUSES])
-      expect(en.status[lookOf(state).word], state).toBeTruthy()
+      expect(t.status[lookOf(state).word], state).toBeTruthy()
   })
 
   it('show a state of a later release as unknown, never as fine', () => {

@@ -1,5 +1,7 @@
-import { type Catalogue, en } from './en.ts'
+import { frame } from './en/frame.ts'
 
-/** The words of the chosen language. Set before the first paint; a change of language reloads the page. */
-export const t: Catalogue = en
-export type { Catalogue }
+/**
+ * The words of the frame and those that every page shares. The words of one area are in the module of that area beside
+ * this one (`tPlan` in plan.ts), and so come with its pages: the first load carries none of them.
+ */
+export const t = frame

@@ -3,7 +3,7 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import { definitionsQuery, providersQuery } from '../api/queries.ts'
 import type { Definition, ProviderRow } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tCatalog } from '../i18n/catalog.ts'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { Empty, Heading, Page } from '../parts/page.tsx'
 import { OFFER } from '../parts/resource-capabilities.tsx'
@@ -17,10 +17,10 @@ export const CapabilitiesPage = () => {
   if (key !== undefined) return <Providers capability_key={key} title={titleOf(rows, key)} />
   return (
     <Page>
-      <Heading title={t.capabilities.title}>{t.capabilities.title}</Heading>
-      <Listing list={list} empty={rows.length === 0 ? <Empty>{t.capabilities.empty}</Empty> : undefined}>
+      <Heading title={tCatalog.capabilities.title}>{tCatalog.capabilities.title}</Heading>
+      <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.capabilities.empty}</Empty> : undefined}>
         <DataTable
-          caption={t.capabilities.caption}
+          caption={tCatalog.capabilities.caption}
           columns={DEFINITIONS}
           rows={rows}
           keyOf={({ capability_key }) => capability_key}
@@ -39,12 +39,12 @@ const Providers = ({ capability_key, title }: { capability_key: string; title: s
   return (
     <Page>
       <p>
-        <Link to="/capabilities">{t.capabilities.all}</Link>
+        <Link to="/capabilities">{tCatalog.capabilities.all}</Link>
       </p>
-      <Heading title={title}>{t.capabilities.providers_of(title)}</Heading>
-      <Listing list={list} empty={rows.length === 0 ? <Empty>{t.capabilities.none}</Empty> : undefined}>
+      <Heading title={title}>{tCatalog.capabilities.providers_of(title)}</Heading>
+      <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.capabilities.none}</Empty> : undefined}>
         <DataTable
-          caption={t.capabilities.providers_of(title)}
+          caption={tCatalog.capabilities.providers_of(title)}
           columns={[PROVIDER, ...OFFER, PLACE]}
           rows={rows}
           keyOf={({ provider_id }) => provider_id}
@@ -55,7 +55,7 @@ const Providers = ({ capability_key, title }: { capability_key: string; title: s
 }
 
 const PROVIDER: Column<ProviderRow> = {
-  name: t.resource.provider,
+  name: tCatalog.resource.provider,
   kind: 'lead',
   cell: ({ resource_id }) => (
     <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'capabilities' }} data-row="">
@@ -64,13 +64,13 @@ const PROVIDER: Column<ProviderRow> = {
   ),
 }
 const PLACE: Column<ProviderRow> = {
-  name: t.resources.place,
+  name: tCatalog.resources.place,
   cell: ({ scope }) => [scope.region_id, scope.datacenter_id].filter((place) => place !== null).join(' / '),
 }
 
 const DEFINITIONS: Column<Definition>[] = [
   {
-    name: t.capabilities.capability,
+    name: tCatalog.capabilities.capability,
     kind: 'lead',
     cell: ({ capability_key, title }) => (
       <Link to="/capabilities" search={{ key: capability_key }} data-row="">
@@ -78,8 +78,12 @@ const DEFINITIONS: Column<Definition>[] = [
       </Link>
     ),
   },
-  { name: t.capabilities.key, className: 'mono', cell: (row) => `${row.capability_key} ${row.version}` },
-  { name: t.capabilities.sharing, cell: ({ sharing }) => t.capabilities.sharings[sharing] },
-  { name: t.capabilities.providers, kind: 'number', cell: ({ providers }) => providers.total },
-  { name: t.capabilities.available, kind: 'number', cell: ({ providers }) => providers.by_status.available ?? 0 },
+  { name: tCatalog.capabilities.key, className: 'mono', cell: (row) => `${row.capability_key} ${row.version}` },
+  { name: tCatalog.capabilities.sharing, cell: ({ sharing }) => tCatalog.capabilities.sharings[sharing] },
+  { name: tCatalog.capabilities.providers, kind: 'number', cell: ({ providers }) => providers.total },
+  {
+    name: tCatalog.capabilities.available,
+    kind: 'number',
+    cell: ({ providers }) => providers.by_status.available ?? 0,
+  },
 ]

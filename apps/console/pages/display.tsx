@@ -1,5 +1,5 @@
 import { type Display, setDisplay, useDisplay } from '../api/prefs.ts'
-import { t } from '../i18n/index.ts'
+import { tAccount } from '../i18n/account.ts'
 import { Heading, Page } from '../parts/page.tsx'
 
 /** How this browser shows the console; kept here and nowhere else. */
@@ -8,21 +8,31 @@ export const DisplayPage = () => {
   return (
     <Page>
       <div>
-        <Heading title={t.display.title}>{t.display.title}</Heading>
-        <p className="text-muted">{t.display.note}</p>
+        <Heading title={tAccount.display.title}>{tAccount.display.title}</Heading>
+        <p className="text-muted">{tAccount.display.note}</p>
       </div>
       <div className="card flex max-w-wide flex-col gap-6 p-6">
-        <Choice name="theme" label={t.display.theme} words={t.display.themes} value={display.theme} />
-        <Choice name="contrast" label={t.display.contrast} words={t.display.contrasts} value={display.contrast} />
-        <Choice name="density" label={t.display.density} words={t.display.densities} value={display.density} />
-        <Choice name="zone" label={t.display.zone} words={t.display.zones} value={display.zone} />
+        <Choice name="theme" label={tAccount.display.theme} words={tAccount.display.themes} value={display.theme} />
+        <Choice
+          name="contrast"
+          label={tAccount.display.contrast}
+          words={tAccount.display.contrasts}
+          value={display.contrast}
+        />
+        <Choice
+          name="density"
+          label={tAccount.display.density}
+          words={tAccount.display.densities}
+          value={display.density}
+        />
+        <Choice name="zone" label={tAccount.display.zone} words={tAccount.display.zones} value={display.zone} />
         <label className="flex items-center gap-2">
           <input
             type="checkbox"
             checked={display.shortcuts}
             onChange={(event) => setDisplay({ shortcuts: event.target.checked })}
           />
-          {t.display.shortcuts}
+          {tAccount.display.shortcuts}
         </label>
       </div>
     </Page>

@@ -2,6 +2,7 @@ import { Link, useLocation, useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { enrol, newPasswordErrors } from '../api/password.ts'
 import { useSubmission } from '../api/submission.ts'
+import { tAccount } from '../i18n/account.ts'
 import { t } from '../i18n/index.ts'
 import { Heading } from '../parts/page.tsx'
 import { PasswordField } from '../parts/password-field.tsx'
@@ -33,8 +34,8 @@ export const EnrolPage = () => {
     return (
       <Welcome>
         <div className="card flex w-full max-w-96 flex-col items-start gap-4 p-6">
-          <Heading title={t.enrol.done}>{t.enrol.done}</Heading>
-          <p className="text-muted">{t.enrol.next}</p>
+          <Heading title={tAccount.enrol.done}>{tAccount.enrol.done}</Heading>
+          <p className="text-muted">{tAccount.enrol.next}</p>
           <Link to="/login" className="button main">
             {t.login.submit}
           </Link>
@@ -46,11 +47,11 @@ export const EnrolPage = () => {
   return (
     <Welcome>
       <form noValidate onSubmit={submit} className="card flex w-full max-w-96 flex-col gap-4 p-6">
-        <Heading title={t.enrol.title}>{t.enrol.title}</Heading>
+        <Heading title={tAccount.enrol.title}>{tAccount.enrol.title}</Heading>
         {linked && !unusable ? null : (
           <div>
             <label className="label" htmlFor="enrolment-token">
-              {t.enrol.token}
+              {tAccount.enrol.token}
             </label>
             <input
               id="enrolment-token"
@@ -63,7 +64,7 @@ export const EnrolPage = () => {
               aria-describedby="enrolment-token-note enrolment-token-error"
             />
             <p id="enrolment-token-note" className="mt-1 text-meta text-muted">
-              {t.enrol.token_note}
+              {tAccount.enrol.token_note}
             </p>
             <p id="enrolment-token-error" className="field-error" role="alert">
               {unusable ? newPasswordErrors(problem) : null}
@@ -72,7 +73,7 @@ export const EnrolPage = () => {
         )}
         <PasswordField
           id="new-password"
-          label={t.password.next}
+          label={tAccount.password.next}
           autoComplete="new-password"
           value={password}
           change={(value) => type('password', value)}
@@ -80,7 +81,7 @@ export const EnrolPage = () => {
         />
         <PasswordRules password={password} />
         <button type="submit" className="button main" aria-disabled={busy}>
-          {busy ? t.enrol.sending : t.enrol.submit}
+          {busy ? tAccount.enrol.sending : tAccount.enrol.submit}
         </button>
       </form>
     </Welcome>

@@ -4,6 +4,7 @@ import { useMemo, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import { gateQuery, graphQuery } from '../api/queries.ts'
 import type { Gate } from '../api/types.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
 import { AfterDecision, DecidePanel, type Verdict } from '../parts/decide-panel.tsx'
 import { Failure } from '../parts/failure.tsx'
@@ -26,7 +27,7 @@ export const GatePage = () => {
   if (gate === undefined) {
     return (
       <Page>
-        <Heading title={t.gate.page}>{t.gate.page}</Heading>
+        <Heading title={tDecide.gate.page}>{tDecide.gate.page}</Heading>
         {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.gate} />}
       </Page>
     )
@@ -51,15 +52,15 @@ export const GatePage = () => {
           <section className="card" aria-labelledby="subject">
             <div className="card-head">
               <h2 id="subject" className="card-title">
-                {t.gate.subject}
+                {tDecide.gate.subject}
               </h2>
-              <p className="text-table text-muted">{t.gate.subject_note}</p>
+              <p className="text-table text-muted">{tDecide.gate.subject_note}</p>
             </div>
             <div className="p-4">
               {gate.subject ? (
                 <GateSubjectView subject={gate.subject} ranks={ranks} />
               ) : (
-                <p className="text-muted">{t.gate.no_subject}</p>
+                <p className="text-muted">{tDecide.gate.no_subject}</p>
               )}
             </div>
           </section>
@@ -67,7 +68,7 @@ export const GatePage = () => {
           <section className="card" aria-labelledby="votes">
             <div className="card-head">
               <h2 id="votes" className="card-title">
-                {t.gate.votes}
+                {tDecide.gate.votes}
               </h2>
             </div>
             <div className="p-4">
@@ -89,11 +90,11 @@ export const GatePage = () => {
 
 /** How it was decided; somebody whose own dialog was still open is told that another was first. */
 const Outcome = ({ gate, deciding }: { gate: Gate; deciding: boolean }) => (
-  <section className="card flex flex-col items-start gap-3 p-4" aria-label={t.gate.panel}>
+  <section className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
     <Status state={gate.status} badge />
     <StatusWords gate={gate} />
     {deciding && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
-      <p role="alert">{t.gate.too_late(nameOf(gate.decided.by))}</p>
+      <p role="alert">{tDecide.gate.too_late(nameOf(gate.decided.by))}</p>
     ) : null}
     {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
   </section>
@@ -106,15 +107,18 @@ const Sentence = ({ gate }: { gate: Gate }) => {
       <StatusWords gate={gate} />
       {gate.status !== 'waiting' ? null : gate.deadline_at ? (
         <p className="text-muted">
-          {t.gate.deadline(
+          {tDecide.gate.deadline(
             words(gate.deadline_at),
             gate.on_timeout === 'reject'
-              ? t.gate.and_then(t.gate.timeout.reject ?? '', t.gate.reject_effect[gate.on_reject] ?? gate.on_reject)
-              : (t.gate.timeout[gate.on_timeout] ?? gate.on_timeout),
+              ? tDecide.gate.and_then(
+                  tDecide.gate.timeout.reject ?? '',
+                  tDecide.gate.reject_effect[gate.on_reject] ?? gate.on_reject,
+                )
+              : (tDecide.gate.timeout[gate.on_timeout] ?? gate.on_timeout),
           )}
         </p>
       ) : (
-        <p className="text-muted">{t.gate.no_deadline}</p>
+        <p className="text-muted">{tDecide.gate.no_deadline}</p>
       )}
     </>
   )
@@ -126,13 +130,13 @@ const StatusWords = ({ gate }: { gate: Gate }) => {
   const at = gate.decided ? words(gate.decided.at) : ''
   const text =
     gate.status === 'waiting'
-      ? t.gate.waiting(ruleWords(gate))
+      ? tDecide.gate.waiting(ruleWords(gate))
       : gate.status === 'armed'
-        ? t.gate.not_reached
+        ? tDecide.gate.not_reached
         : gate.status === 'cancelled'
-          ? t.gate.cancelled
+          ? tDecide.gate.cancelled
           : gate.status === 'expired'
-            ? t.gate.expired(at)
-            : t.gate[gate.status](who, at)
+            ? tDecide.gate.expired(at)
+            : tDecide.gate[gate.status](who, at)
   return <p>{text}</p>
 }

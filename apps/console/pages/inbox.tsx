@@ -3,6 +3,7 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { gateQuery, inboxQuery, meQuery } from '../api/queries.ts'
 import type { InboxRow } from '../api/types.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
 import { Failure } from '../parts/failure.tsx'
 import { Guide } from '../parts/guide.tsx'
@@ -22,12 +23,12 @@ export const InboxPage = () => {
     <Page>
       <div className="flex flex-wrap items-end justify-between gap-3">
         <div>
-          <Heading title={t.inbox.title}>{t.inbox.title}</Heading>
+          <Heading title={tDecide.inbox.title}>{tDecide.inbox.title}</Heading>
           <p className="text-muted" aria-live="polite">
-            {counts ? t.inbox.sentence(counts.gates_mine, counts.gates_all) : ' '}
+            {counts ? tDecide.inbox.sentence(counts.gates_mine, counts.gates_all) : ' '}
           </p>
         </div>
-        <nav className="choices" aria-label={t.inbox.filter}>
+        <nav className="choices" aria-label={tDecide.inbox.filter}>
           {(['me', 'all'] as const).map((choice) => (
             <Link
               key={choice}
@@ -35,7 +36,7 @@ export const InboxPage = () => {
               search={{ for: choice }}
               aria-current={choice === whose ? 'page' : undefined}
             >
-              {choice === 'me' ? t.inbox.mine : t.inbox.all}
+              {choice === 'me' ? tDecide.inbox.mine : tDecide.inbox.all}
             </Link>
           ))}
         </nav>
@@ -53,7 +54,7 @@ export const InboxPage = () => {
       {inbox.isSuccess && rows.every(({ gone }) => gone) ? (
         <div className="card">
           <Empty next={<Elsewhere whose={whose} others={counts?.gates_all ?? 0} />}>
-            {whose === 'me' ? t.inbox.empty : t.inbox.empty_all}
+            {whose === 'me' ? tDecide.inbox.empty : tDecide.inbox.empty_all}
           </Empty>
         </div>
       ) : null}
@@ -64,11 +65,11 @@ export const InboxPage = () => {
 const Elsewhere = ({ whose, others }: { whose: 'me' | 'all'; others: number }) =>
   whose === 'me' && others > 0 ? (
     <Link to="/inbox" search={{ for: 'all' }}>
-      {t.inbox.see_others(others)}
+      {tDecide.inbox.see_others(others)}
     </Link>
   ) : (
     <Link to="/operations" search={{ tab: 'running', q: '' }} className="button">
-      {t.inbox.see_operations}
+      {tDecide.inbox.see_operations}
     </Link>
   )
 
@@ -98,13 +99,13 @@ const Card = ({ row }: { row: InboxRow }) => {
           <span
             className={`badge tone-${row.risk === 'high' || row.risk === 'critical' ? 'bad' : row.risk === 'medium' ? 'wait' : 'idle'}`}
           >
-            {t.inbox.risk}: {t.risk[row.risk] ?? row.risk}
+            {tDecide.inbox.risk}: {t.risk[row.risk] ?? row.risk}
           </span>
         ) : null}
       </div>
       <dl className="card-facts">
         <div>
-          <dt>{t.inbox.changes}</dt>
+          <dt>{tDecide.inbox.changes}</dt>
           <dd>
             {t.change_counts({
               create: row.change_counts.added,
@@ -115,7 +116,7 @@ const Card = ({ row }: { row: InboxRow }) => {
         </div>
         {row.waiting_since ? (
           <div>
-            <dt>{t.inbox.waiting_since}</dt>
+            <dt>{tDecide.inbox.waiting_since}</dt>
             <dd>
               <TimeText at={row.waiting_since} form="both" />
             </dd>
@@ -123,14 +124,15 @@ const Card = ({ row }: { row: InboxRow }) => {
         ) : null}
         {row.deadline_at ? (
           <div>
-            <dt>{t.inbox.expires}</dt>
+            <dt>{tDecide.inbox.expires}</dt>
             <dd>
-              <TimeText at={row.deadline_at} />, {t.inbox.and_then(t.gate.timeout[row.on_timeout] ?? row.on_timeout)}
+              <TimeText at={row.deadline_at} />,{' '}
+              {tDecide.inbox.and_then(tDecide.gate.timeout[row.on_timeout] ?? row.on_timeout)}
             </dd>
           </div>
         ) : null}
         <div>
-          <dt>{t.inbox.votes}</dt>
+          <dt>{tDecide.inbox.votes}</dt>
           <dd>
             {t.of(votesInRound(row).filter((vote) => vote.decision === 'approve').length, rule.quorum)}
             <span className="text-muted"> ({ruleWords(row)})</span>
@@ -138,7 +140,7 @@ const Card = ({ row }: { row: InboxRow }) => {
         </div>
       </dl>
       {row.eligible_me ? null : (
-        <p className="text-table text-muted">{row.why_not_me ? row.why_not_me : t.inbox.not_you}</p>
+        <p className="text-table text-muted">{row.why_not_me ? row.why_not_me : tDecide.inbox.not_you}</p>
       )}
     </article>
   )

@@ -5,11 +5,14 @@ import { type Problem, problemFrom } from '../../shared/contracts/client/problem
 import { type Command, sendCommand } from '../api/commands.ts'
 import { resourceQuery, resourceTypeQuery } from '../api/queries.ts'
 import type { Resource, ResourceType } from '../api/types.ts'
+import { tChange } from '../i18n/change.ts'
 import { t } from '../i18n/index.ts'
+import { tPlan } from '../i18n/plan.ts'
 import { Failure, ProblemText } from '../parts/failure.tsx'
 import { objectIn } from '../parts/object-in.ts'
 import { Heading, Loading, Page } from '../parts/page.tsx'
 import { type Field, fieldsOf, SchemaForm, typedValue } from '../parts/schema-form.tsx'
+import { TicketField, ticketOf } from '../parts/ticket-field.tsx'
 
 /** A change of one resource, or of more of its type: what should be true, why, and then its plan. */
 export const IntentNewPage = () => {
@@ -21,7 +24,7 @@ export const IntentNewPage = () => {
     const failed = [resource, type].find(({ isError }) => isError)
     return (
       <Page>
-        <Heading title={t.intent.new_title}>{t.intent.new_title}</Heading>
+        <Heading title={tPlan.intent.new_title}>{tPlan.intent.new_title}</Heading>
         {failed ? (
           <Failure error={failed.error} retry={() => void failed.refetch()} noun={t.noun.resource} />
         ) : (
@@ -43,7 +46,7 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
   const name = resource.display_name || resource.name
   const now = resource.desired_state as Record<string, unknown>
   const fields = fieldsOf(type.desired_state_schema, lockedOf(type))
-  const [title, setTitle] = useState(t.intent.name_of(name))
+  const [title, setTitle] = useState(tPlan.intent.name_of(name))
   const [targets, setTargets] = useState(resource.resource_id)
   const [values, setValues] = useState<Record<string, string>>({})
   const [more, setMore] = useState('')
@@ -60,12 +63,12 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
   const ids = targets.split(/[\s,]+/).filter(Boolean)
   const patch = { ...changedOf(fields, values, now), ...(objectIn(more) ?? {}) }
   const faults = [
-    ...(title.trim() === '' ? [t.intent.missing.title] : []),
-    ...(ids.length === 0 ? [t.intent.missing.targets] : []),
-    ...(objectIn(more) === undefined ? [`${t.intent.more}: ${t.intervene.an_object}`] : []),
-    ...(objectIn(parameters) === undefined ? [`${t.intent.parameters}: ${t.intervene.an_object}`] : []),
-    ...(Object.keys(patch).length === 0 ? [t.intent.missing.change] : []),
-    ...(reason.trim() === '' ? [t.intent.missing.reason] : []),
+    ...(title.trim() === '' ? [tPlan.intent.missing.title] : []),
+    ...(ids.length === 0 ? [tPlan.intent.missing.targets] : []),
+    ...(objectIn(more) === undefined ? [`${tPlan.intent.more}: ${tChange.intervene.an_object}`] : []),
+    ...(objectIn(parameters) === undefined ? [`${tPlan.intent.parameters}: ${tChange.intervene.an_object}`] : []),
+    ...(Object.keys(patch).length === 0 ? [tPlan.intent.missing.change] : []),
+    ...(reason.trim() === '' ? [tPlan.intent.missing.reason] : []),
   ]
   /** One key per body: what is sent again after a lost answer is the same command. */
   const sendOnce = async <Reply,>(command: Command) => {
@@ -99,7 +102,7 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
           desired_state_patch: patch,
           ...(Object.keys(given).length === 0 ? {} : { parameters: given }),
         },
-        ...(ticket.trim() === '' ? {} : { ticket: ticket.trim() }),
+        ...ticketOf(ticket),
       },
     })
     if (intent !== undefined) {
@@ -116,13 +119,13 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
   return (
     <Page>
       <div>
-        <Heading title={t.intent.new_title}>{t.intent.new_title}</Heading>
-        <p className="text-muted">{t.intent.new_note}</p>
+        <Heading title={tPlan.intent.new_title}>{tPlan.intent.new_title}</Heading>
+        <p className="text-muted">{tPlan.intent.new_note}</p>
       </div>
       <div ref={summary} tabIndex={-1} role="alert" className="empty:hidden">
         {wrong ? (
           <div className="card flex flex-col gap-1 p-4">
-            <p className="font-medium">{t.intent.summary}</p>
+            <p className="font-medium">{tPlan.intent.summary}</p>
             <ul className="text-bad">
               {faults.map((fault) => (
                 <li key={fault}>{fault}</li>
@@ -131,26 +134,26 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
           </div>
         ) : problem ? (
           <div className="card flex flex-col gap-1 p-4">
-            <p className="font-medium">{made ? t.intent.made : t.intent.summary}</p>
+            <p className="font-medium">{made ? tPlan.intent.made : tPlan.intent.summary}</p>
             <ProblemText problem={problem} />
           </div>
         ) : null}
       </div>
       <form noValidate onSubmit={(event) => void submit(event)} className="flex max-w-text flex-col gap-4">
-        <Text id={`${id}-title`} label={t.intent.name} value={title} change={setTitle} />
+        <Text id={`${id}-title`} label={tPlan.intent.name} value={title} change={setTitle} />
         <Text
           id={`${id}-targets`}
-          label={t.intent.targets}
+          label={tPlan.intent.targets}
           value={targets}
           change={setTargets}
-          note={t.intent.targets_note}
+          note={tPlan.intent.targets_note}
           mono
         />
         <fieldset className="card flex flex-col gap-4 p-4">
-          <legend className="sr-only">{t.intent.should}</legend>
+          <legend className="sr-only">{tPlan.intent.should}</legend>
           <div>
-            <h2 className="card-title">{t.intent.should}</h2>
-            <p className="text-table text-muted">{t.intent.should_note(type.title)}</p>
+            <h2 className="card-title">{tPlan.intent.should}</h2>
+            <p className="text-table text-muted">{tPlan.intent.should_note(type.title)}</p>
           </div>
           <SchemaForm
             fields={fields}
@@ -159,25 +162,31 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
             change={(field, text) => setValues((before) => ({ ...before, [field]: text }))}
           />
           <details>
-            <summary>{t.intent.more}</summary>
-            <Json id={`${id}-more`} label={t.intent.more} value={more} change={setMore} note={t.intent.more_note} />
+            <summary>{tPlan.intent.more}</summary>
+            <Json
+              id={`${id}-more`}
+              label={tPlan.intent.more}
+              value={more}
+              change={setMore}
+              note={tPlan.intent.more_note}
+            />
             <Json
               id={`${id}-parameters`}
-              label={t.intent.parameters}
+              label={tPlan.intent.parameters}
               value={parameters}
               change={setParameters}
-              note={t.intent.parameters_note}
+              note={tPlan.intent.parameters_note}
             />
           </details>
           <p className="text-table text-muted" role="status">
-            {Object.keys(patch).length === 0 ? t.intent.unchanged : <code>{JSON.stringify(patch)}</code>}
+            {Object.keys(patch).length === 0 ? tPlan.intent.unchanged : <code>{JSON.stringify(patch)}</code>}
           </p>
         </fieldset>
-        <Text id={`${id}-reason`} label={t.intent.reason} value={reason} change={setReason} />
-        <Text id={`${id}-ticket`} label={t.patch.editor.ticket} value={ticket} change={setTicket} />
+        <Text id={`${id}-reason`} label={tPlan.intent.reason} value={reason} change={setReason} />
+        <TicketField value={ticket} change={setTicket} />
         <p>
           <button type="submit" className="button main" aria-disabled={busy}>
-            {busy ? t.intent.sending : t.intent.submit}
+            {busy ? tPlan.intent.sending : tPlan.intent.submit}
           </button>
         </p>
       </form>

@@ -3,7 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { usePreview } from '../api/preview.ts'
 import { intentsQuery } from '../api/queries.ts'
 import type { IntentRow } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tPlan } from '../i18n/plan.ts'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { ProblemText } from '../parts/failure.tsx'
 import { Empty, Heading, Page } from '../parts/page.tsx'
@@ -21,10 +21,10 @@ export const IntentsPage = () => {
     <Page>
       <div className="flex flex-wrap items-center justify-between gap-3">
         <div>
-          <Heading title={t.intent.title}>{t.intent.title}</Heading>
-          <p className="max-w-text text-muted">{t.intent.what}</p>
+          <Heading title={tPlan.intent.title}>{tPlan.intent.title}</Heading>
+          <p className="max-w-text text-muted">{tPlan.intent.what}</p>
         </div>
-        <fieldset className="choices" aria-label={t.intent.filter}>
+        <fieldset className="choices" aria-label={tPlan.intent.filter}>
           {(['mine', 'all'] as const).map((choice) => (
             <button
               key={choice}
@@ -32,7 +32,7 @@ export const IntentsPage = () => {
               aria-pressed={whose === choice}
               onClick={() => void navigate({ search: { whose: choice }, replace: true })}
             >
-              {t.intent[choice]}
+              {tPlan.intent[choice]}
             </button>
           ))}
         </fieldset>
@@ -44,16 +44,16 @@ export const IntentsPage = () => {
             <Empty
               next={
                 <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
-                  {t.intent.see_resources}
+                  {tPlan.intent.see_resources}
                 </Link>
               }
             >
-              {whose === 'mine' ? t.intent.empty : t.intent.empty_all} {t.intent.how}
+              {whose === 'mine' ? tPlan.intent.empty : tPlan.intent.empty_all} {tPlan.intent.how}
             </Empty>
           )
         }
       >
-        <DataTable caption={t.intent.caption} columns={COLUMNS} rows={rows} keyOf={({ intent_id }) => intent_id} />
+        <DataTable caption={tPlan.intent.caption} columns={COLUMNS} rows={rows} keyOf={({ intent_id }) => intent_id} />
       </Listing>
     </Page>
   )
@@ -69,19 +69,19 @@ const Next = ({ row }: { row: IntentRow }) => {
   if (row.operation_id !== null)
     return (
       <Link to="/operations/$operation_id/graph" params={{ operation_id: row.operation_id }} data-row="">
-        {t.intent.to_operation}
+        {tPlan.intent.to_operation}
       </Link>
     )
   if (row.latest_plan_id !== null)
     return (
       <Link to="/plans/$plan_id" params={{ plan_id: row.latest_plan_id }} search={{ tab: 'changes' }} data-row="">
-        {t.intent.to_plan}
+        {tPlan.intent.to_plan}
       </Link>
     )
   return (
     <>
       <button type="button" className="button" aria-disabled={busy} onClick={() => send()}>
-        {busy ? t.plan.planning : t.intent.make_plan}
+        {busy ? tPlan.plan.planning : tPlan.intent.make_plan}
       </button>
       {problem ? (
         <div role="alert">
@@ -93,15 +93,20 @@ const Next = ({ row }: { row: IntentRow }) => {
 }
 
 const COLUMNS: Column<IntentRow>[] = [
-  { name: t.intent.columns.intent, kind: 'lead', className: 'font-medium wrap-anywhere', cell: ({ title }) => title },
-  { name: t.intent.columns.status, cell: ({ status }) => <Status state={status} /> },
-  { name: t.intent.columns.kind, cell: ({ kind }) => t.intent.kinds[kind] ?? kind },
-  { name: t.intent.columns.targets, kind: 'number', cell: ({ targets }) => targets },
-  { name: t.intent.columns.by, cell: ({ requester }) => <Person who={requester} /> },
   {
-    name: t.intent.columns.at,
+    name: tPlan.intent.columns.intent,
+    kind: 'lead',
+    className: 'font-medium wrap-anywhere',
+    cell: ({ title }) => title,
+  },
+  { name: tPlan.intent.columns.status, cell: ({ status }) => <Status state={status} /> },
+  { name: tPlan.intent.columns.kind, cell: ({ kind }) => tPlan.intent.kinds[kind] ?? kind },
+  { name: tPlan.intent.columns.targets, kind: 'number', cell: ({ targets }) => targets },
+  { name: tPlan.intent.columns.by, cell: ({ requester }) => <Person who={requester} /> },
+  {
+    name: tPlan.intent.columns.at,
     className: 'whitespace-nowrap',
     cell: ({ created_at }) => <TimeText at={created_at} />,
   },
-  { name: t.intent.columns.next, cell: (row) => <Next row={row} /> },
+  { name: tPlan.intent.columns.next, cell: (row) => <Next row={row} /> },
 ]

@@ -4,12 +4,15 @@ import { lazy, Suspense, useId, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import { nodeQuery, operationQuery } from '../api/queries.ts'
 import type { NodeDetail } from '../api/types.ts'
+import { tChange } from '../i18n/change.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
+import { tProof } from '../i18n/proof.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../parts/allowed-action.tsx'
 import { ArtifactTable } from '../parts/artifacts.tsx'
 import { valueText } from '../parts/diff-view.tsx'
 import { Failure } from '../parts/failure.tsx'
-import { interventionsOf } from '../parts/interventions.ts'
+import { interventionsOfNode } from '../parts/interventions.ts'
 import { NodeFacts, newestAttempt } from '../parts/node-facts.tsx'
 import { Empty, Heading, Loading, Page } from '../parts/page.tsx'
 import { NodeStatus } from '../parts/status.tsx'
@@ -39,8 +42,8 @@ export const NodePage = () => {
   }
   const attempt = node.attempts.find((one) => one.attempt === wanted) ?? newestAttempt(node)
   const retry = actionOf(node, 'retry')
-  const interventions = interventionsOf(node)
-  const intervene = interventions.find(mayPress) ?? interventions[0]
+  const interventions = interventionsOfNode(node)
+  const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
   const stuck = node.state === 'failed' || node.state === 'outcome_unknown'
   return (
     <Page>
@@ -63,23 +66,23 @@ export const NodePage = () => {
               search={{ node: node_id }}
               className="button"
             >
-              {t.patch.propose}
+              {tChange.patch.propose}
             </Link>
           ) : null}
           {stuck || mayPress(intervene) ? (
             <ActionButton action={intervene} press={() => setAsking('intervene')}>
-              {t.intervene.open}
+              {tChange.intervene.open}
             </ActionButton>
           ) : null}
           {stuck || retry?.allowed ? (
             <ActionButton action={retry} press={() => setAsking('retry')} main>
-              {t.node.retry}
+              {tOperation.node.retry}
             </ActionButton>
           ) : null}
           {stuck ? <WhyNot actions={[retry, intervene]} /> : null}
         </div>
       </div>
-      <nav className="tabs" aria-label={t.node.tabs_label}>
+      <nav className="tabs" aria-label={tOperation.node.tabs_label}>
         {TABS.map((choice) => (
           <Link
             key={choice}
@@ -88,7 +91,7 @@ export const NodePage = () => {
             search={(before) => ({ ...before, tab: choice })}
             aria-current={choice === tab ? 'page' : undefined}
           >
-            {t.node.tabs[choice]}
+            {tOperation.node.tabs[choice]}
           </Link>
         ))}
       </nav>
@@ -110,7 +113,7 @@ export const NodePage = () => {
           </Suspense>
         ) : (
           <div className="card">
-            <Empty>{t.logs.not_started}</Empty>
+            <Empty>{tOperation.logs.not_started}</Empty>
           </div>
         )
       ) : null}
@@ -118,7 +121,7 @@ export const NodePage = () => {
       {tab === 'artifacts' ? (
         <div className="card">
           {node.artifacts.length === 0 ? (
-            <Empty>{t.artifacts.empty_node}</Empty>
+            <Empty>{tProof.artifacts.empty_node}</Empty>
           ) : (
             <ArtifactTable operation_id={operation_id} rows={node.artifacts} />
           )}
@@ -129,7 +132,7 @@ export const NodePage = () => {
           {asking === 'retry' ? (
             <RetryDialog node={node} close={() => setAsking(null)} />
           ) : (
-            <InterveneDialog node={node} close={() => setAsking(null)} />
+            <InterveneDialog subject={interventions} close={() => setAsking(null)} />
           )}
         </Suspense>
       ) : null}
@@ -144,7 +147,7 @@ const AttemptSwitch = ({ node, attempt }: { node: NodeDetail; attempt: number | 
   return (
     <>
       <label htmlFor={id} className="sr-only">
-        {t.node.attempts}
+        {tOperation.node.attempts}
       </label>
       <select
         id={id}
@@ -158,7 +161,7 @@ const AttemptSwitch = ({ node, attempt }: { node: NodeDetail; attempt: number | 
           .sort((a, b) => b.attempt - a.attempt)
           .map((one) => (
             <option key={one.attempt} value={one.attempt}>
-              {t.node.attempt_of(one.attempt, node.attempts.length)}
+              {tOperation.node.attempt_of(one.attempt, node.attempts.length)}
             </option>
           ))}
       </select>
@@ -170,16 +173,16 @@ const InputsOutputs = ({ node }: { node: NodeDetail }) => (
   <div className="flex flex-col gap-4">
     {(
       [
-        [t.node.inputs, node.inputs.effective ?? node.spec.with],
-        [t.node.outputs, node.outputs],
-        [t.node.spec, node.spec],
+        [tOperation.node.inputs, node.inputs.effective ?? node.spec.with],
+        [tOperation.node.outputs, node.outputs],
+        [tOperation.node.spec, node.spec],
       ] as const
     ).map(([title, value]) => (
       <section key={title} className="card">
         <h2 className="card-head card-title">{title}</h2>
         <div className="p-4">
           {value === null || value === undefined ? (
-            <p className="text-muted">{t.node.no_outputs}</p>
+            <p className="text-muted">{tOperation.node.no_outputs}</p>
           ) : (
             // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
             <pre className="code" tabIndex={0}>

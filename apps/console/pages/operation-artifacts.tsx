@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { artifactsQuery } from '../api/queries.ts'
-import { t } from '../i18n/index.ts'
+import { tProof } from '../i18n/proof.ts'
 import { ArtifactTable } from '../parts/artifacts.tsx'
 import { Listing } from '../parts/data-table.tsx'
 import { Empty } from '../parts/page.tsx'
@@ -12,7 +12,7 @@ export const OperationArtifactsPage = () => {
   const list = useInfiniteQuery(artifactsQuery(operation_id))
   const rows = list.data?.pages.flatMap((page) => page.items) ?? []
   return (
-    <Listing list={list} empty={rows.length > 0 ? undefined : <Empty>{t.artifacts.empty}</Empty>}>
+    <Listing list={list} empty={rows.length > 0 ? undefined : <Empty>{tProof.artifacts.empty}</Empty>}>
       <ArtifactTable operation_id={operation_id} rows={rows} />
     </Listing>
   )

@@ -10,7 +10,7 @@ import { verifyEvidence } from '../api/evidence.ts'
 import { shortId } from '../api/format.ts'
 import { evidenceQuery, operationQuery } from '../api/queries.ts'
 import type { EvidenceRecord } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tProof } from '../i18n/proof.ts'
 import { CopyButton } from '../parts/copy.tsx'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { ProblemText } from '../parts/failure.tsx'
@@ -31,19 +31,19 @@ export const OperationEvidencePage = () => {
       {head && head.seq > 0 ? (
         <section className="card flex flex-col gap-3 p-4" aria-labelledby="chain">
           <h2 id="chain" className="card-title">
-            {t.evidence.title}
+            {tProof.evidence.title}
           </h2>
-          <p>{t.evidence.sentence(head.seq)}</p>
+          <p>{tProof.evidence.sentence(head.seq)}</p>
           <dl className="facts text-table">
             {operation ? (
               <>
-                <dt>{t.evidence.begins}</dt>
+                <dt>{tProof.evidence.begins}</dt>
                 <dd>
                   <Digest value={operation.plan_hash} />
                 </dd>
               </>
             ) : null}
-            <dt>{t.evidence.head}</dt>
+            <dt>{tProof.evidence.head}</dt>
             <dd>
               <Digest value={head.hash} />
             </dd>
@@ -51,8 +51,8 @@ export const OperationEvidencePage = () => {
           <Check operation_id={operation_id} />
         </section>
       ) : null}
-      <Listing list={list} empty={rows.length > 0 ? undefined : <Empty>{t.evidence.empty}</Empty>}>
-        <DataTable caption={t.evidence.caption} columns={COLUMNS} rows={rows} keyOf={({ seq }) => seq} />
+      <Listing list={list} empty={rows.length > 0 ? undefined : <Empty>{tProof.evidence.empty}</Empty>}>
+        <DataTable caption={tProof.evidence.caption} columns={COLUMNS} rows={rows} keyOf={({ seq }) => seq} />
       </Listing>
     </>
   )
@@ -83,18 +83,18 @@ const Check = ({ operation_id }: { operation_id: string }) => {
     <>
       <div className="flex flex-wrap gap-2">
         <button type="button" className="button main" aria-disabled={busy !== null} onClick={() => void verify()}>
-          {t.evidence.verify}
+          {tProof.evidence.verify}
         </button>
         <button type="button" className="button" aria-disabled={busy !== null} onClick={() => void download()}>
-          {t.evidence.export}
+          {tProof.evidence.export}
         </button>
       </div>
       <div role="status" className="flex flex-col gap-2">
-        {busy === 'verify' ? <p className="text-muted">{t.evidence.verifying}</p> : null}
+        {busy === 'verify' ? <p className="text-muted">{tProof.evidence.verifying}</p> : null}
         {said === null ? null : 'problem' in said ? (
           <ProblemText problem={said.problem} />
         ) : 'exported' in said ? (
-          <p>{t.evidence.exported}</p>
+          <p>{tProof.evidence.exported}</p>
         ) : (
           <Result result={said.result} />
         )}
@@ -113,21 +113,21 @@ const Result = ({ result }: { result: ChainResult }) => {
           <ShapeIcon shape={fault ? 'octagon' : 'check'} tone={fault ? 'bad' : 'ok'} />
         </span>
         {'fault' in result
-          ? t.evidence.broken(result.fault.seq)
-          : t.evidence.holds(result.records, shortDigest(result.hash))}
+          ? tProof.evidence.broken(result.fault.seq)
+          : tProof.evidence.holds(result.records, shortDigest(result.hash))}
       </p>
       {fault ? (
         <>
-          <p>{t.evidence.why[fault.code]}</p>
+          <p>{tProof.evidence.why[fault.code]}</p>
           <dl className="facts text-table">
-            <dt>{t.evidence.expected}</dt>
+            <dt>{tProof.evidence.expected}</dt>
             <dd className="mono">{fault.expected}</dd>
-            <dt>{t.evidence.found}</dt>
+            <dt>{tProof.evidence.found}</dt>
             <dd className="mono">{fault.found}</dd>
           </dl>
         </>
       ) : null}
-      <p className="max-w-text text-table text-muted">{t.evidence.proves}</p>
+      <p className="max-w-text text-table text-muted">{tProof.evidence.proves}</p>
     </>
   )
 }
@@ -141,9 +141,9 @@ const CommandLines = ({ operation_id }: { operation_id: string }) => {
   ]
   return (
     <details>
-      <summary className="text-table">{t.evidence.commands}</summary>
+      <summary className="text-table">{tProof.evidence.commands}</summary>
       <div className="mt-2 flex flex-col gap-2">
-        <p className="max-w-text text-table text-muted">{t.evidence.commands_note}</p>
+        <p className="max-w-text text-table text-muted">{tProof.evidence.commands_note}</p>
         {lines.map((line) => (
           <div key={line} className="flex items-center gap-1">
             <code className="min-w-0 rounded-control bg-sunken px-2 py-1 wrap-anywhere">{line}</code>
@@ -168,15 +168,20 @@ const Short = ({ value }: { value: string }) => (
 )
 
 const COLUMNS: Column<EvidenceRecord>[] = [
-  { name: t.evidence.columns.seq, kind: 'number', cell: ({ seq }) => seq },
+  { name: tProof.evidence.columns.seq, kind: 'number', cell: ({ seq }) => seq },
   {
-    name: t.evidence.columns.at,
+    name: tProof.evidence.columns.at,
     className: 'whitespace-nowrap tabular-nums',
     cell: ({ at }) => <TimeText at={at} form="clock" />,
   },
-  { name: t.evidence.columns.kind, cell: ({ kind }) => kind.replaceAll('_', ' ') },
-  { name: t.evidence.columns.statement, kind: 'lead', className: 'wrap-anywhere', cell: ({ statement }) => statement },
-  { name: t.evidence.columns.who, cell: ({ actor }) => <Person who={actor} /> },
-  { name: t.evidence.columns.subject, cell: ({ subject_digest }) => <Short value={subject_digest} /> },
-  { name: t.evidence.columns.hash, cell: ({ hash }) => <Short value={hash} /> },
+  { name: tProof.evidence.columns.kind, cell: ({ kind }) => kind.replaceAll('_', ' ') },
+  {
+    name: tProof.evidence.columns.statement,
+    kind: 'lead',
+    className: 'wrap-anywhere',
+    cell: ({ statement }) => statement,
+  },
+  { name: tProof.evidence.columns.who, cell: ({ actor }) => <Person who={actor} /> },
+  { name: tProof.evidence.columns.subject, cell: ({ subject_digest }) => <Short value={subject_digest} /> },
+  { name: tProof.evidence.columns.hash, cell: ({ hash }) => <Short value={hash} /> },
 ]

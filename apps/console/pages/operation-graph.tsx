@@ -4,6 +4,7 @@ import { lazy, Suspense, useCallback, useMemo, useRef, useState } from 'react'
 import { graphQuery } from '../api/queries.ts'
 import type { Graph } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { Failure } from '../parts/failure.tsx'
 import { GraphList } from '../parts/graph-list.tsx'
 import { countLooks, GraphStates, StatesContext } from '../parts/graph-states.ts'
@@ -58,7 +59,7 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
   return (
     <StatesContext value={states.current}>
       <div className="flex flex-wrap items-center justify-between gap-3">
-        <fieldset className="flex flex-wrap gap-1" aria-label={t.graph.legend}>
+        <fieldset className="flex flex-wrap gap-1" aria-label={tOperation.graph.legend}>
           {counts.map(({ look, count }) => (
             <button
               key={look.word}
@@ -74,11 +75,11 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
               }
             >
               <ShapeIcon shape={look.shape} tone={look.tone} />
-              {t.graph.only(t.status[look.word], count)}
+              {tOperation.graph.only(t.status[look.word], count)}
             </button>
           ))}
         </fieldset>
-        <fieldset className="choices" aria-label={t.graph.view}>
+        <fieldset className="choices" aria-label={tOperation.graph.view}>
           {(['drawing', 'list'] as const).map((choice) => (
             <button
               key={choice}
@@ -88,7 +89,7 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
                 void navigate({ search: (before) => ({ ...before, view: choice }), replace: true, resetScroll: false })
               }
             >
-              {t.graph[choice]}
+              {tOperation.graph[choice]}
             </button>
           ))}
         </fieldset>

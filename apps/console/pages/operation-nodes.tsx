@@ -5,6 +5,7 @@ import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.
 import { graphQuery, nodesQuery } from '../api/queries.ts'
 import type { NodeRow } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { Empty, Loading } from '../parts/page.tsx'
@@ -37,7 +38,7 @@ export const OperationNodesPage = () => {
   return (
     <>
       <div className="flex items-center gap-2">
-        <label htmlFor={filterId}>{t.nodes.filter}</label>
+        <label htmlFor={filterId}>{tOperation.nodes.filter}</label>
         <select
           id={filterId}
           className="input"
@@ -46,19 +47,24 @@ export const OperationNodesPage = () => {
             void navigate({ search: event.target.value === '' ? {} : { state: event.target.value }, replace: true })
           }
         >
-          <option value="">{t.nodes.every}</option>
+          <option value="">{tOperation.nodes.every}</option>
           {words.map((look) => (
             <option key={look.word} value={look.word}>
-              {t.graph.only(t.status[look.word], all.filter((one) => one.look.word === look.word).length)}
+              {tOperation.graph.only(t.status[look.word], all.filter((one) => one.look.word === look.word).length)}
             </option>
           ))}
         </select>
       </div>
       <div className="card">
         {rows.length === 0 ? (
-          <Empty>{t.nodes.no_match}</Empty>
+          <Empty>{tOperation.nodes.no_match}</Empty>
         ) : (
-          <DataTable caption={t.nodes.caption} columns={COLUMNS} rows={rows} keyOf={({ row }) => row.node_id} />
+          <DataTable
+            caption={tOperation.nodes.caption}
+            columns={COLUMNS}
+            rows={rows}
+            keyOf={({ row }) => row.node_id}
+          />
         )}
       </div>
     </>
@@ -77,7 +83,7 @@ function useWaitingNodes(operation_id: string): ReadonlySet<string> {
 type Shown = { row: NodeRow; look: StatusLook; person: boolean }
 const COLUMNS: Column<Shown>[] = [
   {
-    name: t.nodes.node,
+    name: tOperation.nodes.node,
     kind: 'lead',
     cell: ({ row }) => (
       <Link
@@ -91,9 +97,9 @@ const COLUMNS: Column<Shown>[] = [
       </Link>
     ),
   },
-  { name: t.nodes.status, cell: ({ row, person }) => <NodeStatus state={row.state} person={person} /> },
+  { name: tOperation.nodes.status, cell: ({ row, person }) => <NodeStatus state={row.state} person={person} /> },
   {
-    name: t.nodes.target,
+    name: tOperation.nodes.target,
     cell: ({ row }) =>
       row.target_id ? (
         <Link to="/resources/$resource_id" params={{ resource_id: row.target_id }} search={{ tab: 'overview' }}>
@@ -101,17 +107,21 @@ const COLUMNS: Column<Shown>[] = [
         </Link>
       ) : null,
   },
-  { name: t.nodes.attempt, kind: 'number', cell: ({ row }) => (row.attempt > 0 ? row.attempt : null) },
+  { name: tOperation.nodes.attempt, kind: 'number', cell: ({ row }) => (row.attempt > 0 ? row.attempt : null) },
   {
-    name: t.nodes.started,
+    name: tOperation.nodes.started,
     className: 'whitespace-nowrap',
     cell: ({ row }) => (row.started_at ? <TimeText at={row.started_at} /> : null),
   },
   {
-    name: t.nodes.duration,
+    name: tOperation.nodes.duration,
     kind: 'number',
     className: 'whitespace-nowrap',
     cell: ({ row }) => <DurationText from={row.started_at} to={row.ended_at} />,
   },
-  { name: t.nodes.error, className: 'max-w-96 text-bad wrap-anywhere', cell: ({ row }) => row.error_message ?? null },
+  {
+    name: tOperation.nodes.error,
+    className: 'max-w-96 text-bad wrap-anywhere',
+    cell: ({ row }) => row.error_message ?? null,
+  },
 ]

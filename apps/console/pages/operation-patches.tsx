@@ -3,7 +3,7 @@ import { Link, useParams } from '@tanstack/react-router'
 import { shortId } from '../api/format.ts'
 import { operationQuery, patchesQuery } from '../api/queries.ts'
 import type { Patch } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tChange } from '../i18n/change.ts'
 import { actionOf, mayPress } from '../parts/allowed-action.tsx'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { Empty } from '../parts/page.tsx'
@@ -28,24 +28,24 @@ export const OperationPatchesPage = () => {
             next={
               propose ? (
                 <Link to="/operations/$operation_id/patches/new" params={{ operation_id }} className="button">
-                  {t.patch.propose}
+                  {tChange.patch.propose}
                 </Link>
               ) : null
             }
           >
-            {t.patch.empty} {t.patch.what_it_is}
+            {tChange.patch.empty} {tChange.patch.what_it_is}
           </Empty>
         )
       }
     >
-      <DataTable caption={t.patch.caption} columns={COLUMNS} rows={rows} keyOf={({ patch_id }) => patch_id} />
+      <DataTable caption={tChange.patch.caption} columns={COLUMNS} rows={rows} keyOf={({ patch_id }) => patch_id} />
     </Listing>
   )
 }
 
 const COLUMNS: Column<Patch>[] = [
   {
-    name: t.patch.columns.patch,
+    name: tChange.patch.columns.patch,
     kind: 'lead',
     cell: ({ operation_id, patch_id, reason }) => (
       <Link
@@ -58,16 +58,16 @@ const COLUMNS: Column<Patch>[] = [
       </Link>
     ),
   },
-  { name: t.patch.columns.status, cell: ({ status }) => <Status state={status} /> },
-  { name: t.patch.columns.change, cell: ({ diff_graph }) => countWords(diff_graph) },
+  { name: tChange.patch.columns.status, cell: ({ status }) => <Status state={status} /> },
+  { name: tChange.patch.columns.change, cell: ({ diff_graph }) => countWords(diff_graph) },
   {
-    name: t.patch.columns.base,
+    name: tChange.patch.columns.base,
     className: 'whitespace-nowrap tabular-nums',
-    cell: ({ base_revision, applied_revision }) => t.patch.revisions(base_revision, applied_revision),
+    cell: ({ base_revision, applied_revision }) => tChange.patch.revisions(base_revision, applied_revision),
   },
-  { name: t.patch.columns.by, cell: ({ proposer }) => <Person who={proposer} /> },
+  { name: tChange.patch.columns.by, cell: ({ proposer }) => <Person who={proposer} /> },
   {
-    name: t.patch.columns.at,
+    name: tChange.patch.columns.at,
     className: 'whitespace-nowrap',
     cell: ({ created_at, patch_id }) => (
       <>

@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { nodesQuery, operationQuery, timelineQuery } from '../api/queries.ts'
 import type { TimelineEvent } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { eventWords, isAboutPeople, isProblem } from '../parts/event-words.ts'
 import { Failure } from '../parts/failure.tsx'
@@ -33,23 +33,23 @@ export const OperationTimelinePage = () => {
       <section className="card" aria-labelledby="bars">
         <div className="card-head">
           <h2 id="bars" className="card-title">
-            {t.timeline.gantt}
+            {tOperation.timeline.gantt}
           </h2>
-          <p className="text-table text-muted">{t.timeline.gantt_note}</p>
+          <p className="text-table text-muted">{tOperation.timeline.gantt_note}</p>
         </div>
         {nodes.isPending ? <Loading rows={2} /> : null}
         {nodes.isError ? <Failure error={nodes.error} retry={() => void nodes.refetch()} /> : null}
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
-        <section className="max-h-96 overflow-y-auto pb-2" tabIndex={0} aria-label={t.timeline.gantt}>
+        <section className="max-h-96 overflow-y-auto pb-2" tabIndex={0} aria-label={tOperation.timeline.gantt}>
           {nodes.data ? <Gantt rows={rows} ended_at={operation?.ended_at ?? null} /> : null}
         </section>
       </section>
       <section className="card" aria-labelledby="events">
         <div className="card-head justify-between">
           <h2 id="events" className="card-title">
-            {t.timeline.events}
+            {tOperation.timeline.events}
           </h2>
-          <fieldset className="choices" aria-label={t.timeline.filter}>
+          <fieldset className="choices" aria-label={tOperation.timeline.filter}>
             {(['all', 'people', 'problems'] as const).map((choice) => (
               <button
                 key={choice}
@@ -63,17 +63,17 @@ export const OperationTimelinePage = () => {
                   })
                 }
               >
-                {t.timeline.kinds[choice]}
+                {tOperation.timeline.kinds[choice]}
               </button>
             ))}
           </fieldset>
         </div>
         {timeline.isPending ? <Loading /> : null}
         {timeline.isError ? <Failure error={timeline.error} retry={() => void timeline.refetch()} /> : null}
-        {timeline.isSuccess && events.length === 0 ? <Empty>{t.timeline.empty}</Empty> : null}
+        {timeline.isSuccess && events.length === 0 ? <Empty>{tOperation.timeline.empty}</Empty> : null}
         {events.length > 0 ? (
           <DataTable
-            caption={t.timeline.caption}
+            caption={tOperation.timeline.caption}
             columns={columnsOf(operation_id, names)}
             rows={events}
             keyOf={({ seq }) => seq}
@@ -86,12 +86,12 @@ export const OperationTimelinePage = () => {
 
 const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Column<TimelineEvent>[] => [
   {
-    name: t.timeline.at,
+    name: tOperation.timeline.at,
     className: 'whitespace-nowrap tabular-nums',
     cell: (event) => <TimeText at={event.at} form="clock" />,
   },
   {
-    name: t.timeline.event,
+    name: tOperation.timeline.event,
     kind: 'lead',
     cell: (event) => {
       const { shape, tone, words } = eventWords(event)
@@ -109,7 +109,7 @@ const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Co
     },
   },
   {
-    name: t.timeline.about,
+    name: tOperation.timeline.about,
     className: 'wrap-anywhere',
     cell: (event) =>
       event.node_id ? (
@@ -126,7 +126,7 @@ const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Co
         </Link>
       ) : null,
   },
-  { name: t.timeline.who, cell: (event) => <Person who={event.actor} /> },
+  { name: tOperation.timeline.who, cell: (event) => <Person who={event.actor} /> },
 ]
 
 function useAllPages(list: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown }): void {

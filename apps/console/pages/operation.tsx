@@ -6,6 +6,7 @@ import { useTopic } from '../api/hooks.ts'
 import { operationQuery } from '../api/queries.ts'
 import type { Operation } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { CopyButton } from '../parts/copy.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { OperationActions } from '../parts/operation-actions.tsx'
@@ -46,29 +47,29 @@ export const OperationPage = () => {
         </div>
         <Facts operation={operation} />
       </header>
-      <nav className="tabs" aria-label={t.operation.tabs_label}>
+      <nav className="tabs" aria-label={tOperation.operation.tabs_label}>
         <Link to="/operations/$operation_id/graph" params={{ operation_id }} activeOptions={{ includeSearch: false }}>
-          {t.operation.tabs.graph}
+          {tOperation.operation.tabs.graph}
         </Link>
         <Link to="/operations/$operation_id/nodes" params={{ operation_id }} activeOptions={{ includeSearch: false }}>
-          {t.operation.tabs.nodes}
+          {tOperation.operation.tabs.nodes}
         </Link>
         <Link
           to="/operations/$operation_id/timeline"
           params={{ operation_id }}
           activeOptions={{ includeSearch: false }}
         >
-          {t.operation.tabs.timeline}
+          {tOperation.operation.tabs.timeline}
         </Link>
         <Link to="/operations/$operation_id/patches" params={{ operation_id }}>
-          {t.operation.tabs.patches}
+          {tOperation.operation.tabs.patches}
           {operation.open_patches.length > 0 ? ` (${operation.open_patches.length})` : ''}
         </Link>
         <Link to="/operations/$operation_id/artifacts" params={{ operation_id }}>
-          {t.operation.tabs.artifacts}
+          {tOperation.operation.tabs.artifacts}
         </Link>
         <Link to="/operations/$operation_id/evidence" params={{ operation_id }}>
-          {t.operation.tabs.evidence}
+          {tOperation.operation.tabs.evidence}
         </Link>
       </nav>
       <Outlet />
@@ -84,16 +85,16 @@ const Facts = ({ operation }: { operation: Operation }) => {
       <div className="w-44 text-text">
         <ProgressBar progress={operation.progress} status={operation.status} blockedOn={operation.blocked_on} />
       </div>
-      {left > 0 ? <span>{t.operation.eta(coarse(left))}</span> : null}
-      <span>{t.operation.requested(nameOf(operation.requester))}</span>
+      {left > 0 ? <span>{tOperation.operation.eta(coarse(left))}</span> : null}
+      <span>{tOperation.operation.requested(nameOf(operation.requester))}</span>
       {operation.started_at ? (
         <span>
-          {t.operations.started} <TimeText at={operation.started_at} form="both" />
+          {tOperation.operations.started} <TimeText at={operation.started_at} form="both" />
         </span>
       ) : null}
       {operation.started_at ? (
         <span>
-          {t.operations.duration} <DurationText from={operation.started_at} to={operation.ended_at} />
+          {tOperation.operations.duration} <DurationText from={operation.started_at} to={operation.ended_at} />
         </span>
       ) : null}
       <Link
@@ -102,7 +103,7 @@ const Facts = ({ operation }: { operation: Operation }) => {
         search={{ tab: 'changes' }}
         className="inline-flex min-h-6 items-center"
       >
-        {t.operation.plan}
+        {tOperation.operation.plan}
       </Link>
       <span className="flex items-center gap-1">
         <code>{shortId(operation.operation_id)}</code>
@@ -121,7 +122,7 @@ const EngineLink = ({ operation }: { operation: Operation }) => {
   const href = `${ref.ui_url.replace(/\/+$/, '')}/${parts.map(encodeURIComponent).join('/')}`
   return (
     <a href={href} target="_blank" rel="noopener noreferrer" className="inline-flex min-h-6 items-center gap-1">
-      {t.operation.engine}
+      {tOperation.operation.engine}
       <ExternalLink size={14} aria-hidden="true" />
     </a>
   )

@@ -4,7 +4,7 @@ import { shortId } from '../api/format.ts'
 import { useTopic } from '../api/hooks.ts'
 import { type OperationsTab, operationsQuery } from '../api/queries.ts'
 import type { OperationRow } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { CopyButton } from '../parts/copy.tsx'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { Empty, Heading, Page } from '../parts/page.tsx'
@@ -24,9 +24,9 @@ export const OperationsPage = () => {
   const rows = list.data?.pages.flatMap((page) => page.items) ?? []
   return (
     <Page>
-      <Heading title={t.operations.title}>{t.operations.title}</Heading>
+      <Heading title={tOperation.operations.title}>{tOperation.operations.title}</Heading>
       <div className="flex flex-wrap items-center justify-between gap-3">
-        <nav className="choices" aria-label={t.operations.filter}>
+        <nav className="choices" aria-label={tOperation.operations.filter}>
           {TABS.map((choice) => (
             <Link
               key={choice}
@@ -34,19 +34,19 @@ export const OperationsPage = () => {
               search={{ tab: choice, q }}
               aria-current={choice === tab ? 'page' : undefined}
             >
-              {t.operations.tabs[choice]}
+              {tOperation.operations.tabs[choice]}
             </Link>
           ))}
         </nav>
         <SearchField
-          label={t.operations.search}
+          label={tOperation.operations.search}
           value={q}
           search={(text) => void navigate({ search: { tab, q: text }, replace: true })}
         />
       </div>
       <Listing list={list} empty={rows.length === 0 ? <NothingHere tab={tab} q={q} /> : undefined}>
         <DataTable
-          caption={t.operations.caption}
+          caption={tOperation.operations.caption}
           columns={COLUMNS}
           rows={rows}
           keyOf={({ operation_id }) => operation_id}
@@ -61,31 +61,31 @@ const NothingHere = ({ tab, q }: { tab: OperationsTab; q: string }) =>
     <Empty
       next={
         tab === 'all' ? (
-          <code>{t.operations.demo}</code>
+          <code>{tOperation.operations.demo}</code>
         ) : (
           <Link to="/operations" search={{ tab: 'all', q: '' }} className="button">
-            {t.operations.see_all}
+            {tOperation.operations.see_all}
           </Link>
         )
       }
     >
-      {t.operations.empty[tab]}
+      {tOperation.operations.empty[tab]}
     </Empty>
   ) : (
     <Empty
       next={
         <Link to="/operations" search={{ tab, q: '' }} className="button">
-          {t.operations.clear}
+          {tOperation.operations.clear}
         </Link>
       }
     >
-      {t.operations.no_match}
+      {tOperation.operations.no_match}
     </Empty>
   )
 
 const COLUMNS: Column<OperationRow>[] = [
   {
-    name: t.operations.operation,
+    name: tOperation.operations.operation,
     kind: 'lead',
     cell: (row) => (
       <>
@@ -105,12 +105,12 @@ const COLUMNS: Column<OperationRow>[] = [
     ),
   },
   {
-    name: t.operations.status,
+    name: tOperation.operations.status,
     className: 'whitespace-nowrap',
     cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} />,
   },
   {
-    name: t.operations.progress,
+    name: tOperation.operations.progress,
     cell: (row) => (
       <div className="min-w-36">
         <ProgressBar progress={row.progress} status={row.status} blockedOn={row.blocked_on} />
@@ -118,18 +118,18 @@ const COLUMNS: Column<OperationRow>[] = [
     ),
   },
   {
-    name: t.operations.waiting_on,
+    name: tOperation.operations.waiting_on,
     className: 'max-w-56 wrap-anywhere',
     cell: (row) => row.blocked_on[0]?.message ?? null,
   },
-  { name: t.operations.who, cell: (row) => <Person who={row.requester} /> },
+  { name: tOperation.operations.who, cell: (row) => <Person who={row.requester} /> },
   {
-    name: t.operations.started,
+    name: tOperation.operations.started,
     className: 'whitespace-nowrap',
     cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null),
   },
   {
-    name: t.operations.duration,
+    name: tOperation.operations.duration,
     kind: 'number',
     className: 'whitespace-nowrap',
     cell: (row) => <DurationText from={row.started_at} to={row.ended_at} />,

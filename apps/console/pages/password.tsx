@@ -1,6 +1,6 @@
 import { changePassword, newPasswordErrors } from '../api/password.ts'
 import { useSubmission } from '../api/submission.ts'
-import { t } from '../i18n/index.ts'
+import { tAccount } from '../i18n/account.ts'
 import { Heading, Page } from '../parts/page.tsx'
 import { PasswordField } from '../parts/password-field.tsx'
 import { PasswordRules } from '../parts/password-rules.tsx'
@@ -14,21 +14,21 @@ export const PasswordPage = () => {
   return (
     <Page>
       <div>
-        <Heading title={t.password.title}>{t.password.title}</Heading>
-        <p className="text-muted">{t.password.note}</p>
+        <Heading title={tAccount.password.title}>{tAccount.password.title}</Heading>
+        <p className="text-muted">{tAccount.password.note}</p>
       </div>
       <form noValidate onSubmit={submit} className="card flex w-full max-w-96 flex-col gap-4 p-6">
         <PasswordField
           id="current-password"
-          label={t.password.current}
+          label={tAccount.password.current}
           autoComplete="current-password"
           value={fields.current}
           change={(value) => type('current', value)}
-          errors={wrong ? [t.password.wrong] : []}
+          errors={wrong ? [tAccount.password.wrong] : []}
         />
         <PasswordField
           id="new-password"
-          label={t.password.next}
+          label={tAccount.password.next}
           autoComplete="new-password"
           value={fields.next}
           change={(value) => type('next', value)}
@@ -36,9 +36,9 @@ export const PasswordPage = () => {
         />
         <PasswordRules password={fields.next} />
         <button type="submit" className="button main" aria-disabled={busy}>
-          {busy ? t.password.sending : t.password.submit}
+          {busy ? tAccount.password.sending : tAccount.password.submit}
         </button>
-        <p role="status">{done ? t.password.done : null}</p>
+        <p role="status">{done ? tAccount.password.done : null}</p>
       </form>
     </Page>
   )

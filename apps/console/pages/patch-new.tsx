@@ -1,9 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useBlocker, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useId, useRef, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import { graphQuery, operationQuery, patchQuery } from '../api/queries.ts'
 import type { Graph, Operation, PatchChange } from '../api/types.ts'
+import { tChange } from '../i18n/change.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
 import { actionOf, mayPress, WhyNot } from '../parts/allowed-action.tsx'
 import { Failure } from '../parts/failure.tsx'
@@ -12,6 +14,7 @@ import { PatchBuilder } from '../parts/patch-builder.tsx'
 import { changesOf, type Draft, DraftList, draftFrom, PatchOutlook, usePatchCheck } from '../parts/patch-editor.tsx'
 import { nodeNames } from '../parts/patch-words.ts'
 import { ShapeIcon } from '../parts/status.tsx'
+import { TicketField, ticketOf } from '../parts/ticket-field.tsx'
 
 const CommandDialog = lazy(() =>
   import('../parts/command-dialog.tsx').then((part) => ({ default: part.CommandDialog })),
@@ -30,7 +33,7 @@ export const PatchNewPage = () => {
     const failed = [graph, operation, earlier].find(({ isError }) => isError)
     return (
       <Page>
-        <Heading title={t.patch.editor.title}>{t.patch.editor.title}</Heading>
+        <Heading title={tChange.patch.editor.title}>{tChange.patch.editor.title}</Heading>
         {failed ? (
           <Failure error={failed.error} retry={() => void failed.refetch()} noun={t.noun.operation} />
         ) : (
@@ -63,7 +66,6 @@ const Editor = ({
   base: number
 }) => {
   const { operation_id } = operation
-  const id = useId()
   const { node } = useSearch({ from: '/shell/operations/$operation_id/patches/new' })
   const navigate = useNavigate()
   const client = useQueryClient()
@@ -96,16 +98,16 @@ const Editor = ({
         </Link>
       </p>
       <div className="flex flex-col gap-1">
-        <Heading title={t.patch.editor.title}>{t.patch.editor.title}</Heading>
-        <p>{t.patch.editor.intro(operation.title, base)}</p>
-        <p className="max-w-text text-muted">{t.patch.what_it_is}</p>
+        <Heading title={tChange.patch.editor.title}>{tChange.patch.editor.title}</Heading>
+        <p>{tChange.patch.editor.intro(operation.title, base)}</p>
+        <p className="max-w-text text-muted">{tChange.patch.what_it_is}</p>
       </div>
       {graph.plan_revision !== base ? (
         <div role="alert" className="flex flex-wrap items-center gap-3 rounded-card bg-wait-soft p-4 text-wait">
           <ShapeIcon shape="diamond" tone="wait" />
-          <p>{t.patch.editor.moved(graph.plan_revision, base)}</p>
+          <p>{tChange.patch.editor.moved(graph.plan_revision, base)}</p>
           <button type="button" className="button" onClick={() => setBase(graph.plan_revision)}>
-            {t.patch.editor.rebase(graph.plan_revision)}
+            {tChange.patch.editor.rebase(graph.plan_revision)}
           </button>
         </div>
       ) : null}
@@ -131,35 +133,29 @@ const Editor = ({
       </div>
       <PatchOutlook check={check} changes={changes} nameOf={nameOf} />
       <div className="flex flex-wrap items-end gap-3">
-        <div>
-          <label className="label" htmlFor={`${id}-ticket`}>
-            {t.patch.editor.ticket}
-          </label>
-          <input
-            id={`${id}-ticket`}
-            className="input"
-            maxLength={200}
-            value={ticket}
-            onChange={(event) => setTicket(event.target.value)}
-          />
-        </div>
+        <TicketField value={ticket} change={setTicket} />
         <button type="button" className="button main" aria-disabled={!ready} onClick={() => ready && setAsking(true)}>
-          {t.patch.editor.submit}
+          {tChange.patch.editor.submit}
         </button>
         <WhyNot actions={[action]} />
       </div>
       {asking && changes ? (
         <Suspense fallback={null}>
           <CommandDialog
-            title={t.patch.editor.confirm_title}
-            button={t.patch.editor.submit}
+            title={tChange.patch.editor.confirm_title}
+            button={tChange.patch.editor.submit}
             command={{
               path: `/v1/operations/${encodeURIComponent(operation_id)}/patches`,
-              body: { base_revision: base, changes, ...(ticket.trim() === '' ? {} : { ticket: ticket.trim() }) },
+              body: { base_revision: base, changes, ...ticketOf(ticket) },
             }}
-            text={{ name: 'reason', label: t.command.reason, needed: true, missing: t.command.reason_needed }}
+            text={{
+              name: 'reason',
+              label: tDecide.command.reason,
+              needed: true,
+              missing: tDecide.command.reason_needed,
+            }}
             consequences={(effect) => (
-              <p>{t.patch.editor.effect((effect as { held_nodes: string[] }).held_nodes.length)}</p>
+              <p>{tChange.patch.editor.effect((effect as { held_nodes: string[] }).held_nodes.length)}</p>
             )}
             done={(reply) => {
               sent.current = true
@@ -182,20 +178,20 @@ const Frame = lazy(() => import('../parts/overlays.tsx').then((part) => ({ defau
 const Leaving = ({ stay, leave }: { stay: () => void; leave: () => void }) => (
   <Suspense fallback={null}>
     <Frame
-      title={t.patch.editor.leave}
+      title={tChange.patch.editor.leave}
       close={stay}
       footer={
         <>
           <button type="button" className="button" onClick={stay}>
-            {t.patch.editor.stay}
+            {tChange.patch.editor.stay}
           </button>
           <button type="button" className="button main danger" onClick={leave}>
-            {t.patch.editor.go}
+            {tChange.patch.editor.go}
           </button>
         </>
       }
     >
-      <p>{t.patch.editor.lost}</p>
+      <p>{tChange.patch.editor.lost}</p>
     </Frame>
   </Suspense>
 )

@@ -4,6 +4,7 @@ import { shortId } from '../api/format.ts'
 import { useTopic } from '../api/hooks.ts'
 import { graphQuery, operationQuery, patchQuery } from '../api/queries.ts'
 import type { Patch } from '../api/types.ts'
+import { tChange } from '../i18n/change.ts'
 import { t } from '../i18n/index.ts'
 import { actionOf, mayPress } from '../parts/allowed-action.tsx'
 import { CopyButton } from '../parts/copy.tsx'
@@ -24,7 +25,7 @@ export const PatchPage = () => {
   const { data: patch, error, isPending, refetch } = useQuery(patchQuery(operation_id, patch_id))
   const operation = useQuery(operationQuery(operation_id)).data
   const graph = useQuery(graphQuery(operation_id)).data
-  const title = t.patch.title(shortId(patch_id))
+  const title = tChange.patch.title(shortId(patch_id))
   if (patch === undefined) {
     return (
       <Page>
@@ -51,13 +52,13 @@ export const PatchPage = () => {
       </div>
       <div className="gate-columns">
         <div className="flex min-w-0 flex-col gap-4">
-          <Section id="proposed" title={t.patch.subject} note={t.patch.subject_note}>
+          <Section id="proposed" title={tChange.patch.subject} note={tChange.patch.subject_note}>
             <PatchChanges changes={patch.changes} nameOf={nodeName} />
           </Section>
-          <Section id="result" title={t.patch.result} note={t.patch.result_note(patch.base_revision)}>
+          <Section id="result" title={tChange.patch.result} note={tChange.patch.result_note(patch.base_revision)}>
             <PatchDiff diff={patch.diff_graph} changes={patch.changes} nameOf={nodeName} />
           </Section>
-          <Section id="required" title={t.patch.required}>
+          <Section id="required" title={tChange.patch.required}>
             <Agreement patch={patch} nodeName={nodeName} />
           </Section>
         </div>
@@ -99,10 +100,10 @@ const Sentence = ({ patch }: { patch: Patch }) => {
   const words = useTimeWords()
   return (
     <>
-      <p>{t.patch.proposed(nameOf(patch.proposer), words(patch.created_at), patch.base_revision)}</p>
+      <p>{tChange.patch.proposed(nameOf(patch.proposer), words(patch.created_at), patch.base_revision)}</p>
       <p>{statusWords(patch, words)}</p>
       {patch.status === 'awaiting_approval' ? (
-        <p className="text-muted">{t.patch.deadline(words(patch.expires_at))}</p>
+        <p className="text-muted">{tChange.patch.deadline(words(patch.expires_at))}</p>
       ) : null}
       {patch.ticket ? <p className="text-muted">{patch.ticket}</p> : null}
     </>
@@ -110,7 +111,7 @@ const Sentence = ({ patch }: { patch: Patch }) => {
 }
 
 const ruleOf = ({ required: { quorum, groups, four_eyes } }: Patch): string =>
-  t.patch.rule(
+  tChange.patch.rule(
     quorum,
     groups.map(({ group }) => group),
     four_eyes,
@@ -122,15 +123,17 @@ const statusWords = (patch: Patch, words: (at: string) => string): string => {
   const at = decided ? words(decided.at) : ''
   switch (status) {
     case 'awaiting_approval':
-      return t.patch.waiting(ruleOf(patch))
+      return tChange.patch.waiting(ruleOf(patch))
     case 'applied':
-      return t.patch.applied(who, at, applied_revision ?? patch.base_revision + 1)
+      return tChange.patch.applied(who, at, applied_revision ?? patch.base_revision + 1)
     case 'not_applicable':
-      return t.patch.not_applicable(t.patch.why[status_reason ?? ''] ?? status_reason ?? t.patch.nothing)
+      return tChange.patch.not_applicable(
+        tChange.patch.why[status_reason ?? ''] ?? status_reason ?? tChange.patch.nothing,
+      )
     case 'expired':
-      return t.patch.expired
+      return tChange.patch.expired
     default:
-      return t.patch[status](who, at)
+      return tChange.patch[status](who, at)
   }
 }
 
@@ -139,16 +142,20 @@ const Agreement = ({ patch, nodeName }: { patch: Patch; nodeName: (id: string) =
     <p>
       {ruleOf(patch)}.{' '}
       {patch.required.policies.length > 0 ? (
-        <span className="text-muted">{t.patch.policies(patch.required.policies)}</span>
+        <span className="text-muted">{tChange.patch.policies(patch.required.policies)}</span>
       ) : null}
     </p>
-    {patch.votes.length === 0 ? <p className="text-muted">{t.patch.no_votes}</p> : <VoteList votes={patch.votes} />}
-    {patch.rearmed_gates.length > 0 ? <p>{t.patch.rearmed(patch.rearmed_gates)}</p> : null}
+    {patch.votes.length === 0 ? (
+      <p className="text-muted">{tChange.patch.no_votes}</p>
+    ) : (
+      <VoteList votes={patch.votes} />
+    )}
+    {patch.rearmed_gates.length > 0 ? <p>{tChange.patch.rearmed(patch.rearmed_gates)}</p> : null}
     {patch.status === 'awaiting_approval' ? (
       <div>
-        <h3 className="font-semibold">{t.patch.held}</h3>
+        <h3 className="font-semibold">{tChange.patch.held}</h3>
         {patch.held_nodes.length === 0 ? (
-          <p className="text-muted">{t.patch.held_none}</p>
+          <p className="text-muted">{tChange.patch.held_none}</p>
         ) : (
           <ul className="names">
             {patch.held_nodes.map((node_id) => (
@@ -177,7 +184,7 @@ const Agreement = ({ patch, nodeName }: { patch: Patch; nodeName: (id: string) =
 const Outcome = ({ patch, mayPropose }: { patch: Patch; mayPropose: boolean }) => {
   const { operation_id, patch_id, status, rebase, decided } = patch
   return (
-    <section className="card flex flex-col items-start gap-3 p-4" aria-label={t.patch.panel}>
+    <section className="card flex flex-col items-start gap-3 p-4" aria-label={tChange.patch.panel}>
       <Status state={status} badge />
       {decided ? (
         <p>
@@ -188,7 +195,7 @@ const Outcome = ({ patch, mayPropose }: { patch: Patch; mayPropose: boolean }) =
         rebase === null ? (
           <p className="flex gap-2 text-muted">
             <ShapeIcon shape="slash" tone="idle" />
-            {t.patch.rebase_none}
+            {tChange.patch.rebase_none}
           </p>
         ) : mayPropose ? (
           <Link
@@ -197,12 +204,12 @@ const Outcome = ({ patch, mayPropose }: { patch: Patch; mayPropose: boolean }) =
             search={{ from: patch_id }}
             className="button main"
           >
-            {t.patch.rebase}
+            {tChange.patch.rebase}
           </Link>
         ) : null
       ) : null}
       <Link to="/operations/$operation_id/graph" params={{ operation_id }} className="button">
-        {t.patch.watch}
+        {tChange.patch.watch}
       </Link>
     </section>
   )

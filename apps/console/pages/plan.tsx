@@ -6,7 +6,10 @@ import { duration } from '../api/format.ts'
 import { usePreview } from '../api/preview.ts'
 import { planQuery } from '../api/queries.ts'
 import type { Plan } from '../api/types.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
+import { tPlan } from '../i18n/plan.ts'
 import { ActionButton, actionOf, WhyNot } from '../parts/allowed-action.tsx'
 import { CopyButton } from '../parts/copy.tsx'
 import { ChangeList } from '../parts/diff-view.tsx'
@@ -31,7 +34,7 @@ export const PlanPage = () => {
   if (plan === undefined) {
     return (
       <Page>
-        <Heading title={t.plan.title}>{t.plan.title}</Heading>
+        <Heading title={tPlan.plan.title}>{tPlan.plan.title}</Heading>
         {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.plan} />}
       </Page>
     )
@@ -45,7 +48,7 @@ export const PlanPage = () => {
             <Status state={plan.status} badge />
           </div>
           <p>
-            {t.change_counts(plan.counts)}. {t.plan.status[plan.status] ?? plan.status_reason}
+            {t.change_counts(plan.counts)}. {tPlan.plan.status[plan.status] ?? plan.status_reason}
           </p>
           <Moved plan={plan} />
         </div>
@@ -53,17 +56,17 @@ export const PlanPage = () => {
       </div>
       <div className="flex flex-wrap items-center gap-x-6 gap-y-1 text-table text-muted">
         <span className="flex items-center gap-1">
-          {t.plan.digest} <code>{shortDigest(plan.plan_hash)} …</code> <CopyButton text={plan.plan_hash} />
+          {tPlan.plan.digest} <code>{shortDigest(plan.plan_hash)} …</code> <CopyButton text={plan.plan_hash} />
         </span>
-        <span>{t.graph.nodes(plan.counts.nodes ?? 0)}</span>
+        <span>{tOperation.graph.nodes(plan.counts.nodes ?? 0)}</span>
         <span>
-          {t.inbox.risk}: {t.risk[plan.risk.level] ?? plan.risk.level}
+          {tDecide.inbox.risk}: {t.risk[plan.risk.level] ?? plan.risk.level}
         </span>
         <span>
-          {t.plan.time}: {expected(plan)}
+          {tPlan.plan.time}: {expected(plan)}
         </span>
       </div>
-      <nav className="tabs" aria-label={t.plan.tabs_label}>
+      <nav className="tabs" aria-label={tPlan.plan.tabs_label}>
         {TABS.map((choice) => (
           <Link
             key={choice}
@@ -72,21 +75,23 @@ export const PlanPage = () => {
             search={{ tab: choice }}
             aria-current={choice === tab ? 'page' : undefined}
           >
-            {t.plan.tabs[choice]}
+            {tPlan.plan.tabs[choice]}
           </Link>
         ))}
       </nav>
       <div className="card p-4">
         {tab === 'changes' ? (
           plan.diff.length === 0 ? (
-            <p className="text-muted">{t.gate.no_changes}</p>
+            <p className="text-muted">{tDecide.gate.no_changes}</p>
           ) : (
             <>
               <ChangeList
                 changes={plan.diff}
                 names={new Map(plan.diff.map((change) => [change.resource_id, change.name]))}
               />
-              {plan.diff_next === null ? null : <p className="text-muted">{t.plan.more_changes(plan.diff.length)}</p>}
+              {plan.diff_next === null ? null : (
+                <p className="text-muted">{tPlan.plan.more_changes(plan.diff.length)}</p>
+              )}
             </>
           )
         ) : null}
@@ -113,13 +118,13 @@ const Moved = ({ plan }: { plan: Plan }) =>
   plan.pins_moved.length === 0 ? null : (
     <details className="text-table">
       <summary>
-        {t.plan.moved_title} ({plan.pins_moved.length})
+        {tPlan.plan.moved_title} ({plan.pins_moved.length})
       </summary>
       <ul className="py-1">
         {plan.pins_moved.map(({ resource_id, planned, current }) => (
           <li key={resource_id}>
             <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }} data-row="">
-              {t.plan.moved(resource_id, planned, current)}
+              {tPlan.plan.moved(resource_id, planned, current)}
             </Link>
           </li>
         ))}
@@ -129,7 +134,7 @@ const Moved = ({ plan }: { plan: Plan }) =>
 
 const expected = ({ estimates }: Plan): string => {
   const [low, high] = [duration(estimates.p50_s * 1000), duration(estimates.p90_s * 1000)]
-  return low === high ? low : t.plan.range(low, high)
+  return low === high ? low : tPlan.plan.range(low, high)
 }
 
 const Next = ({ plan }: { plan: Plan }) => {
@@ -143,7 +148,7 @@ const Next = ({ plan }: { plan: Plan }) => {
   if (plan.operation_id !== null) {
     return (
       <Link to="/operations/$operation_id/graph" params={{ operation_id: plan.operation_id }} className="button main">
-        {t.plan.operation}
+        {tPlan.plan.operation}
       </Link>
     )
   }
@@ -152,7 +157,7 @@ const Next = ({ plan }: { plan: Plan }) => {
       <div className="flex max-w-96 flex-wrap gap-2 sm:justify-end">
         {plan.superseded_by === null ? (
           <ActionButton action={actionOf(plan, 'preview')} press={() => preview.send()} main>
-            {preview.busy ? t.plan.planning : t.plan.again}
+            {preview.busy ? tPlan.plan.planning : tPlan.plan.again}
           </ActionButton>
         ) : (
           <Link
@@ -161,7 +166,7 @@ const Next = ({ plan }: { plan: Plan }) => {
             search={{ tab: 'changes' }}
             className="button main"
           >
-            {t.plan.newer}
+            {tPlan.plan.newer}
           </Link>
         )}
         {preview.problem ? (
@@ -175,19 +180,19 @@ const Next = ({ plan }: { plan: Plan }) => {
   return (
     <>
       <ActionButton action={actionOf(plan, 'start')} press={() => setOpen(true)} main>
-        {t.plan.start}
+        {tPlan.plan.start}
       </ActionButton>
       <WhyNot actions={[actionOf(plan, 'start')]} />
       {open ? (
         <Suspense fallback={null}>
           <CommandDialog
-            title={t.command.start.title}
-            button={t.command.start.button}
+            title={tDecide.command.start.title}
+            button={tDecide.command.start.button}
             command={{
               path: `/v1/plans/${encodeURIComponent(plan.plan_id)}/start`,
               body: { reviewed_plan_hash: plan.plan_hash },
             }}
-            text={{ name: 'comment', label: t.gate.comment_optional, needed: false, missing: '' }}
+            text={{ name: 'comment', label: tDecide.gate.comment_optional, needed: false, missing: '' }}
             consequences={(effect) => <StartEffect effect={effect as StartPreview} />}
             done={(reply) => {
               void client.invalidateQueries({ queryKey: ['plan', plan.plan_id] })
@@ -211,9 +216,11 @@ type StartPreview = {
 const StartEffect = ({ effect }: { effect: StartPreview }) => (
   <>
     <p>
-      {t.command.start.first(effect.first_nodes?.map((node) => String((node as { name?: string }).name ?? node)) ?? [])}
+      {tDecide.command.start.first(
+        effect.first_nodes?.map((node) => String((node as { name?: string }).name ?? node)) ?? [],
+      )}
     </p>
-    {effect.first_gate?.question ? <p>{t.command.start.gate(effect.first_gate.question)}</p> : null}
+    {effect.first_gate?.question ? <p>{tDecide.command.start.gate(effect.first_gate.question)}</p> : null}
     {effect.conflicts?.map((conflict) => (
       <p key={conflict.message} className="text-wait">
         {conflict.message}
@@ -224,7 +231,7 @@ const StartEffect = ({ effect }: { effect: StartPreview }) => (
 
 const Gates = ({ plan }: { plan: Plan }) =>
   plan.gates.length === 0 ? (
-    <p className="text-muted">{t.plan.no_gates}</p>
+    <p className="text-muted">{tPlan.plan.no_gates}</p>
   ) : (
     <ul className="flex flex-col gap-3">
       {plan.gates.map((gate) => (
@@ -235,10 +242,10 @@ const Gates = ({ plan }: { plan: Plan }) =>
           <div>
             <p className="font-medium">{gate.question}</p>
             <p className="text-muted">
-              {ruleWords(gate)}. {t.gate.releases(gate.guards.length)}.
+              {ruleWords(gate)}. {tDecide.gate.releases(gate.guards.length)}.
             </p>
             <p className="text-muted">
-              {t.plan.who(gate.who)} {gate.can_i ? t.plan.can_i : t.plan.cannot_i}
+              {tPlan.plan.who(gate.who)} {gate.can_i ? tPlan.plan.can_i : tPlan.plan.cannot_i}
             </p>
           </div>
         </li>

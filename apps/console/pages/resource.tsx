@@ -3,7 +3,10 @@ import { Link, useParams, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import { healthQuery, meQuery, relationsQuery, resourceOperationsQuery, resourceQuery } from '../api/queries.ts'
 import type { HealthCheck, OperationRow, Resource, ResourceRelation } from '../api/types.ts'
+import { tCatalog } from '../i18n/catalog.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
+import { tPlan } from '../i18n/plan.ts'
 import { CopyButton } from '../parts/copy.tsx'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { valueText } from '../parts/diff-view.tsx'
@@ -39,19 +42,19 @@ export const ResourcePage = () => {
           <Health health={resource.health_status} />
           {me?.permissions.includes('intent:create') ? (
             <Link to="/intents/new" search={{ resource: resource_id }} className="button">
-              {t.intent.change}
+              {tPlan.intent.change}
             </Link>
           ) : null}
         </div>
         <p>
-          {t.resource.sentence(
+          {tCatalog.resource.sentence(
             capital(resource.lifecycle_status),
             (t.health[resource.health_status] ?? resource.health_status).toLowerCase(),
             resource.drift.paths.length,
           )}
         </p>
       </div>
-      <nav className="tabs" aria-label={t.resource.tabs_label}>
+      <nav className="tabs" aria-label={tCatalog.resource.tabs_label}>
         {TABS.map((choice) => (
           <Link
             key={choice}
@@ -60,7 +63,7 @@ export const ResourcePage = () => {
             search={{ tab: choice }}
             aria-current={choice === tab ? 'page' : undefined}
           >
-            {t.resource.tabs[choice]}
+            {tCatalog.resource.tabs[choice]}
           </Link>
         ))}
       </nav>
@@ -77,7 +80,7 @@ const Overview = ({ resource }: { resource: Resource }) => (
     <div className="flex min-w-0 flex-col gap-4">
       <section className="card overflow-x-auto" aria-labelledby="states">
         <h2 id="states" className="card-head card-title">
-          {t.resource.states}
+          {tCatalog.resource.states}
         </h2>
         <States resource={resource} />
       </section>
@@ -86,20 +89,20 @@ const Overview = ({ resource }: { resource: Resource }) => (
     </div>
     <section className="card" aria-labelledby="facts">
       <h2 id="facts" className="card-head card-title">
-        {t.resource.facts}
+        {tCatalog.resource.facts}
       </h2>
       <dl className="facts p-4">
-        <dt>{t.resources.type}</dt>
+        <dt>{tCatalog.resources.type}</dt>
         <dd className="mono">{resource.type_key}</dd>
-        <dt>{t.resource.id}</dt>
+        <dt>{tCatalog.resource.id}</dt>
         <dd className="flex items-center gap-1">
           <code>{resource.resource_id}</code> <CopyButton text={resource.resource_id} />
         </dd>
-        <dt>{t.resource.version}</dt>
+        <dt>{tCatalog.resource.version}</dt>
         <dd>{resource.version}</dd>
         {resource.owner ? (
           <>
-            <dt>{t.resource.owner}</dt>
+            <dt>{tCatalog.resource.owner}</dt>
             <dd>{resource.owner}</dd>
           </>
         ) : null}
@@ -109,13 +112,13 @@ const Overview = ({ resource }: { resource: Resource }) => (
             <dd className="mono">{value}</dd>
           </div>
         ))}
-        <dt>{t.resource.updated}</dt>
+        <dt>{tCatalog.resource.updated}</dt>
         <dd>
           <TimeText at={resource.updated_at} form="both" />
         </dd>
         {resource.last_operation ? (
           <>
-            <dt>{t.resources.last_operation}</dt>
+            <dt>{tCatalog.resources.last_operation}</dt>
             <dd>
               <Link
                 to="/operations/$operation_id/graph"
@@ -138,15 +141,15 @@ const States = ({ resource }: { resource: Resource }) => {
   const fields = [...new Set([...Object.keys(desired_state), ...Object.keys(observed_state)])].sort(
     (a, b) => Number(drifted.has(b)) - Number(drifted.has(a)) || a.localeCompare(b),
   )
-  if (fields.length === 0) return <Empty>{t.resource.no_state}</Empty>
+  if (fields.length === 0) return <Empty>{tCatalog.resource.no_state}</Empty>
   return (
     <table className="table">
-      <caption className="sr-only">{t.resource.states}</caption>
+      <caption className="sr-only">{tCatalog.resource.states}</caption>
       <thead>
         <tr>
-          <th scope="col">{t.resource.field}</th>
-          <th scope="col">{t.resource.desired}</th>
-          <th scope="col">{t.resource.observed}</th>
+          <th scope="col">{tCatalog.resource.field}</th>
+          <th scope="col">{tCatalog.resource.desired}</th>
+          <th scope="col">{tCatalog.resource.observed}</th>
         </tr>
       </thead>
       <tbody>
@@ -154,7 +157,7 @@ const States = ({ resource }: { resource: Resource }) => {
           <tr key={field}>
             <th scope="row" className="mono font-normal text-text">
               {field}
-              {drifted.has(field) ? <span className="badge tone-wait ml-2">{t.resource.differs}</span> : null}
+              {drifted.has(field) ? <span className="badge tone-wait ml-2">{tCatalog.resource.differs}</span> : null}
             </th>
             <td className="mono wrap-anywhere">{field in desired_state ? valueText(desired_state[field]) : ''}</td>
             <td className="mono wrap-anywhere">{field in observed_state ? valueText(observed_state[field]) : ''}</td>
@@ -173,10 +176,10 @@ const Checks = ({ resource_id }: { resource_id: string }) => {
   return (
     <section className="card" aria-labelledby="checks">
       <h2 id="checks" className="card-head card-title">
-        {t.resource.checks}
+        {tCatalog.resource.checks}
       </h2>
       <DataTable
-        caption={t.resource.checks}
+        caption={tCatalog.resource.checks}
         columns={CHECKS}
         rows={data.checks}
         keyOf={({ source, check_key }) => `${source} ${check_key}`}
@@ -187,7 +190,7 @@ const Checks = ({ resource_id }: { resource_id: string }) => {
 
 const CHECKS: Column<HealthCheck>[] = [
   {
-    name: t.resource.check,
+    name: tCatalog.resource.check,
     kind: 'lead',
     cell: ({ source, check_key }) => (
       <>
@@ -195,10 +198,10 @@ const CHECKS: Column<HealthCheck>[] = [
       </>
     ),
   },
-  { name: t.resources.health, cell: ({ status, expired }) => <Health health={expired ? 'unknown' : status} /> },
-  { name: t.resource.says, className: 'wrap-anywhere', cell: ({ summary }) => summary },
+  { name: tCatalog.resources.health, cell: ({ status, expired }) => <Health health={expired ? 'unknown' : status} /> },
+  { name: tCatalog.resource.says, className: 'wrap-anywhere', cell: ({ summary }) => summary },
   {
-    name: t.resource.observed_at,
+    name: tCatalog.resource.observed_at,
     className: 'whitespace-nowrap',
     cell: (check) => <TimeText at={check.observed_at} />,
   },
@@ -208,9 +211,9 @@ const Relations = ({ resource_id }: { resource_id: string }) => {
   const list = useQuery(relationsQuery(resource_id))
   const rows = list.data?.items ?? []
   return (
-    <Listing list={list} empty={rows.length === 0 ? <Empty>{t.resource.no_relations}</Empty> : undefined}>
+    <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.resource.no_relations}</Empty> : undefined}>
       <DataTable
-        caption={t.resource.tabs.relations}
+        caption={tCatalog.resource.tabs.relations}
         columns={RELATIONS}
         rows={rows}
         keyOf={({ relationship }) => relationship.relationship_id}
@@ -221,11 +224,12 @@ const Relations = ({ resource_id }: { resource_id: string }) => {
 
 const RELATIONS: Column<ResourceRelation>[] = [
   {
-    name: t.resource.relation,
-    cell: ({ relationship, direction }) => `${relationship.type_key.replaceAll('_', ' ')} (${t.resource[direction]})`,
+    name: tCatalog.resource.relation,
+    cell: ({ relationship, direction }) =>
+      `${relationship.type_key.replaceAll('_', ' ')} (${tCatalog.resource[direction]})`,
   },
   {
-    name: t.resource.peer,
+    name: tCatalog.resource.peer,
     kind: 'lead',
     cell: ({ peer }) => (
       <Link
@@ -238,17 +242,17 @@ const RELATIONS: Column<ResourceRelation>[] = [
       </Link>
     ),
   },
-  { name: t.resources.type, className: 'mono', cell: ({ peer }) => peer.type_key },
-  { name: t.resources.health, cell: ({ peer }) => <Health health={peer.health_status} /> },
+  { name: tCatalog.resources.type, className: 'mono', cell: ({ peer }) => peer.type_key },
+  { name: tCatalog.resources.health, cell: ({ peer }) => <Health health={peer.health_status} /> },
 ]
 
 const Operations = ({ resource_id }: { resource_id: string }) => {
   const list = useQuery(resourceOperationsQuery(resource_id))
   const rows = list.data?.items ?? []
   return (
-    <Listing list={list} empty={rows.length === 0 ? <Empty>{t.resource.no_operations}</Empty> : undefined}>
+    <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.resource.no_operations}</Empty> : undefined}>
       <DataTable
-        caption={t.resource.tabs.operations}
+        caption={tCatalog.resource.tabs.operations}
         columns={OPERATIONS}
         rows={rows}
         keyOf={({ operation_id }) => operation_id}
@@ -259,7 +263,7 @@ const Operations = ({ resource_id }: { resource_id: string }) => {
 
 const OPERATIONS: Column<OperationRow>[] = [
   {
-    name: t.operations.operation,
+    name: tOperation.operations.operation,
     kind: 'lead',
     cell: (row) => (
       <Link to="/operations/$operation_id/graph" params={{ operation_id: row.operation_id }} data-row="">
@@ -267,8 +271,11 @@ const OPERATIONS: Column<OperationRow>[] = [
       </Link>
     ),
   },
-  { name: t.operations.status, cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} /> },
-  { name: t.operations.started, cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null) },
+  {
+    name: tOperation.operations.status,
+    cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} />,
+  },
+  { name: tOperation.operations.started, cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null) },
 ]
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)

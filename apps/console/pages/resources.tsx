@@ -5,7 +5,9 @@ import { coarse } from '../api/format.ts'
 import { useTopic } from '../api/hooks.ts'
 import { resourcesQuery } from '../api/queries.ts'
 import type { ResourceRow } from '../api/types.ts'
+import { tCatalog } from '../i18n/catalog.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { Empty, Heading, Page } from '../parts/page.tsx'
 import { SearchField } from '../parts/search-field.tsx'
@@ -26,16 +28,16 @@ export const ResourcesPage = () => {
   const filtered = Object.values(find).some((value) => value !== '')
   return (
     <Page>
-      <Heading title={t.resources.title}>{t.resources.title}</Heading>
-      {behind > BEHIND_MS ? <p className="text-wait">{t.resources.behind(coarse(behind))}</p> : null}
+      <Heading title={tCatalog.resources.title}>{tCatalog.resources.title}</Heading>
+      {behind > BEHIND_MS ? <p className="text-wait">{tCatalog.resources.behind(coarse(behind))}</p> : null}
       <div className="flex flex-wrap items-center gap-3">
         <SearchField
-          label={t.resources.search}
+          label={tCatalog.resources.search}
           value={find.q}
           search={(q) => void navigate({ search: (before) => ({ ...before, q }), replace: true })}
         />
         <div className="flex items-center gap-2">
-          <label htmlFor={healthId}>{t.resources.health_filter}</label>
+          <label htmlFor={healthId}>{tCatalog.resources.health_filter}</label>
           <select
             id={healthId}
             className="input"
@@ -44,7 +46,7 @@ export const ResourcesPage = () => {
               void navigate({ search: (before) => ({ ...before, health: event.target.value }), replace: true })
             }
           >
-            <option value="">{t.resources.any}</option>
+            <option value="">{tCatalog.resources.any}</option>
             {Object.entries(t.health).map(([health, word]) => (
               <option key={health} value={health}>
                 {word}
@@ -54,13 +56,13 @@ export const ResourcesPage = () => {
         </div>
         {filtered ? (
           <Link to="/resources" search={ALL} className="button quiet">
-            {t.operations.clear}
+            {tOperation.operations.clear}
           </Link>
         ) : null}
       </div>
       <Listing list={list} empty={rows.length === 0 ? <NothingHere filtered={filtered} /> : undefined}>
         <DataTable
-          caption={t.resources.caption}
+          caption={tCatalog.resources.caption}
           columns={COLUMNS}
           rows={rows}
           keyOf={({ resource_id }) => resource_id}
@@ -75,19 +77,19 @@ const NothingHere = ({ filtered }: { filtered: boolean }) =>
     <Empty
       next={
         <Link to="/resources" search={ALL} className="button">
-          {t.operations.clear}
+          {tOperation.operations.clear}
         </Link>
       }
     >
-      {t.resources.no_match}
+      {tCatalog.resources.no_match}
     </Empty>
   ) : (
-    <Empty next={<p>{t.resources.empty_hint}</p>}>{t.resources.empty}</Empty>
+    <Empty next={<p>{tCatalog.resources.empty_hint}</p>}>{tCatalog.resources.empty}</Empty>
   )
 
 const COLUMNS: Column<ResourceRow>[] = [
   {
-    name: t.resources.name,
+    name: tCatalog.resources.name,
     kind: 'lead',
     cell: (row) => (
       <Link
@@ -101,16 +103,16 @@ const COLUMNS: Column<ResourceRow>[] = [
       </Link>
     ),
   },
-  { name: t.resources.type, className: 'mono', cell: (row) => row.type_key },
-  { name: t.resources.health, cell: (row) => <Health health={row.health_status} /> },
-  { name: t.resources.lifecycle, cell: (row) => row.lifecycle_status },
-  { name: t.resources.drift, cell: (row) => t.resources.drifts[row.drift.status] },
+  { name: tCatalog.resources.type, className: 'mono', cell: (row) => row.type_key },
+  { name: tCatalog.resources.health, cell: (row) => <Health health={row.health_status} /> },
+  { name: tCatalog.resources.lifecycle, cell: (row) => row.lifecycle_status },
+  { name: tCatalog.resources.drift, cell: (row) => tCatalog.resources.drifts[row.drift.status] },
   {
-    name: t.resources.place,
+    name: tCatalog.resources.place,
     cell: ({ scope }) => [scope.region_id, scope.datacenter_id].filter((place) => place !== null).join(' / '),
   },
   {
-    name: t.resources.last_operation,
+    name: tCatalog.resources.last_operation,
     className: 'whitespace-nowrap',
     cell: ({ last_operation }) =>
       last_operation ? (

@@ -4,7 +4,7 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { sessionsQuery } from '../api/queries.ts'
 import { endOtherSessions, endSession } from '../api/sessions.ts'
 import type { SessionRow } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tAccount } from '../i18n/account.ts'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { deviceWords } from '../parts/device-words.ts'
 import { ProblemText } from '../parts/failure.tsx'
@@ -27,22 +27,22 @@ export const SessionsPage = () => {
     setBusy(false)
   }
   const columns: Column<SessionRow>[] = [
-    { name: t.sessions.device, kind: 'lead', cell: (row) => <Device row={row} /> },
-    { name: t.sessions.address, className: 'mono', cell: ({ ip_address }) => ip_address },
-    { name: t.sessions.last_used, cell: ({ last_used_at }) => <TimeText at={last_used_at} /> },
-    { name: t.sessions.since, cell: ({ created_at }) => <TimeText at={created_at} /> },
+    { name: tAccount.sessions.device, kind: 'lead', cell: (row) => <Device row={row} /> },
+    { name: tAccount.sessions.address, className: 'mono', cell: ({ ip_address }) => ip_address },
+    { name: tAccount.sessions.last_used, cell: ({ last_used_at }) => <TimeText at={last_used_at} /> },
+    { name: tAccount.sessions.since, cell: ({ created_at }) => <TimeText at={created_at} /> },
     {
-      name: t.sessions.end,
+      name: tAccount.sessions.end,
       cell: (row) =>
         row.current ? null : (
           <button
             type="button"
             className="button"
             aria-disabled={busy}
-            aria-label={t.sessions.end_one(deviceOf(row))}
-            onClick={() => void act(() => endSession(row.id), t.sessions.ended)}
+            aria-label={tAccount.sessions.end_one(deviceOf(row))}
+            onClick={() => void act(() => endSession(row.id), tAccount.sessions.ended)}
           >
-            {t.sessions.end}
+            {tAccount.sessions.end}
           </button>
         ),
     },
@@ -50,12 +50,12 @@ export const SessionsPage = () => {
   return (
     <Page>
       <div>
-        <Heading title={t.sessions.title}>{t.sessions.title}</Heading>
-        <p className="text-muted">{t.sessions.note}</p>
+        <Heading title={tAccount.sessions.title}>{tAccount.sessions.title}</Heading>
+        <p className="text-muted">{tAccount.sessions.note}</p>
       </div>
       <div role="status">{typeof said === 'string' ? <p>{said}</p> : said ? <ProblemText problem={said} /> : null}</div>
       <Listing list={list} empty={undefined}>
-        <DataTable caption={t.sessions.title} columns={columns} rows={rows} keyOf={({ id }) => id} />
+        <DataTable caption={tAccount.sessions.title} columns={columns} rows={rows} keyOf={({ id }) => id} />
       </Listing>
       {rows.length > 1 ? (
         <p>
@@ -63,9 +63,9 @@ export const SessionsPage = () => {
             type="button"
             className="button"
             aria-disabled={busy}
-            onClick={() => void act(endOtherSessions, t.sessions.ended_others)}
+            onClick={() => void act(endOtherSessions, tAccount.sessions.ended_others)}
           >
-            {t.sessions.end_others}
+            {tAccount.sessions.end_others}
           </button>
         </p>
       ) : null}
@@ -73,11 +73,12 @@ export const SessionsPage = () => {
   )
 }
 
-const deviceOf = ({ user_agent }: SessionRow): string => deviceWords(user_agent, t.sessions.on) ?? t.sessions.unknown
+const deviceOf = ({ user_agent }: SessionRow): string =>
+  deviceWords(user_agent, tAccount.sessions.on) ?? tAccount.sessions.unknown
 
 const Device = ({ row }: { row: SessionRow }) => (
   <span className="wrap-anywhere">
     <span title={row.user_agent ?? undefined}>{deviceOf(row)}</span>
-    {row.current ? <strong className="ml-2 whitespace-nowrap">{t.sessions.current}</strong> : null}
+    {row.current ? <strong className="ml-2 whitespace-nowrap">{tAccount.sessions.current}</strong> : null}
   </span>
 )

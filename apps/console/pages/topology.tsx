@@ -3,7 +3,7 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import { LEVELS, type PlaceLevel, placesQuery, type Within } from '../api/queries.ts'
 import type { Place } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tCatalog } from '../i18n/catalog.ts'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { Empty, Heading, Page } from '../parts/page.tsx'
 import { Health } from '../parts/status.tsx'
@@ -19,15 +19,19 @@ export const TopologyPage = () => {
   const level = LEVELS[depth] as PlaceLevel
   const list = useInfiniteQuery(placesQuery(level, withinOf(way, depth)))
   const rows = list.data?.pages.flatMap((page) => page.items) ?? []
-  const empty = <Empty next={depth === 0 ? <p>{t.topology.empty_hint}</p> : undefined}>{t.topology.empty[level]}</Empty>
+  const empty = (
+    <Empty next={depth === 0 ? <p>{tCatalog.topology.empty_hint}</p> : undefined}>
+      {tCatalog.topology.empty[level]}
+    </Empty>
+  )
   return (
     <Page>
-      <Heading title={t.topology.title}>{t.topology.title}</Heading>
+      <Heading title={tCatalog.topology.title}>{tCatalog.topology.title}</Heading>
       {depth > 0 ? <Trail way={way} depth={depth} /> : null}
-      <h2 className="card-title">{t.topology.levels[level]}</h2>
+      <h2 className="card-title">{tCatalog.topology.levels[level]}</h2>
       <Listing list={list} empty={rows.length === 0 ? empty : undefined}>
         <DataTable
-          caption={t.topology.levels[level]}
+          caption={tCatalog.topology.levels[level]}
           columns={columnsOf(way, depth)}
           rows={rows}
           keyOf={({ resource_id }) => resource_id}
@@ -47,10 +51,10 @@ const upTo = (way: Way, depth: number): Way =>
   Object.fromEntries(STEPS.slice(0, depth).flatMap((step) => (way[step] === undefined ? [] : [[step, way[step]]])))
 
 const Trail = ({ way, depth }: { way: Way; depth: number }) => (
-  <nav aria-label={t.topology.way}>
+  <nav aria-label={tCatalog.topology.way}>
     <ol className="flex flex-wrap gap-2">
       <li>
-        <Link to="/topology">{t.topology.levels.regions}</Link>
+        <Link to="/topology">{tCatalog.topology.levels.regions}</Link>
       </li>
       {STEPS.slice(0, depth).map((step, at) =>
         way[step] === undefined ? null : (
@@ -68,7 +72,7 @@ const Trail = ({ way, depth }: { way: Way; depth: number }) => (
 
 const columnsOf = (way: Way, depth: number): Column<Place>[] => [
   {
-    name: t.topology.place,
+    name: tCatalog.topology.place,
     kind: 'lead',
     cell: ({ resource_id, display_name }) => {
       const step = STEPS[depth]
@@ -83,15 +87,15 @@ const columnsOf = (way: Way, depth: number): Column<Place>[] => [
       )
     },
   },
-  { name: t.topology.inside, kind: 'number', cell: ({ counts }) => counts.resources },
-  { name: t.topology.counts, cell: ({ counts }) => <HealthCounts by_health={counts.by_health} /> },
+  { name: tCatalog.topology.inside, kind: 'number', cell: ({ counts }) => counts.resources },
+  { name: tCatalog.topology.counts, cell: ({ counts }) => <HealthCounts by_health={counts.by_health} /> },
   {
-    name: t.topology.see,
+    name: tCatalog.topology.see,
     cell: ({ resource_id, type_key }) => {
       const scope = `scope.${type_key.split('.')[1]}_id="${resource_id}"`
       return (
         <Link to="/resources" search={{ type: '', region: '', health: '', q: scope }}>
-          {t.topology.see}
+          {tCatalog.topology.see}
         </Link>
       )
     },
@@ -102,7 +106,7 @@ const WORST_FIRST = ['unhealthy', 'degraded', 'unknown', 'maintenance', 'healthy
 
 const HealthCounts = ({ by_health }: { by_health: Record<string, number> }) => {
   const present = WORST_FIRST.filter((health) => (by_health[health] ?? 0) > 0)
-  if (present.length === 0) return <span className="text-muted">{t.topology.nothing_inside}</span>
+  if (present.length === 0) return <span className="text-muted">{tCatalog.topology.nothing_inside}</span>
   return (
     <ul className="flex flex-wrap gap-x-4 gap-y-1">
       {present.map((health) => (

@@ -5,7 +5,7 @@ import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { fetchBytes, saveAs, sha256Of } from '../api/download.ts'
 import type { Artifact } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tProof } from '../i18n/proof.ts'
 import { CopyButton } from './copy.tsx'
 import { type Column, DataTable } from './data-table.tsx'
 import { ProblemText } from './failure.tsx'
@@ -32,30 +32,35 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
     const got = await fetchBytes(path)
     if ('problem' in got) setSaid(got)
     else if ((await sha256Of(got.blob)) !== artifact.sha256)
-      setSaid({ words: t.artifacts.differs(artifact.name), bad: true })
+      setSaid({ words: tProof.artifacts.differs(artifact.name), bad: true })
     else setSaid(await use(got.blob))
     setBusy(false)
   }
   const save = (artifact: Artifact) =>
     withBytes(artifact, async (blob) => {
       saveAs(blob, artifact.name)
-      return { words: t.artifacts.matches(artifact.name) }
+      return { words: tProof.artifacts.matches(artifact.name) }
     })
   const show = async (artifact: Artifact) => {
-    if (artifact.size > MAX_PREVIEW) return setSaid({ words: t.artifacts.too_large })
+    if (artifact.size > MAX_PREVIEW) return setSaid({ words: tProof.artifacts.too_large })
     await withBytes(artifact, async (blob) => {
       const { media_type } = artifact
       if (IMAGES.has(media_type)) setPreview({ artifact, image: await dataUrl(blob, media_type) })
       else if (TEXT.test(media_type)) setPreview({ artifact, text: readable(await blob.text(), media_type) })
-      else return { words: t.artifacts.no_preview }
-      return { words: t.artifacts.matches(artifact.name) }
+      else return { words: tProof.artifacts.no_preview }
+      return { words: tProof.artifacts.matches(artifact.name) }
     })
   }
   const columns: Column<Artifact>[] = [
-    { name: t.artifacts.columns.name, kind: 'lead', className: 'font-medium wrap-anywhere', cell: ({ name }) => name },
-    { name: t.artifacts.columns.kind, cell: ({ kind, media_type }) => <span title={media_type}>{kind}</span> },
     {
-      name: t.artifacts.columns.node,
+      name: tProof.artifacts.columns.name,
+      kind: 'lead',
+      className: 'font-medium wrap-anywhere',
+      cell: ({ name }) => name,
+    },
+    { name: tProof.artifacts.columns.kind, cell: ({ kind, media_type }) => <span title={media_type}>{kind}</span> },
+    {
+      name: tProof.artifacts.columns.node,
       className: 'wrap-anywhere',
       cell: ({ node_id }) => (
         <Link
@@ -67,9 +72,9 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
         </Link>
       ),
     },
-    { name: t.artifacts.columns.size, kind: 'number', cell: ({ size }) => t.artifacts.size(size) },
+    { name: tProof.artifacts.columns.size, kind: 'number', cell: ({ size }) => tProof.artifacts.size(size) },
     {
-      name: t.artifacts.columns.sha256,
+      name: tProof.artifacts.columns.sha256,
       cell: ({ sha256 }) => (
         <span className="inline-flex items-center gap-1 whitespace-nowrap">
           <code title={sha256}>{shortDigest(sha256)} …</code> <CopyButton text={sha256} />
@@ -77,19 +82,19 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
       ),
     },
     {
-      name: t.artifacts.columns.at,
+      name: tProof.artifacts.columns.at,
       className: 'whitespace-nowrap',
       cell: ({ created_at }) => <TimeText at={created_at} />,
     },
     {
-      name: t.artifacts.columns.get,
+      name: tProof.artifacts.columns.get,
       cell: (artifact) => (
         <span className="flex gap-1">
           <button
             type="button"
             className="button quiet icon"
-            aria-label={t.artifacts.preview_one(artifact.name)}
-            title={t.artifacts.preview}
+            aria-label={tProof.artifacts.preview_one(artifact.name)}
+            title={tProof.artifacts.preview}
             onClick={() => void show(artifact)}
           >
             <Eye size={16} aria-hidden="true" />
@@ -97,8 +102,8 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
           <button
             type="button"
             className="button quiet icon"
-            aria-label={t.artifacts.download_one(artifact.name)}
-            title={t.artifacts.download}
+            aria-label={tProof.artifacts.download_one(artifact.name)}
+            title={tProof.artifacts.download}
             onClick={() => void save(artifact)}
           >
             <Download size={16} aria-hidden="true" />
@@ -116,16 +121,21 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
           <p className={said.bad ? 'text-bad' : ''}>{said.words}</p>
         )}
       </div>
-      <DataTable caption={t.artifacts.caption} columns={columns} rows={rows} keyOf={({ artifact_id }) => artifact_id} />
+      <DataTable
+        caption={tProof.artifacts.caption}
+        columns={columns}
+        rows={rows}
+        keyOf={({ artifact_id }) => artifact_id}
+      />
       {preview ? (
-        <section className="flex flex-col gap-2 border-t border-line p-4" aria-label={t.artifacts.preview}>
+        <section className="flex flex-col gap-2 border-t border-line p-4" aria-label={tProof.artifacts.preview}>
           <h2 className="card-title wrap-anywhere">{preview.artifact.name}</h2>
           {'image' in preview ? (
             <img src={preview.image} alt={preview.artifact.name} className="max-w-full" />
           ) : (
             <>
               {/html|svg|xml/.test(preview.artifact.media_type) ? (
-                <p className="text-table text-muted">{t.artifacts.source}</p>
+                <p className="text-table text-muted">{tProof.artifacts.source}</p>
               ) : null}
               {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
               <pre className="code max-h-96" tabIndex={0}>

@@ -4,7 +4,9 @@ import { type Command, dryRun, type Outcome, sendCommand } from '../api/commands
 import { useConnection } from '../api/hooks.ts'
 import { confirmPassword } from '../api/token.ts'
 import type { AllowedAction } from '../api/types.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { ProblemText } from './failure.tsx'
 import { DialogFrame } from './overlays.tsx'
 import { PasswordField } from './password-field.tsx'
@@ -18,8 +20,8 @@ export type CommandDialogProps<Effect, Reply> = {
   danger?: boolean
   /** Path and body without the typed text. */
   command: Command
-  /** What the dry run asks instead, where the command is not complete yet. */
-  preview?: Command
+  /** What the dry run asks instead, where the command is not complete yet; null: nothing can be asked yet. */
+  preview?: Command | null
   text: Text
   /** What will happen, from the server's own dry run. */
   consequences?: (effect: Effect) => React.ReactNode
@@ -62,9 +64,9 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
   const unanswered = useRef(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const offline = useConnection().mode === 'offline'
-  const previewed = props.preview ?? command
+  const previewed = props.preview === undefined ? command : props.preview
   const preview = useDryRun<Effect>(
-    { path: previewed.path, body: { ...previewed.body, ...(text.needed ? { [text.name]: '-' } : {}) } },
+    previewed && { path: previewed.path, body: { ...previewed.body, ...(text.needed ? { [text.name]: '-' } : {}) } },
     asked,
   )
 
@@ -113,7 +115,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
             <ShapeIcon shape="clock" tone="idle" />
           </span>
           <span>
-            {t.command.accepted_start} <TimeText at={accepted} form="clock" />. {t.command.accepted_end}
+            {tDecide.command.accepted_start} <TimeText at={accepted} form="clock" />. {tDecide.command.accepted_end}
           </span>
         </p>
       </DialogFrame>
@@ -134,22 +136,22 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
             onClick={() => void send()}
             aria-disabled={phase === 'sending' || offline || blocked || needsPassword}
           >
-            {phase === 'sending' ? t.command.sending : phase === 'unknown' ? t.command.ask_again : button}
+            {phase === 'sending' ? tDecide.command.sending : phase === 'unknown' ? tDecide.command.ask_again : button}
           </button>
         </>
       }
     >
-      {consequences ? (
+      {consequences && previewed ? (
         <div aria-live="polite">
           {preview.effect !== null ? (
             consequences(preview.effect)
           ) : preview.problem !== null && !needsPassword ? (
             <Refusal
-              title={preview.problem.status === 0 ? t.command.no_dry_run : t.command.not_possible}
+              title={preview.problem.status === 0 ? tDecide.command.no_dry_run : tDecide.command.not_possible}
               problem={preview.problem}
             />
           ) : preview.problem === null ? (
-            <p className="text-muted">{t.command.asking}</p>
+            <p className="text-muted">{tDecide.command.asking}</p>
           ) : null}
         </div>
       ) : null}
@@ -177,7 +179,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
       {confirm === undefined ? null : (
         <div>
           <label className="label" htmlFor={`${id}-word`}>
-            {t.command.confirm_word(confirm)}
+            {tDecide.command.confirm_word(confirm)}
           </label>
           <input
             id={`${id}-word`}
@@ -189,7 +191,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
             aria-describedby={`${id}-word-error`}
           />
           <p id={`${id}-word-error`} className="field-error">
-            {checked && typedMissing ? t.command.confirm_needed(confirm) : null}
+            {checked && typedMissing ? tDecide.command.confirm_needed(confirm) : null}
           </p>
         </div>
       )}
@@ -202,10 +204,13 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
         />
       ) : problem ? (
         <div role="alert">
-          <Refusal title={phase === 'unknown' ? t.command.unknown : t.command.not_possible} problem={problem} />
+          <Refusal
+            title={phase === 'unknown' ? tDecide.command.unknown : tDecide.command.not_possible}
+            problem={problem}
+          />
         </div>
       ) : null}
-      {offline ? <p className="field-error">{t.command.offline}</p> : null}
+      {offline ? <p className="field-error">{tDecide.command.offline}</p> : null}
     </DialogFrame>
   )
 }
@@ -224,7 +229,7 @@ const Refusal = ({ title, problem }: { title: string; problem: Problem }) => (
     <div className="min-w-0">
       <p className="font-medium">{title}</p>
       {problem.category === 'invalid_state_transition' ? (
-        <ProblemText problem={{ ...problem, hint: t.command.possible(possibleNow(problem)) }} />
+        <ProblemText problem={{ ...problem, hint: tDecide.command.possible(possibleNow(problem)) }} />
       ) : (
         <ProblemText problem={problem} />
       )}
@@ -235,7 +240,11 @@ const Refusal = ({ title, problem }: { title: string; problem: Problem }) => (
 /** What the refusal says may be done instead, in the words of the buttons. */
 const possibleNow = (problem: Problem): string[] => {
   const actions = (problem.allowed_actions ?? []) as AllowedAction[]
-  const words: Record<string, string> = { ...t.operation.action, approve: t.gate.approve, reject: t.gate.reject }
+  const words: Record<string, string> = {
+    ...tOperation.operation.action,
+    approve: tDecide.gate.approve,
+    reject: tDecide.gate.reject,
+  }
   const named = actions.flatMap(({ action, allowed }) => (allowed ? (words[action] ?? []) : []))
   return named.length > 0 ? named : [t.none]
 }
@@ -280,7 +289,10 @@ const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
 }
 
 /** The server's own word on what a command would do, for this body; asked again when `again` flips. */
-function useDryRun<Effect>(command: Command, again: boolean): { effect: Effect | null; problem: Problem | null } {
+function useDryRun<Effect>(
+  command: Command | null,
+  again: boolean,
+): { effect: Effect | null; problem: Problem | null } {
   const [state, setState] = useState<{ effect: Effect | null; problem: Problem | null }>({
     effect: null,
     problem: null,
@@ -288,7 +300,8 @@ function useDryRun<Effect>(command: Command, again: boolean): { effect: Effect |
   const asked = JSON.stringify([command, again])
   useEffect(() => {
     let left = false
-    const [body] = JSON.parse(asked) as [Command, boolean]
+    const [body] = JSON.parse(asked) as [Command | null, boolean]
+    if (body === null) return
     void dryRun<Effect>(body).then((reply) => {
       if (left) return
       setState('effect' in reply ? { effect: reply.effect, problem: null } : { effect: null, problem: reply.problem })

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { FieldChange, Gate, GateSubject } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { CommandDialog } from './command-dialog.tsx'
 import { ChangeList } from './diff-view.tsx'
 import { ShapeIcon } from './status.tsx'
@@ -37,8 +37,8 @@ export const DecideDialog = ({
   const released = gate.subject?.releases_count ?? gate.subject?.releases.length ?? gate.guards.length
   return (
     <CommandDialog
-      title={approve ? t.gate.approve_title : t.gate.reject_title}
-      button={approve ? t.gate.approve : t.gate.reject}
+      title={approve ? tDecide.gate.approve_title : tDecide.gate.reject_title}
+      button={approve ? tDecide.gate.approve : tDecide.gate.reject}
       danger={!approve}
       command={{
         path: `/v1/operations/${encodeURIComponent(gate.operation_id)}/gates/${encodeURIComponent(gate.gate_id)}/${verdict}`,
@@ -46,9 +46,9 @@ export const DecideDialog = ({
       }}
       text={{
         name: 'comment',
-        label: commentNeeded ? t.gate.comment : t.gate.comment_optional,
+        label: commentNeeded ? tDecide.gate.comment : tDecide.gate.comment_optional,
         needed: commentNeeded,
-        missing: t.gate.comment_needed,
+        missing: tDecide.gate.comment_needed,
       }}
       blocked={moved}
       refused={refresh}
@@ -60,17 +60,17 @@ export const DecideDialog = ({
         <p>
           {approve
             ? missing > 1
-              ? t.gate.approve_quorum(missing - 1)
-              : t.gate.approve_effect(released)
-            : t.gate.reject_now(t.gate.reject_effect[gate.on_reject] ?? gate.on_reject)}
+              ? tDecide.gate.approve_quorum(missing - 1)
+              : tDecide.gate.approve_effect(released)
+            : tDecide.gate.reject_now(tDecide.gate.reject_effect[gate.on_reject] ?? gate.on_reject)}
         </p>
-        <p className="text-muted">{t.gate.panel_binding(reviewed.round, shortDigest(reviewed.digest))}</p>
+        <p className="text-muted">{tDecide.gate.panel_binding(reviewed.round, shortDigest(reviewed.digest))}</p>
       </div>
       {moved ? (
         <div className="flex flex-col gap-2 rounded-card bg-wait-soft p-4" role="alert">
           <p className="flex gap-2 font-medium text-wait">
             <ShapeIcon shape="diamond" tone="wait" />
-            {t.gate.moved}
+            {tDecide.gate.moved}
           </p>
           <ChangeList changes={differences(reviewed.subject, gate.subject)} />
           <p>
@@ -79,7 +79,7 @@ export const DecideDialog = ({
               className="button"
               onClick={() => setReviewed({ digest: gate.digest, round: gate.round, subject: gate.subject })}
             >
-              {t.gate.read_it}
+              {tDecide.gate.read_it}
             </button>
           </p>
         </div>

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
 import { actionOf, mayPress } from './allowed-action.tsx'
 import { isMe } from './person.tsx'
@@ -45,13 +46,13 @@ export const DecidePanel = ({
   const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
   return (
     <DecideBox
-      title={t.gate.panel}
-      binding={t.gate.panel_binding(gate.round, shortDigest(gate.digest))}
+      title={tDecide.gate.panel}
+      binding={tDecide.gate.panel_binding(gate.round, shortDigest(gate.digest))}
       check={check}
-      said={mine && gate.status === 'waiting' ? t.gate.my_vote(missing) : null}
-      self={t.gate.self}
-      approve={{ word: t.gate.approve, action: actionOf(gate, 'approve'), press: () => setOpen('approve') }}
-      reject={{ word: t.gate.reject, action: actionOf(gate, 'reject'), press: () => setOpen('reject') }}
+      said={mine && gate.status === 'waiting' ? tDecide.gate.my_vote(missing) : null}
+      self={tDecide.gate.self}
+      approve={{ word: tDecide.gate.approve, action: actionOf(gate, 'approve'), press: () => setOpen('approve') }}
+      reject={{ word: tDecide.gate.reject, action: actionOf(gate, 'reject'), press: () => setOpen('reject') }}
       prepare={() => void loadDialog()}
     >
       {open ? (
@@ -110,7 +111,11 @@ export const DecideBox = ({
               tone={check === 'matches' ? 'ok' : check === 'differs' ? 'bad' : 'idle'}
             />
           </span>
-          {check === 'matches' ? t.gate.digest_matches : check === 'differs' ? t.gate.digest_differs : t.gate.checking}
+          {check === 'matches'
+            ? tDecide.gate.digest_matches
+            : check === 'differs'
+              ? tDecide.gate.digest_differs
+              : tDecide.gate.checking}
         </p>
         {check === 'differs' ? (
           <p>
@@ -148,10 +153,10 @@ export const DecideBox = ({
 export const AfterDecision = ({ gate }: { gate: Gate }) => (
   <p className="flex flex-wrap gap-2">
     <Link to="/operations/$operation_id/graph" params={{ operation_id: gate.operation_id }} className="button main">
-      {t.gate.watch}
+      {tDecide.gate.watch}
     </Link>
     <Link to="/inbox" search={{ for: 'me' }} className="button">
-      {t.gate.next}
+      {tDecide.gate.next}
     </Link>
   </p>
 )
@@ -185,4 +190,4 @@ const reasonOf = (action: AllowedAction | undefined, self: string, own: boolean)
     ? null
     : action.reason_code === 'self_approval' || (own && action.reason_category === 'policy_denied')
       ? self
-      : (action.reason ?? t.gate.not_you)
+      : (action.reason ?? tDecide.gate.not_you)

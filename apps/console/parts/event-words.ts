@@ -1,14 +1,14 @@
 import { lookOf, type Shape, type Tone } from '../../shared/contracts/client/status.ts'
 import type { TimelineEvent } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 
 /** An event of the history in words, with the shape of the state that it brought. Unknown types keep the server's word. */
 export const eventWords = ({ type }: Pick<TimelineEvent, 'type'>): { words: string; shape: Shape; tone: Tone } => {
   const [noun = '', happened = ''] = type.split('.')
-  const known = t.events[type]
+  const known = tOperation.events[type]
   const state = STATES[type] ?? happened
   const look = KNOWN.has(state) ? lookOf(state) : { shape: 'dot' as const, tone: 'idle' as const }
-  const words = known ?? `${t.event_nouns[noun] ?? noun} ${happened.replaceAll('_', ' ')}`
+  const words = known ?? `${tOperation.event_nouns[noun] ?? noun} ${happened.replaceAll('_', ' ')}`
   return { words, shape: look.shape, tone: look.tone }
 }
 

@@ -2,7 +2,7 @@ import { lookOf } from '../../shared/contracts/client/status.ts'
 import { clockTime, duration } from '../api/format.ts'
 import { useDisplay } from '../api/prefs.ts'
 import type { NodeRow } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { segmentsOf } from './gantt-segments.ts'
 import { statusWord } from './status.tsx'
 import { useNow } from './time-text.tsx'
@@ -18,7 +18,7 @@ export const Gantt = ({ rows, ended_at }: { rows: NodeRow[]; ended_at: string | 
     .map((row) => ({ row, segments: segmentsOf(row, end) }))
     .filter(({ segments }) => segments.length > 0)
     .sort((a, b) => (a.segments[0]?.from ?? 0) - (b.segments[0]?.from ?? 0))
-  if (shown.length === 0) return <p className="p-4 text-muted">{t.timeline.nothing_ran}</p>
+  if (shown.length === 0) return <p className="p-4 text-muted">{tOperation.timeline.nothing_ran}</p>
   const from = Math.min(...shown.map(({ segments }) => segments[0]?.from ?? end))
   const to = Math.max(end, ...shown.flatMap(({ segments }) => segments.map((segment) => segment.to)))
   const span = Math.max(1000, to - from)
@@ -43,8 +43,9 @@ export const Gantt = ({ rows, ended_at }: { rows: NodeRow[]; ended_at: string | 
           </div>
           <div className="gantt-track">
             {segments.map((segment) => {
-              const word = segment.kind === 'running' ? statusWord(row.state) : t.timeline.segment[segment.kind]
-              const label = t.timeline.bar(row.name, word, duration(segment.to - segment.from))
+              const word =
+                segment.kind === 'running' ? statusWord(row.state) : tOperation.timeline.segment[segment.kind]
+              const label = tOperation.timeline.bar(row.name, word, duration(segment.to - segment.from))
               return (
                 <div
                   key={segment.kind}

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { Gate } from '../api/types.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
 import { Health } from './status.tsx'
 import { useTimeWords } from './time-text.tsx'
@@ -14,12 +15,12 @@ export const GateContextView = ({ gate }: { gate: Gate }) => {
     <section className="card" aria-labelledby="context">
       <div className="card-head">
         <h2 id="context" className="card-title">
-          {t.gate.context}
+          {tDecide.gate.context}
         </h2>
-        <p className="text-table text-muted">{t.gate.context_note(words(context.as_of))}</p>
+        <p className="text-table text-muted">{tDecide.gate.context_note(words(context.as_of))}</p>
       </div>
       <div className="flex flex-col gap-4 p-4">
-        <Part title={t.gate.dependents} show={context.dependents.length > 0}>
+        <Part title={tDecide.gate.dependents} show={context.dependents.length > 0}>
           <ul className="flex flex-wrap gap-x-6 gap-y-1">
             {context.dependents.slice(0, SHOWN).map(({ resource_id, name, health_status }) => (
               <li key={resource_id} className="flex items-center gap-2">
@@ -32,7 +33,7 @@ export const GateContextView = ({ gate }: { gate: Gate }) => {
             {context.dependents.length > SHOWN ? <li>{t.show_all(context.dependents.length)}</li> : null}
           </ul>
         </Part>
-        <Part title={t.gate.policies} show={context.policy_results.length > 0}>
+        <Part title={tDecide.gate.policies} show={context.policy_results.length > 0}>
           <ul className="flex flex-col gap-1">
             {context.policy_results.map(({ policy_id, level, result }) => (
               <li key={policy_id}>
@@ -41,7 +42,7 @@ export const GateContextView = ({ gate }: { gate: Gate }) => {
             ))}
           </ul>
         </Part>
-        <Part title={t.gate.conflicts} show={context.conflicts.length > 0}>
+        <Part title={tDecide.gate.conflicts} show={context.conflicts.length > 0}>
           <ul className="flex flex-col gap-1">
             {context.conflicts.map(({ operation_id, title, message }) => (
               <li key={`${operation_id} ${message}`}>
@@ -55,14 +56,14 @@ export const GateContextView = ({ gate }: { gate: Gate }) => {
             ))}
           </ul>
         </Part>
-        <Part title={t.gate.compensations} show>
+        <Part title={tDecide.gate.compensations} show>
           <p>
             {context.compensations.length > 0
-              ? t.gate.compensations_text(context.compensations.length)
-              : t.gate.no_compensations}
+              ? tDecide.gate.compensations_text(context.compensations.length)
+              : tDecide.gate.no_compensations}
           </p>
         </Part>
-        <Part title={t.gate.evidence} show={context.evidence.length > 0}>
+        <Part title={tDecide.gate.evidence} show={context.evidence.length > 0}>
           <ul className="flex flex-col gap-1">
             {context.evidence.slice(-SHOWN).map(({ seq, kind, statement }) => (
               <li key={seq} className="flex gap-2">

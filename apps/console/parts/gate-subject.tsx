@@ -1,4 +1,6 @@
 import type { GateSubject } from '../api/types.ts'
+import { tChange } from '../i18n/change.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
 import { ChangeList, valueText } from './diff-view.tsx'
 
@@ -7,24 +9,25 @@ const FIRST = 12
 /** What a decision on a gate covers: the nodes that are released, the changes they make, the outputs they use. */
 export const GateSubjectView = ({ subject, ranks }: { subject: GateSubject; ranks: ReadonlyMap<string, number> }) => {
   const count = subject.releases_count ?? subject.releases.length
+  if (subject.intervention) return <Asked intervention={subject.intervention} />
   return (
     <div className="flex flex-col gap-6">
       <section className="flex flex-col gap-1">
         <h3 className="font-semibold">
-          {subject.changes.length === 0 ? t.gate.no_changes : t.gate.changes(subject.changes.length)}
+          {subject.changes.length === 0 ? tDecide.gate.no_changes : tDecide.gate.changes(subject.changes.length)}
         </h3>
         <ChangeList changes={subject.changes} />
       </section>
       <section className="flex flex-col gap-2">
-        <h3 className="font-semibold">{t.gate.releases(count)}</h3>
+        <h3 className="font-semibold">{tDecide.gate.releases(count)}</h3>
         {count > subject.releases.length ? (
-          <p className="text-muted">{t.gate.releases_cut(subject.releases.length, count)}</p>
+          <p className="text-muted">{tDecide.gate.releases_cut(subject.releases.length, count)}</p>
         ) : null}
         <Releases releases={subject.releases} ranks={ranks} />
       </section>
       {subject.bound_outputs.length > 0 ? (
         <section className="flex flex-col gap-1">
-          <h3 className="font-semibold">{t.gate.outputs}</h3>
+          <h3 className="font-semibold">{tDecide.gate.outputs}</h3>
           <dl className="facts">
             {subject.bound_outputs.map(({ pointer, value }) => (
               <div key={pointer} className="contents">
@@ -36,6 +39,41 @@ export const GateSubjectView = ({ subject, ranks }: { subject: GateSubject; rank
         </section>
       ) : null}
     </div>
+  )
+}
+
+/** An intervention that a second person has to see: what is done as soon as they agree, and who asks for it, and why. */
+const Asked = ({ intervention }: { intervention: NonNullable<GateSubject['intervention']> }) => {
+  const { type, node_id, payload, reason, ticket, author } = intervention
+  const words = tChange.intervene.types[type]
+  return (
+    <section className="flex flex-col gap-2">
+      <h3 className="font-semibold">
+        {words?.word ?? type.replaceAll('_', ' ')}
+        {node_id === null ? null : <code className="ml-2 font-normal">{node_id}</code>}
+      </h3>
+      {words ? <p>{words.effect}</p> : null}
+      <dl className="facts">
+        <dt>{tDecide.command.reason}</dt>
+        <dd>“{reason}”</dd>
+        <dt>{tChange.intervene.by}</dt>
+        <dd>{author.name}</dd>
+        {ticket === null ? null : (
+          <>
+            <dt>{tChange.intervene.ticket}</dt>
+            <dd>{ticket}</dd>
+          </>
+        )}
+        {Object.entries(payload).map(([member, value]) => (
+          <div key={member} className="contents">
+            <dt>{tChange.intervene.fields[member as keyof typeof tChange.intervene.fields]?.label ?? member}</dt>
+            <dd>
+              <pre className="code">{valueText(value)}</pre>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
   )
 }
 
@@ -72,7 +110,7 @@ const ReleaseGroups = ({ groups }: { groups: Release[][] }) => (
               ) : (
                 <>
                   <span className="font-medium">{first.target_id}</span>
-                  <span className="text-muted">: {t.gate.steps(group.map((release) => stepOf(release)))}</span>
+                  <span className="text-muted">: {tDecide.gate.steps(group.map((release) => stepOf(release)))}</span>
                 </>
               )}
             </summary>
@@ -88,21 +126,21 @@ const ReleaseGroups = ({ groups }: { groups: Release[][] }) => (
 
 const ReleaseFacts = ({ release }: { release: Release }) => (
   <dl className="facts border-t border-line py-2 pl-4">
-    <dt>{t.gate.node}</dt>
+    <dt>{tDecide.gate.node}</dt>
     <dd>
       {release.name} <code className="text-muted">{release.node_id}</code>
     </dd>
     {release.executor ? (
       <>
-        <dt>{t.gate.executor}</dt>
+        <dt>{tDecide.gate.executor}</dt>
         <dd className="mono">{release.executor}</dd>
       </>
     ) : null}
-    <dt>{t.gate.on_failure}</dt>
-    <dd>{t.gate.failure[release.on_failure] ?? release.on_failure}</dd>
+    <dt>{tDecide.gate.on_failure}</dt>
+    <dd>{tDecide.gate.failure[release.on_failure] ?? release.on_failure}</dd>
     {release.inputs === null || release.inputs === undefined ? null : (
       <>
-        <dt>{t.gate.inputs}</dt>
+        <dt>{tDecide.gate.inputs}</dt>
         <dd>
           <pre className="code">{valueText(release.inputs)}</pre>
         </dd>

@@ -2,6 +2,7 @@ import { type EdgeProps, Handle, type NodeProps, Position } from '@xyflow/react'
 import { ChevronRight } from 'lucide-react'
 import { memo } from 'react'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import type { Point } from './graph-layout.ts'
 import { useGroupCounts, useNodeState } from './graph-states.ts'
 import { ShapeIcon, statusWord } from './status.tsx'
@@ -34,7 +35,7 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
         </p>
         <p className="truncate text-meta text-muted">
           {statusWord(node.state, look)}
-          {node.attempt > 1 ? `, ${t.node.attempt(node.attempt).toLowerCase()}` : ''}
+          {node.attempt > 1 ? `, ${tOperation.node.attempt(node.attempt).toLowerCase()}` : ''}
         </p>
       </div>
     </div>
@@ -51,7 +52,7 @@ export const GroupFrame = memo(({ id, data }: NodeProps) => {
         className="group-name"
         tabIndex={-1}
         onClick={() => fold(id)}
-        aria-label={t.graph.collapse(name)}
+        aria-label={tOperation.graph.collapse(name)}
       >
         {name}
         <Counts id={id} />
@@ -69,7 +70,7 @@ export const FoldedGroup = memo(({ id, data }: NodeProps) => {
       className={`step folded ${at ? 'at' : ''}`}
       tabIndex={-1}
       onClick={() => fold(id)}
-      aria-label={t.graph.expand(name)}
+      aria-label={tOperation.graph.expand(name)}
     >
       <Ends />
       <ChevronRight size={16} aria-hidden="true" />

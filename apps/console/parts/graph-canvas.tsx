@@ -4,7 +4,7 @@ import { type Edge, MiniMap, type Node, ReactFlow, ReactFlowProvider, useReactFl
 import { Maximize, Minus, Plus } from 'lucide-react'
 import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from 'react'
 import type { Graph } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { FoldedGroup, GroupFrame, LineEdge, StepNode } from './graph-boxes.tsx'
 import { type Drawing, drawGraph, warmUp } from './graph-layout.ts'
 import { StatesContext } from './graph-states.ts'
@@ -84,7 +84,7 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
     const node = states.node(id)
     if (node === undefined) return setSpoken(graph.groups.find((group) => group.group_id === id)?.name ?? id)
     const look = states.look(node)
-    setSpoken(t.graph.spoken(node.name, statusWord(node.state, look), node.attempt))
+    setSpoken(tOperation.graph.spoken(node.name, statusWord(node.state, look), node.attempt))
   }
   const key = (event: React.KeyboardEvent) => {
     const step = { ArrowRight: 'right', ArrowLeft: 'left', ArrowUp: 'up', ArrowDown: 'down' }[event.key]
@@ -106,7 +106,7 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
   return (
     <div className="graph">
       <p id={keysId} className="sr-only">
-        {t.graph.keys}
+        {tOperation.graph.keys}
       </p>
       <div
         className="graph-pane"
@@ -114,7 +114,7 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
         role="application"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the drawing is one widget with its own keys
         tabIndex={0}
-        aria-label={t.graph.label}
+        aria-label={tOperation.graph.label}
         aria-describedby={keysId}
         onKeyDown={key}
         onFocus={() => {
@@ -124,7 +124,7 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
         onBlur={() => setFocused(false)}
       >
         {drawing === null ? (
-          <p className="late p-4 text-muted">{t.graph.laying_out}</p>
+          <p className="late p-4 text-muted">{tOperation.graph.laying_out}</p>
         ) : (
           <ReactFlow
             nodes={nodes}
@@ -163,8 +163,8 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
         <button
           type="button"
           className="button icon"
-          aria-label={t.graph.zoom_in}
-          title={t.graph.zoom_in}
+          aria-label={tOperation.graph.zoom_in}
+          title={tOperation.graph.zoom_in}
           onClick={() => void flow.zoomIn()}
         >
           <Plus size={16} aria-hidden="true" />
@@ -172,8 +172,8 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
         <button
           type="button"
           className="button icon"
-          aria-label={t.graph.zoom_out}
-          title={t.graph.zoom_out}
+          aria-label={tOperation.graph.zoom_out}
+          title={tOperation.graph.zoom_out}
           onClick={() => void flow.zoomOut()}
         >
           <Minus size={16} aria-hidden="true" />
@@ -181,14 +181,14 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
         <button
           type="button"
           className="button icon"
-          aria-label={t.graph.fit}
-          title={t.graph.fit}
+          aria-label={tOperation.graph.fit}
+          title={tOperation.graph.fit}
           onClick={() => void flow.fitView({ padding: 0.06, maxZoom: 1 })}
         >
           <Maximize size={16} aria-hidden="true" />
         </button>
       </div>
-      {drawing?.whole === false ? <p className="p-2 text-table text-muted">{t.graph.layout_failed}</p> : null}
+      {drawing?.whole === false ? <p className="p-2 text-table text-muted">{tOperation.graph.layout_failed}</p> : null}
       <p className="sr-only" role="status">
         {spoken}
       </p>

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import type { GraphStates } from './graph-states.ts'
 import { Status } from './status.tsx'
 
@@ -23,11 +24,11 @@ export const GraphList = ({
   return (
     <div className="flex flex-col gap-4">
       {sections.map((section) => (
-        <section key={section.id} className="card" aria-label={section.name ?? t.nodes.title}>
+        <section key={section.id} className="card" aria-label={section.name ?? tOperation.nodes.title}>
           {section.name ? (
             <h2 className="card-head font-semibold">
               {section.name}
-              <span className="text-table font-normal text-muted">{t.graph.nodes(section.nodes.length)}</span>
+              <span className="text-table font-normal text-muted">{tOperation.graph.nodes(section.nodes.length)}</span>
             </h2>
           ) : null}
           <ol>
@@ -84,9 +85,9 @@ const Item = ({
 }) => {
   const named = after.length > AFTER ? [...after.slice(0, AFTER), t.others(after.length - AFTER)] : after
   const notes = [
-    ...(named.length > 0 ? [`${t.graph.after} ${t.and(named)}`] : []),
-    ...(critical ? [t.graph.critical] : []),
-    ...gates.map(t.graph.gate_before),
+    ...(named.length > 0 ? [`${tOperation.graph.after} ${t.and(named)}`] : []),
+    ...(critical ? [tOperation.graph.critical] : []),
+    ...gates.map(tOperation.graph.gate_before),
   ]
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0">

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { environment } from '../api/environment.ts'
 import { setDisplay, useDisplay } from '../api/prefs.ts'
-import { t } from '../i18n/index.ts'
+import { tDecide } from '../i18n/decide.ts'
 
 /** Three lines for newcomers, in environments where nobody is paid to know; can be dismissed for good. */
 export const Guide = () => {
@@ -15,16 +15,16 @@ export const Guide = () => {
   return (
     <section className="card flex flex-col gap-2 p-4" aria-labelledby="guide-title">
       <h2 id="guide-title" className="font-semibold">
-        {t.inbox.guide_title}
+        {tDecide.inbox.guide_title}
       </h2>
       <ol className="flex max-w-text list-decimal flex-col gap-1 pl-5 text-muted">
-        {t.inbox.guide.map((line) => (
+        {tDecide.inbox.guide.map((line) => (
           <li key={line}>{line}</li>
         ))}
       </ol>
       <p>
         <button type="button" className="button" onClick={close}>
-          {t.inbox.guide_close}
+          {tDecide.inbox.guide_close}
         </button>
       </p>
     </section>

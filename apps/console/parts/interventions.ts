@@ -1,5 +1,40 @@
-import type { AllowedAction, NodeDetail } from '../api/types.ts'
+import type { AllowedAction, NodeDetail, Operation } from '../api/types.ts'
+
+/** What the dialog is about: a node, or the operation as a whole with what of it can be named. */
+export type Intervened = {
+  operation_id: string
+  node_id?: string
+  name: string
+  offered: AllowedAction[]
+  gates: { value: string; label: string }[]
+  freezes: { value: string; label: string }[]
+  max_parallel?: number
+}
+
+const ON_OPERATION: ReadonlySet<string> = new Set([
+  'extend_deadline',
+  'set_limits',
+  'release_leases',
+  'delegate_gate',
+  'override_freeze',
+])
 
 /** What the server offers for this node beside a retry: each is a type of intervention. */
-export const interventionsOf = (node: NodeDetail): AllowedAction[] =>
-  node.allowed_actions.filter(({ action }) => action !== 'retry')
+export const interventionsOfNode = (node: NodeDetail): Intervened => ({
+  operation_id: node.operation_id,
+  node_id: node.node_id,
+  name: node.name,
+  offered: node.allowed_actions.filter(({ action }) => action !== 'retry'),
+  gates: [],
+  freezes: [],
+})
+
+/** What the server offers for the operation as a whole, beside the commands that have buttons of their own. */
+export const interventionsOfOperation = (operation: Operation): Intervened => ({
+  operation_id: operation.operation_id,
+  name: operation.title,
+  offered: operation.allowed_actions.filter(({ action }) => ON_OPERATION.has(action)),
+  gates: operation.open_gates.map(({ gate_id, question }) => ({ value: gate_id, label: question })),
+  freezes: operation.blocked_on.flatMap(({ kind, id }) => (kind === 'freeze' && id ? [{ value: id, label: id }] : [])),
+  max_parallel: operation.max_parallel,
+})

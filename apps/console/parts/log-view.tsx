@@ -7,7 +7,7 @@ import { fetchBytes, saveAs } from '../api/download.ts'
 import { clockTime } from '../api/format.ts'
 import { useLog } from '../api/log.ts'
 import { useDisplay } from '../api/prefs.ts'
-import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { runsOf } from './ansi.ts'
 import { Failure, ProblemText } from './failure.tsx'
 import { Empty, Loading } from './page.tsx'
@@ -74,21 +74,21 @@ export const LogView = ({
     return <Failure error={new ProblemError(log.problem)} retry={() => void log.again()} />
   const news = last - seen
   return (
-    <section className="card log" aria-label={t.logs.label}>
+    <section className="card log" aria-label={tOperation.logs.label}>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-line px-4 py-2 text-table">
         <span className="text-muted tabular-nums">
-          {t.logs.total(Math.max(log.total, last))}
-          {open ? (following ? `, ${t.logs.live}` : '') : log.complete ? `, ${t.logs.complete}` : ''}
+          {tOperation.logs.total(Math.max(log.total, last))}
+          {open ? (following ? `, ${tOperation.logs.live}` : '') : log.complete ? `, ${tOperation.logs.complete}` : ''}
         </span>
         <span className="flex-1" />
         <LogSearch search={log.search} go={(seq) => void go(seq)} />
         <label className="flex items-center gap-1.5">
           <input type="checkbox" checked={wrap} onChange={(event) => setWrap(event.target.checked)} />
-          {t.logs.wrap}
+          {tOperation.logs.wrap}
         </label>
         <label className="flex items-center gap-1.5">
           <input type="checkbox" checked={times} onChange={(event) => setTimes(event.target.checked)} />
-          {t.logs.times}
+          {tOperation.logs.times}
         </label>
         <RawLog operation_id={operation_id} node_id={node_id} attempt={attempt} />
       </div>
@@ -98,14 +98,14 @@ export const LogView = ({
         </div>
       ) : null}
       {log.lines.length === 0 ? (
-        <Empty>{t.logs.empty}</Empty>
+        <Empty>{tOperation.logs.empty}</Empty>
       ) : (
         <div className="relative">
           <section
             className="log-lines"
             // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
             tabIndex={0}
-            aria-label={t.logs.label}
+            aria-label={tOperation.logs.label}
             onKeyDown={(event) => event.key === 'End' && setFollowing(true)}
           >
             <VList ref={list} shift={prepending.current} onScroll={scrolled} className={wrap ? 'wrapped' : ''}>
@@ -117,7 +117,7 @@ export const LogView = ({
           {!following && news > 0 ? (
             <button type="button" className="button main log-pill" onClick={() => setFollowing(true)}>
               <ArrowDown size={14} aria-hidden="true" />
-              {t.logs.new_lines(news)}
+              {tOperation.logs.new_lines(news)}
             </button>
           ) : null}
         </div>
@@ -148,7 +148,7 @@ const Line = memo(({ line, times, found }: { line: LogLine; times: boolean; foun
             {run.text}
           </span>
         ))}
-        {line.cut ? <span className="text-muted"> ({t.logs.cut})</span> : null}
+        {line.cut ? <span className="text-muted"> ({tOperation.logs.cut})</span> : null}
       </span>
     </div>
   )
@@ -196,8 +196,8 @@ const LogSearch = ({
         <input
           type="search"
           className="input !w-44"
-          placeholder={t.logs.search}
-          aria-label={t.logs.search}
+          placeholder={tOperation.logs.search}
+          aria-label={tOperation.logs.search}
           maxLength={200}
           value={q}
           onChange={(event) => {
@@ -206,15 +206,16 @@ const LogSearch = ({
           }}
         />
         <span role="status" className="text-muted tabular-nums">
-          {failed ?? (matches === null ? '' : t.logs.matches(matches.at + 1, matches.count, matches.seqs.length))}
+          {failed ??
+            (matches === null ? '' : tOperation.logs.matches(matches.at + 1, matches.count, matches.seqs.length))}
         </span>
         {matches !== null && matches.seqs.length > 0 ? (
           <>
             <button
               type="button"
               className="button quiet icon"
-              aria-label={t.logs.previous}
-              title={t.logs.previous}
+              aria-label={tOperation.logs.previous}
+              title={tOperation.logs.previous}
               onClick={() => step(-1, matches)}
             >
               <ChevronUp size={16} aria-hidden="true" />
@@ -222,8 +223,8 @@ const LogSearch = ({
             <button
               type="button"
               className="button quiet icon"
-              aria-label={t.logs.next}
-              title={t.logs.next}
+              aria-label={tOperation.logs.next}
+              title={tOperation.logs.next}
               onClick={() => step(1, matches)}
             >
               <ChevronDown size={16} aria-hidden="true" />
@@ -253,7 +254,7 @@ const RawLog = ({ operation_id, node_id, attempt }: { operation_id: string; node
       ) : null}
       <button type="button" className="button" onClick={() => void save()}>
         <Download size={14} aria-hidden="true" />
-        {t.logs.download}
+        {tOperation.logs.download}
       </button>
     </>
   )

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { Attempt, NodeDetail } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tDecide } from '../i18n/decide.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { Status } from './status.tsx'
 import { DurationText, TimeText } from './time-text.tsx'
 
@@ -17,7 +18,7 @@ export const NodeFacts = ({
     <dl className="facts">
       {node.target_id ? (
         <>
-          <dt>{t.node.target}</dt>
+          <dt>{tOperation.node.target}</dt>
           <dd>
             <Link to="/resources/$resource_id" params={{ resource_id: node.target_id }} search={{ tab: 'overview' }}>
               {node.target_id}
@@ -27,38 +28,38 @@ export const NodeFacts = ({
       ) : null}
       {node.executor ? (
         <>
-          <dt>{t.node.executor}</dt>
+          <dt>{tOperation.node.executor}</dt>
           <dd className="mono">{node.executor}</dd>
         </>
       ) : null}
       {node.group_id ? (
         <>
-          <dt>{t.node.group}</dt>
+          <dt>{tOperation.node.group}</dt>
           <dd>{node.group_id}</dd>
         </>
       ) : null}
       {attempt ? (
         <>
-          <dt>{t.nodes.attempt}</dt>
+          <dt>{tOperation.nodes.attempt}</dt>
           <dd>{attempt.attempt}</dd>
-          <dt>{t.node.started}</dt>
+          <dt>{tOperation.node.started}</dt>
           <dd>
             <TimeText at={attempt.started_at} form="both" />
           </dd>
-          <dt>{t.node.duration}</dt>
+          <dt>{tOperation.node.duration}</dt>
           <dd>
             <DurationText from={attempt.started_at} to={attempt.ended_at} />
           </dd>
         </>
       ) : (
         <>
-          <dt>{t.nodes.attempt}</dt>
-          <dd>{t.node.no_attempt}</dd>
+          <dt>{tOperation.nodes.attempt}</dt>
+          <dd>{tOperation.node.no_attempt}</dd>
         </>
       )}
       {node.gates.map((gate) => (
         <div key={gate.gate_id} className="contents">
-          <dt>{t.gate.page}</dt>
+          <dt>{tDecide.gate.page}</dt>
           <dd className="flex flex-wrap items-center gap-2">
             <Link
               to="/operations/$operation_id/gates/$gate_id"
@@ -84,7 +85,8 @@ const ErrorCard = ({ error }: { error: NonNullable<Attempt['error']> }) => (
   <div className="rounded-card bg-bad-soft p-3">
     <p className="font-medium text-bad wrap-anywhere">{error.message}</p>
     <p className="text-table">
-      {t.node.error_class}: <code>{error.class}</code>. {t.node.retryable}: {error.retryable ? t.node.yes : t.node.no}.
+      {tOperation.node.error_class}: <code>{error.class}</code>. {tOperation.node.retryable}:{' '}
+      {error.retryable ? tOperation.node.yes : tOperation.node.no}.
     </p>
     {error.hint ? <p className="text-table">{error.hint}</p> : null}
   </div>

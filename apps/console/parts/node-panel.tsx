@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { nodeQuery } from '../api/queries.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { Failure } from './failure.tsx'
 import { NodeFacts } from './node-facts.tsx'
 import { Loading } from './page.tsx'
@@ -20,7 +21,7 @@ export const NodePanel = ({
 }) => {
   const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
   return (
-    <aside className="card side-panel" aria-label={t.graph.selected}>
+    <aside className="card side-panel" aria-label={tOperation.graph.selected}>
       <div className="card-head">
         <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{node?.name ?? node_id}</h2>
         <button type="button" className="button quiet icon" onClick={close} aria-label={t.close}>
@@ -43,7 +44,7 @@ export const NodePanel = ({
                 search={{ tab: 'summary' }}
                 className="button"
               >
-                {t.graph.open}
+                {tOperation.graph.open}
               </Link>
               {node.attempt > 0 ? (
                 <Link
@@ -52,7 +53,7 @@ export const NodePanel = ({
                   search={{ tab: 'logs' }}
                   className="button"
                 >
-                  {t.node.see_logs}
+                  {tOperation.node.see_logs}
                 </Link>
               ) : null}
             </p>

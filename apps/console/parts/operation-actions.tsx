@@ -1,22 +1,31 @@
 import { Link } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import type { Operation } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tChange } from '../i18n/change.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from './allowed-action.tsx'
+import { interventionsOfOperation } from './interventions.ts'
 
 const Dialogs = lazy(() => import('./operation-dialogs.tsx').then((part) => ({ default: part.OperationDialog })))
+const InterveneDialog = lazy(() => import('./intervene-dialog.tsx').then((part) => ({ default: part.InterveneDialog })))
+const CANCELS = ['cancel', 'cancel_compensate', 'cancel_force']
 export type OperationCommand = 'pause' | 'resume' | 'cancel'
 
 /** What one may do with the operation now; what one may not, with the reason. */
 export const OperationActions = ({ operation }: { operation: Operation }) => {
-  const [open, setOpen] = useState<OperationCommand | null>(null)
+  const [open, setOpen] = useState<OperationCommand | 'intervene' | null>(null)
   const pausable = actionOf(operation, 'pause')
   const resumable = actionOf(operation, 'resume')
   const paused = operation.status === 'paused' || operation.status === 'pausing'
   const gate = operation.open_gates[0]
   const [patch] = operation.open_patches
   const propose = actionOf(operation, 'propose_patch')
+  // A cancel that is under way can be sharpened: to compensate, and by force once it had its time.
+  const cancels = CANCELS.map((action) => actionOf(operation, action))
+  const cancel = cancels.find(mayPress) ?? cancels[0]
   const ended = operation.ended_at !== null
+  const interventions = interventionsOfOperation(operation)
+  const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
   return (
     <div className="flex max-w-96 flex-wrap items-start gap-2 sm:justify-end">
       {gate ? (
@@ -25,7 +34,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
           params={{ operation_id: operation.operation_id, gate_id: gate.gate_id }}
           className="button main"
         >
-          {t.operation.review_gate}
+          {tOperation.operation.review_gate}
         </Link>
       ) : null}
       {patch ? (
@@ -34,7 +43,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
           params={{ operation_id: operation.operation_id, patch_id: patch.patch_id }}
           className={gate ? 'button' : 'button main'}
         >
-          {t.patch.review}
+          {tChange.patch.review}
         </Link>
       ) : null}
       {ended ? null : (
@@ -45,27 +54,36 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
               params={{ operation_id: operation.operation_id }}
               className="button"
             >
-              {t.patch.propose}
+              {tChange.patch.propose}
             </Link>
           ) : null}
           {paused ? (
             <ActionButton action={resumable} press={() => setOpen('resume')} main={gate === undefined}>
-              {t.operation.action.resume}
+              {tOperation.operation.action.resume}
             </ActionButton>
           ) : (
             <ActionButton action={pausable} press={() => setOpen('pause')}>
-              {t.operation.action.pause}
+              {tOperation.operation.action.pause}
             </ActionButton>
           )}
-          <ActionButton action={actionOf(operation, 'cancel')} press={() => setOpen('cancel')} danger>
-            {t.operation.action.cancel}
+          {intervene ? (
+            <ActionButton action={intervene} press={() => setOpen('intervene')}>
+              {tChange.intervene.open}
+            </ActionButton>
+          ) : null}
+          <ActionButton action={cancel} press={() => setOpen('cancel')} danger>
+            {tOperation.operation.action.cancel}
           </ActionButton>
         </>
       )}
-      {ended ? null : <WhyNot actions={[paused ? resumable : pausable, actionOf(operation, 'cancel')]} />}
+      {ended ? null : <WhyNot actions={[paused ? resumable : pausable, cancel]} />}
       {open ? (
         <Suspense fallback={null}>
-          <Dialogs operation={operation} command={open} close={() => setOpen(null)} />
+          {open === 'intervene' ? (
+            <InterveneDialog subject={interventions} close={() => setOpen(null)} />
+          ) : (
+            <Dialogs operation={operation} command={open} close={() => setOpen(null)} />
+          )}
         </Suspense>
       ) : null}
     </div>

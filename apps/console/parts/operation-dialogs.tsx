@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { environment } from '../api/environment.ts'
 import { shortId } from '../api/format.ts'
 import type { Operation } from '../api/types.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
 import { actionOf, mayPress } from './allowed-action.tsx'
 import { CommandDialog } from './command-dialog.tsx'
@@ -13,6 +14,11 @@ type ResumeEffect = { drifted?: unknown[]; next_nodes?: unknown[] }
 type CancelEffect = PauseEffect & { compensations?: unknown[] }
 
 const NAMED = 5
+/** Force is offered only once the server does: when a cancel has had its time. */
+const MODES = ['graceful', 'compensate', 'force'] as const
+type Mode = (typeof MODES)[number]
+const cancelOf = (operation: Operation, mode: Mode) =>
+  actionOf(operation, mode === 'graceful' ? 'cancel' : `cancel_${mode}`)
 
 /** Pause, resume and cancel of one operation: each says beforehand what will happen, in numbers. */
 export const OperationDialog = ({
@@ -25,9 +31,9 @@ export const OperationDialog = ({
   close: () => void
 }) => {
   const client = useQueryClient()
-  const [mode, setMode] = useState<'graceful' | 'compensate'>('graceful')
+  const [mode, setMode] = useState<Mode>(() => MODES.find((one) => mayPress(cancelOf(operation, one))) ?? 'graceful')
   const [acknowledged, setAcknowledged] = useState(false)
-  const words = t.command[command]
+  const words = tDecide.command[command]
   const refresh = () => {
     for (const noun of ['operation', 'graph', 'nodes', 'timeline'])
       void client.invalidateQueries({ queryKey: [noun, operation.operation_id] })
@@ -35,7 +41,12 @@ export const OperationDialog = ({
   const common = {
     title: words.title,
     button: words.button,
-    text: { name: 'reason' as const, label: t.command.reason, needed: true, missing: t.command.reason_needed },
+    text: {
+      name: 'reason' as const,
+      label: tDecide.command.reason,
+      needed: true,
+      missing: tDecide.command.reason_needed,
+    },
     done: refresh,
     refused: refresh,
     close,
@@ -47,7 +58,7 @@ export const OperationDialog = ({
         {...common}
         command={{ path, body: {} }}
         consequences={({ running = [], not_started = 0 }) => (
-          <p>{t.command.pause.effect(running.length, not_started)}</p>
+          <p>{tDecide.command.pause.effect(running.length, not_started)}</p>
         )}
       />
     )
@@ -59,21 +70,20 @@ export const OperationDialog = ({
         command={{ path, body: acknowledged ? { acknowledge_drift: true } : {} }}
         consequences={({ drifted = [], next_nodes = [] }) => (
           <>
-            <p>{t.command.resume.effect(names(next_nodes))}</p>
-            {drifted.length > 0 ? <p>{t.command.resume.drifted(names(drifted))}</p> : null}
+            <p>{tDecide.command.resume.effect(names(next_nodes))}</p>
+            {drifted.length > 0 ? <p>{tDecide.command.resume.drifted(names(drifted))}</p> : null}
           </>
         )}
       >
         {operation.pause_reason === 'catalog_drift' ? (
           <label className="flex items-center gap-2">
             <input type="checkbox" checked={acknowledged} onChange={(event) => setAcknowledged(event.target.checked)} />
-            {t.command.resume.acknowledge}
+            {tDecide.command.resume.acknowledge}
           </label>
         ) : null}
       </CommandDialog>
     )
   }
-  const compensate = actionOf(operation, 'cancel_compensate')
   return (
     <CommandDialog<CancelEffect, unknown>
       {...common}
@@ -82,24 +92,24 @@ export const OperationDialog = ({
       {...(environment.tier === 'prod' ? { confirm: shortId(operation.operation_id) } : {})}
       consequences={({ running = [], not_started = 0, compensations = [] }) => (
         <>
-          <p>{t.command.cancel.effect(running.length, not_started)}</p>
-          {mode === 'compensate' ? <p>{t.command.cancel.compensations(compensations.length)}</p> : null}
+          <p>{tDecide.command.cancel.effect(running.length, not_started)}</p>
+          {mode === 'compensate' ? <p>{tDecide.command.cancel.compensations(compensations.length)}</p> : null}
         </>
       )}
     >
       <fieldset className="flex flex-col gap-2">
-        <legend className="label">{t.command.cancel.mode}</legend>
-        {(['graceful', 'compensate'] as const).map((choice) => (
+        <legend className="label">{tDecide.command.cancel.mode}</legend>
+        {MODES.filter((choice) => choice !== 'force' || mayPress(cancelOf(operation, choice))).map((choice) => (
           <label key={choice} className="flex items-start gap-2">
             <input
               type="radio"
               name="mode"
               className="mt-1"
               checked={mode === choice}
-              disabled={choice === 'compensate' && compensate !== undefined && !mayPress(compensate)}
+              disabled={!mayPress(cancelOf(operation, choice))}
               onChange={() => setMode(choice)}
             />
-            {t.command.cancel[choice]}
+            {tDecide.command.cancel[choice]}
           </label>
         ))}
       </fieldset>

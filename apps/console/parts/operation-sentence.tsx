@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { duration } from '../api/format.ts'
 import type { Operation } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { nameOf } from './person.tsx'
 import { ShapeIcon } from './status.tsx'
 import { TimeText, useTimeWords } from './time-text.tsx'
@@ -17,7 +17,8 @@ export const OperationSentence = ({ operation }: { operation: Operation }) => (
     {operation.pending_commands.map((command) => (
       <p key={command.command_id} className="flex items-center gap-1.5 text-table text-muted">
         <ShapeIcon shape="clock" tone="idle" size={14} />
-        {t.operation.pending(command.kind.replaceAll('_', ' '))}, <TimeText at={command.accepted_at} form="clock" />
+        {tOperation.operation.pending(command.kind.replaceAll('_', ' '))},{' '}
+        <TimeText at={command.accepted_at} form="clock" />
       </p>
     ))}
   </div>
@@ -45,12 +46,12 @@ function steeredInto({ status, steering, pause_reason, end_reason }: Operation):
 const Why = ({ operation }: { operation: Operation }) => {
   const given = steeredInto(operation)?.reason
   const code = operation.ended_at === null ? operation.pause_reason : operation.end_reason
-  const text = given ? `“${given}”` : code === null ? undefined : t.operation.system_reason[code]
+  const text = given ? `“${given}”` : code === null ? undefined : tOperation.operation.system_reason[code]
   return text === undefined ? null : <p className="max-w-text text-muted wrap-anywhere">{text}</p>
 }
 
 const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
-  const words = t.operation.sentence
+  const words = tOperation.operation.sentence
   const timeWords = useTimeWords()
   const steering = steeredInto(operation)
   const by = steering === null ? '' : words.by(nameOf(steering.actor), timeWords(steering.accepted_at))

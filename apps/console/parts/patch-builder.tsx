@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { nodeQuery } from '../api/queries.ts'
 import type { Graph, PatchChange } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tChange } from '../i18n/change.ts'
 import { CHOICES, type Choice, draftOf, NEEDS } from './patch-drafts.ts'
 
 /** Chooses a change by what it is for; what comes of it stands in the list below and can be edited there. */
@@ -36,15 +36,15 @@ export const PatchBuilder = ({
       choice === 'change_inputs'
         ? (await client.fetchQuery(nodeQuery(operation_id, node)).catch(() => undefined))?.spec.with
         : undefined
-    add(draftOf(choice, given, graph, inputs, t.patch.editor))
+    add(draftOf(choice, given, graph, inputs, tChange.patch.editor))
   }
   return (
     <section className="card" aria-labelledby={`${id}-title`}>
       <h2 id={`${id}-title`} className="card-head card-title">
-        {t.patch.editor.add}
+        {tChange.patch.editor.add}
       </h2>
       <div className="flex flex-wrap items-end gap-3 p-4">
-        <Field id={`${id}-kind`} label={t.patch.editor.kind}>
+        <Field id={`${id}-kind`} label={tChange.patch.editor.kind}>
           <select
             id={`${id}-kind`}
             className="input"
@@ -53,30 +53,30 @@ export const PatchBuilder = ({
           >
             {CHOICES.map((one) => (
               <option key={one} value={one}>
-                {t.patch.editor.kinds[one]}
+                {tChange.patch.editor.kinds[one]}
               </option>
             ))}
           </select>
         </Field>
         {needs.includes('node') ? (
-          <Field id={`${id}-node`} label={t.patch.editor.node}>
+          <Field id={`${id}-node`} label={tChange.patch.editor.node}>
             <NodeSelect id={`${id}-node`} graph={graph} value={node} change={setNode} />
           </Field>
         ) : null}
         {needs.includes('other') ? (
-          <Field id={`${id}-other`} label={t.patch.editor.other}>
+          <Field id={`${id}-other`} label={tChange.patch.editor.other}>
             <NodeSelect id={`${id}-other`} graph={graph} value={other} change={setOther} any />
           </Field>
         ) : null}
         {needs.includes('gate') ? (
-          <Field id={`${id}-gate`} label={t.patch.editor.gate}>
+          <Field id={`${id}-gate`} label={tChange.patch.editor.gate}>
             <select
               id={`${id}-gate`}
               className="input max-w-full"
               value={gate}
               onChange={(event) => setGate(event.target.value)}
             >
-              <option value="">{t.patch.editor.choose}</option>
+              <option value="">{tChange.patch.editor.choose}</option>
               {graph.gates.map(({ gate_id, question }) => (
                 <option key={gate_id} value={gate_id}>
                   {gate_id}: {question}
@@ -86,7 +86,7 @@ export const PatchBuilder = ({
           </Field>
         ) : null}
         {needs.includes('limit') ? (
-          <Field id={`${id}-limit`} label={t.patch.limit}>
+          <Field id={`${id}-limit`} label={tChange.patch.limit}>
             <input
               id={`${id}-limit`}
               className="input !w-24"
@@ -99,7 +99,7 @@ export const PatchBuilder = ({
           </Field>
         ) : null}
         <button type="button" className="button" aria-disabled={!complete} onClick={() => void press()}>
-          {t.patch.editor.add_button}
+          {tChange.patch.editor.add_button}
         </button>
       </div>
     </section>
@@ -134,11 +134,11 @@ const NodeSelect = ({
   const shown = any ? graph.nodes : [...rest, ...begun]
   return (
     <select id={id} className="input max-w-full" value={value} onChange={(event) => change(event.target.value)}>
-      <option value="">{t.patch.editor.choose}</option>
+      <option value="">{tChange.patch.editor.choose}</option>
       {shown.map(({ node_id, name, attempt }) => (
         <option key={node_id} value={node_id}>
           {name}
-          {attempt > 0 && !any ? ` (${t.patch.editor.has_begun})` : ''}
+          {attempt > 0 && !any ? ` (${tChange.patch.editor.has_begun})` : ''}
         </option>
       ))}
     </select>

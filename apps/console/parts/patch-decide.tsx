@@ -2,7 +2,8 @@ import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useMemo, useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { Patch } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tChange } from '../i18n/change.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { actionOf } from './allowed-action.tsx'
 import { DecideBox, useDigestCheck } from './decide-panel.tsx'
 import { isMe } from './person.tsx'
@@ -26,15 +27,15 @@ export const PatchDecide = ({ patch }: { patch: Patch }) => {
   const voted = patch.votes.some(({ actor, decision }) => isMe(actor) && decision === 'approve')
   return (
     <DecideBox
-      title={t.patch.panel}
-      binding={t.patch.binding(shortDigest(patch.digest))}
+      title={tChange.patch.panel}
+      binding={tChange.patch.binding(shortDigest(patch.digest))}
       check={check}
-      said={voted ? t.patch.approve_more : null}
-      self={t.patch.self}
+      said={voted ? tChange.patch.approve_more : null}
+      self={tChange.patch.self}
       own={withdraw !== undefined}
-      approve={{ word: t.gate.approve, action: actionOf(patch, 'approve'), press: () => setOpen('approve') }}
+      approve={{ word: tDecide.gate.approve, action: actionOf(patch, 'approve'), press: () => setOpen('approve') }}
       reject={{
-        word: withdraw ? t.patch.withdraw : t.gate.reject,
+        word: withdraw ? tChange.patch.withdraw : tDecide.gate.reject,
         action: withdraw ?? actionOf(patch, 'reject'),
         press: () => setOpen('reject'),
       }}
@@ -67,11 +68,14 @@ const Dialog = ({
   }
   const approve = verdict === 'approve'
   const needed = !approve || patch.required.comment_on_approve
-  const titles = { approve: t.patch.approve_title, reject: own ? t.patch.withdraw_title : t.patch.reject_title }
+  const titles = {
+    approve: tChange.patch.approve_title,
+    reject: own ? tChange.patch.withdraw_title : tChange.patch.reject_title,
+  }
   return (
     <CommandDialog
       title={titles[verdict]}
-      button={approve ? t.gate.approve : own ? t.patch.withdraw : t.gate.reject}
+      button={approve ? tDecide.gate.approve : own ? tChange.patch.withdraw : tDecide.gate.reject}
       danger={!approve}
       command={{
         path: `/v1/operations/${encodeURIComponent(patch.operation_id)}/patches/${encodeURIComponent(patch.patch_id)}/${verdict}`,
@@ -79,27 +83,27 @@ const Dialog = ({
       }}
       text={{
         name: 'comment',
-        label: needed ? t.gate.comment : t.gate.comment_optional,
+        label: needed ? tDecide.gate.comment : tDecide.gate.comment_optional,
         needed,
-        missing: t.gate.comment_needed,
+        missing: tDecide.gate.comment_needed,
       }}
       consequences={(effect) => <Consequences effect={effect as Effect} approve={approve} />}
       refused={refresh}
       done={refresh}
       close={close}
     >
-      <p className="text-muted">{t.patch.binding(shortDigest(patch.digest))}</p>
+      <p className="text-muted">{tChange.patch.binding(shortDigest(patch.digest))}</p>
     </CommandDialog>
   )
 }
 
 const Consequences = ({ effect, approve }: { effect: Effect; approve: boolean }) => {
   const { plan_revision, rearmed_gates = [] } = effect
-  if (!approve) return <p>{t.patch.reject_now}</p>
+  if (!approve) return <p>{tChange.patch.reject_now}</p>
   return (
     <>
-      <p>{plan_revision === undefined ? t.patch.approve_more : t.patch.approve_now(plan_revision)}</p>
-      {rearmed_gates.length > 0 ? <p>{t.patch.rearmed(rearmed_gates)}</p> : null}
+      <p>{plan_revision === undefined ? tChange.patch.approve_more : tChange.patch.approve_now(plan_revision)}</p>
+      {rearmed_gates.length > 0 ? <p>{tChange.patch.rearmed(rearmed_gates)}</p> : null}
     </>
   )
 }

@@ -1,5 +1,5 @@
 import type { Patch, PatchChange } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tChange } from '../i18n/change.ts'
 import { ChangeMark, FieldDiffs, valueText } from './diff-view.tsx'
 import { changeWords } from './patch-words.ts'
 
@@ -39,16 +39,16 @@ export const PatchDiff = ({
   const { added, removed, changed, added_gates, removed_gates, max_parallel } = diff
   const lists = [added, removed, changed, added_gates, removed_gates]
   if (max_parallel === null && lists.every(({ length }) => length === 0))
-    return <p className="text-muted">{t.patch.nothing}</p>
+    return <p className="text-muted">{tChange.patch.nothing}</p>
   return (
     <ul className="flex flex-col">
       {added.map((id) => {
         const spec = specs.get(id)
         return (
-          <Row key={`+${id}`} change="create" kind={t.patch.added_step} name={spec?.name ?? id} id={id}>
+          <Row key={`+${id}`} change="create" kind={tChange.patch.added_step} name={spec?.name ?? id} id={id}>
             {spec ? (
               <details>
-                <summary className="text-table text-muted">{t.patch.details}</summary>
+                <summary className="text-table text-muted">{tChange.patch.details}</summary>
                 <pre className="code mt-2">{valueText(spec)}</pre>
               </details>
             ) : null}
@@ -56,21 +56,21 @@ export const PatchDiff = ({
         )
       })}
       {changed.map(({ node_id, fields }) => (
-        <Row key={`~${node_id}`} change="update" kind={t.patch.added_step} name={nameOf(node_id)} id={node_id}>
+        <Row key={`~${node_id}`} change="update" kind={tChange.patch.added_step} name={nameOf(node_id)} id={node_id}>
           <FieldDiffs fields={fields} />
         </Row>
       ))}
       {removed.map((id) => (
-        <Row key={`-${id}`} change="delete" kind={t.patch.added_step} name={nameOf(id)} id={id} />
+        <Row key={`-${id}`} change="delete" kind={tChange.patch.added_step} name={nameOf(id)} id={id} />
       ))}
       {added_gates.map((id) => (
-        <Row key={`+g${id}`} change="create" kind={t.patch.gate} name={id} />
+        <Row key={`+g${id}`} change="create" kind={tChange.patch.gate} name={id} />
       ))}
       {removed_gates.map((id) => (
-        <Row key={`-g${id}`} change="delete" kind={t.patch.gate} name={id} />
+        <Row key={`-g${id}`} change="delete" kind={tChange.patch.gate} name={id} />
       ))}
       {max_parallel ? (
-        <Row change="update" kind={t.patch.limit} name="">
+        <Row change="update" kind={tChange.patch.limit} name="">
           <FieldDiffs fields={[{ path: 'max_parallel', ...max_parallel }]} />
         </Row>
       ) : null}

@@ -4,7 +4,7 @@ import { useEffect, useId, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { dryRun } from '../api/commands.ts'
 import type { Patch, PatchChange } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tChange } from '../i18n/change.ts'
 import { ProblemText } from './failure.tsx'
 import { PatchDiff } from './patch-diff.tsx'
 import { placeViolations, readDraft } from './patch-drafts.ts'
@@ -80,9 +80,9 @@ export const DraftList = ({
   return (
     <section className="card" aria-labelledby="drafts">
       <h2 id="drafts" className="card-head card-title">
-        {t.patch.editor.changes}
+        {tChange.patch.editor.changes}
       </h2>
-      {drafts.length === 0 ? <p className="p-4 text-muted">{t.patch.editor.none}</p> : null}
+      {drafts.length === 0 ? <p className="p-4 text-muted">{tChange.patch.editor.none}</p> : null}
       <ol className="flex flex-col">
         {drafts.map((draft, at) => (
           <DraftItem
@@ -118,23 +118,25 @@ const DraftItem = ({
   const id = useId()
   const read = readDraft(draft.text)
   const faults =
-    'fault' in read ? [read.fault === '' ? t.patch.editor.not_object : t.patch.editor.not_json(read.fault)] : wrong
+    'fault' in read
+      ? [read.fault === '' ? tChange.patch.editor.not_object : tChange.patch.editor.not_json(read.fault)]
+      : wrong
   return (
     <li className="flex gap-3 border-b border-line px-4 py-3 last:border-0">
       <span className="w-5 shrink-0 text-right text-muted tabular-nums">{at + 1}</span>
       <div className="min-w-0 flex-1">
         <p className="font-medium wrap-anywhere">
-          {'change' in read ? changeWords(read.change, nameOf) : t.patch.unknown_change}
+          {'change' in read ? changeWords(read.change, nameOf) : tChange.patch.unknown_change}
         </p>
         <details>
-          <summary className="py-1 text-table text-muted">{t.patch.editor.edit}</summary>
+          <summary className="py-1 text-table text-muted">{tChange.patch.editor.edit}</summary>
           <textarea
             className="input mono"
             rows={Math.min(20, draft.text.split('\n').length + 1)}
             spellCheck={false}
             value={draft.text}
             onChange={(event) => change(event.target.value)}
-            aria-label={t.patch.editor.json(at + 1)}
+            aria-label={tChange.patch.editor.json(at + 1)}
             aria-invalid={faults.length > 0}
             aria-describedby={`${id}-faults`}
           />
@@ -149,8 +151,8 @@ const DraftItem = ({
         type="button"
         className="button quiet icon self-start"
         onClick={remove}
-        aria-label={t.patch.editor.remove(at + 1)}
-        title={t.patch.editor.remove(at + 1)}
+        aria-label={tChange.patch.editor.remove(at + 1)}
+        title={tChange.patch.editor.remove(at + 1)}
       >
         <Trash2 size={16} aria-hidden="true" />
       </button>
@@ -173,28 +175,28 @@ export const PatchOutlook = ({
   const { at } = placeViolations(violations, changes ?? [])
   const placeOf = (violation: Violation) => {
     const index = [...at].find(([, list]) => list.includes(violation))?.[0]
-    return index === undefined ? violation.pointer : t.patch.editor.at_change(index + 1)
+    return index === undefined ? violation.pointer : tChange.patch.editor.at_change(index + 1)
   }
   return (
     <section className="card" aria-labelledby="outlook">
       <h2 id="outlook" className="card-head card-title">
-        {t.patch.editor.outcome}
+        {tChange.patch.editor.outcome}
       </h2>
       <div className="flex flex-col gap-3 p-4" aria-live="polite">
         {check.state === 'checking' ? (
-          <p className="text-muted">{t.patch.editor.checking}</p>
+          <p className="text-muted">{tChange.patch.editor.checking}</p>
         ) : check.state === 'sound' ? (
           <>
             <Verdict shape="check" tone="ok">
-              {t.patch.editor.sound} {t.patch.editor.effect(check.effect.held_nodes.length)}
+              {tChange.patch.editor.sound} {tChange.patch.editor.effect(check.effect.held_nodes.length)}
             </Verdict>
-            {check.effect.rearmed_gates.length > 0 ? <p>{t.patch.rearmed(check.effect.rearmed_gates)}</p> : null}
+            {check.effect.rearmed_gates.length > 0 ? <p>{tChange.patch.rearmed(check.effect.rearmed_gates)}</p> : null}
             <PatchDiff diff={check.effect.diff_graph} changes={changes ?? []} nameOf={nameOf} />
           </>
         ) : violations.length > 0 ? (
           <>
             <Verdict shape="octagon" tone="bad">
-              {t.patch.editor.unsound(violations.length)}
+              {tChange.patch.editor.unsound(violations.length)}
             </Verdict>
             <ul className="flex flex-col gap-1">
               {violations.map((violation) => (
@@ -208,7 +210,7 @@ export const PatchOutlook = ({
         ) : (
           <>
             <Verdict shape="octagon" tone="bad">
-              {t.patch.editor.refused}
+              {tChange.patch.editor.refused}
             </Verdict>
             <ProblemText problem={check.problem} />
           </>

@@ -1,9 +1,10 @@
 import type { Patch, PatchChange } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tChange } from '../i18n/change.ts'
+import { tOperation } from '../i18n/operation.ts'
 
 /** A change of a patch in one sentence; `nameOf` gives the name of a node where one is known. */
 export const changeWords = (change: unknown, nameOf: (node_id: string) => string = (id) => id): string => {
-  const words = t.patch.words
+  const words = tChange.patch.words
   const given = change as PatchChange
   try {
     switch (given.op) {
@@ -24,15 +25,15 @@ export const changeWords = (change: unknown, nameOf: (node_id: string) => string
       case 'set_limits':
         return words.set_limits(given.max_parallel)
       default:
-        return t.patch.unknown_change
+        return tChange.patch.unknown_change
     }
   } catch {
     // What somebody is just typing may lack any of its members.
-    return t.patch.unknown_change
+    return tChange.patch.unknown_change
   }
 }
 
-const memberWord = (member: string): string => (member === 'with' ? t.node.inputs.toLowerCase() : member)
+const memberWord = (member: string): string => (member === 'with' ? tOperation.node.inputs.toLowerCase() : member)
 
 /** Names of nodes by id: those of the running graph, and those that the changes add. */
 export const nodeNames = (
@@ -48,4 +49,4 @@ export const nodeNames = (
 
 /** `1 added, 2 changed, 0 removed`. */
 export const countWords = ({ added, removed, changed, added_gates, removed_gates }: Patch['diff_graph']): string =>
-  t.patch.counts(added.length, changed.length, removed.length, added_gates.length + removed_gates.length)
+  tChange.patch.counts(added.length, changed.length, removed.length, added_gates.length + removed_gates.length)

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { Plan } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
+import { tPlan } from '../i18n/plan.ts'
 import { ShapeIcon } from './status.tsx'
 
 const SHOWN = 30
@@ -8,22 +9,22 @@ const SHOWN = 30
 /** Everything that speaks for or against a plan: risk and why, reach, policies, what is in the way. */
 export const PlanChecks = ({ plan }: { plan: Plan }) => (
   <div className="flex flex-col gap-6">
-    <Part title={t.plan.risk(t.risk[plan.risk.level] ?? plan.risk.level, plan.risk.score)}>
+    <Part title={tPlan.plan.risk(t.risk[plan.risk.level] ?? plan.risk.level, plan.risk.score)}>
       {plan.risk.factors.length === 0 ? (
-        <p className="text-muted">{t.plan.no_factors}</p>
+        <p className="text-muted">{tPlan.plan.no_factors}</p>
       ) : (
         <ul className="flex flex-col gap-1">
           {plan.risk.factors.map(({ factor, points, detail }) => (
             <li key={factor} className="flex gap-3">
-              <span className="w-8 shrink-0 text-right tabular-nums">{t.plan.points(points)}</span>
+              <span className="w-8 shrink-0 text-right tabular-nums">{tPlan.plan.points(points)}</span>
               <span className="min-w-0 wrap-anywhere">{detail}</span>
             </li>
           ))}
         </ul>
       )}
     </Part>
-    <Part title={t.plan.impact}>
-      <p>{t.plan.dependents(plan.impact.dependents_count)}</p>
+    <Part title={tPlan.plan.impact}>
+      <p>{tPlan.plan.dependents(plan.impact.dependents_count)}</p>
       {plan.impact.dependents.length > 0 ? (
         <ul className="names">
           {plan.impact.dependents.slice(0, SHOWN).map((resource_id) => (
@@ -36,11 +37,11 @@ export const PlanChecks = ({ plan }: { plan: Plan }) => (
           {plan.impact.dependents_count > SHOWN ? <li>{t.others(plan.impact.dependents_count - SHOWN)}</li> : null}
         </ul>
       ) : null}
-      <p className="text-muted">{plan.impact.compensable ? t.plan.compensable : t.plan.not_compensable}</p>
+      <p className="text-muted">{plan.impact.compensable ? tPlan.plan.compensable : tPlan.plan.not_compensable}</p>
     </Part>
-    <Part title={t.plan.policies}>
+    <Part title={tPlan.plan.policies}>
       {plan.policy_results.length === 0 ? (
-        <p className="text-muted">{t.plan.no_policies}</p>
+        <p className="text-muted">{tPlan.plan.no_policies}</p>
       ) : (
         <ul className="flex flex-col gap-2">
           {plan.policy_results.map(({ policy_id, level, result, detail }) => (
@@ -53,8 +54,8 @@ export const PlanChecks = ({ plan }: { plan: Plan }) => (
               </span>
               <div className="min-w-0">
                 <p>
-                  <code>{policy_id}</code> {t.plan.results[result] ?? result}{' '}
-                  <span className="text-muted">({t.plan.levels[level] ?? level})</span>
+                  <code>{policy_id}</code> {tPlan.plan.results[result] ?? result}{' '}
+                  <span className="text-muted">({tPlan.plan.levels[level] ?? level})</span>
                 </p>
                 {result === 'passed' ? null : <p className="text-table wrap-anywhere">{detail}</p>}
               </div>
@@ -63,8 +64,8 @@ export const PlanChecks = ({ plan }: { plan: Plan }) => (
         </ul>
       )}
     </Part>
-    <Part title={t.plan.conflicts}>
-      {plan.conflicts.length === 0 ? <p className="text-muted">{t.plan.no_conflicts}</p> : null}
+    <Part title={tPlan.plan.conflicts}>
+      {plan.conflicts.length === 0 ? <p className="text-muted">{tPlan.plan.no_conflicts}</p> : null}
       <ul className="flex flex-col gap-1">
         {plan.conflicts.map(({ kind, id, resource_id, message }) => (
           <li key={`${kind} ${id} ${resource_id}`} className="wrap-anywhere">
@@ -82,10 +83,10 @@ export const PlanChecks = ({ plan }: { plan: Plan }) => (
           </li>
         ))}
       </ul>
-      {plan.windows.length > 0 ? <p>{t.plan.windows(plan.windows)}</p> : null}
+      {plan.windows.length > 0 ? <p>{tPlan.plan.windows(plan.windows)}</p> : null}
     </Part>
     {plan.warnings.length > 0 ? (
-      <Part title={t.plan.warnings}>
+      <Part title={tPlan.plan.warnings}>
         <ul className="flex flex-col gap-1">
           {plan.warnings.map(({ code, message }) => (
             <li key={code + message}>{message}</li>

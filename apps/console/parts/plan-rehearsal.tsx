@@ -4,14 +4,14 @@ import { duration } from '../api/format.ts'
 import { usePreview } from '../api/preview.ts'
 import { planGraphQuery } from '../api/queries.ts'
 import type { Plan } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tPlan } from '../i18n/plan.ts'
 import { actionOf, mayPress, WhyNot } from './allowed-action.tsx'
 import { ProblemText } from './failure.tsx'
 import { ShapeIcon } from './status.tsx'
 
 type Rehearsal = NonNullable<Plan['rehearsal']>
 
-const words = t.plan.rehearsal
+const words = tPlan.plan.rehearsal
 const after = (seconds: number): string => words.seconds(duration(seconds * 1000))
 const nodeName = (names: ReadonlyMap<string, string>, id: string): string => names.get(id) ?? id
 

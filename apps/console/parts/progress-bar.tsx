@@ -1,6 +1,7 @@
 import { operationLook } from '../../shared/contracts/client/status.ts'
 import type { OperationRow } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 
 /** Ends in which a node that is over need not have been carried out. */
 const UNDONE = new Set(['failed', 'cancelled', 'timed_out'])
@@ -17,14 +18,16 @@ export const ProgressBar = ({
 }) => (
   <span className={`flex flex-col gap-1 tone-${operationLook(status, blockedOn).tone}`}>
     <span className="tabular-nums">
-      {UNDONE.has(status) ? t.operations.ended(progress.done, progress.total) : t.of(progress.done, progress.total)}
-      {progress.failed > 0 ? <span className="text-bad">, {t.operations.failed(progress.failed)}</span> : null}
+      {UNDONE.has(status)
+        ? tOperation.operations.ended(progress.done, progress.total)
+        : t.of(progress.done, progress.total)}
+      {progress.failed > 0 ? <span className="text-bad">, {tOperation.operations.failed(progress.failed)}</span> : null}
     </span>
     <progress
       className="progress"
       value={progress.done}
       max={Math.max(1, progress.total)}
-      aria-label={t.operation.nodes_done(progress.done, progress.total)}
+      aria-label={tOperation.operation.nodes_done(progress.done, progress.total)}
     />
   </span>
 )

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { capabilitiesQuery } from '../api/queries.ts'
 import type { Need, ProviderRow } from '../api/types.ts'
+import { tCatalog } from '../i18n/catalog.ts'
 import { t } from '../i18n/index.ts'
 import { type Column, DataTable, Listing } from './data-table.tsx'
 import { Empty } from './page.tsx'
@@ -12,19 +13,19 @@ export const ResourceCapabilities = ({ resource_id }: { resource_id: string }) =
   const { provided = [], required = [] } = list.data ?? {}
   return (
     <>
-      <h2 className="card-title">{t.resource.needs}</h2>
-      <Listing list={list} empty={required.length === 0 ? <Empty>{t.resource.needs_none}</Empty> : undefined}>
+      <h2 className="card-title">{tCatalog.resource.needs}</h2>
+      <Listing list={list} empty={required.length === 0 ? <Empty>{tCatalog.resource.needs_none}</Empty> : undefined}>
         <DataTable
-          caption={t.resource.needs}
+          caption={tCatalog.resource.needs}
           columns={NEEDS}
           rows={required}
           keyOf={({ requirement }) => requirement.requirement_key}
         />
       </Listing>
-      <h2 className="card-title">{t.resource.provides}</h2>
-      <Listing list={list} empty={provided.length === 0 ? <Empty>{t.resource.provides_none}</Empty> : undefined}>
+      <h2 className="card-title">{tCatalog.resource.provides}</h2>
+      <Listing list={list} empty={provided.length === 0 ? <Empty>{tCatalog.resource.provides_none}</Empty> : undefined}>
         <DataTable
-          caption={t.resource.provides}
+          caption={tCatalog.resource.provides}
           columns={[CAPABILITY, ...OFFER]}
           rows={provided}
           keyOf={({ provider_id }) => provider_id}
@@ -41,7 +42,7 @@ const Peer = ({ id }: { id: string }) => (
 )
 
 const CAPABILITY: Column<ProviderRow> = {
-  name: t.capabilities.capability,
+  name: tCatalog.capabilities.capability,
   kind: 'lead',
   className: 'mono',
   cell: ({ capability_key, version }) => (
@@ -54,29 +55,29 @@ const CAPABILITY: Column<ProviderRow> = {
 /** What is offered, as the list of providers and the resource itself show it. */
 export const OFFER: Column<ProviderRow>[] = [
   {
-    name: t.capabilities.state,
+    name: tCatalog.capabilities.state,
     cell: ({ status, status_reason }) => (
       <>
-        {t.capabilities.states[status]}
+        {tCatalog.capabilities.states[status]}
         {status === 'available' ? null : <span className="text-muted"> ({status_reason.replaceAll('_', ' ')})</span>}
       </>
     ),
   },
   {
-    name: t.capabilities.free,
+    name: tCatalog.capabilities.free,
     cell: ({ free, capacity, overcommitted }) => (
       <>
-        {free === null ? t.capabilities.unlimited : t.of(free, capacity?.total ?? 1)}
-        {overcommitted ? <span className="badge tone-wait ml-2">{t.capabilities.overcommitted}</span> : null}
+        {free === null ? tCatalog.capabilities.unlimited : t.of(free, capacity?.total ?? 1)}
+        {overcommitted ? <span className="badge tone-wait ml-2">{tCatalog.capabilities.overcommitted}</span> : null}
       </>
     ),
   },
-  { name: t.capabilities.priority, kind: 'number', cell: ({ priority }) => priority },
+  { name: tCatalog.capabilities.priority, kind: 'number', cell: ({ priority }) => priority },
 ]
 
 const NEEDS: Column<Need>[] = [
   {
-    name: t.resource.requirement,
+    name: tCatalog.resource.requirement,
     kind: 'lead',
     cell: ({ requirement }) => (
       <>
@@ -87,19 +88,21 @@ const NEEDS: Column<Need>[] = [
       </>
     ),
   },
-  { name: t.capabilities.state, cell: ({ state }) => t.resource.need_state[state] },
+  { name: tCatalog.capabilities.state, cell: ({ state }) => tCatalog.resource.need_state[state] },
   {
-    name: t.resource.provider,
+    name: tCatalog.resource.provider,
     cell: ({ bound_to, providers }) =>
       (bound_to.length > 0 ? bound_to : providers).map(({ resource_id }) => (
         <Peer key={resource_id} id={resource_id} />
       )),
   },
   {
-    name: t.resource.why_not,
+    name: tCatalog.resource.why_not,
     cell: ({ rejected_count }) =>
       Object.entries(rejected_count)
-        .map(([rule, n]) => t.resource.rejected(t.resource.rules[rule as keyof typeof t.resource.rules], n))
+        .map(([rule, n]) =>
+          tCatalog.resource.rejected(tCatalog.resource.rules[rule as keyof typeof tCatalog.resource.rules], n),
+        )
         .join(', ') || null,
   },
 ]

@@ -1,6 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { NodeDetail } from '../api/types.ts'
+import { tChange } from '../i18n/change.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
 import { CommandDialog } from './command-dialog.tsx'
 import { objectIn } from './object-in.ts'
@@ -18,11 +20,11 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
   const [inputs, setInputs] = useState('')
   const overrides = objectIn(inputs)
   const reconciliation =
-    finding === null ? {} : { reconciliation: { finding, note: t.command.retry.findings[finding] } }
+    finding === null ? {} : { reconciliation: { finding, note: tDecide.command.retry.findings[finding] } }
   return (
     <CommandDialog<Effect, unknown>
-      title={t.command.retry.title}
-      button={t.command.retry.button}
+      title={tDecide.command.retry.title}
+      button={tDecide.command.retry.button}
       command={{
         path: `/v1/operations/${encodeURIComponent(node.operation_id)}/nodes/${encodeURIComponent(node.node_id)}/retry`,
         body: {
@@ -31,12 +33,12 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
           ...(overrides && Object.keys(overrides).length > 0 ? { input_overrides: overrides } : {}),
         },
       }}
-      text={{ name: 'reason', label: t.command.reason, needed: true, missing: t.command.reason_needed }}
+      text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
       blocked={(unknown && finding === null) || overrides === undefined}
       consequences={({ reset_cone = [], rearmed_gates = [] }) => (
         <>
-          <p>{t.command.retry.effect(cut(reset_cone))}</p>
-          {rearmed_gates.length > 0 ? <p>{t.command.retry.gates(cut(rearmed_gates))}</p> : null}
+          <p>{tDecide.command.retry.effect(cut(reset_cone))}</p>
+          {rearmed_gates.length > 0 ? <p>{tDecide.command.retry.gates(cut(rearmed_gates))}</p> : null}
         </>
       )}
       done={() => {
@@ -47,31 +49,31 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
     >
       {unknown ? (
         <fieldset className="flex flex-col gap-2">
-          <legend className="label">{t.command.retry.found}</legend>
+          <legend className="label">{tDecide.command.retry.found}</legend>
           {FINDINGS.map((choice) => (
             <label key={choice} className="flex items-center gap-2">
               <input type="radio" name="finding" checked={finding === choice} onChange={() => setFinding(choice)} />
-              {t.command.retry.findings[choice]}
+              {tDecide.command.retry.findings[choice]}
             </label>
           ))}
         </fieldset>
       ) : null}
       <details>
-        <summary>{t.command.retry.other_inputs}</summary>
+        <summary>{tDecide.command.retry.other_inputs}</summary>
         <textarea
           className="input mono mt-2"
           rows={3}
           spellCheck={false}
           value={inputs}
           onChange={(event) => setInputs(event.target.value)}
-          aria-label={t.intervene.fields.input_overrides.label}
+          aria-label={tChange.intervene.fields.input_overrides.label}
           aria-invalid={overrides === undefined}
           aria-describedby="retry-inputs"
         />
         <p id="retry-inputs" className={overrides === undefined ? 'field-error' : 'text-meta text-muted'}>
           {overrides === undefined
-            ? t.patch.editor.not_json(t.intervene.an_object)
-            : t.intervene.fields.input_overrides.note}
+            ? tChange.patch.editor.not_json(tChange.intervene.an_object)
+            : tChange.intervene.fields.input_overrides.note}
         </p>
       </details>
     </CommandDialog>

@@ -4,6 +4,7 @@ import { Fragment } from 'react'
 import { coarse } from '../api/format.ts'
 import { healthQuery } from '../api/queries.ts'
 import type { ResourceHealth } from '../api/types.ts'
+import { tCatalog } from '../i18n/catalog.ts'
 import { t } from '../i18n/index.ts'
 import { Health } from './status.tsx'
 
@@ -16,11 +17,11 @@ export const RollUp = ({ resource_id }: { resource_id: string }) => {
   return (
     <section className="card" aria-labelledby="rollup">
       <h2 id="rollup" className="card-head card-title">
-        {t.resource.rollup}
+        {tCatalog.resource.rollup}
       </h2>
       <div className="flex flex-col gap-2 p-4">
         <Health health={rollup.status} />
-        {rollup.causes.length === 0 && rollup.status === 'healthy' ? <p>{t.resource.rollup_healthy}</p> : null}
+        {rollup.causes.length === 0 && rollup.status === 'healthy' ? <p>{tCatalog.resource.rollup_healthy}</p> : null}
         <ul className="flex flex-col gap-2">
           {rollup.causes.map((cause) => (
             <li key={cause.path.join(' ')}>
@@ -28,7 +29,7 @@ export const RollUp = ({ resource_id }: { resource_id: string }) => {
             </li>
           ))}
         </ul>
-        {rollup.truncated ? <p className="text-wait">{t.resource.rollup_partial}</p> : null}
+        {rollup.truncated ? <p className="text-wait">{tCatalog.resource.rollup_partial}</p> : null}
       </div>
     </section>
   )
@@ -41,7 +42,7 @@ const Way = ({ cause: { path, status, check, age_s } }: { cause: Cause }) => (
       <Fragment key={at}>
         {at > 0 ? ' → ' : null}
         {step === null ? (
-          t.resource.hidden
+          tCatalog.resource.hidden
         ) : (
           <Link to="/resources/$resource_id" params={{ resource_id: step }} search={{ tab: 'overview' }}>
             {step}
@@ -52,7 +53,10 @@ const Way = ({ cause: { path, status, check, age_s } }: { cause: Cause }) => (
     <span className="text-muted">
       {' '}
       {check ? `${check.check_key} (${check.source}): ` : null}
-      {t.resource.because((t.health[status] ?? status).toLowerCase(), age_s === null ? '' : coarse(age_s * 1000))}
+      {tCatalog.resource.because(
+        (t.health[status] ?? status).toLowerCase(),
+        age_s === null ? '' : coarse(age_s * 1000),
+      )}
     </span>
   </>
 )

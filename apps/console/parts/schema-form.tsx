@@ -1,5 +1,6 @@
 import { useId } from 'react'
 import { t } from '../i18n/index.ts'
+import { tPlan } from '../i18n/plan.ts'
 
 /** A field of a form: a member of a JSON schema that a person can type. */
 export type Field = {
@@ -94,7 +95,7 @@ export const SchemaForm = ({
                 {choices.includes(text) ? null : <option value={text}>{text}</option>}
                 {choices.map((one) => (
                   <option key={one} value={one}>
-                    {field.kind === 'boolean' ? (one === 'true' ? t.intent.yes : t.intent.no) : one}
+                    {field.kind === 'boolean' ? (one === 'true' ? tPlan.intent.yes : tPlan.intent.no) : one}
                   </option>
                 ))}
               </select>
@@ -110,7 +111,10 @@ export const SchemaForm = ({
               />
             )}
             <p id={`${at}-note`} className="text-meta text-muted wrap-anywhere">
-              {[moved ? t.intent.now(is === undefined || is === null ? t.absent : String(is)) : undefined, field.note]
+              {[
+                moved ? tPlan.intent.now(is === undefined || is === null ? t.absent : String(is)) : undefined,
+                field.note,
+              ]
                 .filter(Boolean)
                 .join('. ')}
             </p>

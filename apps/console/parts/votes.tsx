@@ -1,6 +1,6 @@
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { GateRow, GateRule, Vote } from '../api/types.ts'
-import { t } from '../i18n/index.ts'
+import { tDecide } from '../i18n/decide.ts'
 import { Person } from './person.tsx'
 import { ShapeIcon } from './status.tsx'
 import { TimeText } from './time-text.tsx'
@@ -20,7 +20,7 @@ export const ruleOf = ({ policy }: Pick<GateRow, 'policy'>): GateRule => {
 
 export const ruleWords = (gate: Pick<GateRow, 'policy'>): string => {
   const { quorum, groups, four_eyes } = ruleOf(gate)
-  return t.gate.rule(
+  return tDecide.gate.rule(
     quorum,
     groups.map(({ group }) => group),
     four_eyes,
@@ -38,27 +38,29 @@ export const Votes = ({ gate, waiting }: { gate: Decided; waiting: boolean }) =>
   return (
     <div className="flex flex-col gap-3">
       <p>{ruleWords(gate)}.</p>
-      {current.length === 0 ? <p className="text-muted">{t.gate.no_votes}</p> : <VoteList votes={current} />}
+      {current.length === 0 ? <p className="text-muted">{tDecide.gate.no_votes}</p> : <VoteList votes={current} />}
       {waiting && gate.missing.length > 0 ? (
         <p>
-          {t.gate.missing(
+          {tDecide.gate.missing(
             gate.missing.map(({ group, count }) =>
-              group === null ? String(count) : t.gate.missing_part(count, group),
+              group === null ? String(count) : tDecide.gate.missing_part(count, group),
             ),
           )}
         </p>
       ) : null}
       {waiting ? (
         <p className="text-muted">
-          {gate.eligible.length > 0 ? t.gate.eligible(gate.eligible.map(({ name }) => name)) : t.gate.nobody_eligible}
+          {gate.eligible.length > 0
+            ? tDecide.gate.eligible(gate.eligible.map(({ name }) => name))
+            : tDecide.gate.nobody_eligible}
         </p>
       ) : null}
       {rounds.length > 0 ? (
         <details>
-          <summary>{t.gate.earlier_rounds}</summary>
+          <summary>{tDecide.gate.earlier_rounds}</summary>
           {rounds.map((round) => (
             <div key={round} className="mt-2 flex flex-col gap-1">
-              <h3 className="font-medium">{t.gate.round(round)}</h3>
+              <h3 className="font-medium">{tDecide.gate.round(round)}</h3>
               <VoteList votes={earlier.filter((vote) => vote.round === round)} />
             </div>
           ))}
@@ -84,8 +86,10 @@ export const VoteList = ({ votes }: { votes: Pick<Vote, 'actor' | 'decision' | '
             <strong className="font-medium">
               <Person who={vote.actor} />
             </strong>{' '}
-            {t.gate.vote[vote.decision] ?? vote.decision}, <TimeText at={vote.at} form="both" />{' '}
-            {vote.digest ? <span className="text-muted">{t.gate.on_digest(shortDigest(vote.digest))}</span> : null}
+            {tDecide.gate.vote[vote.decision] ?? vote.decision}, <TimeText at={vote.at} form="both" />{' '}
+            {vote.digest ? (
+              <span className="text-muted">{tDecide.gate.on_digest(shortDigest(vote.digest))}</span>
+            ) : null}
           </p>
           {vote.comment ? <p className="wrap-anywhere text-muted">“{vote.comment}”</p> : null}
         </div>

@@ -1,4 +1,4 @@
-import { plural } from './plural.ts'
+import { plural } from '../plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 const list = new Intl.ListFormat('en', { type: 'conjunction' })
@@ -128,7 +128,6 @@ export const patch = {
     unsound: (n: number) => count(n, 'This could not run, for one reason:', 'This could not run, for {n} reasons:'),
     refused: 'This cannot be proposed now.',
     at_change: (n: number) => `Change ${n}`,
-    ticket: 'Ticket (optional)',
     submit: 'Propose patch',
     confirm_title: 'Propose this patch?',
     effect: (held: number) =>

@@ -1,0 +1,6 @@
+import { command } from './en/command.ts'
+import { gate } from './en/gate.ts'
+import { inbox } from './en/inbox.ts'
+
+/** Words of whoever decides: the inbox, gates, and the dialog of every command. */
+export const tDecide = { inbox, gate, command }

@@ -1,0 +1,4 @@
+import { artifacts, evidence } from './en/evidence.ts'
+
+/** Words of what an operation leaves behind: its evidence and artifacts. */
+export const tProof = { evidence, artifacts }
