@@ -23,7 +23,7 @@ const DEMO_NAMESPACE = '6f3c5b0e-7c1d-5e38-9d55-2b1c8a4f7e10'
 export const demoKey = (name: string): string => uuidv5(DEMO_NAMESPACE, name)
 
 const TRIES = 8
-const SETTLED_MS = 15_000
+const SETTLED_MS = 60_000
 
 /** A part that is busy or away for a moment: on a loaded machine the first requests meet that. */
 const isPassing = ({ status, body }: ApiError): boolean => body.retryable === true || status === 429
