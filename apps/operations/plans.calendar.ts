@@ -4,7 +4,7 @@ import type { OperationCalendar } from '../shared/calendar.ts'
 import { type CelProgram, compileCel } from '../shared/cel.ts'
 import { digest } from '../shared/digest.ts'
 import { covers } from './planner/gates.ts'
-import type { Freeze, Library } from './planner/types.ts'
+import type { Freeze, Library, Target } from './planner/types.ts'
 import { loadTargets } from './targets.ts'
 
 const MAX_PROGRAMS = 1000
@@ -40,10 +40,19 @@ export const calendarOf = async (
   now: number,
 ): Promise<OperationCalendar | null> => {
   const library = await libraryNow(db, files)
+  if (library.windows.length + library.freezes.length === 0) return null
+  return calendarFor(library, await loadTargets(db, resource_ids), window_id, now)
+}
+
+/** The same for targets that are at hand: a rehearsal asks what the claims will ask. */
+export const calendarFor = (
+  library: Pick<Library, 'windows' | 'freezes'>,
+  targets: readonly Target[],
+  window_id: unknown,
+  now: number,
+): OperationCalendar | null => {
   const asked = library.windows.find((window) => window.window_id === window_id)
   const freezes = library.freezes.filter(({ to }) => Date.parse(to) > now)
-  if (library.windows.length + freezes.length === 0) return null
-  const targets = await loadTargets(db, resource_ids)
   const covering = targets.map((target) => ({
     target,
     windows: library.windows.filter((window) => covers(window, target)),

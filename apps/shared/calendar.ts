@@ -30,19 +30,6 @@ const LOOK_AGAIN_MS = 7 * DAY_MS
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 /** A window opens at least once a week; a day more on each side for time zones and windows over midnight. */
 const DAYS_AHEAD = 9
-const STEPS = 400
-
-/** The first moment from `at` on at which something may start; Infinity when there is none that can be found. */
-export const nextStart = (windows: readonly WindowHours[], freezes: readonly FrozenSpan[], at: number): number => {
-  let time = at
-  for (let step = 0; step < STEPS && Number.isFinite(time); step++) {
-    const open = nextOpening(windows, time)
-    const thawed = thawOf(freezes, open)
-    if (thawed === time) return time
-    time = thawed
-  }
-  return Number.POSITIVE_INFINITY
-}
 
 /** `at` itself while one of the windows is open, else the next opening. */
 export const nextOpening = (windows: readonly WindowHours[], at: number): number =>

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import {
   closureOf,
   nextOpening,
-  nextStart,
   type OperationCalendar,
   openingOf,
   type WindowHours,
@@ -18,9 +17,18 @@ const window = (more: Partial<WindowHours> = {}): WindowHours => ({
 })
 const at = Date.parse
 const opens = (given: WindowHours[], from: string) => new Date(nextOpening(given, at(from))).toISOString()
+/** What is asked again at each moment that it was given begins at last. */
 const starts = (freezes: { from: string; to: string }[], from: string) => {
-  const time = nextStart([window()], freezes, at(from))
-  return Number.isFinite(time) ? new Date(time).toISOString() : 'never'
+  const calendar: OperationCalendar = {
+    windows: { night: window() },
+    freezes: Object.fromEntries(freezes.map((freeze, i) => [`f${i}`, { ...freeze, approvers: [] }])),
+    asked: null,
+    targets: { host: { windows: ['night'], freezes: freezes.map((_, i) => `f${i}`) } },
+  }
+  let time = at(from)
+  for (let closed = closureOf(calendar, 'host', [], time); closed; closed = closureOf(calendar, 'host', [], time))
+    time = closed.until
+  return new Date(time).toISOString()
 }
 
 describe('a window', () => {

@@ -129,6 +129,43 @@ describe('a rehearsal', () => {
     expect(order(never)).toEqual(['a:1'])
   })
 
+  it('asks the groups of each level in its time, once each', () => {
+    const escalation = [60, 120, 900].map((after_s) => ({ after_s, add_groups: [`after-${after_s}`] }))
+    const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] }, deadline_s: 600, escalation }
+    const gates = run(graph([task('a')], {}, [{ gate_id: 'go', policy, guards: ['a'] }]), {
+      approval_delay_s: null,
+    }).gates
+    expect(gates).toMatchObject([
+      {
+        status: 'expired',
+        escalations: [
+          { at: 60, add_groups: ['after-60'] },
+          { at: 120, add_groups: ['after-120'] },
+        ],
+      },
+    ])
+  })
+
+  it('an undo that fails is tried again where it may be, else it waits for a person and nothing before it is undone', () => {
+    const retry = { max_attempts: 2, initial_s: 5, factor: 2, max_s: 60 }
+    const nodes = [
+      task('a', [], undo),
+      task('b', ['a'], { ...undo, retry }),
+      task('c', ['b'], { on_failure: 'compensate' }),
+    ]
+    const broken = { node_id: 'c', attempt: 1, class: 'exit_code' }
+    const failing = (...attempts: [number, string][]) => ({
+      failures: [broken, ...attempts.map(([attempt, name]) => ({ node_id: 'b', attempt, class: name, undo: true }))],
+    })
+    const again = run(graph(nodes), failing([1, 'timeout']))
+    expect(order(again)).toEqual(['a:1', 'b:1', 'c:1', '-b:1', '-b:2', '-a:1'])
+    expect(again).toMatchObject({ ends: 'failed', compensations: ['b', 'a'] })
+    const stuck = run(graph(nodes), failing([1, 'refused']))
+    expect(order(stuck)).toEqual(['a:1', 'b:1', 'c:1', '-b:1'])
+    expect(stuck).toMatchObject({ ends: 'blocked', compensations: [] })
+    expect(stuck.warnings).toContainEqual(expect.objectContaining({ code: 'stands_still' }))
+  })
+
   it('ends by the deadline of the operation', () => {
     const nodes = [task('a', [], undo), task('b', ['a'], { estimate_s: 500 }), task('c', ['b'])]
     const seen = run(graph(nodes, { constraints: { deadline_s: 60, on_deadline: 'compensate' } }))
@@ -169,6 +206,13 @@ describe('a rehearsal', () => {
     expect(begins(world([], [freeze]))).toEqual({ here: 0, there: 0 })
     const frozen = run(world([], [freeze]), { approval_delay_s: null })
     expect(frozen.gates).toMatchObject([{ gate_id: 'cup', status: 'expired' }])
+    // What waits for its window gives its place to others, as in the engine.
+    expect(begins(world([night], [], { max_parallel: 1 }))).toEqual({ here: 2, there: 0 })
+    // Windows that have no moment in common: it says so, and is not a rehearsal without end.
+    const noon = { ...night, window_id: 'noon', from: '12:00', to: '13:00' }
+    const never = run(world([night, { ...noon, applies: compileCel('false', ['target']) }], [], { window_id: 'noon' }))
+    expect(never).toMatchObject({ ends: 'blocked', lanes: [{ node_id: 'there', from_s: 16 * 3600 }] })
+    expect(never.warnings.map(({ code }) => code)).toContain('window_never_opens')
     // A freeze that begins later than the plan was expected to end has no gate; what runs into it waits.
     const late = { ...freeze, from: '2026-06-01T20:00:30Z' }
     expect(begins(world([], [late], { not_before: '2026-06-01T21:00:00Z' })).here).toBe(4)
@@ -198,6 +242,7 @@ const anyGraph = fc.array(
     undo: fc.boolean(),
     estimate_s: fc.integer({ min: 0, max: 30 }),
     fails: fc.option(fc.constantFrom('timeout', 'refused', 'outcome_unknown'), { freq: 3 }),
+    undo_fails: fc.option(fc.constantFrom('timeout', 'refused'), { freq: 3 }),
   }),
   { minLength: 1, maxLength: 12 },
 )
@@ -209,7 +254,7 @@ it('whatever the graph and its failures: it ends or says why not, begins nothing
       fc.integer({ min: 1, max: 4 }),
       fc.integer({ min: 1, max: 99 }),
       (given, max_parallel, seed) => {
-        const nodes = given.map(({ back, fails: _, undo: undoes, max_attempts, join, ...more }, i) => {
+        const nodes = given.map(({ back, fails: _, undo_fails: __, undo: undoes, max_attempts, join, ...more }, i) => {
           const needs = [...new Set(back.filter((n) => n <= i).map((n) => `n${i - n}`))]
           const retry = { max_attempts, initial_s: 1 }
           // A join of any needs something to join.
@@ -220,9 +265,10 @@ it('whatever the graph and its failures: it ends or says why not, begins nothing
             ...(undoes && undo),
           } as Partial<GraphNode>)
         })
-        const failures = given.flatMap(({ fails }, i) =>
-          fails ? [{ node_id: `n${i}`, attempt: 1, class: fails }] : [],
-        )
+        const failures = given.flatMap(({ fails, undo_fails }, i) => [
+          ...(fails ? [{ node_id: `n${i}`, attempt: 1, class: fails }] : []),
+          ...(undo_fails ? [{ node_id: `n${i}`, attempt: 1, class: undo_fails, undo: true }] : []),
+        ])
         const seen = run(graph(nodes, { constraints: { max_parallel } }), { seed, failures })
         const ran = seen.lanes.filter((lane) => !lane.undo)
         const endOf = (id: string) => Math.max(...ran.filter(({ node_id }) => node_id === id).map(({ to_s }) => to_s))

@@ -1,8 +1,8 @@
 import type { PlanDocument } from '../../../db/operations/tables.ts'
 import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
-import { covers } from '../planner/gates.ts'
 import { timingOf } from '../planner/plan.ts'
 import { type PlannerInput, PlanRefusal } from '../planner/types.ts'
+import { calendarFor } from '../plans.calendar.ts'
 import type { Assumptions, RehearsalInput } from './types.ts'
 
 /** Attempts of one operation at a time, where nobody says otherwise. */
@@ -28,10 +28,6 @@ export const rehearsalOf = (
   )
   const [first] = wrong
   if (first) throw new PlanRefusal('unknown_reference', first.message, wrong)
-  const { windows, freezes } = input.library
-  const among = <T>(list: readonly T[], test: (entry: T) => boolean) =>
-    list.flatMap((entry, i) => (test(entry) ? [i] : []))
-  const asked = windows.findIndex(({ window_id }) => window_id === constraints.window_id)
   return {
     ...assumed,
     at: input.at,
@@ -40,18 +36,7 @@ export const rehearsalOf = (
     timings: nodes.map(timingOf(input)),
     constraints,
     max_parallel: Number(constraints.max_parallel ?? MAX_PARALLEL),
-    windows: windows.map(({ timezone, days, from, to }) => ({ timezone, days, from, to })),
-    freezes: freezes.map(({ freeze_id, from, to }) => ({ freeze_id, from, to })),
-    calendar: Object.fromEntries(
-      input.targets.map((target) => [
-        target.resource_id,
-        {
-          windows: among(windows, (window) => covers(window, target)),
-          freezes: among(freezes, (freeze) => covers(freeze, target)),
-        },
-      ]),
-    ),
-    asked_window: asked < 0 ? null : asked,
+    calendar: calendarFor(input.library, input.targets, constraints.window_id, Date.parse(input.at)),
   }
 }
 

@@ -3,8 +3,8 @@ import type { CommandBodies, CommandMessage } from '../../../workflows/operation
 import { Heap } from '../../../workflows/operation/state/heap.ts'
 import type { AttemptResult, Change, Effect, Event, RunEffect } from '../../../workflows/operation/state/types.ts'
 import { isDone, start, step } from '../../../workflows/operation/state.ts'
-import { nextStart } from '../../shared/calendar.ts'
-import { RETRYABLE } from '../../shared/contracts/operations/graph.ts'
+import { closureOf } from '../../shared/calendar.ts'
+import { type Closure, RETRYABLE } from '../../shared/contracts/operations/graph.ts'
 import { drawDuration } from './draw.ts'
 import { type Lane, reportOf } from './report.ts'
 import { createRows, type RehearsedGate } from './rows.ts'
@@ -13,28 +13,38 @@ import type { RehearsalAnswer, RehearsalInput } from './types.ts'
 const MAX_EVENTS = 50_000
 /** Of processor time: a busy machine takes longer, not less. */
 const MAX_MS = 2000
+/** A node that was turned away so often will not begin: its windows have no moment in common. */
+const MAX_CLOSURES = 16
+/** What that looks like for the reducer; past the end of any rehearsal. */
+const NEVER = Date.parse('9999-01-01T00:00:00Z')
 
 const SETTLED = new Set(['succeeded', 'failed', 'skipped', 'outcome_unknown'])
 
 type Pending = {
   at: number
   order: number
-  event: Event | { type: 'claim'; effect: RunEffect } | { type: 'approve'; gate: RehearsedGate }
+  event: Event | { type: 'approve'; gate: RehearsedGate }
 }
 
 /**
  * Carries a plan out on a virtual clock: the reducer of the real workflow, with drawn durations in place of targets
- * (operations.md 10). The same input gives the same bytes. It predicts the schedule, not what targets answer. Something
- * that waits for a window keeps its place among `max_parallel`.
+ * (operations.md 10). Claims are answered by the calendar as the worker answers them. The same input gives the same bytes.
+ * It predicts the schedule, not what targets answer.
  */
 export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0): RehearsalAnswer => {
   const begin = Date.parse(input.at)
   const { nodes, gates } = input
   const rows = createRows(nodes, gates)
-  const failures = new Map(input.failures.map(({ node_id, attempt, class: name }) => [`${node_id} ${attempt}`, name]))
+  const failures = new Map(
+    input.failures.map(({ node_id, attempt, undo = false, class: name }) => [
+      `${undo ? 'undo' : 'run'} ${node_id} ${attempt}`,
+      name,
+    ]),
+  )
   const lanes: Lane[] = []
   const undone: string[] = []
   const waits = new Map<string, number>()
+  const turnedAway = new Map<string, number>()
   const settled = new Map<string, number>()
   const waiting = new Map<string, number>()
   const isWait = new Set(nodes.filter(({ kind }) => kind === 'wait').map(({ node_id }) => node_id))
@@ -50,7 +60,6 @@ export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0)
   let now = begin
   let wake = Number.POSITIVE_INFINITY
   let seq = 1
-  const claiming = new Set<RunEffect>()
 
   const command = <K extends 'start' | 'gate_decided'>(kind: K, body: CommandBodies[K]) =>
     ({
@@ -70,22 +79,23 @@ export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0)
   const pages = pagesOf(input)
   const state = start('rehearsal', pages, command('start', {}), now)
 
-  /** When the claim would let a node begin: its windows are open and no freeze that nobody passed over holds it. */
-  const startOf = ({ node }: RunEffect): number => {
-    const { target_id } = nodes[node] ?? {}
-    const covering = target_id === undefined ? undefined : input.calendar[target_id]
-    const windows = (covering?.windows ?? []).flatMap((i) => input.windows[i] ?? [])
-    const passed = (id: string) =>
-      ['approved', 'bypassed'].includes(rows.state.gates.get(gateOfFreeze(id))?.status ?? '')
-    const freezes = (covering?.freezes ?? [])
-      .flatMap((i) => input.freezes[i] ?? [])
-      .filter(({ freeze_id }) => !passed(freeze_id))
-    const own = nextStart(windows, freezes, now)
-    const asked = input.asked_window === null ? undefined : input.windows[input.asked_window]
-    return asked && Number.isFinite(own) ? nextStart([asked], [], own) : own
+  const passedFreezes = (): string[] =>
+    gates
+      .filter(({ gate_id, kind }) => {
+        const status = rows.state.gates.get(gate_id)?.status
+        return kind === 'freeze' && (status === 'approved' || status === 'bypassed')
+      })
+      .map(({ policy }) => policy.key ?? '')
+
+  /** What keeps a node from beginning now, as its claim would find it. */
+  const closureAt = ({ node, node_id }: RunEffect): Closure | undefined => {
+    if (!input.calendar) return undefined
+    const closure = closureOf(input.calendar, nodes[node]?.target_id ?? null, passedFreezes(), now)
+    if (!closure) return undefined
+    const times = (turnedAway.get(node_id) ?? 0) + 1
+    turnedAway.set(node_id, times)
+    return times > MAX_CLOSURES ? { ...closure, until: NEVER } : closure
   }
-  const gateOfFreeze = (freeze_id: string): string =>
-    gates.find(({ kind, policy }) => kind === 'freeze' && policy.key === freeze_id)?.gate_id ?? ''
 
   const answer = (effect: RunEffect, at: number, result: AttemptResult) => {
     const { node, role, generation, attempt, slice } = effect
@@ -93,25 +103,20 @@ export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0)
   }
 
   const claim = (effect: RunEffect) => {
-    claiming.delete(effect)
     const isUndo = effect.role === 'undo'
     const stopped = isUndo ? !rows.state.compensates : rows.state.control !== 'run'
-    if (stopped) {
-      const refusal = { reason: 'stopped' as const, seq: 0, generation: effect.generation, gates: [], repeated: false }
-      return answer(effect, now, { status: 'refused', refusal })
-    }
-    const begins = isUndo ? now : startOf(effect)
-    if (begins > now) {
-      const { node_id } = effect
-      waits.set(node_id, Math.max(waits.get(node_id) ?? 0, begins))
-      claiming.add(effect)
-      if (Number.isFinite(begins)) push(begins, { type: 'claim', effect })
-      return
+    const refusal = { seq: 0, generation: effect.generation, gates: [], repeated: false }
+    if (stopped) return answer(effect, now, { status: 'refused', refusal: { ...refusal, reason: 'stopped' } })
+    const closure = isUndo ? undefined : closureAt(effect)
+    if (closure) {
+      waits.set(effect.node_id, closure.until)
+      const reason = closure.kind === 'freeze' ? 'frozen' : 'window_closed'
+      return answer(effect, now, { status: 'refused', refusal: { ...refusal, reason, closure } })
     }
     const spec = nodes[effect.node]
     const timing = input.timings[effect.node]
     if (!spec || !timing) throw new Error(`there is no node at ${effect.node}`)
-    const fault = isUndo ? undefined : failures.get(`${effect.node_id} ${effect.attempt}`)
+    const fault = failures.get(`${effect.role} ${effect.node_id} ${effect.attempt}`)
     // Cut off and safe to repeat: the same attempt goes on under another fence.
     const again = fault === 'outcome_unknown' && spec.idempotent
     const once = drawDuration(`${input.seed} ${effect.role} ${effect.node_id} ${effect.attempt}`, timing)
@@ -147,14 +152,11 @@ export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0)
           result: { status: 'applied', version: 1 },
         })
       } else if (effect.type === 'record') {
-        const before = rows.state.control
         for (const change of effect.batch.changes) if (change.t === 'node') note(change)
         const result = rows.record(effect.batch, now, (gate) => {
           if (input.approval_delay_s !== null) push(now + 1000 * input.approval_delay_s, { type: 'approve', gate })
         })
         push(now, { type: 'recorded', at: now, result })
-        // What still waited for a window hears at once that the operation was stopped.
-        if (rows.state.control !== before) for (const held of [...claiming]) claim(held)
       } else if (effect.type === 'close') {
         push(now, { type: 'closed', at: now, result: { status: 'ended', evidence_head: { seq: 0, hash: '' } } })
       }
@@ -163,10 +165,6 @@ export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0)
 
   /** What a virtual event means for the reducer; nothing where it is of the rows alone. */
   const take = ({ event, at }: Pending): Event[] => {
-    if (event.type === 'claim') {
-      if (claiming.has(event.effect)) claim(event.effect)
-      return []
-    }
     if (event.type !== 'approve') return [event]
     const { gate } = event
     if (gate.status !== 'waiting') return []
@@ -181,7 +179,7 @@ export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0)
     if (count > MAX_EVENTS) return { too_long: `more than ${MAX_EVENTS} events` }
     if (used_ms() > MAX_MS) return { too_long: `more than ${MAX_MS / 1000} s` }
     const next = Math.min(later.peek()?.[0] ?? Number.POSITIVE_INFINITY, wake)
-    if (!Number.isFinite(next)) break
+    if (!Number.isFinite(next) || next >= NEVER) break
     now = Math.max(now, next)
     const events: Event[] = []
     for (let top = later.peek(); top && top[0] <= now; top = later.peek()) {

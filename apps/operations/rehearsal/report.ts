@@ -44,18 +44,12 @@ export const reportOf = (input: RehearsalInput, run: Rehearsed): Rehearsal => {
     ends: state.end?.status ?? (state.control === 'pause' ? 'paused' : 'blocked'),
     duration_s: seconds(now),
     critical_path: criticalPath(input.nodes, run.settled),
-    gates: gates.map(({ gate_id, status, asked_at, decided_at, policy }) => ({
+    gates: gates.map(({ gate_id, status, asked_at, decided_at, escalations }) => ({
       gate_id,
       status,
       at: or(asked_at),
       decided_at: or(decided_at),
-      escalations:
-        asked_at === null
-          ? []
-          : policy.escalation
-              .map(({ after_s, add_groups }) => ({ at: asked_at + 1000 * after_s, add_groups }))
-              .filter(({ at }) => at < (decided_at ?? now) || (decided_at === null && status === 'waiting'))
-              .map(({ at, add_groups }) => ({ at: seconds(at), add_groups })),
+      escalations: escalations.map(({ at, add_groups }) => ({ at: seconds(at), add_groups })),
     })),
     lanes: sorted.slice(0, SHOWN_LANES).map(({ node_id, attempt, role, from, to, class: failure }) => ({
       node_id,
@@ -98,7 +92,7 @@ const warningsOf = ({ state, gates, waits, assumed, now }: Rehearsed): Rehearsal
         code: status === 'expired' ? 'gate_expires' : 'gate_waits',
         message: status === 'expired' ? `Nobody approves ${gate_id} in time.` : `The gate ${gate_id} waits for ever.`,
       })
-  const closed = [...waits].filter(([, until]) => until > now || until === Number.POSITIVE_INFINITY)
+  const closed = [...waits].filter(([, until]) => until > now)
   if (waits.size > 0) {
     const names = [...waits.keys()].sort()
     warnings.push({

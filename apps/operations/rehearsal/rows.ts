@@ -8,7 +8,12 @@ export type RehearsedGate = {
   asked_at: number | null
   deadline: number | null
   decided_at: number | null
+  /** When more groups are asked next. */
+  escalation: number | null
+  escalations: { at: number; add_groups: string[] }[]
 }
+
+const isoOf = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
 
 /** Conditions that are constant after planning; any other depends on outputs, which nobody knows before. */
 const KNOWN: Record<string, boolean> = { true: true, false: false }
@@ -21,7 +26,16 @@ export const createRows = (nodes: readonly PlanNode[], gates: readonly PlanGate[
     gates: new Map<string, RehearsedGate>(
       gates.map(({ gate_id, policy }) => [
         gate_id,
-        { gate_id, policy, status: 'armed', asked_at: null, deadline: null, decided_at: null },
+        {
+          gate_id,
+          policy,
+          status: 'armed',
+          asked_at: null,
+          deadline: null,
+          decided_at: null,
+          escalation: null,
+          escalations: [],
+        },
       ]),
     ),
     /** Nodes whose condition was taken for true. */
@@ -32,6 +46,18 @@ export const createRows = (nodes: readonly PlanNode[], gates: readonly PlanGate[
   const ask = (gate: RehearsedGate, at: number) => {
     if (gate.status !== 'armed') return
     Object.assign(gate, { status: 'waiting', asked_at: at, deadline: at + 1000 * gate.policy.deadline_s })
+    gate.escalation = levelOf(gate, 0)
+  }
+  /** Counted from when the gate began to wait. */
+  const levelOf = ({ policy, asked_at }: RehearsedGate, level: number): number | null => {
+    const next = policy.escalation[level]
+    return next && asked_at !== null ? asked_at + 1000 * next.after_s : null
+  }
+  const escalate = (gate: RehearsedGate, at: number) => {
+    if (gate.status !== 'waiting' || gate.escalation === null || gate.escalation > at) return
+    const level = gate.escalations.length
+    gate.escalations.push({ at, add_groups: gate.policy.escalation[level]?.add_groups ?? [] })
+    gate.escalation = levelOf(gate, level + 1)
   }
   const expire = (gate: RehearsedGate, at: number) => {
     if (gate.status !== 'waiting' || gate.deadline === null || gate.deadline > at) return
@@ -60,15 +86,17 @@ export const createRows = (nodes: readonly PlanNode[], gates: readonly PlanGate[
         if (made === 'pause') state.control = 'pause'
         if (made === 'cancel') cancel(change.mode ?? 'graceful')
         result.control = { swapped: made ?? result.control?.swapped ?? null, seq: 0 }
-      } else if (change.t === 'gate_open' || change.t === 'gate_expire') {
+      } else if (change.t === 'gate_open' || change.t === 'gate_expire' || change.t === 'gate_escalate') {
         const gate = state.gates.get(change.gate_id)
         if (!gate) continue
         const armed = gate.status === 'armed'
         if (change.t === 'gate_open') ask(gate, at)
-        else expire(gate, at)
+        else if (change.t === 'gate_expire') expire(gate, at)
+        else escalate(gate, at)
         if (armed && gate.status === 'waiting') asks(gate)
-        const deadline_at = gate.deadline === null ? null : new Date(gate.deadline).toISOString()
-        result.gates.push({ gate_id: gate.gate_id, status: gate.status, round: change.round, deadline_at })
+        const { gate_id, status, deadline } = gate
+        const escalates_at = status === 'waiting' ? isoOf(gate.escalation) : null
+        result.gates.push({ gate_id, status, round: change.round, deadline_at: isoOf(deadline), escalates_at })
       }
     }
     return result

@@ -1,4 +1,4 @@
-import type { WindowHours } from '../../shared/calendar.ts'
+import type { OperationCalendar } from '../../shared/calendar.ts'
 import type { PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Rehearsal } from '../../shared/contracts/operations/plans.ts'
 import type { Timing } from '../planner/graph.ts'
@@ -8,7 +8,8 @@ export type Assumptions = {
   seed: number
   /** Seconds until somebody approves; null: nobody ever does. */
   approval_delay_s: number | null
-  failures: { node_id: string; attempt: number; class: string }[]
+  /** Of runs, or of undos where it says so. */
+  failures: { node_id: string; attempt: number; class: string; undo?: boolean }[]
 }
 
 /** All that a rehearsal knows: plain data, so that it can cross to a thread of its own. */
@@ -21,12 +22,8 @@ export type RehearsalInput = Assumptions & {
   timings: Timing[]
   constraints: Record<string, unknown>
   max_parallel: number
-  windows: WindowHours[]
-  freezes: { freeze_id: string; from: string; to: string }[]
-  /** By target: positions of the windows and freezes that cover it. */
-  calendar: Record<string, { windows: number[]; freezes: number[] }>
-  /** The window that the intent asks for: it binds every node. */
-  asked_window: number | null
+  /** What claims ask: the same as that of the operation. */
+  calendar: OperationCalendar | null
 }
 
 export type RehearsalAnswer = { rehearsal: Rehearsal } | { too_long: string }

@@ -319,6 +319,9 @@ export const PreviewBody = Type.Object(
                   node_id: NodeId,
                   attempt: Type.Integer({ minimum: 1, maximum: 100 }),
                   class: Type.Enum([...REHEARSED_FAILURES]),
+                  undo: Type.Optional(
+                    Type.Boolean({ description: 'Of the undo of the node; of its run unless said.' }),
+                  ),
                 },
                 closed,
               ),

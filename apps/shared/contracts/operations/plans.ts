@@ -36,7 +36,12 @@ export const Rehearsal = Type.Object({
   seed: Type.Integer(),
   approval_delay_s: Nullable(Type.Integer()),
   failures: Type.Array(
-    Type.Object({ node_id: text('deploy.eu1-web-01'), attempt: Type.Integer(), class: text('refused') }),
+    Type.Object({
+      node_id: text('deploy.eu1-web-01'),
+      attempt: Type.Integer(),
+      class: text('refused'),
+      undo: Type.Optional(Type.Boolean()),
+    }),
   ),
   ends: Type.Enum(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out', 'blocked', 'paused'], {
     description: 'How it ends; blocked or paused: it stands still and waits for a person.',
