@@ -12,8 +12,8 @@ import fastify, {
 } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { text } from './contracts/text.ts'
+import { createAnswered, type Edge, requestIdOf } from './edge.ts'
 import { AppError, CATEGORIES, type Category, overloaded, unavailable } from './errors.ts'
-import { uuidv7 } from './ids.ts'
 import { JSON_LIMITS, type JsonLimits } from './json.ts'
 import { acceptJson, unstorable } from './json-body.ts'
 import { endIdleConnections } from './lifecycle.ts'
@@ -146,8 +146,6 @@ export type HttpOptions = {
 const SILENT_MS = 60_000
 const DEADLINE_MS = 8000
 
-const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
-
 /** A Fastify app with our conventions: TypeBox schemas, strict bodies, problem+json, request ids, request metrics. */
 export const createHttpApp = (options: HttpOptions) => {
   const { telemetry, codes } = options
@@ -161,10 +159,7 @@ export const createHttpApp = (options: HttpOptions) => {
     connectionTimeout: SILENT_MS,
     requestTimeout: 10_000,
     keepAliveTimeout: 75_000,
-    genReqId: (req) => {
-      const given = req.headers['x-request-id']
-      return typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7()
-    },
+    genReqId: (req) => requestIdOf(req.headers),
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (_error, req, reply) => {
       reply.header('x-request-id', req.id)
@@ -177,23 +172,25 @@ export const createHttpApp = (options: HttpOptions) => {
   app.setValidatorCompiler(validators())
   app.addHook('onRoute', closeInputs)
   // After who may not call at all has been told so, and before anything is done with the text.
-  app.addHook('preParsing', async (req) => {
-    if (req.url.includes('%00'))
-      throw unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring')
+  app.addHook('preParsing', (req, _reply, _payload, done) => {
+    if (!req.url.includes('%00')) return done()
+    done(unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring'))
   })
   // From here on, for reading a body begins anew in the context of its connection.
   app.addHook('preValidation', (req, _reply, done) => withinTrace(req.headers.traceparent, done))
   // Ajv turns "1e999" into Infinity and then holds no bound against it.
-  app.addHook('preHandler', async (req) => {
+  app.addHook('preHandler', (req, _reply, done) => {
     const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)
-    if (endless) throw unstorable(codes, `/querystring/${endless[0]}`)
+    done(endless && unstorable(codes, `/querystring/${endless[0]}`))
   })
   if (options.openapi) describeRoutes(app as unknown as FastifyInstance, options.openapi, codes, Problem)
   acceptJson(app as unknown as FastifyInstance, options.json_limits ?? JSON_LIMITS, codes)
   answerErrors(app, options)
-  measureRequests(app, telemetry)
+  const answered = createAnswered(telemetry)
+  measureRequests(app, answered)
   app.addHook('preClose', async () => endIdleConnections(app.server))
   shedLoad(app, telemetry, codes)
+  app.decorate('edge', { admits: (req) => !mtls || isAdmitted(req.socket as TLSSocket, mtls), answered })
   return app
 }
 export type HttpApp = ReturnType<typeof createHttpApp>
@@ -264,33 +261,27 @@ const answerErrors = (target: HttpApp, { codes, onRefused }: HttpOptions) => {
   )
 }
 
-const measureRequests = (target: HttpApp, telemetry: Telemetry) => {
-  const requests = telemetry.counter('http_requests_total', 'Requests answered.', ['endpoint', 'status'])
-  const seconds = telemetry.histogram(
-    'http_request_duration_seconds',
-    'Time to answer.',
-    ['endpoint'],
-    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-  )
-  target.addHook('onRequest', async (req, reply) => {
+const measureRequests = (target: HttpApp, answered: Edge['answered']) => {
+  target.addHook('onRequest', (req, reply, done) => {
     reply.header('x-request-id', req.id)
+    done()
   })
-  target.addHook('onResponse', async (req, reply) => {
-    const endpoint = req.routeOptions?.url ?? 'unknown'
-    if (endpoint === '/metrics' || endpoint.startsWith('/health')) return
-    requests.inc({ endpoint, status: reply.statusCode })
-    seconds.observe({ endpoint }, reply.elapsedTime / 1000)
-    telemetry.access({
-      request_id: String(req.id),
-      route: endpoint,
+  target.addHook('onResponse', (req, reply, done) => {
+    answered({
+      endpoint: req.routeOptions?.url ?? 'unknown',
       method: req.method,
       status: reply.statusCode,
+      request_id: String(req.id),
       ms: reply.elapsedTime,
     })
+    done()
   })
 }
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    edge: Edge
+  }
   interface FastifyContextConfig {
     /** A stream that stays open: it is no request under way. */
     endless?: boolean
@@ -300,14 +291,14 @@ declare module 'fastify' {
 /** Refuses what may wait while this app has too much to do, before the body is read, by the kind that the route states. */
 const shedLoad = (target: HttpApp, telemetry: Telemetry, codes: EdgeCodes) => {
   const pressure = createPressure(telemetry, loadBounds())
-  target.addHook('onRequest', async (req, reply) => {
+  target.addHook('onRequest', (req, reply, done) => {
     const { authorization, endless } = req.routeOptions.config
-    if (!authorization) return
+    if (!authorization) return done()
     if (!endless) {
       pressure.enter()
       reply.raw.once('close', pressure.leave)
     }
-    if (pressure.sheds(authorization.kind)) throw overloaded(codes.outage)
+    done(pressure.sheds(authorization.kind) ? overloaded(codes.outage) : undefined)
   })
 }
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import {
   create,
   type DescMessage,
@@ -10,15 +11,20 @@ import {
 } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, type HandlerContext } from '@connectrpc/connect'
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type Edge, requestIdOf } from './edge.ts'
+import { withinTrace } from './trace.ts'
 
 const MAX_TIMEOUT_MS = 8000
 const MAX_BODY_BYTES = 65_536
+const PROTO = 'application/proto'
 
+/** What a method is told of a call beside its message. */
+export type Call = { id: string; url: string; headers: IncomingHttpHeaders; res: ServerResponse }
 export type UnaryMethod = {
   method: DescMethodUnary
   /** Decides who may call, before the message is read: what the handler's context carries, or a throw. */
-  admit: (req: FastifyRequest) => ContextValues
+  admit: (call: Call) => ContextValues
   run: (message: never, context: HandlerContext) => unknown
   /** Maps what was thrown to what the caller hears. */
   refuse: (error: unknown) => ConnectError
@@ -30,43 +36,86 @@ export type UnaryMethod = {
  * what most of our methods do.
  */
 export const serveUnary = (app: FastifyInstance, methods: readonly UnaryMethod[]): void => {
+  const served = new Map(methods.map((each) => [`/${each.method.parent.typeName}/${each.method.name}`, each]))
+  takeCalls(app, served)
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser(
-      ['application/proto', 'application/json'],
+      [PROTO, 'application/json'],
       { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES },
       (_req: FastifyRequest, body: Buffer, done: (error: null, body: Buffer) => void) => done(null, body),
     )
-    for (const each of methods) {
-      const path = `/${each.method.parent.typeName}/${each.method.name}`
-      scope.post(path, { schema: { hide: true } }, (req, reply) => answer(each, req, reply))
+    for (const [path, each] of served) {
+      scope.post(path, { schema: { hide: true } }, async (req, reply) => {
+        const call = { id: String(req.id), url: req.url, headers: req.headers, res: reply.raw }
+        const { status, type, body } = await answer(each, call, req.body as Buffer | undefined)
+        return reply.code(status).header('content-type', type).send(body)
+      })
     }
   })
 }
 
-const answer = async (served: UnaryMethod, req: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+/**
+ * Answers the calls that our own apps make without the framework, whose hooks and routing cost more than most methods.
+ * Whatever else comes, another type, no length, a caller that must be refused, goes the framework's way.
+ */
+const takeCalls = (app: FastifyInstance, served: ReadonlyMap<string, UnaryMethod>): void => {
+  const [framework] = app.server.listeners('request') as ((req: IncomingMessage, res: ServerResponse) => void)[]
+  if (!framework) throw new Error('the framework does not listen to its server')
+  let closing = false
+  app.addHook('preClose', async () => {
+    closing = true
+  })
+  app.server.removeAllListeners('request').on('request', (req, res) => {
+    const { headers, method, url = '' } = req
+    const each = method === 'POST' && headers['content-type'] === PROTO ? served.get(url) : undefined
+    if (closing || !each || !(Number(headers['content-length']) <= MAX_BODY_BYTES) || !app.edge.admits(req))
+      return framework(req, res)
+    take(each, app.edge, req, res)
+  })
+}
+
+const take = (each: UnaryMethod, edge: Edge, req: IncomingMessage, res: ServerResponse): void => {
+  const started = performance.now()
+  const { headers, url = '' } = req
+  const call = { id: requestIdOf(headers), url, headers, res }
+  const chunks: Buffer[] = []
+  const finish = async () => {
+    const { status, type, body } = await answer(each, call, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+    res.writeHead(status, ['content-type', type, 'content-length', String(body.length), 'x-request-id', call.id])
+    res.end(body)
+    edge.answered({ endpoint: url, method: 'POST', status, request_id: call.id, ms: performance.now() - started })
+  }
+  req.on('data', (chunk: Buffer) => void chunks.push(chunk))
+  req.on('error', () => res.destroy())
+  req.on('end', () => withinTrace(headers.traceparent, () => void finish()))
+}
+
+type Answer = { status: number; type: string; body: Buffer }
+
+/** The answer to one call; never throws. */
+const answer = async (served: UnaryMethod, call: Call, body: Buffer | undefined): Promise<Answer> => {
   const { method, admit, run, refuse } = served
-  const json = req.headers['content-type']?.startsWith('application/json') ?? false
-  const call = beginCall(req, reply)
+  const json = call.headers['content-type']?.startsWith('application/json') ?? false
+  const time = beginCall(call)
   try {
-    const values = admit(req)
-    const message = read(method.input, req.body as Buffer, json)
-    const output = await Promise.race([run(message as never, contextOf(served, req, values, call)), call.late])
+    const values = admit(call)
+    const message = read(method.input, body, json)
+    const output = await Promise.race([run(message as never, contextOf(served, call, values, time)), time.late])
     const init = create(method.output, output as Record<string, unknown>)
     return json
-      ? send(reply, 200, 'application/json', Buffer.from(JSON.stringify(toJson(method.output, init))))
-      : send(reply, 200, 'application/proto', Buffer.from(toBinary(method.output, init)))
+      ? { status: 200, type: 'application/json', body: Buffer.from(JSON.stringify(toJson(method.output, init))) }
+      : { status: 200, type: PROTO, body: bytesOf(toBinary(method.output, init)) }
   } catch (error) {
     const refusal = refuse(error)
-    const body = Buffer.from(errorToJsonBytes(refusal, undefined))
-    return send(reply, codeToHttpStatus(refusal.code), 'application/json', body)
+    const text = errorToJsonBytes(refusal, undefined)
+    return { status: codeToHttpStatus(refusal.code), type: 'application/json', body: bytesOf(text) }
   } finally {
-    call.end()
+    time.end()
   }
 }
 
-const send = (reply: FastifyReply, status: number, type: string, body: Buffer) =>
-  reply.code(status).header('content-type', type).send(body)
+const bytesOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 const read = (type: DescMessage, body: Buffer | undefined, json: boolean) => {
   try {
@@ -78,8 +127,8 @@ const read = (type: DescMessage, body: Buffer | undefined, json: boolean) => {
 }
 
 /** The deadline of a call, and the signal of its end for those handlers that ask for one. */
-const beginCall = (req: FastifyRequest, reply: FastifyReply) => {
-  const asked = Number(req.headers['connect-timeout-ms'])
+const beginCall = ({ headers, res }: Call) => {
+  const asked = Number(headers['connect-timeout-ms'])
   const timeout_ms = Number.isFinite(asked) && asked > 0 ? Math.min(asked, MAX_TIMEOUT_MS) : MAX_TIMEOUT_MS
   const deadline = performance.now() + timeout_ms
   let aborting: AbortController | undefined
@@ -99,11 +148,10 @@ const beginCall = (req: FastifyRequest, reply: FastifyReply) => {
     signal: (): AbortSignal => {
       if (!aborting) {
         aborting = new AbortController()
-        const { raw } = reply
-        raw.once('close', () => {
+        res.once('close', () => {
           if (!over) aborting?.abort(new ConnectError('the caller went away', Code.Canceled))
         })
-        if (raw.destroyed) aborting.abort(new ConnectError('the caller went away', Code.Canceled))
+        if (res.destroyed) aborting.abort(new ConnectError('the caller went away', Code.Canceled))
       }
       return aborting.signal
     },
@@ -116,22 +164,22 @@ const beginCall = (req: FastifyRequest, reply: FastifyReply) => {
 
 const contextOf = (
   { method }: UnaryMethod,
-  req: FastifyRequest,
+  { url, headers }: Call,
   values: ContextValues,
-  call: ReturnType<typeof beginCall>,
+  time: ReturnType<typeof beginCall>,
 ): HandlerContext => ({
   method,
   service: method.parent,
   requestMethod: 'POST',
   protocolName: 'connect',
-  url: req.url,
+  url,
   values,
-  timeoutMs: call.timeoutMs,
+  timeoutMs: time.timeoutMs,
   get signal() {
-    return call.signal()
+    return time.signal()
   },
   get requestHeader() {
-    return new Headers(req.headers as Record<string, string>)
+    return new Headers(headers as Record<string, string>)
   },
   get responseHeader() {
     return new Headers()

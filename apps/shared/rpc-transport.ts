@@ -10,8 +10,11 @@ const KEEP_ALIVE_MS = 60_000
 /** Calls that wait for a hash hold a connection each: more than the queue of credential can take. */
 const CONNECTIONS = 512
 const MAX_REPLY_BYTES = 4_194_304
+/** Our services answer with a message alone. */
+const NOTHING = new Headers()
 
-type Call = { path: string; header: ConstructorParameters<typeof Headers>[0]; body: Uint8Array; timeout_ms: number }
+type Given = ConstructorParameters<typeof Headers>[0]
+type Call = { path: string; headers: Record<string, string> | undefined; body: Uint8Array; timeout_ms: number }
 export type UnaryOptions = {
   url: string
   timeout_ms: number
@@ -44,20 +47,26 @@ export const createUnaryTransport = ({ url, timeout_ms, authorization, around, m
     unary: async (method, _signal, own_timeout_ms, header, input, contextValues) => {
       const body = toBinary<DescMessage>(method.input, create(method.input, input))
       const path = `${base}/${method.parent.typeName}/${method.name}`
-      const call: Call = { path, header, body, timeout_ms: own_timeout_ms ?? timeout_ms }
+      const call: Call = { path, headers: plain(header), body, timeout_ms: own_timeout_ms ?? timeout_ms }
       const bytes = await around(method.name, contextValues, () => send(pool, call, authorization()))
       return {
         stream: false,
         service: method.parent,
         method,
-        header: new Headers(),
-        trailer: new Headers(),
+        header: NOTHING,
+        trailer: NOTHING,
         message: read(() => fromBinary(method.output, bytes)),
       }
     },
     stream: () => Promise.reject(new ConnectError('no service here streams', Code.Unimplemented)),
   }
 }
+
+/** Headers in any of the forms that a call may give them. */
+const plain = (given: Given): Record<string, string> | undefined =>
+  given instanceof Headers || Array.isArray(given)
+    ? Object.fromEntries(new Headers(given))
+    : (given as Record<string, string> | undefined)
 
 const read = <T>(parse: () => T): T => {
   try {
@@ -68,7 +77,11 @@ const read = <T>(parse: () => T): T => {
 }
 
 /** One request. The time-out counts from here, waiting for a connection included. */
-const send = (pool: Pool, { path, header, body, timeout_ms }: Call, authorization: string): Promise<Uint8Array> =>
+const send = (
+  pool: Pool,
+  { path, headers: given, body, timeout_ms }: Call,
+  authorization: string,
+): Promise<Uint8Array> =>
   new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
     let over = false
@@ -93,7 +106,7 @@ const send = (pool: Pool, { path, header, body, timeout_ms }: Call, authorizatio
     )
     const trace = traceNow()
     const headers = {
-      ...(header && Object.fromEntries(new Headers(header))),
+      ...given,
       ...(trace !== undefined && { traceparent: trace }),
       'content-type': 'application/proto',
       'connect-protocol-version': '1',

@@ -11,7 +11,7 @@ import {
   type HandlerContext,
   type ServiceImpl,
 } from '@connectrpc/connect'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import {
   checkScope,
   type Registry,
@@ -23,7 +23,7 @@ import { type WatchedDependency, watchDependency } from './dependency.ts'
 import { AppError, type Category, loginBusy, unavailable } from './errors.ts'
 import type { HttpApp } from './http.ts'
 import { type Mtls, mtlsOfProcess } from './mtls.ts'
-import { serveUnary, type UnaryMethod } from './rpc-handler.ts'
+import { type Call, serveUnary, type UnaryMethod } from './rpc-handler.ts'
 import { type Around, createUnaryTransport } from './rpc-transport.ts'
 import type { Telemetry } from './telemetry.ts'
 
@@ -160,13 +160,12 @@ export type RpcOptions = { registry: Registry; audience: string; services: RpcSe
  * the method's scope (`permission_denied`); user tokens and `x-user-id` are refused.
  */
 export const registerRpc = (app: HttpApp, { registry, audience, services }: RpcOptions): void => {
-  const admit = (req: FastifyRequest, scope: string) => {
-    if (req.headers['x-user-id'] !== undefined)
-      throw new ConnectError('x-user-id is not taken here', Code.InvalidArgument)
-    const token = /^bearer ([^ ]+)$/i.exec(req.headers.authorization ?? '')?.[1] ?? ''
+  const admit = ({ headers, id }: Call, scope: string) => {
+    if (headers['x-user-id'] !== undefined) throw new ConnectError('x-user-id is not taken here', Code.InvalidArgument)
+    const token = /^bearer ([^ ]+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
     const service = verifyServiceToken(registry, audience, token)
     checkScope(service, scope)
-    return createContextValues().set(kCaller, { service, request_id: String(req.id) })
+    return createContextValues().set(kCaller, { service, request_id: id })
   }
   const methods = services.flat().map(({ method, scope, run }): UnaryMethod => {
     const refuse = (error: unknown) => {
@@ -174,7 +173,7 @@ export const registerRpc = (app: HttpApp, { registry, audience, services }: RpcO
       if (answer.code === Code.Internal) app.log.error({ err: error, method: method.name }, 'an RPC failed')
       return answer
     }
-    return { method, run, refuse, admit: (req) => admit(req, scope) }
+    return { method, run, refuse, admit: (call) => admit(call, scope) }
   })
   serveUnary(app as unknown as FastifyInstance, methods)
 }
