@@ -40,8 +40,9 @@ export const buildApp = (deps: SessionDeps) => {
     onRejected: (cause) => counts.rejected.inc({ cause }),
   })
   // Tokens and sessions are for the one who asked.
-  app.addHook('onRequest', async (_req, reply) => {
+  app.addHook('onRequest', (_req, reply, done) => {
     reply.header('cache-control', 'no-store')
+    done()
   })
   app.addHook('preHandler', async () => deps.revocations.assertApplied())
   app.register(tokenRoutes, { deps })

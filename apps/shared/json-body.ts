@@ -3,6 +3,7 @@ import { AppError } from './errors.ts'
 import { type JsonLimits, scanJson } from './json.ts'
 
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json)(\s*;|$)/i
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
 const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
 /** Spellings of what cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers. */
 const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE]\+?\d{3}|\d{300}/
@@ -34,7 +35,7 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
     if (body.length === 0) return done(null, undefined)
     let text: string
     try {
-      text = new TextDecoder('utf-8', { fatal: true }).decode(body)
+      text = UTF8.decode(body)
     } catch {
       return done(malformed('The body is not valid UTF-8.'))
     }
