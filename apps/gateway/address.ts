@@ -4,13 +4,17 @@ import { ConfigError } from '../shared/config.ts'
 /** The client of a request: its address, and what its limits are counted by (IPv6 by /64). */
 export type ClientAddress = { address: string; key: string }
 
+/** Clients send many requests: what was found for the same spelling is not looked for again. */
+const MAX_KNOWN = 1000
+const MAX_SPELLING = 200
+
 /** Finds the client's address: the socket's, or behind trusted proxies the right-most entry that none of them wrote. */
 export const createAddressReader = (trusted: readonly string[]) => {
   const proxies = new BlockList()
   for (const cidr of trusted) addTo(proxies, cidr)
   const isTrusted = (address: string) => trusted.length > 0 && proxies.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 
-  return (socket_address: string | undefined, forwarded: string | string[] | undefined): ClientAddress => {
+  const read = (socket_address: string | undefined, forwarded: string | string[] | undefined): ClientAddress => {
     let address = normalize(socket_address ?? '') ?? '0.0.0.0'
     const chain = [forwarded ?? []].flat().join(',').split(',')
     while (isTrusted(address)) {
@@ -19,6 +23,17 @@ export const createAddressReader = (trusted: readonly string[]) => {
       address = next
     }
     return { address, key: isIPv4(address) ? address : `${groupsOf(address).slice(0, 4).join(':')}::/64` }
+  }
+  const known = new Map<string, ClientAddress>()
+  return (socket_address: string | undefined, forwarded: string | string[] | undefined): ClientAddress => {
+    const spelling = `${socket_address} ${forwarded}`
+    let client = known.get(spelling)
+    if (client === undefined) {
+      client = read(socket_address, forwarded)
+      if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value as string)
+      if (spelling.length <= MAX_SPELLING) known.set(spelling, client)
+    }
+    return client
   }
 }
 

@@ -24,10 +24,22 @@ export const rateArguments = ({ count, seconds, burst }: Rate): [number, number]
   burst,
 ]
 
+/** Names that are remembered: most requests come from few addresses. */
+const MAX_KNOWN = 1000
+
 /** Names and addresses as they stand in Redis keys: HMACs, so that the store does not tell who tried what. */
 export const createKeyNames = (secrets: readonly [Buffer, ...Buffer[]]) => {
   const key = deriveKey(secrets[0], 'name')
-  return (text: string): string => hmacSha256(key, text).subarray(0, 16).toString('base64url')
+  const known = new Map<string, string>()
+  return (text: string): string => {
+    let name = known.get(text)
+    if (name === undefined) {
+      name = hmacSha256(key, text).subarray(0, 16).toString('base64url')
+      if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value as string)
+      known.set(text, name)
+    }
+    return name
+  }
 }
 export type KeyNames = ReturnType<typeof createKeyNames>
 
