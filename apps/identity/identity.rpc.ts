@@ -1,4 +1,4 @@
-import { getUser, getUserByFolded, listUsers } from '../../db/identity/queries.ts'
+import { getUserByFolded, listUsers, preparedGetUser } from '../../db/identity/queries.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../shared/errors.ts'
 import { isUuid } from '../shared/ids.ts'
@@ -13,12 +13,13 @@ const MAX_PAGE = 500
 /** Who people are and what they hold, for the other apps. An unknown user is an absent message, never an error. */
 export const identityRpc = ({ db }: Pick<IdentityDeps, 'db'>) => {
   const read = 'identity:read'
+  const getUser = preparedGetUser(db)
   return rpcService(
     Identity,
     { getUser: read, getUserByUsername: read, getPrincipal: read, listPrincipals: read },
     {
       getUser: async ({ id }) => {
-        const user = isUuid(id) ? await getUser(db, id) : undefined
+        const user = isUuid(id) ? await getUser(id) : undefined
         return user ? { user: userMessage(user) } : {}
       },
       getUserByUsername: async ({ username }) => {

@@ -3,6 +3,15 @@ import { first, type Queryable, type Tx } from '../client.ts'
 import { grants, group_members, groups, outbox, type UserRow, type UserStatus, users } from './tables.ts'
 
 export const getUser = (db: Queryable, id: string) => db.select().from(users).where(eq(users.id, id)).then(first)
+/** `getUser` with its statement made once: every refresh of everybody asks it. */
+export const preparedGetUser = (db: Queryable) => {
+  const query = db
+    .select()
+    .from(users)
+    .where(eq(users.id, sql.placeholder('id')))
+    .prepare('get_user')
+  return (id: string) => query.execute({ id }).then(first)
+}
 export const getUserByFolded = (db: Queryable, folded: string) =>
   db.select().from(users).where(eq(users.folded, folded)).then(first)
 export const lockUser = (tx: Tx, id: string) =>
