@@ -1,7 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 import { getGate, swapGate } from '../../db/operations/gates.ts'
-import { releaseLeases } from '../../db/operations/leases.ts'
+import { releaseLeases, setLeaseState } from '../../db/operations/leases.ts'
 import { executions, gates, node_attempts, operation_control, operations } from '../../db/operations/tables.ts'
 import type { CommandBodies } from '../../workflows/operation/messages.ts'
 import {
@@ -60,10 +60,7 @@ const ACTS: Record<OperationIntervention, Act> = {
   release_leases: async (_deps, tx, { subject: { operation_id } }) => {
     const released = await releaseLeases(tx, operation_id)
     if (released.length === 0) throw notApplicable('The operation holds no leases.')
-    await tx
-      .update(operation_control)
-      .set({ lease_epoch: sql`${operation_control.lease_epoch} + 1` })
-      .where(eq(operation_control.operation_id, operation_id))
+    await setLeaseState(tx, operation_id, 'given_back')
     return {
       payload: null,
       events: [{ type: 'lease.released', data: { resources: released } }],

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 import { lockUnsentStarts } from '../../db/operations/commands.ts'
 import { cancelGates } from '../../db/operations/gates.ts'
-import { listReleased, takeLeases } from '../../db/operations/leases.ts'
+import { listReleased, setLeaseState, takeLeases } from '../../db/operations/leases.ts'
 import { countForStop, listCompensations, listStartable } from '../../db/operations/nodes.ts'
 import { closePatches } from '../../db/operations/patches.ts'
 import { repinTargets } from '../../db/operations/pins.ts'
@@ -64,9 +64,11 @@ export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_
 /** Leases that were given back during the pause are taken again, all or none, and only over targets as they were. */
 const retakeLeases = async (tx: Tx, subject: Subject, acknowledge_drift: boolean): Promise<void> => {
   const { operation_id, plan_id } = subject
+  // Those that a gate has released are taken again when it lets something start.
+  if (subject.lease_state !== 'given_back') return
   const plan = await getPlan(tx, plan_id)
   const wanted = await listReleased(tx, operation_id, plan?.document.leases ?? [])
-  if (wanted.length === 0) return
+  if (wanted.length === 0) return void (await setLeaseState(tx, operation_id, 'held'))
   const { node_ids } = await repinTargets(tx, operation_id, subject.pins)
   if (node_ids.length > 0 && !acknowledge_drift)
     throw new AppError(
@@ -77,6 +79,7 @@ const retakeLeases = async (tx: Tx, subject: Subject, acknowledge_drift: boolean
     )
   const blockers = await takeLeases(tx, operation_id, wanted, { queue: false })
   if (blockers.length > 0) throw leaseHeld(blockers)
+  await setLeaseState(tx, operation_id, 'held')
 }
 
 /**

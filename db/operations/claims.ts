@@ -14,7 +14,7 @@ export type ClaimInput = {
   generation: number
   attempt: number
 }
-export type RefusedBy = 'stopped' | 'superseded' | 'held' | 'gate_open' | 'frozen' | 'window_closed'
+export type RefusedBy = 'stopped' | 'superseded' | 'held' | 'gate_open' | 'lease_lost' | 'frozen' | 'window_closed'
 
 export type Claim =
   | {
@@ -58,7 +58,7 @@ export type Claim =
  */
 const CLAIM = `
 with control as materialized (
-  select control, cancel_mode, calendar from operations.operation_control where operation_id = $1 for share),
+  select control, cancel_mode, calendar, lease_state from operations.operation_control where operation_id = $1 for share),
 node as materialized (
   select n.* from control, operations.nodes n where n.operation_id = $1 and n.node_id = $2 for no key update of n),
 gate as materialized (
@@ -83,6 +83,7 @@ verdict as materialized (
             where o.operation_id = $1 and o.node_id = $2 and o.role = $3 and o.attempt > $4)) then 'superseded'
       when n.hold_patch_id is not null then 'held'
       when $3 = 'run' and exists (select from gate where not passed) then 'gate_open'
+      when c.lease_state <> 'held' then 'lease_lost'
       when c.calendar is not null and $3 = 'run' and coalesce(k.phase, 'cancelled') = 'cancelled'
         and md5(c.calendar::text) is distinct from $7::text then 'calendar'
       else 'granted' end as verdict
@@ -117,7 +118,7 @@ select v.verdict, v.repeated, v.generation, v.phase, v.error, v.resume, coalesce
   extract(epoch from coalesce(g.started_at, v.started_at)) * 1000 as started_at, extract(epoch from v.ended_at) * 1000 as ended_at,
   extract(epoch from clock_timestamp()) * 1000 as now, g.fence,
   case when v.verdict = 'granted' then v.spec end as spec, case when v.verdict = 'granted' then v.input_overrides end as input_overrides,
-  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open', 'calendar') then (select coalesce(max(seq), 0) from operations.operation_commands
+  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open', 'lease_lost', 'calendar') then (select coalesce(max(seq), 0) from operations.operation_commands
     where operation_id = $1 and status not in ('awaiting', 'withdrawn', 'superseded')) end as seq,
   case when v.verdict = 'gate_open' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'status', status, 'round', round)) from gate) end as gates,
   case when v.verdict = 'calendar' then jsonb_build_object('target_id', v.target_id, 'document', v.calendar, 'digest', md5(v.calendar::text),

@@ -30,6 +30,7 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
       cancel_mode: sql<CancelMode | null>`${operation_control.cancel_mode}`,
       cancelled_at: iso(operation_control.cancelled_at),
       pause_reason: operation_control.pause_reason,
+      lease_state: operation_control.lease_state,
       revision: operation_control.revision,
       now: iso(sql`clock_timestamp()`),
       unknown_nodes: sql<number>`(select count(*)::int from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown')`,

@@ -53,6 +53,7 @@ export const compactHead = (
         on_reject: policy.on_reject,
         status: status as GateStatus,
         round,
+        ...(policy.lease_policy === 'release' && { release: true as const }),
       }),
     ),
     ...limits,

@@ -1,14 +1,26 @@
 import { and, asc, eq, or, sql } from 'drizzle-orm'
-import type { BlockedOn } from '../../apps/shared/contracts/operations/graph.ts'
+import type { Actor, BlockedOn } from '../../apps/shared/contracts/operations/graph.ts'
+import { uuidv7 } from '../../apps/shared/ids.ts'
 import { type Db, first, type Queryable, type Tx } from '../client.ts'
 import { bumpRevision, stateFacts } from './changes.ts'
+import { appendCommand } from './commands.ts'
+import { pauseOnDrift } from './drift.ts'
 import { textArray } from './planning.ts'
-import { lease_waits, leases, operation_commands, operation_control, operations } from './tables.ts'
-import { SYSTEM } from './timeline.ts'
+import {
+  type LeaseState,
+  lease_waits,
+  leases,
+  operation_commands,
+  operation_control,
+  operations,
+  plans,
+} from './tables.ts'
+import { ENGINE, SYSTEM, type TimelineEvent } from './timeline.ts'
 
 /**
- * Who may change which resources (operations.md 3.5). An operation holds its leases from its start to its end; one that
- * finds them taken waits in `lease_waits`, and its start is held back until they are granted, the oldest first.
+ * Who may change which resources (operations.md 3.5). An operation holds its leases from its start to its end, but while
+ * a gate that releases them waits, or a person has given them back during a pause. One that finds them taken waits in
+ * `lease_waits` until they are granted, the oldest first; its start is held back, or its next claim.
  */
 export type Lease = { resource_id: string; mode: 'exclusive' | 'shared' }
 export type Blocker = { resource_id: string; operation_id: string; title: string; mode: string }
@@ -106,13 +118,13 @@ export const listReleased = async (tx: Tx, operation_id: string, wanted: readonl
   return wanted.filter((lease) => !held.some(({ resource_id }) => resource_id === lease.resource_id))
 }
 
-/** Why an operation does not begin: shown to people. */
-export const blockedOnLeases = (blockers: readonly Blocker[], since: string): BlockedOn[] =>
+/** Why an operation does not begin, or go on: shown to people. */
+export const blockedOnLeases = (blockers: readonly Blocker[], since?: string): BlockedOn[] =>
   blockers.slice(0, 20).map(({ operation_id, resource_id, title }) => ({
     kind: 'lease',
     id: resource_id,
     href: `/v1/operations/${operation_id}`,
-    since,
+    ...(since !== undefined && { since }),
     message: `"${title}" holds or waits for ${resource_id}.`,
   }))
 
@@ -129,12 +141,75 @@ export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }
   return granted
 }
 
+/**
+ * Gives the leases back while nothing can start before a gate is decided, and takes them again before something does.
+ * The caller holds the control row. `none`: there is nothing to lease, or too late; it need not be asked again.
+ */
+export const moveLeases = async (
+  tx: Tx,
+  operation_id: string,
+  to: 'release' | 'take',
+): Promise<{ state: 'held' | 'released' | 'waiting' | 'none'; blocked_on: BlockedOn[]; events: TimelineEvent[] }> => {
+  const [row] = await tx
+    .select({
+      control: operation_control.control,
+      state: operation_control.lease_state,
+      wanted: sql<Lease[]>`${plans.document} -> 'leases'`,
+    })
+    .from(operation_control)
+    .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
+    .innerJoin(plans, eq(plans.plan_id, operations.plan_id))
+    .where(eq(operation_control.operation_id, operation_id))
+  const none = { state: 'none' as const, blocked_on: [], events: [] }
+  if (!row?.wanted || row.wanted.length === 0) return none
+  if (to === 'release') {
+    if (row.control === 'cancel') return none
+    const resources = row.state === 'held' ? await releaseLeases(tx, operation_id) : []
+    if (row.state === 'held') await setLeaseState(tx, operation_id, 'released')
+    const events = resources.length > 0 ? [{ type: 'lease.released', actor: ENGINE, data: { resources } }] : []
+    return { state: 'released', blocked_on: [], events }
+  }
+  if (row.state === 'held') return { state: 'held', blocked_on: [], events: [] }
+  const wanted = await listReleased(tx, operation_id, row.wanted)
+  const queued = row.state === 'waiting'
+  const blockers = queued ? await listBlockers(tx, wanted) : await takeLeases(tx, operation_id, wanted, { queue: true })
+  if (queued || blockers.length > 0) {
+    await setLeaseState(tx, operation_id, 'waiting')
+    const events = queued ? [] : [{ type: 'lease.waiting', actor: ENGINE, data: { blockers } }]
+    return { state: 'waiting', blocked_on: blockedOnLeases(blockers), events }
+  }
+  return { state: 'held', blocked_on: [], events: await leasesTaken(tx, operation_id, wanted, ENGINE) }
+}
+
+/** The leases are there again: claims are granted, unless a target has moved in between. */
+export const leasesTaken = async (
+  tx: Tx,
+  operation_id: string,
+  wanted: readonly Lease[],
+  actor: Actor,
+): Promise<TimelineEvent[]> => {
+  await setLeaseState(tx, operation_id, 'held')
+  const resources = wanted.map(({ resource_id }) => resource_id)
+  return [{ type: 'lease.granted', actor, data: { resources } }, ...(await pauseOnDrift(tx, operation_id, actor))]
+}
+
+export const setLeaseState = (tx: Tx, operation_id: string, lease_state: LeaseState) =>
+  tx
+    .update(operation_control)
+    .set({
+      lease_state,
+      ...(lease_state === 'held' && { lease_epoch: sql`${operation_control.lease_epoch} + 1` as never }),
+    })
+    .where(eq(operation_control.operation_id, operation_id))
+
 const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promise<boolean> => {
   await tx
     .select({ control: operation_control.control })
     .from(operation_control)
     .where(eq(operation_control.operation_id, operation_id))
     .for('update')
+  // The operation's row before leases: in the order in which everybody else locks them.
+  await tx.execute(sql`select from ${operations} where operation_id = ${operation_id} for update`)
   await tx.execute(sql`select pg_advisory_xact_lock(${LOCK})`)
   const wait = await tx
     .select({ wanted: lease_waits.wanted })
@@ -147,11 +222,8 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
     return false
   await tx.delete(lease_waits).where(eq(lease_waits.operation_id, operation_id))
   await insertLeases(tx, operation_id, wanted)
-  await tx
-    .update(operation_control)
-    .set({ lease_epoch: sql`${operation_control.lease_epoch} + 1` })
-    .where(eq(operation_control.operation_id, operation_id))
-  await tx
+  const taken = await leasesTaken(tx, operation_id, wanted, SYSTEM)
+  const starts = await tx
     .update(operation_commands)
     .set({ next_try_at: null, not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never })
     .where(
@@ -161,12 +233,31 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
         eq(operation_commands.status, 'pending'),
       ),
     )
+    .returning({ command_id: operation_commands.command_id })
+  // One that runs already is told; its start was never held back.
+  if (starts.length === 0) await tellGranted(tx, operation_id)
   await bumpRevision(tx, operation_id)
-  await stateFacts(tx, operation_id, {
-    events: [
-      { type: 'lease.granted', actor: SYSTEM, data: { resources: wanted.map(({ resource_id }) => resource_id) } },
-    ],
-    set: { blocked_on: [] },
-  })
+  await stateFacts(tx, operation_id, { events: taken, set: { blocked_on: [] } })
   return true
+}
+
+const tellGranted = async (tx: Tx, operation_id: string): Promise<void> => {
+  const [row] = await tx
+    .select({ lease_epoch: operation_control.lease_epoch })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+  await appendCommand(tx, {
+    command_id: uuidv7(),
+    operation_id,
+    kind: 'lease_granted',
+    class: 'edit',
+    payload: { lease_epoch: row?.lease_epoch ?? 0 },
+    actor: SYSTEM,
+    reason: null,
+    request_id: null,
+    trace: null,
+    undo: null,
+    deadline_s: 0,
+    decided: false,
+  })
 }

@@ -6,6 +6,7 @@ import type { Db, Tx } from '../client.ts'
 import { stateFacts } from './changes.ts'
 import { lockUnsentStarts } from './commands.ts'
 import { cancelGates } from './gates.ts'
+import { moveLeases } from './leases.ts'
 import { closePatches, patchApplied } from './patches.ts'
 import { planConfirmed } from './plans.ts'
 import { moveGates } from './record.gates.ts'
@@ -46,7 +47,7 @@ export const recordChanges = (
   })
 
 const needsControl = (change: Change): boolean =>
-  change.t === 'control' || (change.t === 'command' && change.status !== 'applied')
+  change.t === 'control' || change.t === 'leases' || (change.t === 'command' && change.status !== 'applied')
 
 const lockControl = (tx: Tx, operation_id: string) =>
   tx
@@ -92,6 +93,12 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
   const facts = changes.flatMap((change) =>
     change.t === 'node' ? [toEvent(change)] : change.t === 'catalog' ? [catalogEvent(change)] : [],
   )
+  const lent: TimelineEvent[] = []
+  for (const { to } of of('leases')) {
+    const { events, ...leases } = await moveLeases(tx, operation_id, to)
+    result.leases = leases
+    lent.push(...events)
+  }
   const [deadline] = of('deadline').slice(-1)
   const passed_over = nodeChanges.filter(({ exception }) => exception === 'tolerate' || exception === 'skip_dependents')
   const exceptions = passed_over.map(({ id, exception, at }) => ({
@@ -106,7 +113,7 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
       exceptions: sql`${operations.exceptions} || ${JSON.stringify(exceptions)}::jsonb`,
     }),
   }
-  return { commands, facts: [...facts, ...moved.events, ...swaps], set }
+  return { commands, facts: [...facts, ...moved.events, ...lent, ...swaps], set }
 }
 
 const catalogEvent = ({ id, at, status, version }: Extract<Change, { t: 'catalog' }>): TimelineEvent => ({

@@ -118,6 +118,9 @@ export type PlanDocument = {
   constraints: Record<string, unknown>
 }
 
+/** `given_back` by a person until the resume; `released` while a gate waits; `waiting` for others to end. */
+export type LeaseState = 'held' | 'given_back' | 'released' | 'waiting'
+
 /** What is wanted of an operation: written by command transactions (and by swaps from `run` in record_changes). */
 export const operation_control = t('operation_control', {
   operation_id: uuid('operation_id').primaryKey(),
@@ -131,6 +134,8 @@ export const operation_control = t('operation_control', {
   command_seq: big('command_seq').notNull().default(0),
   ended: boolean('ended').notNull().default(false),
   lease_epoch: integer('lease_epoch').notNull().default(0),
+  /** Whether it holds the leases it needs; anything but `held` refuses claims (leases.ts). */
+  lease_state: text('lease_state').$type<LeaseState>().notNull().default('held'),
   /** Windows and freezes that bind its nodes; null: none does. The claim asks it. */
   calendar: jsonb('calendar').$type<OperationCalendar>(),
 })

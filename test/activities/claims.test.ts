@@ -135,6 +135,8 @@ it.each<[string, Setup, Partial<Claim>]>([
     { reason: 'gate_open', gates: [{ gate_id: 'g', status: 'waiting', round: 3 }] },
   ],
   ['an approval of something else', { gate: { status: 'approved', approved_digest: 'old' } }, { reason: 'gate_open' }],
+  ['leases that are given back', { control: { lease_state: 'released' } }, { reason: 'lease_lost', seq: 6 }],
+  ['leases that others hold', { control: { lease_state: 'waiting' } }, { reason: 'lease_lost' }],
   ['a rejected gate', { gate: { status: 'rejected', approved_digest: 'new' } }, { reason: 'gate_open' }],
   ['stopped before gate', { control: { control: 'pause' }, gate: { status: 'waiting' } }, { reason: 'stopped' }],
 ])('refuses %s, names the last command that will be sent, and writes nothing', async (_what, setup, refusal) => {

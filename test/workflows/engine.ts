@@ -23,6 +23,7 @@ import { dataConverterOf, type EncryptingCodec, FAILURES } from '../../apps/shar
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { appendCommand } from '../../db/operations/commands.ts'
+import { type Lease, takeLeases } from '../../db/operations/leases.ts'
 import { insertOperation } from '../../db/operations/start.ts'
 import { intents, operation_control, plans } from '../../db/operations/tables.ts'
 import { SYSTEM } from '../../db/operations/timeline.ts'
@@ -102,6 +103,8 @@ export type Spec = {
   pins?: { resource_id: string; version: number }[]
   roll_events?: number
   calendar?: OperationCalendar
+  /** Held from the start on. */
+  leases?: Lease[]
 }
 
 const NO_GRAPH: PlanGraph = { nodes: [], groups: [], gates: [], critical_path: [] }
@@ -214,7 +217,7 @@ export const createEngine = async (
         status: 'locked',
         plan_hash,
         semantic_digest: plan_hash,
-        document: {} as never,
+        document: { leases: spec.leases ?? [] } as never,
         report: {},
         graph: NO_GRAPH,
         requester_id: 'system',
@@ -245,6 +248,7 @@ export const createEngine = async (
         gates: (spec.gates ?? []).map((g) => ({ ...g, subject: {} as never, digest: digest(g) })),
         resources: [],
       })
+      await takeLeases(tx, operation_id, spec.leases ?? [], { queue: false })
       await appendCommand(tx, {
         command_id,
         operation_id,
@@ -340,6 +344,17 @@ export const createEngine = async (
     )
   }
 
+  /** What the rows themselves have told the engine (a grant, drift), as the relay would send it. */
+  const sendPending = async (operation_id: string) => {
+    const { rows } = await pool.query<{ command_id: string; seq: string; kind: CommandKind; payload: never }>(
+      `select command_id, seq, kind, payload from operations.operation_commands where operation_id = $1 and status = 'pending' order by seq`,
+      [operation_id],
+    )
+    for (const { command_id, seq, kind, payload } of rows)
+      await signal(operation_id, message(kind, payload, { command_id, seq: Number(seq), not_after: null }) as never)
+    return rows.map(({ kind }) => kind)
+  }
+
   const control = (operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
     db.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))
 
@@ -400,6 +415,7 @@ export const createEngine = async (
     launch,
     signal,
     command,
+    sendPending,
     control,
     read,
     startWorkers,

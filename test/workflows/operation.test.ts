@@ -3,9 +3,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import { brokenLink } from '../../db/operations/evidence.ts'
+import { grantLeases } from '../../db/operations/leases.ts'
 import { gates, nodes, operation_control } from '../../db/operations/tables.ts'
 import { until } from '../support/until.ts'
-import { createEngine, type Engine, gate, node } from './engine.ts'
+import { createEngine, type Engine, gate, node, type Spec } from './engine.ts'
 import { startTarget, type Target } from './target.ts'
 
 let engine: Engine
@@ -338,6 +339,80 @@ describe('the calendar', () => {
     expect((await engine.ends(operation_id)).status).toBe('succeeded')
     expect(Date.now()).toBeGreaterThanOrEqual(to.getTime())
     expect(target.paths()).toEqual(['/held', '/last'])
+  })
+})
+
+describe('leases', () => {
+  const heldBy = async (resource_id: string) =>
+    (
+      await engine.pool.query('select operation_id from operations.leases where resource_id = $1', [resource_id])
+    ).rows.map((row) => row.operation_id)
+  const leases = (resource_id: string) => [{ resource_id, mode: 'exclusive' as const }]
+  const stepped = (resource_id: string, more: Partial<Spec> = {}): Spec => ({
+    nodes: [call('a'), call('b', { depends_on: ['a'], target_id: resource_id })],
+    gates: [gate('go', ['b'], { lease_policy: 'release' })],
+    leases: leases(resource_id),
+    ...more,
+  })
+
+  it('are given back while a gate that releases them waits, and taken again before what it guards starts', async () => {
+    const operation_id = await engine.start(stepped('one'))
+    await until(async () => (await heldBy('one')).length === 0)
+    expect(await engine.read.operation(operation_id)).toMatchObject({ blocked_on: [{ kind: 'gate', id: 'go' }] })
+    await approve(operation_id, 'go')
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    const types = (await engine.read.timeline(operation_id)).map(({ type }) => type)
+    expect(types.filter((type) => type.startsWith('lease.'))).toEqual(['lease.released', 'lease.granted'])
+    expect(types.lastIndexOf('lease.granted')).toBeLessThan(types.lastIndexOf('node.succeeded'))
+  })
+
+  it('that somebody else has meanwhile are waited for; what it is blocked on says so', async () => {
+    const operation_id = await engine.start(stepped('two'))
+    await until(async () => (await heldBy('two')).length === 0)
+    const other = await engine.start({ nodes: [call('c')], gates: [gate('go', ['c'])], leases: leases('two') })
+    await approve(operation_id, 'go')
+    await until(async () => (await engine.read.operation(operation_id)).blocked_on[0]?.kind === 'lease')
+    expect(await grantLeases(engine.db, { deadline_s: 300 })).toBe(0)
+    await cancel(other, 'graceful')
+    await engine.ends(other)
+    expect(await grantLeases(engine.db, { deadline_s: 300 })).toBe(1)
+    expect(await engine.sendPending(operation_id)).toEqual(['lease_granted'])
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    expect(target.paths()).toEqual(['/a', '/b'])
+  })
+
+  it('are taken again only over targets as they were: what moved meanwhile pauses', async () => {
+    await engine.db.execute(sql`
+      insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
+      values ('three', 't', 1, 'three', 5, 'active', '{}', '{}', '{}')`)
+    const operation_id = await engine.start(stepped('three', { pins: [{ resource_id: 'three', version: 4 }] }))
+    await until(async () => (await heldBy('three')).length === 0)
+    await approve(operation_id, 'go')
+    await until(async () => (await engine.sendPending(operation_id)).includes('catalog_drift'))
+    await engine.statusIs(operation_id, 'paused')
+    expect(await engine.read.operation(operation_id)).toMatchObject({ pause_reason: 'catalog_drift' })
+    expect(target.paths()).toEqual(['/a'])
+    await resume(operation_id)
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+  })
+
+  it('that a claim finds gone are taken again; an undo needs them, too', async () => {
+    const nodes = [call('a', { compensate: undo('a') }), call('b', { depends_on: ['a'] })]
+    const spec = stepped('four', { nodes, gates: [gate('go', ['b'], { lease_policy: 'release' })] })
+    const operation_id = await engine.start(spec)
+    await until(async () => (await heldBy('four')).length === 0)
+    await cancel(operation_id, 'compensate')
+    expect((await engine.ends(operation_id)).status).toBe('cancelled')
+    expect(target.paths()).toEqual(['/a', '/undo-a'])
+    const held = await engine.start({
+      nodes: [call('x'), call('y', { depends_on: ['x'] })],
+      gates: [gate('go', ['y'])],
+      leases: leases('four'),
+    })
+    await engine.statusIs(held, 'blocked')
+    await engine.control(held, { lease_state: 'given_back' })
+    await approve(held, 'go')
+    expect((await engine.ends(held)).status).toBe('succeeded')
   })
 })
 

@@ -76,7 +76,13 @@ const pageOf = (spec: GraphSpec): GraphPage => {
     ]),
     next: null,
     head: {
-      gates: spec.gates.map((on_reject, g) => ({ gate_id: `g${g}`, on_reject, status: 'armed', round: 1 })),
+      gates: spec.gates.map((on_reject, g) => ({
+        gate_id: `g${g}`,
+        on_reject,
+        status: 'armed',
+        round: 1,
+        ...(g % 2 === 0 && { release: true as const }),
+      })),
       max_parallel: spec.max_parallel,
       deadline_at: spec.deadline === null ? null : new Date(1_000_000 + spec.deadline).toISOString(),
       on_deadline: 'compensate',
@@ -182,6 +188,7 @@ class Run {
         () => this.work(task),
       )
     if (Number.isFinite(world.wake)) options.push(() => this.wait())
+    if (world.leases === 'waiting') options.push(() => world.grantLeases())
     if (!world.ended && this.dice(6) === 0) options.push(() => this.person())
     if (!world.ended && this.dice(3) === 0) options.push(() => this.patch())
     if (!world.ended && this.dice(4) === 0) options.push(() => this.intervene())
@@ -424,7 +431,8 @@ class Run {
     for (let turns = 0; turns < 4000 && !isDone(this.state); turns++) {
       const { world } = this
       const task = world.tasks[0]
-      if (world.signals.length > 0) this.deliver()
+      if (world.leases === 'waiting') world.grantLeases()
+      else if (world.signals.length > 0) this.deliver()
       else if (task) this.work(task)
       else if (Number.isFinite(world.wake) && this.dice(3) > 0) this.wait()
       else this.help()

@@ -51,6 +51,7 @@ export class World {
   attempts: Attempt[] = []
   /** Until when the calendar keeps a node from starting. */
   shut = new Map<number, number>()
+  leases: 'held' | 'released' | 'waiting' = 'held'
   signals: CommandMessage[] = []
   delivered: CommandMessage[] = []
   tasks: Task[] = []
@@ -155,6 +156,7 @@ export class World {
     if (this.patch?.touched.includes(node)) return refuse('held')
     const gates = this.nodes()[node]?.[4] ?? []
     if (role === 'run' && gates.some((g) => this.gates[g]?.status !== 'approved')) return refuse('gate_open')
+    if (this.leases !== 'held') return refuse('lease_lost')
     const until = this.shut.get(node) ?? 0
     if (role === 'run' && until > this.now)
       return { ...refuse('window_closed'), closure: { kind: 'window', id: 'night', until } }
@@ -198,7 +200,8 @@ export class World {
         if (made) this.control = made
         if (made === 'cancel') this.cancelRows(change.mode ?? 'graceful')
         result.control = { swapped: made ?? result.control?.swapped ?? null, seq: this.seq }
-      } else if (change.t === 'gate_open' || change.t === 'gate_expire' || change.t === 'gate_escalate')
+      } else if (change.t === 'leases') result.leases = this.moveLeases(change.to)
+      else if (change.t === 'gate_open' || change.t === 'gate_expire' || change.t === 'gate_escalate')
         this.moveGate(change, result)
     }
     // A report may be older than the undo that a person asked for meanwhile; no work of a plan is ever under it.
@@ -206,6 +209,24 @@ export class World {
     if (this.status === 'paused' && working && this.control === 'pause')
       this.problems.push('reported paused with an attempt in flight')
     return result
+  }
+
+  moveLeases(to: 'release' | 'take'): NonNullable<RecordResult['leases']> {
+    if (to === 'release') {
+      if (this.control === 'cancel') return { state: 'none', blocked_on: [] }
+      if (this.openAttempts().length > 0) this.problems.push('leases are given back with an attempt in flight')
+      this.leases = 'released'
+      return { state: 'released', blocked_on: [] }
+    }
+    // Now and then somebody else has them.
+    const taken = this.leases === 'waiting' || (this.leases === 'released' && this.seq % 2 === 0)
+    this.leases = taken ? 'waiting' : 'held'
+    return { state: this.leases, blocked_on: taken ? [{ kind: 'lease', id: 'r', message: 'Somebody holds r.' }] : [] }
+  }
+
+  grantLeases() {
+    this.leases = 'held'
+    this.send('lease_granted', { lease_epoch: this.seq })
   }
 
   moveGate(

@@ -3,6 +3,7 @@ import { attemptEnded, catalogEnded } from './state/attempts.ts'
 import { takeCommand, unpark } from './state/commands.ts'
 import { gateRecorded } from './state/gates.ts'
 import { at as item } from './state/graph.ts'
+import { leasesRecorded } from './state/leases.ts'
 import { enter, fail, settle, toGate } from './state/nodes.ts'
 import { regraft } from './state/patch.ts'
 import { schedule, swapped } from './state/schedule.ts'
@@ -104,6 +105,7 @@ const recorded = (s: State, result: RecordResult, at: number) => {
     return
   }
   s.wanted_revision = Math.max(s.wanted_revision, result.plan_revision ?? 0)
+  leasesRecorded(s, result)
   if (result.control) swapped(s, result.control.swapped, result.control.seq, at)
   for (const gate of result.gates) gateRecorded(s, gate, at)
   for (const [id, verdict] of Object.entries(result.whens)) whenKnown(s, id, verdict, at)

@@ -2,6 +2,7 @@ import type { NodeError } from '../../../apps/shared/contracts/operations/graph.
 import { failUndo, failUndoAttempt, mayUndo, NOT_UNDONE, undone } from './compensate.ts'
 import { setGate } from './gates.ts'
 import { at as item } from './graph.ts'
+import { leasesLost } from './leases.ts'
 import {
   type Extra,
   fail,
@@ -120,6 +121,7 @@ const endUndo = (s: State, i: number, result: Exclude<AttemptResult, { status: '
     case 'refused': {
       const node = item(s.nodes, i)
       giveBack(s, i, 'undo', result.refusal)
+      if (result.refusal.reason === 'lease_lost') leasesLost(s)
       node.generation = Math.max(node.generation, result.refusal.generation)
       if (!mayUndo(s)) return failUndo(s, i, s.mode === 'force' ? TAKEN_OVER : NOT_UNDONE, at)
       move(s, i, node.state, 'delay')
@@ -183,6 +185,10 @@ const refused = (s: State, i: number, refusal: Refusal, at: number) => {
     return toGate(s, i, at)
   }
   if (s.holds[i] !== undefined) return toReady(s, i)
+  if (refusal.reason === 'lease_lost') {
+    leasesLost(s)
+    return toReady(s, i)
+  }
   // One that is older than the calendar as it is known here says nothing any more.
   if (refusal.closure && refusal.seq >= s.calendar_seq) {
     move(s, i, 'ready', 'shut')

@@ -3,6 +3,7 @@ import { endAttempt, finish } from './attempts.ts'
 import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setDeadline, setGate } from './gates.ts'
 import { at as item } from './graph.ts'
+import { leasesGranted, leasesLost } from './leases.ts'
 import { enter, fail, isFlying, move, note, settle, toGate, toReady } from './nodes.ts'
 import { hold, release } from './patch.ts'
 import { INTERVENTION_STATES, type NodeIntervention } from './rules.ts'
@@ -82,7 +83,7 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
     return undefined
   },
   catalog_drift: (s, _body, at) => void pause(s, 'catalog_drift', at),
-  lease_granted: () => undefined,
+  lease_granted: (s) => void leasesGranted(s),
   calendar_changed: (s, _body, _at, { seq }) => void askAgain(s, seq),
   patch_proposed: (s, { patch_id, node_ids }) => void hold(s, patch_id, node_ids),
   patch_closed: (s, { patch_id, plan_revision = 0 }) => {
@@ -107,6 +108,8 @@ const resume = (s: State, at: number) => {
   if (s.control !== 'pause') return
   s.control = 'run'
   s.pause_reason = null
+  // A person may have given back what was waited for; the rows know.
+  if (s.leases === 'waiting') leasesLost(s)
   if (s.deadline_left === 0) return
   s.deadline = at + s.deadline_left
   s.deadline_left = 0

@@ -42,7 +42,8 @@ const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
       message: 'A proposed patch holds nodes until it is decided.',
     }),
   )
-  return [...gates, ...patches, ...closures(s), ...nodesInTheWay(s)].slice(0, SHOWN)
+  const leases = s.leases === 'waiting' ? s.lease_blockers : []
+  return [...leases, ...gates, ...patches, ...closures(s), ...nodesInTheWay(s)].slice(0, SHOWN)
 }
 
 /** Windows and freezes, each once, with the time at which the first node asks again. */

@@ -1,9 +1,10 @@
-import type { EngineStatus, OperationEnd } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { EngineStatus, NodeState, OperationEnd } from '../../../apps/shared/contracts/operations/graph.ts'
 import { dispatch, nodeDue } from './attempts.ts'
 import { pause } from './commands.ts'
 import { beginCancel, beginUndo, FORCE_DUE, forceDue, mayUndo } from './compensate.ts'
 import { gateDue } from './gates.ts'
 import { at as item } from './graph.ts'
+import { giveBack, hasLeases } from './leases.ts'
 import { fail, move, note, noteNode, setDue, succeed, sweep } from './nodes.ts'
 import { settlePatches } from './patch.ts'
 import { reportOf } from './report.ts'
@@ -20,8 +21,9 @@ export const schedule = (s: State, at: number) => {
   if (s.stage === 'open') {
     if (s.signals.length > 0 && s.waits.size > 0) hear(s, at)
     sweep(s, at)
-    if (mayDispatch(s, at)) dispatchReady(s, at)
+    if (mayDispatch(s, at) && hasLeases(s, () => isAnyIdle(s, 'ready'))) dispatchReady(s, at)
     undoReady(s, at)
+    giveBack(s, () => !canMove(s))
   }
   askForSwap(s)
   finish(s)
@@ -49,6 +51,9 @@ const mayDispatch = (s: State, at: number): boolean =>
   !s.rolling &&
   at >= s.not_before &&
   (s.last_seq >= s.halt_seq || at >= s.halt_until)
+
+const isAnyIdle = (s: State, state: NodeState): boolean =>
+  s.counts[state] > 0 && s.nodes.some((node) => node.state === state && node.doing === 'idle')
 
 const dispatchReady = (s: State, at: number) => {
   do {
@@ -100,6 +105,7 @@ const undoReady = (s: State, at: number) => {
     if (s.running > 0) return
     if (!s.undoing) beginUndo(s, at)
   }
+  if (!hasLeases(s, () => isAnyIdle(s, 'compensating'))) return
   while (s.in_flight < s.max_parallel) {
     const top = s.undo_ready.pop()
     if (!top) return
@@ -189,7 +195,7 @@ const engineStatusOf = (s: State, at: number): EngineStatus => {
 /** Something happens by itself: an attempt, a back-off, a wait, a node that only needs a place. */
 const canMove = (s: State): boolean =>
   s.in_flight > 0 ||
-  s.counts.ready > s.held.size + Object.keys(s.shut).length ||
+  (s.leases !== 'waiting' && s.counts.ready > s.held.size + Object.keys(s.shut).length) ||
   s.patching.length > 0 ||
   s.loading ||
   s.counts.backoff > 0 ||

@@ -38,6 +38,8 @@ export type GateSpec = {
   on_reject: GatePolicy['on_reject']
   status: GateStatus
   round: number
+  /** While it waits and nothing is in flight the leases are given back. */
+  release?: true
 }
 
 /**
@@ -168,6 +170,7 @@ export type Change =
       detail?: string
     }
   | { t: 'deadline'; deadline_at: number }
+  | { t: 'leases'; to: 'release' | 'take' }
 
 export type Report = {
   engine_status: EngineStatus
@@ -195,6 +198,8 @@ export type RecordResult = {
   whens: Record<string, boolean | string>
   /** After a swap was asked for: which was made, and the last command that the rows know of. */
   control: { swapped: 'pause' | 'cancel' | null; seq: number } | null
+  /** What became of the leases that were given back or asked for; who is in the way. */
+  leases?: { state: 'held' | 'released' | 'waiting' | 'none'; blocked_on: BlockedOn[] }
   /** The start was too late and is undone: there is nothing to carry out. */
   withdrawn?: boolean
   /** An approved patch was taken back: the graph that holds now. */
@@ -203,7 +208,7 @@ export type RecordResult = {
 
 /** Why a claim was refused (operations.md 1.5). `seq`: the last command the rows know of. */
 export type Refusal = {
-  reason: 'stopped' | 'superseded' | 'held' | 'gate_open' | 'frozen' | 'window_closed'
+  reason: 'stopped' | 'superseded' | 'held' | 'gate_open' | 'lease_lost' | 'frozen' | 'window_closed'
   seq: number
   generation: number
   gates: { gate_id: string; status: GateStatus; round: number }[]
@@ -320,6 +325,9 @@ export type State = {
   held: Set<number>
   /** A person has overridden a freeze: it can at best succeed with exceptions. */
   overridden: boolean
+  /** Whether what starts holds what it needs; `none`: there is nothing to give back. */
+  leases: 'held' | 'giving' | 'released' | 'taking' | 'waiting' | 'none'
+  lease_blockers: BlockedOn[]
   /** The last command that changed what the calendar allows. */
   calendar_seq: number
   /** Ready, but the calendar lets it start later: by position of the node. */
