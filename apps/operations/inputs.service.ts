@@ -40,5 +40,5 @@ export const overrideInputs = async (
       updated_at: sql`clock_timestamp()` as never,
     })
     .where(and(eq(nodes.operation_id, subject.operation_id), eq(nodes.node_id, node_id)))
-  return askAgain(tx, subject.operation_id, outlook.rows.gates, outlook.gates, node_id)
+  return askAgain(tx, subject.operation_id, outlook.rows.gates, outlook.gates, () => [node_id])
 }

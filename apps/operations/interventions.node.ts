@@ -115,7 +115,7 @@ const CHANGES: Record<NodeIntervention, Change> = {
       .where(and(eq(nodes.operation_id, operation_id), eq(nodes.node_id, node_id)))
     const rebound = await listRebound(tx, operation_id, { status: ['waiting', 'approved', 'bypassed'] })
     const { gates } = await readRunning(tx, operation_id)
-    return { before, gates: await askAgain(tx, operation_id, gates, rebound, null) }
+    return { before, gates: await askAgain(tx, operation_id, gates, rebound, () => []) }
   },
   set_input: async (deps, tx, { subject, node, payload: { input_overrides = {} } }) => {
     const before = await readUndo(tx, subject.operation_id, [node.node_id])

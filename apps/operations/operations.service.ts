@@ -1,11 +1,12 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 import { lockUnsentStarts } from '../../db/operations/commands.ts'
+import { repin } from '../../db/operations/drift.ts'
+import { listAskedAgain } from '../../db/operations/gates.ask.ts'
 import { cancelGates } from '../../db/operations/gates.ts'
 import { listReleased, setLeaseState, takeLeases } from '../../db/operations/leases.ts'
 import { countForStop, listCompensations, listStartable } from '../../db/operations/nodes.ts'
 import { closePatches } from '../../db/operations/patches.ts'
-import { repinTargets } from '../../db/operations/pins.ts'
 import { getPlan } from '../../db/operations/plans.ts'
 import { operation_control } from '../../db/operations/tables.ts'
 import type { TimelineEvent } from '../../db/operations/timeline.ts'
@@ -17,6 +18,7 @@ import { AppError } from '../shared/errors.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from './authority.ts'
 import type { Command, Decision, Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
+import { driftOf, takeDrift } from './drift.service.ts'
 import { leaseHeld } from './leases.ts'
 import { readOperation } from './operations.read.ts'
 import type { PolicyAction } from './policy.ts'
@@ -41,42 +43,45 @@ export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_
   onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
     refuseOn(deps, command, subject, refuseResume(subject.facts, { acknowledge_drift }))
     checkIfMatch(command.if_match, subject.revision)
-    await retakeLeases(tx, subject, acknowledge_drift)
-    const drift = acknowledge_drift || subject.facts.pause_reason === 'catalog_drift'
-    const repinned = drift
-      ? await repinTargets(tx, subject.operation_id, subject.pins)
-      : { pins: subject.pins, node_ids: [] }
+    const ignored = subject.constraints.on_drift === 'ignore'
+    const drift = await driftOf(tx, deps, subject)
+    const node_ids = ignored ? [] : drift.drifted.map(({ node_id }) => node_id)
+    if (node_ids.length > 0 && !acknowledge_drift) throw driftUnacknowledged(node_ids)
+    await retakeLeases(tx, subject)
+    const asked = node_ids.length > 0 ? await takeDrift(deps, tx, subject, drift) : undefined
     const next_nodes = await listStartable(tx, subject.operation_id)
     await setControl(tx, subject.operation_id, { control: 'run', pause_reason: null })
     return {
-      payload: { acknowledged: repinned.node_ids },
+      payload: { acknowledged: node_ids, ...(acknowledge_drift && (await listAskedAgain(tx, subject.operation_id))) },
       events: [
         said(command, command_id, 'operation.resumed', `${command.actor.name} resumed the operation`, {
-          acknowledged: repinned.node_ids,
+          acknowledged: node_ids,
         }),
+        ...(asked?.events ?? []).map((event) => ({ ...event, actor: command.actor, command_id })),
       ],
-      ...(drift && { set: { pins: repinned.pins } }),
+      set: {
+        pins: { ...subject.pins, ...drift.pins },
+        ...(asked && { open_gates: waitingGates(subject.operation_id) }),
+      },
       undo: { pause_reason: subject.facts.pause_reason },
-      effect: { drifted: repinned.node_ids, next_nodes },
+      effect: { drifted: node_ids, next_nodes, ...(asked && { rearmed_gates: Object.keys(asked.gates) }) },
     }
   })
 
-/** Leases that were given back during the pause are taken again, all or none, and only over targets as they were. */
-const retakeLeases = async (tx: Tx, subject: Subject, acknowledge_drift: boolean): Promise<void> => {
-  const { operation_id, plan_id } = subject
+const driftUnacknowledged = (drifted: string[]) =>
+  new AppError(
+    'stale_catalog_projection',
+    'drift_unacknowledged',
+    'Targets have changed since the plan. Resume with acknowledge_drift: true to take their new values.',
+    { extra: { drifted } },
+  )
+
+/** Leases that were given back during the pause are taken again, all or none. */
+const retakeLeases = async (tx: Tx, { operation_id, plan_id, lease_state }: Subject): Promise<void> => {
   // Those that a gate has released are taken again when it lets something start.
-  if (subject.lease_state !== 'given_back') return
+  if (lease_state !== 'given_back') return
   const plan = await getPlan(tx, plan_id)
   const wanted = await listReleased(tx, operation_id, plan?.document.leases ?? [])
-  if (wanted.length === 0) return void (await setLeaseState(tx, operation_id, 'held'))
-  const { node_ids } = await repinTargets(tx, operation_id, subject.pins)
-  if (node_ids.length > 0 && !acknowledge_drift)
-    throw new AppError(
-      'stale_catalog_projection',
-      'drift_unacknowledged',
-      'Targets have changed while their leases were given back. Resume with acknowledge_drift: true to take their new values.',
-      { extra: { drifted: node_ids } },
-    )
   const blockers = await takeLeases(tx, operation_id, wanted, { queue: false })
   if (blockers.length > 0) throw leaseHeld(blockers)
   await setLeaseState(tx, operation_id, 'held')
@@ -131,16 +136,18 @@ export const cancelSteps = (deps: OperationsDeps, command: Command, mode: Cancel
   )
 
 /**
- * A control plane says that resources have changed. Where nodes that have not begun would meet other versions than were
- * planned, the operation is paused until somebody takes these over (operations.md 3.4); else nothing happens.
+ * Resources have changed. Where nodes that have not begun would do something else than was planned, the operation is paused until somebody takes these over (operations.md 3.4); versions that move without a value
+ * are pinned anew.
  */
 export const driftSteps = (deps: OperationsDeps, command: Command, resource_ids: readonly string[]): Steps<Subject> =>
   onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
     const { operation_id, facts, pins, constraints } = subject
     if (hasEnded(facts.status)) refuseOn(deps, command, subject, refusePause(facts))
-    const { node_ids } = await repinTargets(tx, operation_id, pins, resource_ids)
-    const concerned = facts.control === 'run' && constraints.on_drift !== 'ignore' && node_ids.length > 0
-    if (!concerned) return { payload: null, events: [], effect: { drifted: [] } }
+    const drift = await driftOf(tx, deps, subject, resource_ids)
+    const node_ids = drift.drifted.map(({ node_id }) => node_id)
+    const ignored = constraints.on_drift === 'ignore' || node_ids.length === 0
+    if (ignored) await repin(tx, operation_id, pins, drift.pins)
+    if (ignored || facts.control !== 'run') return { payload: null, events: [], effect: { drifted: node_ids } }
     await setControl(tx, operation_id, { control: 'pause', pause_reason: 'catalog_drift' })
     const statement = `${node_ids.length} node(s) would meet other versions of their targets than were planned`
     return {
@@ -165,6 +172,9 @@ export const nodeSignalSteps = (
       effect: { name },
     }
   })
+
+const waitingGates = (operation_id: string) =>
+  sql`(select count(*)::int from operations.gates g where g.operation_id = ${operation_id} and g.status = 'waiting')`
 
 const setControl = (tx: Tx, operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
   tx.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))

@@ -2,7 +2,6 @@ import type { Queryable, Tx } from '../../db/client.ts'
 import { getGraph } from '../../db/operations/history.ts'
 import type { Revision } from '../../db/operations/patch.apply.ts'
 import { getPatch, type PatchRow, type RunningRows, readRunning } from '../../db/operations/patches.ts'
-import { getPlan } from '../../db/operations/plans.ts'
 import { UNTOUCHED } from '../../workflows/operation/state/patch.ts'
 import { groupOfVote, outcomeOfVotes } from '../../workflows/operation/state/rules.ts'
 import type {
@@ -22,8 +21,7 @@ import { drawingOf, inRankOrder, scheduleOf } from './planner/graph.ts'
 import { specDigest } from './planner/hashes.ts'
 import { applyPatch, diffGraph, type Patched, type Running, resultHash } from './planner/patch.ts'
 import { gateSubject } from './planner/subject.ts'
-import type { TargetDiff } from './planner/types.ts'
-import type { PlanReport } from './plans.service.ts'
+import { diffOf } from './planning.diff.ts'
 import type { Subject } from './subject.ts'
 import { resolveTargets } from './targets.ts'
 
@@ -50,14 +48,14 @@ export const lookAhead = async (
   changes: readonly PatchChange[],
   { instead }: { /** Overrides of this node do not count any more. */ instead?: string } = {},
 ): Promise<Outlook> => {
-  const [read, targets, plan] = await Promise.all([
+  const [read, targets, diff] = await Promise.all([
     readRunning(tx, subject.operation_id),
     resolveTargets(
       tx,
       { targets: subject.resource_ids.map((resource_id) => ({ resource_id })) },
       Number.MAX_SAFE_INTEGER,
     ),
-    getPlan(tx, subject.plan_id),
+    diffOf(tx, subject),
   ])
   const rows = {
     ...read,
@@ -73,7 +71,6 @@ export const lookAhead = async (
     library: deps.library,
     limits: { nodes: limits.OPERATIONS__LIMITS__PLAN_NODES, edges: limits.OPERATIONS__LIMITS__PLAN_EDGES },
   })
-  const diff = ((plan?.report as unknown as PlanReport | undefined)?.diff ?? []) as TargetDiff[]
   const overridden = patched.nodes.map((node) => withOverrides(node, rows))
   const gates = patched.gates.map((gate) => ({
     ...gate,

@@ -21,6 +21,7 @@ import {
 import { SYSTEM, type TimelineEvent } from '../../db/operations/timeline.ts'
 import { withdraw } from '../../db/operations/undo.ts'
 import type { OperationsDeps } from './deps.ts'
+import { createDriftWatch } from './drift.watch.ts'
 import { tellUntold } from './freezes.service.ts'
 
 const LOCK = 727_310
@@ -30,10 +31,11 @@ const ARCHIVE_EVERY_MS = 3_600_000
 
 /**
  * What only time brings about: start-class commands that were never sent in time are taken back, findings about the
- * engine are acted on, plans and intents expire, leases that became free are granted, changes of the calendar reach running operations, old logs are packed. One process at a time, by an advisory lock of the turn's transaction.
+ * engine are acted on, plans and intents expire, leases that became free are granted, changes of calendar and catalog reach running operations, old logs are packed. One process at a time, by an advisory lock of the turn's transaction.
  */
 export const startSweeper = (deps: OperationsDeps) => {
   const { db, config, telemetry } = deps
+  const watchDrift = createDriftWatch(deps)
   let stopped = false
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
@@ -42,7 +44,8 @@ export const startSweeper = (deps: OperationsDeps) => {
 
   const turn = async () => {
     const deadline_s = config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S
-    const changed = (await sweep(db)) + (await grantLeases(db, { deadline_s })) + (await tellUntold(deps))
+    const changed =
+      (await sweep(db)) + (await grantLeases(db, { deadline_s })) + (await tellUntold(deps)) + (await watchDrift())
     if (changed > 0) deps.nats.wake('operations')
     if (performance.now() - pruned_at > PRUNE_EVERY_MS) {
       pruned_at = performance.now()

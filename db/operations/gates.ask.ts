@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, ne, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../client.ts'
 import type { RunningRows } from './patches.ts'
@@ -9,8 +9,10 @@ export type NewSubject = { gate_id: string; subject: GateSubject; digest: string
 export type Asked = {
   /** Gates that moved, for the engine. */
   gates: Record<string, { status: GateStatus; round: number; deadline_at: string | null }>
-  /** Gates that guard the node from now on. */
+  /** Gates that guard the changed node from now on. */
   guarded_by: string[]
+  /** The same by gate, where several nodes have changed. */
+  guarding: Record<string, string[]>
   events: Omit<TimelineEvent, 'actor'>[]
   /** Rows as they were, for a withdrawal. */
   undo: Record<string, unknown>[]
@@ -19,27 +21,30 @@ export type Asked = {
 /**
  * Binds gates to what they would release now (operations.md 2.5, "guarded thing changes"). One that waits or was decided
  * and not used asks again at once. One that was used asks again before the changed node begins, and guards it from then
- * on: whoever approved other inputs is not passed over. `node_id` nothing: only gates that are not used are concerned.
+ * on: whoever approved other inputs is not passed over. `changed` says which nodes behind a gate those are; of none,
+ * only gates that are not used are concerned.
  */
 export const askAgain = async (
   tx: Tx,
   operation_id: string,
   rows: RunningRows['gates'],
   now: readonly NewSubject[],
-  node_id: string | null,
+  changed: (gate_id: string) => readonly string[],
 ): Promise<Asked> => {
-  const asked: Asked = { gates: {}, guarded_by: [], events: [], undo: [] }
+  const asked: Asked = { gates: {}, guarded_by: [], guarding: {}, events: [], undo: [] }
   for (const { gate_id, subject, digest } of now) {
     const row = rows.find((candidate) => candidate.gate_id === gate_id)
     if (!row || row.digest === digest || row.status === 'cancelled') continue
     const passed = row.status === 'approved' || row.status === 'bypassed'
     const used = passed && row.consumed_at !== null
-    if (used && node_id === null) continue
+    const node_ids = changed(gate_id)
+    if (used && node_ids.length === 0) continue
     const { kind: _kind, question: _question, policy, ...before } = row
     asked.undo.push(before)
     const again = row.status === 'waiting' || passed
     const status = used ? ('armed' as const) : ('waiting' as const)
-    const guards = used && node_id !== null && !row.guards.includes(node_id) ? [...row.guards, node_id] : row.guards
+    const added = used ? node_ids.filter((id) => !row.guards.includes(id)) : []
+    const guards = [...row.guards, ...added]
     const [moved] = await tx
       .update(gates)
       .set({
@@ -63,12 +68,13 @@ export const askAgain = async (
     if (!again || !moved) continue
     asked.gates[gate_id] = { status, ...moved }
     asked.events.push({ type: used ? 'gate.armed' : 'gate.reopened', gate_id, data: { round: moved.round, digest } })
-    if (guards === row.guards || node_id === null) continue
+    if (added.length === 0) continue
     asked.guarded_by.push(gate_id)
+    asked.guarding[gate_id] = added
     await tx
       .update(nodes)
       .set({ gate_ids: sql`array_append(${nodes.gate_ids}, ${gate_id})` as never })
-      .where(and(eq(nodes.operation_id, operation_id), eq(nodes.node_id, node_id)))
+      .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, added)))
   }
   return asked
 }
@@ -87,4 +93,34 @@ export const ASKED_AGAIN = {
   decided_command_id: null,
   escalation_level: 0,
   next_escalation_at: null,
+}
+
+/** Gates that ask, or will ask, once more, with all they guard: what an engine needs that may have missed why. */
+export const listAskedAgain = async (
+  tx: Tx,
+  operation_id: string,
+): Promise<{ gates: Asked['gates']; guarding: Asked['guarding'] }> => {
+  const rows = await tx
+    .select({
+      gate_id: gates.gate_id,
+      status: sql<GateStatus>`${gates.status}`,
+      round: gates.round,
+      deadline_at: sql<string | null>`operations.iso(${gates.deadline_at})`,
+      guards: gates.guards,
+    })
+    .from(gates)
+    .where(
+      and(
+        eq(gates.operation_id, operation_id),
+        ne(gates.kind, 'intervention'),
+        gt(gates.round, 1),
+        inArray(gates.status, ['armed', 'waiting']),
+      ),
+    )
+  return {
+    gates: Object.fromEntries(
+      rows.map(({ gate_id, status, round, deadline_at }) => [gate_id, { status, round, deadline_at }]),
+    ),
+    guarding: Object.fromEntries(rows.map(({ gate_id, guards }) => [gate_id, guards])),
+  }
 }

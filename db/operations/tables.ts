@@ -204,6 +204,10 @@ export const operations = t(
     max_parallel: integer('max_parallel').notNull(),
     deadline_at: at('deadline_at'),
     pins: json<Record<string, number>>('pins').notNull(),
+    /** Newer versions of targets that have been looked at and found to be drift. */
+    drift_looked: json<Record<string, number>>('drift_looked').notNull().default({}),
+    /** What the plan changes, where a person has taken newer values of the targets over. */
+    diff_moved: json<object[]>('diff_moved').notNull().default([]),
     exceptions: json<Exception[]>('exceptions').notNull().default([]),
     timeline_seq: big('timeline_seq').notNull().default(0),
     evidence_seq: big('evidence_seq').notNull().default(0),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDriftWatch } from '../../apps/operations/drift.watch.ts'
 import { tellUntold } from '../../apps/operations/freezes.service.ts'
 import { sweep } from '../../apps/operations/sweeper.ts'
 import { claimAttempt } from '../../db/operations/claims.ts'
@@ -56,41 +57,99 @@ describe('signals of control planes', () => {
     ).toBe(202)
   })
 
-  it('pause what would meet other versions of its targets, and nothing else', async () => {
-    const { operation_id } = await p.startOperation(gated())
+  it('pause what would do something else than was planned, and nothing else; its gates ask again', async () => {
     await p.query(
       `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
-       values ('moved', 't', 1, 'moved', 3, 'active', '{}', '{}', '{}'), ('behind', 't', 1, 'behind', 3, 'active', '{}', '{}', '{}')`,
+       values ('moved', 't', 1, 'moved', 2, 'active', '{}', '{"delay": 1}', '{}')`,
     )
-    const pins = JSON.stringify({ moved: 2, behind: 4 })
-    await p.query('update operations.operations set pins = $2 where operation_id = $1', [operation_id, pins])
-    await p.query(
-      `update operations.nodes set target_id = case node_id when 'behind' then 'moved' else 'behind' end where operation_id = $1`,
-      [operation_id],
-    )
+    const { operation_id } = await p.startOperation({
+      nodes: [
+        { node_id: 'before', executor: 'noop', with: {} },
+        {
+          node_id: 'behind',
+          executor: 'noop',
+          with: { delay_ms: { $from: 'target/desired_state/delay' } },
+          target_id: 'moved',
+          depends_on: ['before'],
+        },
+      ],
+      gates: [
+        { gate_id: 'entry', policy: {}, guards: ['before'] },
+        { gate_id: 'go', policy: {}, guards: ['behind'] },
+      ],
+    })
     const plane = p.service('demo-control-plane')
     const drift = (...resource_ids: string[]) =>
       plane.post(signals(operation_id), { signal_id: randomUUID(), type: 'catalog_drift', body: { resource_ids } })
-    const control = async () =>
+    const moves = (version: number, delay: number) =>
+      p.query(
+        `update operations.catalog_resources set version = $1, desired_state = jsonb_build_object('delay', $2::int),
+           change_seq = nextval('operations.catalog_change_seq') where resource_id = 'moved'`,
+        [version, delay],
+      )
+    const row = async () =>
       (
-        await p.query('select control, pause_reason from operations.operation_control where operation_id = $1', [
-          operation_id,
-        ])
+        await p.query(
+          `select control, pause_reason, pins from operations.operation_control join operations.operations using (operation_id)
+           where operation_id = $1`,
+          [operation_id],
+        )
       )[0]
-    // A projection that has not yet heard of the operation's own write is behind its pin: that is no drift.
-    expect(await drift('behind', 'unknown')).toMatchObject({ status: 202, body: { status: 'applied' } })
-    expect(await control()).toEqual({ control: 'run', pause_reason: null })
-    expect(await drift('moved', 'behind')).toMatchObject({ status: 202, body: { status: 'accepted' } })
-    expect(await control()).toEqual({ control: 'pause', pause_reason: 'catalog_drift' })
+    const watch = createDriftWatch(p.deps)
+    expect(await drift('moved', 'unknown')).toMatchObject({ status: 202, body: { status: 'applied' } })
+    // A version that moves without a value is pinned anew, and asks nobody; what the operation wrote itself is no drift.
+    await moves(3, 1)
+    expect(await watch()).toBe(0)
+    expect(await row()).toEqual({ control: 'run', pause_reason: null, pins: { moved: 3 } })
+    const own = (version: number | null) =>
+      p.query('update operations.resource_operation_index set version_to = $2 where operation_id = $1', [
+        operation_id,
+        version,
+      ])
+    await moves(4, 9)
+    await own(4)
+    expect(await watch()).toBe(0)
+    await own(null)
+    // Both gates have approved what the values were; one of them has let its node start already.
+    await p.query(
+      `update operations.gates set status = 'approved', approved_digest = digest,
+         consumed_at = case gate_id when 'entry' then clock_timestamp() end where operation_id = $1`,
+      [operation_id],
+    )
+    await moves(5, 20)
+    expect(await watch()).toBe(1)
+    expect(await watch()).toBe(0)
+    expect(await row()).toEqual({ control: 'pause', pause_reason: 'catalog_drift', pins: { moved: 3 } })
     const { body } = await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=operation.drifted`)
-    expect(body.events).toMatchObject([{ actor: { kind: 'service' }, data: { node_ids: ['behind'] } }])
-    const resume = (acknowledge_drift: boolean) =>
-      p.as('olga').post(`/v1/operations/${operation_id}/resume`, { reason: 'seen', acknowledge_drift })
+    expect(body.events).toMatchObject([{ actor: { kind: 'system' }, data: { node_ids: ['behind'] } }])
+
+    const resume = (acknowledge_drift: boolean, more = {}) =>
+      p.as('olga').post(`/v1/operations/${operation_id}/resume`, { reason: 'seen', acknowledge_drift, ...more })
     expect(await resume(false)).toMatchObject({ status: 409, body: { code: 'drift_unacknowledged' } })
+    expect(await resume(true, { dry_run: true })).toMatchObject({
+      status: 200,
+      body: { effect: { drifted: ['behind'], rearmed_gates: ['entry', 'go'] } },
+    })
     expect((await resume(true)).status).toBe(202)
-    const [row] = await p.query('select pins from operations.operations where operation_id = $1', [operation_id])
-    expect(row?.pins).toEqual({ moved: 3, behind: 4 })
-    await p.query(`delete from operations.catalog_resources where resource_id in ('moved', 'behind')`)
+    expect(await row()).toEqual({ control: 'run', pause_reason: null, pins: { moved: 5 } })
+    expect((await p.as('vic').get(`/v1/operations/${operation_id}/gates`)).body.items).toMatchObject([
+      { gate_id: 'entry', status: 'armed', round: 2, guards: ['before', 'behind'] },
+      { gate_id: 'go', status: 'waiting', round: 2, guards: ['behind'] },
+    ])
+    const { subject } = (await p.as('vic').get(`/v1/operations/${operation_id}/gates/go`)).body
+    expect(subject.releases).toMatchObject([{ node_id: 'behind', inputs: { delay_ms: 20 } }])
+    const [told] = await p.query(
+      `select payload from operations.operation_commands where operation_id = $1 and kind = 'resume'`,
+      [operation_id],
+    )
+    expect(told?.payload).toMatchObject({
+      acknowledged: ['behind'],
+      gates: { entry: { status: 'armed', round: 2 }, go: { status: 'waiting', round: 2 } },
+      guarding: { entry: ['before', 'behind'] },
+    })
+    await moves(6, 20)
+    expect(await watch()).toBe(0)
+    await p.query(`delete from operations.catalog_resources where resource_id = 'moved'`)
   })
 
   it('answer gates of outer checks, which people cannot', async () => {

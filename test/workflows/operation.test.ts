@@ -431,6 +431,47 @@ describe('gates', () => {
     expect((await engine.read.gate(operation_id, 'go')).consumed_at).not.toBeNull()
   })
 
+  it('that approved other values than there are after a drift ask again, also for what comes later', async () => {
+    const operation_id = await engine.start({
+      nodes: [call('a'), call('b', { depends_on: ['a'] })],
+      gates: [gate('entry', ['a']), gate('go', ['b'])],
+    })
+    await until(async () => (await engine.read.gate(operation_id, 'entry')).status === 'waiting')
+    await approve(operation_id, 'entry')
+    await stateIs(operation_id, 'b', 'gated')
+    await pause(operation_id)
+    await engine.statusIs(operation_id, 'paused')
+    const body = {
+      acknowledged: ['b'],
+      gates: { entry: { status: 'armed' as const, round: 2, deadline_at: null } },
+      guarding: { entry: ['a', 'b'] },
+    }
+    await engine.command(operation_id, 'resume', body, async (tx) => {
+      await tx.execute(
+        sql`update operations.operation_control set control = 'run', pause_reason = null where operation_id = ${operation_id}`,
+      )
+      await tx.execute(
+        sql`update operations.nodes set gate_ids = '{go,entry}' where operation_id = ${operation_id} and node_id = 'b'`,
+      )
+      await tx.execute(sql`update operations.gates set status = 'armed', round = 2, consumed_at = null, approved_digest = null,
+        guards = '{a,b}' where operation_id = ${operation_id} and gate_id = 'entry'`)
+    })
+    await until(async () => (await engine.read.gate(operation_id, 'entry')).status === 'waiting')
+    await approve(operation_id, 'go')
+    await until(async () => (await engine.read.operation(operation_id)).blocked_on[0]?.id === 'entry')
+    expect(target.paths()).toEqual(['/a'])
+    await engine.command(
+      operation_id,
+      'gate_decided',
+      { gate_id: 'entry', round: 2, status: 'approved', digest: '' },
+      (tx) =>
+        tx.execute(sql`update operations.gates set status = 'approved', approved_digest = digest
+          where operation_id = ${operation_id} and gate_id = 'entry'`),
+    )
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    expect(target.paths()).toEqual(['/a', '/b'])
+  })
+
   it('ask the next groups when nobody has decided in time, and go on waiting for their deadline', async () => {
     const escalation = [
       { after_s: 1, add_groups: ['leads'] },

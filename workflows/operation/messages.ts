@@ -35,7 +35,8 @@ export type GatesNow = Record<string, { status: GateStatus; round: number; deadl
 export type CommandBodies = {
   start: Record<string, never>
   pause: Record<string, never>
-  resume: { acknowledged: string[] }
+  /** `gates`, `guarding`: gates that ask again because values of what they guard have moved, and all they guard. */
+  resume: { acknowledged: string[]; gates?: GatesNow; guarding?: Record<string, string[]> }
   cancel: { mode: CancelMode }
   gate_decided: { gate_id: string; round: number; status: GateStatus; digest: string }
   /**

@@ -58,7 +58,16 @@ const refuse = (code: string, detail: string, category = 'invalid_state_transiti
 const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
   start: () => undefined,
   pause: (s, _body, at) => void pause(s, 'operator', at),
-  resume: (s, _body, at) => void resume(s, at),
+  resume: (s, { gates, guarding = {} }, at) => {
+    for (const [gate_id, node_ids] of Object.entries(guarding))
+      for (const id of node_ids) {
+        const i = s.graph.index.get(id)
+        if (i !== undefined) guardBy(s, i, [gate_id], at)
+      }
+    takeGates(s, gates, at)
+    resume(s, at)
+    return undefined
+  },
   cancel: (s, { mode }, at) => void beginCancel(s, mode, { status: 'cancelled', reason: 'cancelled' }, at),
   gate_decided: (s, { gate_id, round, status }, at) => {
     const g = s.graph.gate_index.get(gate_id)
