@@ -119,7 +119,7 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     },
     async (req, reply) => {
       const { operation_id, gate_id } = req.params
-      const { view, row } = await readGate(deps, req.caller, operation_id, gate_id)
+      const { view, row } = await readGate(deps, req.caller, operation_id, gate_id, { with_conflicts: true })
       return unlessKnown(req, reply, row.operation, view)
     },
   )

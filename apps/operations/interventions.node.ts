@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
+import { giveUpExecution } from '../../db/operations/executions.ts'
 import { askAgain } from '../../db/operations/gates.ask.ts'
 import { listRebound } from '../../db/operations/gates.bind.ts'
 import { getNode, listNodeFacts, readUndo, swapNodes } from '../../db/operations/nodes.ts'
@@ -51,7 +52,10 @@ export const interveneOnNode = async (
     ...(made.generation !== undefined && { generation: made.generation }),
     ...(made.generations && { generations: made.generations }),
     ...(made.gates && { gates: made.gates.gates, guarded_by: made.gates.guarded_by }),
-    payload: payload.message === undefined ? {} : { message: payload.message },
+    payload: {
+      ...(payload.message !== undefined && { message: payload.message }),
+      ...(made.attempt !== undefined && { attempt: made.attempt }),
+    },
   }
   const exception = EXCEPTIONS.has(type)
     ? { kind: type, node_id, actor: command.actor, at: subject.now, command_id }
@@ -89,6 +93,8 @@ type Changed = {
   before: Awaited<ReturnType<typeof readUndo>>
   generation?: number
   generations?: Record<string, number>
+  /** An attempt that was under way and has been given up. */
+  attempt?: number
   gates?: Awaited<ReturnType<typeof askAgain>>
 }
 type Change = (deps: OperationsDeps, tx: Tx, subjected: Subjected) => Promise<Changed>
@@ -105,7 +111,15 @@ const end =
 const CHANGES: Record<NodeIntervention, Change> = {
   skip: end(({ outputs }) => ({ exception: 'skip', ...(outputs && { outputs }) })),
   mark_succeeded: end(({ outputs }) => ({ exception: 'mark_succeeded', ...(outputs && { outputs }) })),
-  mark_failed: end(() => ({})),
+  mark_failed: async (deps, tx, subjected) => {
+    const { subject, node, payload } = subjected
+    const made = await end(() => ({}))(deps, tx, subjected)
+    if (node.state !== 'running') return made
+    const error = { class: 'cancelled', message: payload.message ?? '', retryable: false }
+    if (!(await giveUpExecution(tx, { ...subject, ...node }, error)))
+      throw new AppError('invalid_state_transition', 'intervention_not_applicable', 'The agent was heard a moment ago.')
+    return { ...made, attempt: node.attempt }
+  },
   mark_compensated: end(() => ({ exception: 'mark_compensated' })),
   set_output: async (_deps, tx, { subject: { operation_id }, node: { node_id }, payload: { outputs = {} } }) => {
     const before = await readUndo(tx, operation_id, [node_id])

@@ -7,6 +7,7 @@ import type { Operation, OperationGraph } from '../shared/contracts/operations/o
 import { notFound } from '../shared/errors.ts'
 import { operationActions } from './authority.ts'
 import type { OperationsDeps } from './deps.ts'
+import { listFreezesNow, operationInterventions } from './interventions.offered.ts'
 import { factsOf } from './subject.ts'
 import { isVisible, placesFor } from './visibility.ts'
 
@@ -19,15 +20,24 @@ export const readOperation = async (
   const row = await getOperation(deps.db, operation_id)
   if (!row) throw notFound('operation', operation_id)
   const { governed } = row
-  const [places, leases, open_gates, open_patches, pending_commands, steering] = await Promise.all([
+  const [places, leases, open_gates, open_patches, pending_commands, steering, freezes] = await Promise.all([
     caller ? placesFor(deps.db, caller, governed.resource_ids) : [],
     listLeases(deps.db, operation_id),
     listWaitingGates(deps.db, operation_id),
     listOpenPatches(deps.db, operation_id),
     listPendingCommands(deps.db, operation_id),
     lastSteering(deps.db, operation_id),
+    listFreezesNow(deps.db, operation_id, deps.clock.now().getTime()),
   ])
   if (caller && !isVisible(caller, governed.requester_id, places)) throw notFound('operation', operation_id)
+  const actionsOf = (who: Caller) => {
+    const [operation, facts] = [{ ...governed, places }, factsOf(governed)]
+    const offered = { leases: leases.length, open_gates: open_gates.length, freezes }
+    return [
+      ...operationActions(deps, who, operation, facts),
+      ...operationInterventions(deps, who, operation, facts, offered),
+    ]
+  }
   return {
     ...row.summary,
     ...row.detail,
@@ -48,7 +58,7 @@ export const readOperation = async (
       caller?.permissions.has('engine:inspect') && {
         engine_ref: { ...row.engine_ref, ui_url: deps.config.OPERATIONS__TEMPORAL__UI_URL },
       }),
-    allowed_actions: caller ? operationActions(deps, caller, { ...governed, places }, factsOf(governed)) : [],
+    allowed_actions: caller ? actionsOf(caller) : [],
   }
 }
 

@@ -40,6 +40,7 @@ import {
   revisionOf,
 } from './patches.graph.ts'
 import { patchObject, readPatch, rejectAction } from './patches.view.ts'
+import { secretViolations } from './planner/plan.ts'
 import { checkIfMatch, lockVisible, type Subject } from './subject.ts'
 
 export type PatchCommand = Command & { patch_id: string; caller: Caller }
@@ -62,6 +63,7 @@ export const proposeSteps = (deps: OperationsDeps, command: PatchCommand, body: 
     const outlook = await lookAhead(deps, tx, subject, changes)
     throwIfRefused(refuseTouched(outlook))
     refuseUnsound(outlook)
+    refuseSecretsOf(deps, outlook)
     const { patched, diff_graph, result_hash, rearmed } = outlook
     const { touched } = patched
     const patch_digest = patchDigest(patch_id, base_revision, changes, result_hash)
@@ -130,6 +132,21 @@ const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
   )
 }
 
+/** A pool may not resolve what the plan itself could not have named: the rule of a preview, for what the patch brings. */
+const refuseSecretsOf = ({ mayResolve }: OperationsDeps, { patched }: Outlook): void => {
+  const brought = new Set([...patched.touched, ...patched.added])
+  const violations = secretViolations(
+    patched.nodes.filter(({ node_id }) => brought.has(node_id)),
+    mayResolve,
+  )
+  const [first] = violations
+  if (first)
+    throw new AppError('policy_denied', 'secret_not_allowed', `${first.pointer}: ${first.message}.`, {
+      violations: violations.slice(0, SHOWN_VIOLATIONS),
+      hint: 'Use another pool, or have the secret added to the executor policy of this one.',
+    })
+}
+
 /**
  * A vote for a patch, and its application when every gate's rule is met: the graph of the next revision is written in
  * the same transaction; the patch counts as applied when the engine stands on it.
@@ -157,6 +174,7 @@ const approveSteps = (deps: OperationsDeps, command: PatchCommand, body: Approve
     const outlook = await lookAhead(deps, tx, subject, patch.changes as PatchChange[])
     throwIfRefused(refuseTouched(outlook, patch.patch_id))
     refuseUnsound(outlook)
+    refuseSecretsOf(deps, outlook)
     if (outlook.result_hash !== patch.result_hash)
       throw refused(notApplicable('unsound', 'The patch would not do any more what was read.'))
     const { user_id, groups } = command.caller

@@ -5,6 +5,7 @@ import type { Plan } from '../../db/operations/plans.ts'
 import { nextOpening } from '../shared/calendar.ts'
 import type { PlanView } from '../shared/contracts/operations/plans.ts'
 import type { OperationsDeps } from './deps.ts'
+import { listFreezesNow } from './interventions.offered.ts'
 import { libraryNow } from './plans.calendar.ts'
 import type { PlanReport } from './plans.service.ts'
 
@@ -12,12 +13,14 @@ type Conflicts = PlanView['conflicts']
 
 /**
  * What stands in the way of a plan now (operations.md 3.5): operations that hold its targets or the places they stand
- * in, or what directly depends on them; windows that are closed; freezes; other plans that are ready for the same.
+ * in, or what directly depends on them; windows that are closed; freezes; other plans that are ready for the same. Of an
+ * operation that runs already (`running`), what stands in its way beside itself.
  */
 export const listConflicts = async (
   db: Queryable,
   { library, clock }: Pick<OperationsDeps, 'library' | 'clock'>,
   plan: Plan,
+  running?: string,
 ): Promise<Conflicts> => {
   const { document, intent_id } = plan
   const { impact } = plan.report as unknown as PlanReport
@@ -35,21 +38,25 @@ export const listConflicts = async (
       document.catalog_pins.map(({ resource_id }) => resource_id),
     ),
   ])
+  const others = <T extends { operation_id: string }>(all: T[]) => all.filter((one) => one.operation_id !== running)
+  const now = clock.now().getTime()
+  const current = await libraryNow(db, library)
+  const frozen = running === undefined ? frozenAtStart(plan) : await listFreezesNow(db, running, now)
   return [
-    ...held.map(({ operation_id, resource_id, title }) => ({
+    ...others(held).map(({ operation_id, resource_id, title }) => ({
       kind: 'lease',
       id: operation_id,
       resource_id,
       message: `"${title}" holds ${resource_id}.`,
     })),
-    ...dependent.map(({ operation_id, resource_id, title }) => ({
+    ...others(dependent).map(({ operation_id, resource_id, title }) => ({
       kind: 'dependent',
       id: operation_id,
       resource_id,
       message: `"${title}" is at work on ${resource_id}, which depends on a target.`,
     })),
-    ...closedWindows(library, document, clock.now().getTime()),
-    ...freezesOf(await libraryNow(db, library), document),
+    ...closedWindows(library, document, now),
+    ...freezesOf(current, frozen),
     ...rivals.map(({ plan_id, title }) => ({
       kind: 'plan',
       id: plan_id,
@@ -81,10 +88,12 @@ const closedWindows = (
 }
 
 /** Freezes that overlap the time in which the plan is expected to run: each has its gate. */
-const freezesOf = ({ freezes }: OperationsDeps['library'], { gates }: Plan['document']): Conflicts =>
-  gates
-    .filter(({ kind }) => kind === 'freeze')
-    .flatMap(({ policy }) => freezes.filter(({ freeze_id }) => freeze_id === policy.key))
+const frozenAtStart = ({ document }: Plan): { freeze_id: string }[] =>
+  document.gates.filter(({ kind }) => kind === 'freeze').map(({ policy }) => ({ freeze_id: policy.key }))
+
+const freezesOf = ({ freezes }: OperationsDeps['library'], frozen: readonly { freeze_id: string }[]): Conflicts =>
+  freezes
+    .filter(({ freeze_id }) => frozen.some((freeze) => freeze.freeze_id === freeze_id))
     .map(({ freeze_id, title, from, to }) => ({
       kind: 'freeze',
       id: freeze_id,

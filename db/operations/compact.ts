@@ -37,7 +37,12 @@ export type HeadLimits = { max_parallel: number; deadline_at: string | null; for
 
 /** What the first page says of the whole operation. */
 export const compactHead = (
-  gates: readonly { gate_id: string; status: string; round: number; policy: Pick<GatePolicy, 'on_reject'> }[],
+  gates: readonly {
+    gate_id: string
+    status: string
+    round: number
+    policy: Pick<GatePolicy, 'on_reject' | 'lease_policy'>
+  }[],
   constraints: Record<string, unknown>,
   limits: HeadLimits,
 ): NonNullable<GraphPage['head']> => {

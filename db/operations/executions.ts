@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm'
 import type pg from 'pg'
 import type { NodeError } from '../../apps/shared/contracts/operations/graph.ts'
+import type { Tx } from '../client.ts'
 import type { AttemptRef } from './attempts.ts'
 
 /** One hand-over of an attempt to an agent outside (operations.md 7.4). */
@@ -78,6 +80,27 @@ returning operations.iso(start_before) as start_before, operations.iso(deadline_
   const [row] = rows
   if (!row) throw new Error('an execution was not written')
   return row
+}
+
+/**
+ * A person has given up an attempt whose agent is silent: it ends as failed, and what the agent still says is refused.
+ * False: it was heard, or ended, meanwhile.
+ */
+export const giveUpExecution = async (
+  tx: Tx,
+  { operation_id, node_id, attempt }: { operation_id: string; node_id: string; attempt: number },
+  error: NodeError,
+): Promise<boolean> => {
+  const closed = await tx.execute(sql`
+    update operations.executions set closed_at = clock_timestamp()
+    where operation_id = ${operation_id} and node_id = ${node_id} and attempt = ${attempt} and closed_at is null
+      and coalesce(heartbeat_at, created_at) + make_interval(secs => heartbeat_s) < clock_timestamp()`)
+  if (closed.rowCount === 0) return false
+  const ended = await tx.execute(sql`
+    update operations.node_attempts set phase = 'failed', error = ${JSON.stringify(error)}::jsonb, ended_at = clock_timestamp()
+    where operation_id = ${operation_id} and node_id = ${node_id} and role = 'run' and attempt = ${attempt}
+      and phase in ('dispatched', 'running')`)
+  return ended.rowCount === 1
 }
 
 /** Closes a hand-over that is not over by itself: unless the agent was heard meanwhile. False: it was. */

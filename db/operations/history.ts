@@ -156,6 +156,5 @@ export const getGateContext = async (db: Queryable, operation_id: string, guards
     rehearsal: report.rehearsal ?? null,
     evidence: evidence.reverse(),
     compensations,
-    conflicts: list(report.conflicts),
   }
 }

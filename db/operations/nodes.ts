@@ -179,6 +179,9 @@ export const listNodeFacts = (tx: Queryable, operation_id: string) =>
       // Qualified by hand: a query over one table writes its columns without a table.
       begun: sql<boolean>`exists (select from operations.node_attempts t where t.operation_id = operations.nodes.operation_id
         and t.node_id = operations.nodes.node_id and t.role = 'run' and t.generation = operations.nodes.generation)`,
+      silent: sql<boolean>`exists (select from operations.executions e where e.operation_id = operations.nodes.operation_id
+        and e.node_id = operations.nodes.node_id and e.attempt = operations.nodes.attempt and e.closed_at is null
+        and coalesce(e.heartbeat_at, e.created_at) + make_interval(secs => e.heartbeat_s) < clock_timestamp())`,
       depends_on: nodes.depends_on,
       skippable: sql<boolean>`coalesce((${nodes.spec} ->> 'skippable')::boolean, true)`,
       has_compensation: sql<boolean>`${nodes.spec} -> 'compensate' is not null`,

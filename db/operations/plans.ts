@@ -142,6 +142,10 @@ export type Plan = NonNullable<Awaited<ReturnType<typeof getPlan>>>
 export const getPlan = (db: Queryable, plan_id: string) =>
   db.select(planColumns).from(plans).where(eq(plans.plan_id, plan_id)).then(first)
 
+/** The plan that an operation carries out. */
+export const getPlanOf = (db: Queryable, operation_id: string) =>
+  db.select(planColumns).from(plans).where(eq(plans.operation_id, operation_id)).then(first)
+
 export const lockPlan = (tx: Tx, plan_id: string) =>
   tx.select(planColumns).from(plans).where(eq(plans.plan_id, plan_id)).for('update').then(first)
 

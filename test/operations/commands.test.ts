@@ -462,6 +462,79 @@ describe('interventions beside the end of a node', () => {
     ])
   })
 
+  it('on the operation as a whole are offered where they would do something, and to whom', async () => {
+    const { path, operation_id } = await running({}, work)
+    const offered = async (who: 'olga' | 'eva' = 'olga') => {
+      const { allowed_actions } = (await p.as(who).get(path)).body
+      const said = allowed_actions.map((entry: { action: string; allowed: boolean; reason_code: string | null }) => [
+        entry.action,
+        entry.allowed || entry.reason_code,
+      ])
+      return Object.fromEntries(said)
+    }
+    const none = 'intervention_not_applicable'
+    const first = { extend_deadline: true, set_limits: true, release_leases: none, override_freeze: none }
+    expect(await offered()).toMatchObject({ ...first, delegate_gate: none })
+    expect(await offered('eva')).toMatchObject({
+      set_limits: 'permission_missing',
+      delegate_gate: 'permission_missing',
+    })
+    await p.openGate(operation_id, 'go')
+    const calendar = (approvers: string[]) => ({
+      windows: {},
+      freezes: { launch: { from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', approvers } },
+      asked: null,
+      targets: { r1: { windows: [], freezes: ['launch'] } },
+    })
+    const freeze = (approvers: string[]) =>
+      p.query('update operations.operation_control set calendar = $2 where operation_id = $1', [
+        operation_id,
+        JSON.stringify(calendar(approvers)),
+      ])
+    await freeze(['storage'])
+    expect(await offered()).toMatchObject({ delegate_gate: true, override_freeze: 'not_eligible' })
+    await freeze(['netops'])
+    expect(await offered()).toMatchObject({ override_freeze: true })
+    await p.query(
+      `update operations.operation_control set control = 'cancel', cancel_mode = 'graceful' where operation_id = $1`,
+      [operation_id],
+    )
+    expect(await offered()).toMatchObject({ extend_deadline: true, set_limits: 'already_cancelling' })
+  })
+
+  it('mark an attempt of a silent agent failed before anybody has to wait for three heartbeats', async () => {
+    const { path, operation_id } = await running({}, work)
+    await p.query(
+      `with node as (update operations.nodes set state = 'running', attempt = 1 where operation_id = $1 and node_id = 'a'),
+       attempt as (insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
+         values ($1, 'a', 1, 1, 7, 'running', 'external', 'x'))
+       insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, started_at, heartbeat_at)
+       values ($2, $1, 'a', 1, 1, 7, 'default', 30, now() + interval '1 h', now() + interval '1 h', now(), now())`,
+      [operation_id, randomUUID()],
+    )
+    const mark = () => intervene(path, { type: 'mark_failed', node_id: 'a', payload: { message: 'the agent is gone' } })
+    expect(await mark()).toMatchObject(notApplicable)
+    await p.query(`update operations.executions set heartbeat_at = now() - interval '40 s' where operation_id = $1`, [
+      operation_id,
+    ])
+    const { allowed_actions } = (await p.as('olga').get(`${path}/nodes/a`)).body
+    expect(allowed_actions).toContainEqual(expect.objectContaining({ action: 'mark_failed', allowed: true }))
+    const marked = await mark()
+    expect(marked).toMatchObject({ status: 202, body: { intervention: { status: 'accepted' } } })
+    expect(
+      await p.query(
+        `select a.phase, a.error ->> 'message' as message, e.closed_at is not null as closed, n.generation
+         from operations.node_attempts a join operations.executions e using (operation_id, node_id) join operations.nodes n using (operation_id, node_id)
+         where a.operation_id = $1`,
+        [operation_id],
+      ),
+    ).toEqual([{ phase: 'failed', message: 'the agent is gone', closed: true, generation: 2 }])
+    const [told] = await p.query('select payload from operations.operation_commands where command_id = $1', [
+      marked.body.intervention.intervention_id,
+    ])
+    expect(told?.payload).toMatchObject({ type: 'mark_failed', payload: { attempt: 1 } })
+  })
+
   it('wait for a second person where the risk is high, and are done in one step with the approval', async () => {
     const { path, operation_id } = await running({ a: 'failed' }, work)
     await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])

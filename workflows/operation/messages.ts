@@ -58,7 +58,8 @@ export type CommandBodies = {
     generations?: Record<string, number>
     gates?: GatesNow
     guarded_by?: string[]
-    payload?: { max_parallel?: number; message?: string; add_s?: number }
+    /** `attempt`: the one under way, which has been given up. */
+    payload?: { max_parallel?: number; message?: string; add_s?: number; attempt?: number }
   }
   node_result: {
     node_id: string

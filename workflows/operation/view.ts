@@ -111,5 +111,7 @@ const lineOf = (change: Change): string => {
       return `command \`${change.command_id}\` ${change.status}${change.code ? ` (${change.code})` : ''}`
     case 'deadline':
       return `deadline ${new Date(change.deadline_at).toISOString()}`
+    case 'leases':
+      return `leases: ${change.to}`
   }
 }

@@ -175,9 +175,11 @@ const refuseRisk = (constraints: Record<string, unknown>, risk: Risk): void => {
 const DEFAULT_POOL = 'default'
 
 /** References that are known now; those that a target's field holds are checked when they are resolved. */
-const refuseSecrets = (nodes: PlanNode[], mayResolve: PlannerInput['mayResolve']): void => {
-  if (!mayResolve) return
-  const refused = nodes.flatMap(({ node_id, pool = DEFAULT_POOL, secrets = {} }) =>
+export const secretViolations = (
+  nodes: readonly PlanNode[],
+  mayResolve: NonNullable<PlannerInput['mayResolve']>,
+): Violation[] =>
+  nodes.flatMap(({ node_id, pool = DEFAULT_POOL, secrets = {} }) =>
     Object.entries(secrets).flatMap(([name, reference]) =>
       typeof reference !== 'string' || !reference.startsWith('secret://') || mayResolve(pool, reference)
         ? []
@@ -190,6 +192,9 @@ const refuseSecrets = (nodes: PlanNode[], mayResolve: PlannerInput['mayResolve']
           ],
     ),
   )
+
+const refuseSecrets = (nodes: PlanNode[], mayResolve: PlannerInput['mayResolve']): void => {
+  const refused = mayResolve ? secretViolations(nodes, mayResolve) : []
   const [first] = refused
   if (first)
     throw new PlanRefusal(

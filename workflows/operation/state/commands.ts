@@ -7,7 +7,7 @@ import { leasesGranted, leasesLost } from './leases.ts'
 import { enter, fail, isFlying, move, note, settle, toGate, toReady } from './nodes.ts'
 import { hold, release } from './patch.ts'
 import { INTERVENTION_STATES, type NodeIntervention } from './rules.ts'
-import { BAD, GOOD, OPEN, type State } from './types.ts'
+import { BAD, GOOD, type NodeRun, OPEN, type State } from './types.ts'
 
 /** What the reducer says to a command: nothing when it carries it out. */
 export type Refused = { category: string; code: string; detail: string }
@@ -192,7 +192,8 @@ const intervene = (
   // Outputs are rows: the engine only hears which gates ask again.
   if (type === 'set_output') return void takeGates(s, body.gates, at)
   const node = item(s.nodes, i)
-  if (isFlying(node) || !INTERVENTION_STATES[type].has(node.state)) return NOT_APPLICABLE(node.state)
+  const givenUp = type === 'mark_failed' && isUnderWay(node, payload.attempt)
+  if (!givenUp && (isFlying(node) || !INTERVENTION_STATES[type].has(node.state))) return NOT_APPLICABLE(node.state)
   const undoing = node.state === 'compensation_failed' && (type === 'mark_compensated' || s.mode === 'compensate')
   if (s.control === 'cancel' && !undoing) return refuse('already_cancelling', 'The operation is being cancelled.')
   if (others.some((n) => isFlying(item(s.nodes, n))))
@@ -200,6 +201,13 @@ const intervene = (
   ON_NODE[type](s, i, at, body, others)
   return undefined
 }
+
+/** This attempt is out, or between two looks at its agent. */
+const isUnderWay = (node: NodeRun, attempt: number | undefined): boolean =>
+  attempt !== undefined &&
+  node.state === 'running' &&
+  node.attempt === attempt &&
+  (node.doing === 'attempt' || node.doing === 'poll')
 
 /** The calendar is another one: what it held asks its claim again, which says what still holds it. */
 const askAgain = (s: State, seq: number) => {

@@ -34,6 +34,8 @@ export type NodeFacts = {
   begun: boolean
   skippable: boolean
   has_compensation: boolean
+  /** An agent outside has the work and has missed a heartbeat. */
+  silent?: boolean
   depends_on: readonly string[]
 }
 
@@ -239,7 +241,9 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   const undoing = OF_AN_UNDO.has(type) && node.state === 'compensation_failed'
   if (status === 'cancelling' && !(undoing && (type === 'mark_compensated' || cancel_mode === 'compensate')))
     return cancelling(cancel_mode)
-  if (!INTERVENTION_STATES[type].has(node.state))
+  // Nobody has to wait until three heartbeats are missed.
+  const givenUp = type === 'mark_failed' && node.state === 'running' && node.silent === true
+  if (!INTERVENTION_STATES[type].has(node.state) && !givenUp)
     return notApplicable(`The node is ${node.state}: ${type} does not apply.`)
   if (type === 'skip' && !node.skippable) return notApplicable('The plan says that this node must not be skipped.')
   const later = cone.filter(({ node_id }) => node_id !== node.node_id)
