@@ -450,6 +450,8 @@ describe('interventions beside the end of a node', () => {
     await p.query(`insert into operations.leases (resource_id, operation_id, mode) values ('r1', $1, 'exclusive')`, [
       other.operation_id,
     ])
+    const context = async () => (await p.as('eva').get(`${path}/gates/go`)).body.context
+    expect(await context()).toMatchObject({ conflicts: [{ kind: 'lease', id: other.operation_id, resource_id: 'r1' }] })
     const resume = () => p.as('olga').post(`${path}/resume`, { reason })
     expect(await resume()).toMatchObject({
       ...refusal('plan_locked', 'resource_lease_held', 409),
@@ -460,6 +462,21 @@ describe('interventions beside the end of a node', () => {
     expect(await p.query('select resource_id from operations.leases where operation_id = $1', [operation_id])).toEqual([
       { resource_id: 'r1' },
     ])
+    expect(await context()).toMatchObject({ conflicts: [] })
+  })
+
+  it('by a patch name only secrets that the pool of their node may resolve', async () => {
+    const { path } = await running({}, work)
+    const propose = (secret: string, dry_run: boolean) => {
+      const node = { node_id: 'more', executor: 'noop', with: {}, depends_on: ['c'], secrets: { token: secret } }
+      const changes = [{ op: 'add_node', node }]
+      return p.as('olga').post(`${path}/patches`, { base_revision: 1, reason, changes, dry_run })
+    }
+    expect(await propose('secret://file/root-password#1', false)).toMatchObject({
+      ...refusal('policy_denied', 'secret_not_allowed', 403),
+      body: { violations: [{ pointer: '/nodes/more/secrets/token', code: 'secret_not_allowed' }] },
+    })
+    expect((await propose('secret://file/fleet-token#1', true)).status).toBe(200)
   })
 
   it('on the operation as a whole are offered where they would do something, and to whom', async () => {
