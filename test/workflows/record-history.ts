@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { sql } from 'drizzle-orm'
-import { gates, nodes, operations } from '../../db/operations/tables.ts'
+import type { OperationCalendar } from '../../apps/shared/calendar.ts'
+import { gates, nodes, operation_control, operations } from '../../db/operations/tables.ts'
+import { until } from '../support/until.ts'
 import { createEngine, gate, node } from './engine.ts'
 
 /**
- * Records the history of an operation with parallel nodes, a retry, a condition, an intervention, a patch, a gate
- * and an undo, for
- * replay.test.ts: `node test/workflows/record-history.ts <name>` with the servers' addresses in the environment. Old
+ * Records the history of an operation with parallel nodes, a retry, a condition, an intervention, a patch, a gate that
+ * releases leases, a pause over a drift, a freeze that comes and goes, and an undo, for replay.test.ts: `node test/workflows/record-history.ts <name>` with the servers' addresses in the environment. Old
  * histories stay: code that cannot carry them on must not be deployed over running operations.
  */
 const name = process.argv[2]
@@ -23,24 +24,53 @@ const operation_id = await engine.start({
     node('never', { depends_on: ['first'], when: '!nodes["first"].outputs.go' }),
     node('broken', { depends_on: ['first'], executor: 'missing', on_failure: 'tolerate' }),
     node('all', { kind: 'barrier', executor: '', depends_on: ['left', 'right', 'never', 'broken'] }),
-    node('guarded', { depends_on: ['all'] }),
+    node('guarded', { depends_on: ['all'], target_id: 'host' }),
     node('last', { depends_on: ['guarded'], executor: 'missing', on_failure: 'compensate' }),
   ],
-  gates: [gate('go', ['guarded'])],
+  gates: [gate('go', ['guarded'], { lease_policy: 'release' })],
+  leases: [{ resource_id: 'host', mode: 'exclusive' }],
 })
 await engine.statusIs(operation_id, 'blocked')
 await engine.command(operation_id, 'intervene', { type: 'set_limits', node_id: null, payload: { max_parallel: 3 } })
+const own = sql`operation_id = ${operation_id}`
 const patch_id = randomUUID()
 await engine.command(operation_id, 'patch_proposed', { patch_id, node_ids: ['guarded'] })
 const taken = { patch_id, plan_revision: 2, generations: { guarded: 2 }, gates: {}, closed: [] }
 await engine.command(operation_id, 'patch_applied', taken, async (tx) => {
-  const own = sql`operation_id = ${operation_id}`
   await tx.update(operations).set({ plan_revision: 2 }).where(own)
   await tx.update(nodes).set({ generation: 2 }).where(sql`${own} and node_id = 'guarded'`)
+})
+await engine.command(operation_id, 'pause', {}, (tx) =>
+  tx.update(operation_control).set({ control: 'pause' }).where(own),
+)
+await engine.statusIs(operation_id, 'paused')
+const resumed = { acknowledged: ['last'], gates: {}, guarding: { go: ['guarded', 'last'] } }
+await engine.command(operation_id, 'resume', resumed, async (tx) => {
+  await tx.update(operation_control).set({ control: 'run' }).where(own)
+  await tx
+    .update(gates)
+    .set({ guards: ['guarded', 'last'] })
+    .where(own)
+  await tx
+    .update(nodes)
+    .set({ gate_ids: ['go'] })
+    .where(sql`${own} and node_id = 'last'`)
+})
+const calendarIs = (calendar: OperationCalendar | null) =>
+  engine.command(operation_id, 'calendar_changed', { entry_ids: ['launch'] }, (tx) =>
+    tx.update(operation_control).set({ calendar }).where(own),
+  )
+await calendarIs({
+  windows: {},
+  freezes: { launch: { from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', approvers: [] } },
+  asked: null,
+  targets: { host: { windows: [], freezes: ['launch'] } },
 })
 await engine.command(operation_id, 'gate_decided', { gate_id: 'go', round: 1, status: 'approved', digest: '' }, (tx) =>
   tx.update(gates).set({ status: 'approved', approved_digest: sql`digest` }).where(sql`operation_id = ${operation_id}`),
 )
+await until(async () => (await engine.read.operation(operation_id)).blocked_on[0]?.kind === 'freeze')
+await calendarIs(null)
 console.log(await engine.ends(operation_id))
 const history = historyToJSON(await engine.client.workflow.getHandle(operation_id).fetchHistory())
 const file = new URL(`./histories/${name}.json`, import.meta.url)
