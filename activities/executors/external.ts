@@ -74,6 +74,7 @@ const handOver = async (
     heartbeat_s,
     start_before,
     results_url: `${deps.operations_url}/internal/v1/execution-results`,
+    artifacts_url: `${deps.operations_url}/internal/v1/artifacts`,
   }
   const agent = createAgent(policy, pool)
   try {

@@ -4,6 +4,7 @@ import { audienceOf } from '../shared/auth/service-scopes.ts'
 import { serveHealth } from '../shared/health.ts'
 import { createHttpApp, OPERATIONS_CODES } from '../shared/http.ts'
 import { JSON_LIMITS } from '../shared/json.ts'
+import { artifactsRoutes } from './artifacts.routes.ts'
 import { auditRoutes } from './audit.routes.ts'
 import { calendarRoutes } from './calendar.routes.ts'
 import type { OperationsDeps } from './deps.ts'
@@ -96,6 +97,7 @@ export const buildApp = async (deps: OperationsDeps) => {
     },
   })
   await internal.register(executionsRoutes, { deps })
+  await internal.register(artifactsRoutes, { deps })
   const health = serveHealth(internal, telemetry, checksOf(deps))
   await internal.register(async (guarded) => {
     const audience = audienceOf('operations')

@@ -41,6 +41,8 @@ const schema = Type.Object({
   /** Days after the end of an operation: its logs are packed; packed logs are removed; contents of artifacts are. */
   OPERATIONS__LOGS__HOT_DAYS: settings.integer(7, 0, 3650),
   OPERATIONS__LOGS__ARCHIVE_DAYS: settings.integer(90, 1, 3650),
+  /** Files by the digest of their bytes. */
+  OPERATIONS__ARTIFACTS__DIR: Type.String({ default: '.signalbox/artifacts' }),
   OPERATIONS__ARTIFACTS__DAYS: settings.integer(90, 1, 3650),
   OPERATIONS__SWEEP__INTERVAL_MS: settings.integer(1000, 20),
   AUTH__TOKENS__ISSUER: Type.String({ default: 'signalbox' }),

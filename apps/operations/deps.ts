@@ -13,6 +13,7 @@ import { loadPayloadCodec } from '../shared/payload-codec.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import { type Approvers, createApprovers } from './approvers.ts'
+import { createArtifactStore } from './artifacts.store.ts'
 import { type CatalogClient, createCatalogClient } from './catalog.client.ts'
 import { createCatalogProjection } from './catalog.projection.ts'
 import type { OperationsConfig } from './config.ts'
@@ -75,6 +76,7 @@ export const createDeps = (
     policies: loadPolicies(config.OPERATIONS__POLICY__DIR, (seconds) => decisions.observe(seconds)),
     planPolicies: loadPlanPolicies(config.OPERATIONS__POLICY__DIR),
     mayResolve: loadSecretRules(config.WORKER__EXECUTORS__POLICY_FILE),
+    artifacts: createArtifactStore(config.OPERATIONS__ARTIFACTS__DIR),
     outcomes: createOutcomes(db, telemetry.log),
     payload_codec: loadPayloadCodec('OPERATIONS__TEMPORAL__PAYLOAD_KEYS', config.OPERATIONS__TEMPORAL__PAYLOAD_KEYS),
     cooloff_s: config.OPERATIONS__CANCEL__COOLOFF_S,

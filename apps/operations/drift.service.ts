@@ -67,7 +67,7 @@ export const driftOf = async (
   )
   const drifted = moved.flatMap(({ resource_id, node_ids }) => {
     const same = essenceOf(diff, resource_id) === essenceOf(known, resource_id)
-    return node_ids.flatMap((node_id) => {
+    return node_ids.flatMap((node_id): Drift['drifted'] => {
       const spec = specs.get(node_id)
       // What somebody has approved by a patch stands as it was approved.
       if (!spec || patched.has(node_id)) return []

@@ -1,4 +1,5 @@
 import type { Tx } from '../../db/client.ts'
+import { announceArtifacts } from '../../db/operations/artifacts.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
 import { appendCommand } from '../../db/operations/commands.ts'
 import {
@@ -39,6 +40,7 @@ export const takeResult = async (
   if (message.outputs && JSON.stringify(message.outputs).length > MAX_OUTPUTS)
     throw new AppError('validation_error', 'too_large', `Outputs are at most ${MAX_OUTPUTS} bytes.`, { status: 422 })
   const token_sha256 = sha256Hex(token ?? '')
+  const stored = await storedAmong(deps, message)
   const outcome = await deps.db.transaction(async (tx): Promise<Outcome> => {
     const handed = await lockExecution(tx, token_sha256, TERMINAL.has(message.phase))
     if (!handed || handed.expired) throw tokenRefused()
@@ -49,7 +51,7 @@ export const takeResult = async (
       return known.fingerprint === fingerprint
         ? { reply: { ...(known.answer as ExecutionReply), duplicate: true } }
         : { refusal: rejected('result_conflict', 'This result_id came with another content before.') }
-    const outcome = await take(tx, token_sha256, handed, message)
+    const outcome = await take(tx, token_sha256, handed, message, stored)
     if ('reply' in outcome) await keepAnswer(tx, token_sha256, message.result_id, fingerprint, outcome.reply)
     else await noteRefusal(tx, handed, message, outcome.refusal, request_id)
     return outcome
@@ -59,7 +61,7 @@ export const takeResult = async (
   return outcome.reply
 }
 
-const tokenRefused = () =>
+export const tokenRefused = () =>
   new AppError('policy_denied', 'invalid_token', 'The execution token is not valid.', {
     status: 401,
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
@@ -87,7 +89,20 @@ const checkIds = (handed: Handed, message: ExecutionResult): void => {
   })
 }
 
-const take = async (tx: Tx, token_sha256: string, handed: Handed, message: ExecutionResult): Promise<Outcome> => {
+/** Announced bytes that are here already: of another attempt, or of another operation. */
+const storedAmong = async ({ artifacts }: OperationsDeps, message: ExecutionResult): Promise<Set<string>> => {
+  const stored = new Set<string>()
+  for (const { sha256, size } of message.artifacts ?? []) if (await artifacts.has(sha256, size)) stored.add(sha256)
+  return stored
+}
+
+const take = async (
+  tx: Tx,
+  token_sha256: string,
+  handed: Handed,
+  message: ExecutionResult,
+  stored: ReadonlySet<string>,
+): Promise<Outcome> => {
   const late = handed.phase !== 'running' && handed.phase !== 'dispatched'
   const stale = refuseStale(handed, message)
   if (stale) return { refusal: stale }
@@ -96,6 +111,12 @@ const take = async (tx: Tx, token_sha256: string, handed: Handed, message: Execu
   const conflict = keeps ? await appendLines(tx, handed, handed.generation, lines) : undefined
   if (conflict !== undefined)
     return { refusal: rejected('log_conflict', `Line ${conflict} is there with another text.`, 422) }
+  const other =
+    keeps && handed.started ? await announceArtifacts(tx, handed, message.artifacts ?? [], stored) : undefined
+  if (other !== undefined)
+    return {
+      refusal: rejected('artifact_digest_mismatch', `The artifact "${other}" was announced with other bytes.`, 422),
+    }
   if (late || handed.closed)
     return { refusal: rejected('attempt_closed', `The attempt is ${handed.phase ?? 'closed'}.`) }
   if (message.phase === 'started' ? !handed.started && handed.start_due : !handed.started)

@@ -146,7 +146,12 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       await requireVisible(deps, req.caller, operation_id)
       const artifact = await getArtifact(deps.db, operation_id, artifact_id)
       if (!artifact) throw notFound('artifact', artifact_id)
-      if (!artifact.content)
+      if (artifact.status === 'pending')
+        throw new AppError('not_found', 'artifact', 'Its bytes have not been brought yet.')
+      if (artifact.status === 'external')
+        throw new AppError('not_found', 'artifact', 'It is kept elsewhere.', { extra: { uri: artifact.uri } })
+      const content = artifact.content ?? (await deps.artifacts.read(artifact.sha256, artifact.size))
+      if (!content)
         throw new AppError('not_found', 'gone', 'The content of this artifact is not kept here any more.', {
           status: 410,
         })
@@ -158,7 +163,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
           'content-security-policy': 'sandbox',
           'cache-control': 'private, no-store',
         })
-        .send(artifact.content)
+        .send(content)
     },
   )
 

@@ -2,6 +2,7 @@ import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { pruneKeys } from '../../db/idempotency.ts'
 import { archiveLogs, expireBodies } from '../../db/operations/archive.ts'
+import { expireArtifacts } from '../../db/operations/artifacts.ts'
 import { expireIntervention, listOverdueInterventions } from '../../db/operations/awaiting.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
 import { closeOperation } from '../../db/operations/close.ts'
@@ -58,6 +59,8 @@ export const startSweeper = (deps: OperationsDeps) => {
         logs: config.OPERATIONS__LOGS__ARCHIVE_DAYS,
         artifacts: config.OPERATIONS__ARTIFACTS__DAYS,
       })
+      for (const sha256 of await expireArtifacts(db, config.OPERATIONS__ARTIFACTS__DAYS))
+        await deps.artifacts.remove(sha256)
     }
   }
   const loop = () => {

@@ -160,6 +160,7 @@ export const getArtifact = (db: Queryable, operation_id: string, artifact_id: st
       size: f.size,
       sha256: f.sha256,
       status: f.status,
+      uri: f.uri,
       content: f.content,
     })
     .from(f)

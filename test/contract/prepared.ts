@@ -156,6 +156,16 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     )
     return { body: { operation_id: ids.operation_id, node_id: 'behind' }, headers: bearer(secret) }
   },
+  'PUT /internal/v1/artifacts/{sha256}': async (world, token) => {
+    const { ids } = await atGate(world, token)
+    const sha256 = createHash('sha256').update('').digest('hex')
+    await world.rows(
+      `insert into operations.operation_artifact_index (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status)
+       values ($1, $2, 'behind', 1, 'empty.txt', 'report', 'text/plain', 0, $3, 'pending')`,
+      [randomUUID(), ids.operation_id, sha256],
+    )
+    return { ids: { sha256 } }
+  },
   'POST /internal/v1/workflow-signals/{operation_id}': async (world, token) => ({
     ...(await forOperation(world, token)),
     body: { signal_id: randomUUID() },

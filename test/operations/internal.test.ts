@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDriftWatch } from '../../apps/operations/drift.watch.ts'
 import { tellUntold } from '../../apps/operations/freezes.service.ts'
 import { sweep } from '../../apps/operations/sweeper.ts'
+import { expireArtifacts } from '../../db/operations/artifacts.ts'
 import { claimAttempt } from '../../db/operations/claims.ts'
 import { gated, must, type Platform, startPlatform } from './platform.ts'
 
@@ -323,6 +324,114 @@ describe('freezes that are put while operations run', () => {
     })
     expect((await p.service('catalog').delete(`${NAME}wrong`)).status).toBe(403)
     expect(await p.query(`select 1 from operations.calendar_entries where freeze_id = 'wrong'`)).toEqual([])
+  })
+})
+
+describe('artifacts of agents', () => {
+  const sha = (text: string) => createHash('sha256').update(text).digest('hex')
+  const artifact = (name: string, text: string, more = {}) => ({
+    name,
+    kind: 'report',
+    media_type: 'text/plain',
+    size: Buffer.byteLength(text),
+    sha256: sha(text),
+    ...more,
+  })
+  /** A node whose work an agent has taken up, with the agent's token. */
+  const atWork = async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const token = `exe_${randomBytes(24).toString('base64url')}`
+    await p.query(
+      `with node as (update operations.nodes set state = 'running', attempt = 1 where operation_id = $1 and node_id = 'behind'),
+       attempt as (insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
+         values ($1, 'behind', 1, 1, 7, 'running', 'external', 'x'))
+       insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, started_at, heartbeat_at)
+       values ($2, $1, 'behind', 1, 1, 7, 'default', 30, now() + interval '1 h', now() + interval '1 h', now(), now())`,
+      [operation_id, sha(token)],
+    )
+    let sequence = 1
+    const call = async (method: string, path: string, body: string, content_type: string, bearer = token) => {
+      const headers = { authorization: `Bearer ${bearer}`, 'content-type': content_type }
+      const response = await fetch(`${p.running[0]?.internal_url}/internal/v1/${path}`, { method, headers, body })
+      return { status: response.status, body: await response.json() }
+    }
+    const says = (artifacts: unknown[]) => {
+      const ids = { result_id: randomUUID(), operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7 }
+      sequence += 1
+      const message = { ...ids, sequence, phase: 'progress', artifacts }
+      return call('POST', 'execution-results', JSON.stringify(message), 'application/json')
+    }
+    const brings = (sha256: string, bytes: string, bearer?: string) =>
+      call('PUT', `artifacts/${sha256}`, bytes, 'application/octet-stream', bearer)
+    const listed = async () =>
+      (await p.as('vic').get(`/v1/operations/${operation_id}/artifacts`)).body.items as Record<string, string>[]
+    const content = (id = '') => p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${id}/content`)
+    return { operation_id, token, says, brings, listed, content }
+  }
+
+  it('are kept when the bytes are those that were announced, and only then', async () => {
+    const { operation_id, says, brings, listed, content } = await atWork()
+    const mismatch = { status: 422, body: { category: 'execution_result_rejected', code: 'artifact_digest_mismatch' } }
+    expect(await says([artifact('a.txt', 'hello')])).toMatchObject({ status: 200 })
+    const [row] = await listed()
+    expect(row).toMatchObject({ name: 'a.txt', status: 'pending' })
+    expect(await content(row?.artifact_id)).toMatchObject({ status: 404, body: { code: 'artifact' } })
+    for (const wrong of ['hellO', 'hell', 'hello!', ''])
+      expect(await brings(sha('hello'), wrong)).toMatchObject(mismatch)
+    expect(await listed()).toMatchObject([{ status: 'pending' }])
+    expect(await brings(sha('hello'), 'hello')).toMatchObject({ status: 200, body: { size: 5, duplicate: false } })
+    expect(await brings(sha('hello'), 'hello')).toMatchObject({ status: 200, body: { duplicate: true } })
+    expect(await listed()).toMatchObject([{ status: 'stored' }])
+    expect((await content(row?.artifact_id)).text).toBe('hello')
+    const { events } = (await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=artifact.stored`)).body
+    expect(events).toMatchObject([{ actor: { kind: 'executor' }, node_id: 'behind', data: { name: 'a.txt' } }])
+
+    // The same bytes once more are there already; the same name for others is refused, and said in the history.
+    expect(await says([artifact('b.txt', 'hello'), artifact('a.txt', 'hello')])).toMatchObject({ status: 200 })
+    expect(await says([artifact('a.txt', 'other')])).toMatchObject(mismatch)
+    expect(await says([artifact('c.txt', 'x'), artifact('c.txt', 'y')])).toMatchObject(mismatch)
+    expect(await says([artifact('far.txt', 'far', { uri: 'https://elsewhere.example/far' })])).toMatchObject({
+      status: 200,
+    })
+    const all = await listed()
+    expect(all.map(({ name, status }) => `${name} ${status}`)).toEqual([
+      'a.txt stored',
+      'b.txt stored',
+      'far.txt external',
+    ])
+    expect(await content(all[2]?.artifact_id)).toMatchObject({
+      status: 404,
+      body: { uri: 'https://elsewhere.example/far' },
+    })
+    const refused = await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=node.result_refused`)
+    expect(refused.body.events).toHaveLength(2)
+
+    await p.query(`update operations.operations set ended_at = now() - interval '100 days' where operation_id = $1`, [
+      operation_id,
+    ])
+    expect(await expireArtifacts(p.deps.db, 90)).toEqual([sha('hello')])
+    await p.deps.artifacts.remove(sha('hello'))
+    expect(await content(row?.artifact_id)).toMatchObject({ status: 410, body: { code: 'gone' } })
+  })
+
+  it('are taken from the attempt that announced them and from services that may, from nobody else', async () => {
+    const one = await atWork()
+    const other = await atWork()
+    await one.says([artifact('a.txt', 'mine')])
+    const unknown = { status: 404, body: { category: 'not_found', code: 'artifact' } }
+    expect(await other.brings(sha('mine'), 'mine')).toMatchObject(unknown)
+    expect(await one.brings(sha('not announced'), 'not announced')).toMatchObject(unknown)
+    expect((await one.brings('nonsense', 'mine')).status).toBe(400)
+    expect(await one.brings(sha('mine'), 'mine', `exe_${'x'.repeat(30)}`)).toMatchObject({ status: 401 })
+    expect(await one.brings(sha('mine'), 'mine', p.tokenOf(p.people.olga))).toMatchObject({ status: 401 })
+    const of = (name: string) => p.services.signer(name)('operations-internal')
+    expect(await one.brings(sha('mine'), 'mine', of('catalog'))).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', scope: 'artifacts:write' },
+    })
+    expect(await one.listed()).toMatchObject([{ status: 'pending' }])
+    expect(await one.brings(sha('mine'), 'mine', of('demo-control-plane'))).toMatchObject({ status: 200 })
+    expect(await one.listed()).toMatchObject([{ status: 'stored' }])
   })
 })
 

@@ -1,4 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import type { FastifyInstance } from 'fastify'
@@ -133,6 +136,7 @@ export const startPlatform = async ({
   const database = await testDatabase('operations')
   const services = testServices()
   const prefix = `t${randomBytes(4).toString('hex')}`
+  const artifacts_dir = mkdtempSync(join(tmpdir(), 'signalbox-artifacts-'))
   const people = {
     pia: person('pia', ['planner']),
     olga: person('olga', ['operator', 'planner'], ['netops']),
@@ -156,6 +160,7 @@ export const startPlatform = async ({
     OPERATIONS__COMMANDS__WAIT_MS: '600',
     AUTH__TOKENS__ISSUER: ISSUER,
     SIGNALBOX__NATS__PREFIX: prefix,
+    OPERATIONS__ARTIFACTS__DIR: artifacts_dir,
     ...env,
   })
   const jwks = {
@@ -338,6 +343,7 @@ export const startPlatform = async ({
       await Promise.all(running.map((instance) => instance.stop()))
       await pool.end()
       services.remove()
+      rmSync(artifacts_dir, { recursive: true, force: true })
       await database.drop()
     },
   }

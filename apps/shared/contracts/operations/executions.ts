@@ -16,6 +16,21 @@ const Line = Type.Object(
   closed,
 )
 
+const MAX_ARTIFACT = 268_435_456
+const Artifact = Type.Object(
+  {
+    name: text('certificate.pem', { minLength: 1, maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f]+$' }),
+    kind: text('certificate', { pattern: '^[a-z][a-z0-9_-]{0,39}$' }),
+    media_type: text('application/x-pem-file', { pattern: '^[a-z]+/[a-z0-9.+-]{1,100}$' }),
+    size: Type.Integer({ minimum: 0, maximum: MAX_ARTIFACT }),
+    sha256: text('7777777777777777777777777777777777777777777777777777777777777777', { pattern: '^[0-9a-f]{64}$' }),
+    uri: Type.Optional(
+      text('https://artifacts.example/one', { maxLength: 2000, pattern: '^https?://', description: 'Kept elsewhere.' }),
+    ),
+  },
+  closed,
+)
+
 export const ExecutionResult = Type.Object(
   {
     result_id: text('0195f0c2-0000-7000-8000-00000000000b', {
@@ -40,6 +55,12 @@ export const ExecutionResult = Type.Object(
         },
         closed,
       ),
+    ),
+    artifacts: Type.Optional(
+      Type.Array(Artifact, {
+        maxItems: 100,
+        description: 'What the attempt has made; the bytes come by PUT /internal/v1/artifacts/{sha256}.',
+      }),
     ),
     lines: Type.Optional(Type.Array(Line, { maxItems: 1000, description: 'Log lines, numbered densely per attempt.' })),
   },
@@ -71,3 +92,12 @@ export const ExecutionReply = Type.Object({
   next_before: NullableText,
 })
 export type ExecutionReply = Static<typeof ExecutionReply>
+
+export const ArtifactParams = Type.Object({
+  sha256: text('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', { pattern: '^[0-9a-f]{64}$' }),
+})
+export const ArtifactTaken = Type.Object({
+  sha256: text('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'),
+  size: Type.Integer(),
+  duplicate: Type.Boolean({ description: 'The bytes were there before.' }),
+})

@@ -1,0 +1,30 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ArtifactParams, ArtifactTaken } from '../shared/contracts/operations/executions.ts'
+import { errorReplies } from '../shared/http.ts'
+import { bringerOf, takeArtifact } from './artifacts.service.ts'
+import type { OperationsDeps } from './deps.ts'
+
+/** The door for bytes of artifacts, apart from the results that announce them. */
+export const artifactsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  // As they come: nothing of it is held in memory.
+  app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, payload))
+  app.put(
+    '/internal/v1/artifacts/:sha256',
+    {
+      schema: {
+        summary: 'Bring the bytes of an artifact',
+        description:
+          'As application/octet-stream, by the bearer of the execution token whose attempt announced them, or by a service with the scope artifacts:write. Kept only when digest and size are those that were announced.',
+        tags: ['internal'],
+        'x-scope': 'the execution token | artifacts:write',
+        'x-permissions': ['bearer'],
+        params: ArtifactParams,
+        response: { 200: ArtifactTaken, ...errorReplies },
+      },
+    },
+    async (req) => {
+      const bringer = await bringerOf(deps, req.headers.authorization)
+      return takeArtifact(deps, bringer, req.params.sha256, req.body, String(req.id))
+    },
+  )
+}
