@@ -1,7 +1,7 @@
 import { activityInfo } from '@temporalio/activity'
 import { type CloseInput, closeOperation } from '../db/operations/close.ts'
 import { loadGraph } from '../db/operations/graph.ts'
-import { recordChanges } from '../db/operations/record.ts'
+import { type EngineRef, recordChanges } from '../db/operations/record.ts'
 import type { CloseResult, GraphPage, RecordBatch, RecordResult } from '../workflows/operation/state/types.ts'
 import type { ActivityDeps } from './deps.ts'
 
@@ -13,21 +13,37 @@ export const createLocalActivities = ({ db, limits }: ActivityDeps) => ({
 
 /** Bookkeeping of an operation: each may be repeated, the second time changes nothing. */
 export const createOperationActivities = ({ db, wake }: ActivityDeps) => ({
-  record_changes: async (input: { operation_id: string; batch: RecordBatch }): Promise<RecordResult> => {
-    const { namespace, workflowExecution } = activityInfo()
-    const result = await recordChanges(db, input.operation_id, input.batch, {
-      namespace: namespace ?? 'default',
-      workflow_id: workflowExecution?.workflowId ?? input.operation_id,
-      run_id: workflowExecution?.runId ?? '',
-    })
-    wake('operations')
-    if (input.batch.changes.some((change) => change.t === 'command')) wake('operations_outcome')
+  record_changes: async ({
+    operation_id,
+    batch,
+  }: {
+    operation_id: string
+    batch: RecordBatch
+  }): Promise<RecordResult> => {
+    const result = await recordChanges(db, operation_id, batch, engineRef(operation_id))
+    wakeFor(wake, batch)
     return result
   },
 
-  close_operation: async (input: { operation_id: string } & CloseInput): Promise<CloseResult> => {
-    const result = await closeOperation(db, input.operation_id, input)
-    wake('operations')
+  close_operation: async (input: { operation_id: string; batch?: RecordBatch } & CloseInput): Promise<CloseResult> => {
+    const { operation_id, batch } = input
+    const last = batch && { batch, engine_ref: engineRef(operation_id) }
+    const result = await closeOperation(db, operation_id, input, last)
+    wakeFor(wake, batch)
     return result
   },
 })
+
+const engineRef = (operation_id: string): EngineRef => {
+  const { namespace, workflowExecution } = activityInfo()
+  return {
+    namespace: namespace ?? 'default',
+    workflow_id: workflowExecution?.workflowId ?? operation_id,
+    run_id: workflowExecution?.runId ?? '',
+  }
+}
+
+const wakeFor = (wake: ActivityDeps['wake'], batch: RecordBatch | undefined): void => {
+  wake('operations')
+  if (batch?.changes.some((change) => change.t === 'command')) wake('operations_outcome')
+}

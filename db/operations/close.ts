@@ -1,12 +1,13 @@
 import { and, eq, gt, notInArray, sql } from 'drizzle-orm'
 import type { OperationEnd } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
-import type { CloseResult } from '../../workflows/operation/state/types.ts'
+import type { CloseResult, RecordBatch } from '../../workflows/operation/state/types.ts'
 import type { Db, Tx } from '../client.ts'
 import { stateFacts } from './changes.ts'
 import { cancelGates } from './gates.ts'
 import { closePatches } from './patches.ts'
 import { operationClosed } from './plans.ts'
+import { type EngineRef, recordBatch } from './record.ts'
 import { operation_commands, operation_control, operations } from './tables.ts'
 import { ENGINE } from './timeline.ts'
 
@@ -15,8 +16,14 @@ export type CloseInput = { status: OperationEnd; end_reason: string | null; last
 /**
  * Ends an operation under its control row, and only when no accepted command is unprocessed: none gets lost in a
  * closing workflow (operations.md 2.3). Otherwise `not_yet` with the number to wait for. A repeat tells the stored end.
+ * The last facts of the reducer are recorded either way, once.
  */
-export const closeOperation = (db: Db, operation_id: string, input: CloseInput): Promise<CloseResult> =>
+export const closeOperation = (
+  db: Db,
+  operation_id: string,
+  input: CloseInput,
+  last?: { batch: RecordBatch; engine_ref: EngineRef },
+): Promise<CloseResult> =>
   db.transaction(async (tx) => {
     const [control] = await tx
       .select({ ended: operation_control.ended })
@@ -25,6 +32,7 @@ export const closeOperation = (db: Db, operation_id: string, input: CloseInput):
       .for('update')
     if (!control) throw new Error(`no operation ${operation_id}`)
     if (control.ended) return { status: 'ended', evidence_head: await headOf(tx, operation_id) }
+    if (last) await recordBatch(tx, operation_id, last.batch, last.engine_ref)
     const seq = await unprocessed(tx, operation_id, input.last_seq)
     if (seq > input.last_seq) return { status: 'not_yet', seq }
     return { status: 'ended', evidence_head: await end(tx, operation_id, input) }

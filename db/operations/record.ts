@@ -29,22 +29,32 @@ export const recordChanges = (
 ): Promise<RecordResult> =>
   db.transaction(async (tx) => {
     if (batch.changes.some(needsControl)) await lockControl(tx, operation_id)
-    const row = await lockRow(tx, operation_id)
-    if (!row) throw new Error(`no operation ${operation_id}`)
-    if (row.record_seq >= batch.record_seq) return row.record_result as RecordResult
-    const result: RecordResult = { record_seq: batch.record_seq, gates: [], whens: {}, control: null }
-    const { commands, facts, set } = await apply(tx, operation_id, batch, result)
-    const ended = result.withdrawn === true
-    const report = ended ? {} : reportColumns(operation_id, batch.report, row)
-    const status = ended ? [] : await statusEvents(tx, operation_id, batch.report, row.engine_status)
-    // It runs before its nodes do, and is blocked or paused after they came to rest.
-    const begins = batch.report.engine_status === 'running'
-    await stateFacts(tx, operation_id, {
-      events: begins ? [...commands, ...status, ...facts] : [...commands, ...facts, ...status],
-      set: { ...set, ...report, record_seq: batch.record_seq, record_result: result, engine_ref },
-    })
-    return result
+    return recordBatch(tx, operation_id, batch, engine_ref)
   })
+
+/** `recordChanges` within a transaction that holds the control row, where the batch needs it. */
+export const recordBatch = async (
+  tx: Tx,
+  operation_id: string,
+  batch: RecordBatch,
+  engine_ref: EngineRef,
+): Promise<RecordResult> => {
+  const row = await lockRow(tx, operation_id)
+  if (!row) throw new Error(`no operation ${operation_id}`)
+  if (row.record_seq >= batch.record_seq) return row.record_result as RecordResult
+  const result: RecordResult = { record_seq: batch.record_seq, gates: [], whens: {}, control: null }
+  const { commands, facts, set } = await apply(tx, operation_id, batch, result)
+  const ended = result.withdrawn === true
+  const report = ended ? {} : reportColumns(operation_id, batch.report, row)
+  const status = ended ? [] : await statusEvents(tx, operation_id, batch.report, row.engine_status)
+  // It runs before its nodes do, and is blocked or paused after they came to rest.
+  const begins = batch.report.engine_status === 'running'
+  await stateFacts(tx, operation_id, {
+    events: begins ? [...commands, ...status, ...facts] : [...commands, ...facts, ...status],
+    set: { ...set, ...report, record_seq: batch.record_seq, record_result: result, engine_ref },
+  })
+  return result
+}
 
 const needsControl = (change: Change): boolean =>
   change.t === 'control' || change.t === 'leases' || (change.t === 'command' && change.status !== 'applied')

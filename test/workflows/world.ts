@@ -424,7 +424,8 @@ export class World {
     for (const gate of this.gates) if (gate.status === 'armed' || gate.status === 'waiting') gate.status = 'cancelled'
   }
 
-  close({ status, last_seq }: Extract<Effect, { type: 'close' }>): Event {
+  close({ status, last_seq, batch }: Extract<Effect, { type: 'close' }>): Event {
+    if (batch) this.record(batch)
     if (last_seq < this.seq) return { type: 'closed', at: this.now, result: { status: 'not_yet', seq: this.seq } }
     this.ended = true
     this.status = status

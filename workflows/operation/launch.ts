@@ -14,10 +14,13 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
+/** Whether the last facts are recorded with the end. Such operations know all older changes too: one marker for all. */
+export const closesWithRecord = (): boolean => patched('close-with-record')
+
 /** The graph of the operation, page by page, read where the workflow runs: a start waits for nobody's queue. */
 export const loadPages = async (input: OperationInput): Promise<GraphPage[]> => {
   const { operation_id } = input
-  const { load_graph } = patched('local-graph') ? local : bookkeeping(input)
+  const { load_graph } = closesWithRecord() || patched('local-graph') ? local : bookkeeping(input)
   const pages: GraphPage[] = []
   for (let from: number | null = 0; from !== null; from = pages.at(-1)?.next ?? null)
     pages.push(await load_graph({ operation_id, from }))
@@ -87,9 +90,9 @@ export const createLauncher = (input: OperationInput, push: (event: Event) => vo
         void loadPages(input).then((pages) => push({ type: 'loaded', at: Date.now(), pages }))
         return
       case 'close': {
-        const { status, end_reason, last_seq } = effect
+        const { type: _, ...end } = effect
         void close_operation
-          .executeWithOptions({ summary: `end as ${status}` }, [{ operation_id, status, end_reason, last_seq }])
+          .executeWithOptions({ summary: `end as ${end.status}` }, [{ operation_id, ...end }])
           .then((result) => push({ type: 'closed', at: Date.now(), result }))
         return
       }

@@ -8,7 +8,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
-import { createLauncher, loadPages } from './launch.ts'
+import { closesWithRecord, createLauncher, loadPages } from './launch.ts'
 import {
   COMMAND_SIGNAL,
   type CommandMessage,
@@ -51,6 +51,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     const pages = await loadPages(input)
     const carried = input.carried as Snapshot | undefined
     state = carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now())
+    state.closes_apart = !closesWithRecord()
     const launch = createLauncher(input, (event) => void inbox.push(event))
     const face = createFace(input)
     inbox.push({ type: 'due', at: Date.now() })

@@ -1,7 +1,14 @@
 import { compactHead, compactNodes } from '../../../db/operations/compact.ts'
 import type { CommandBodies, CommandMessage } from '../../../workflows/operation/messages.ts'
 import { Heap } from '../../../workflows/operation/state/heap.ts'
-import type { AttemptResult, Change, Effect, Event, RunEffect } from '../../../workflows/operation/state/types.ts'
+import type {
+  AttemptResult,
+  Change,
+  Effect,
+  Event,
+  RecordBatch,
+  RunEffect,
+} from '../../../workflows/operation/state/types.ts'
 import { isDone, start, step } from '../../../workflows/operation/state.ts'
 import { closureOf } from '../../shared/calendar.ts'
 import { type Closure, RETRYABLE } from '../../shared/contracts/operations/graph.ts'
@@ -136,6 +143,10 @@ export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0)
       lanes.push({ node_id: id, attempt: 0, role: 'run', from, to: at, class: null })
   }
 
+  const noteAll = ({ changes }: RecordBatch) => {
+    for (const change of changes) if (change.t === 'node') note(change)
+  }
+
   const accept = (effects: Effect[]) => {
     wake = Number.POSITIVE_INFINITY
     for (const effect of effects) {
@@ -152,12 +163,13 @@ export const rehearse = (input: RehearsalInput, used_ms: () => number = () => 0)
           result: { status: 'applied', version: 1 },
         })
       } else if (effect.type === 'record') {
-        for (const change of effect.batch.changes) if (change.t === 'node') note(change)
+        noteAll(effect.batch)
         const result = rows.record(effect.batch, now, (gate) => {
           if (input.approval_delay_s !== null) push(now + 1000 * input.approval_delay_s, { type: 'approve', gate })
         })
         push(now, { type: 'recorded', at: now, result })
       } else if (effect.type === 'close') {
+        if (effect.batch) noteAll(effect.batch)
         push(now, { type: 'closed', at: now, result: { status: 'ended', evidence_head: { seq: 0, hash: '' } } })
       }
     }

@@ -113,6 +113,7 @@ export const waitUntil = async <T>(
   read: () => Promise<T>,
   done: (value: T) => boolean,
   timeout_ms = 60_000,
+  every_ms = 200,
 ): Promise<T> => {
   const end = performance.now() + timeout_ms
   for (;;) {
@@ -122,6 +123,6 @@ export const waitUntil = async <T>(
       throw new Error(
         `${what} did not happen within ${timeout_ms / 1000} s; last seen: ${JSON.stringify(value).slice(0, 400)}`,
       )
-    await delay(200)
+    await delay(every_ms)
   }
 }

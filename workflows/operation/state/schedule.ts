@@ -8,7 +8,7 @@ import { giveBack, hasLeases } from './leases.ts'
 import { fail, move, note, noteNode, setDue, succeed, sweep } from './nodes.ts'
 import { settlePatches } from './patch.ts'
 import { reportOf } from './report.ts'
-import type { State } from './types.ts'
+import type { Change, RecordBatch, State } from './types.ts'
 
 /** Routine facts wait so long for company before they are recorded. */
 const FLUSH_MS = 100
@@ -26,7 +26,7 @@ export const schedule = (s: State, at: number) => {
     giveBack(s, () => !canMove(s))
   }
   askForSwap(s)
-  finish(s)
+  finish(s, at)
   flush(s, at)
   wake(s, at)
 }
@@ -145,25 +145,31 @@ export const swapped = (s: State, made: 'pause' | 'cancel' | null, seq: number, 
   }
 }
 
-/** Ends the operation when nothing is left to do and everything is recorded. */
-const finish = (s: State) => {
+/** Ends the operation when nothing is left to do; facts that nothing has to come of are recorded with the end. */
+const finish = (s: State, at: number) => {
   if (
     s.stage !== 'open' ||
     s.patching.length > 0 ||
     s.loading ||
     s.in_flight > 0 ||
     s.recording ||
-    s.changes.length > 0 ||
+    s.changes.some((change) => s.closes_apart || asks(change)) ||
     s.last_seq < s.close_seq
   )
     return
   const end = endOf(s)
   if (!end) return
+  const hasNews = s.changes.length > 0 || (!s.closes_apart && s.fresh.size > 0)
+  const batch = hasNews ? takeBatch(s, engineStatusOf(s, at), at) : undefined
   s.stage = 'closing'
   s.end = end
   s.activities += 1
-  s.out.push({ type: 'close', ...end, last_seq: s.last_seq, record_seq: s.record_seq })
+  s.out.push({ type: 'close', ...end, last_seq: s.last_seq, ...(batch && { batch }) })
 }
+
+/** The answer of the rows decides how it goes on. */
+const asks = (change: Change): boolean =>
+  change.t === 'command' ? change.status !== 'applied' : change.t !== 'node' && change.t !== 'catalog'
 
 const endOf = (s: State): { status: OperationEnd; end_reason: string | null } | null => {
   if (s.control === 'cancel') {
@@ -214,17 +220,24 @@ const flush = (s: State, at: number) => {
   if (s.fresh.size > 0 || s.changes.length > 0) s.flush_at ||= at + FLUSH_MS
   const full = s.flush_at > 0 && (s.flush_at <= at || s.in_flight === 0 || s.rolling)
   if (!s.urgent && !full) return
+  const batch = takeBatch(s, status, at)
+  s.recording = true
+  s.activities += 1
+  s.out.push({ type: 'record', batch })
+}
+
+/** All facts that are not recorded yet, with the state of the whole. */
+const takeBatch = (s: State, status: EngineStatus, at: number): RecordBatch => {
   for (const i of s.fresh) noteNode(s, i, 'ready', at)
   s.fresh.clear()
   const report = reportOf(s, status)
   s.record_seq += 1
-  s.recording = true
+  const batch = { record_seq: s.record_seq, changes: s.changes, report }
   s.reported = report
-  s.activities += 1
-  s.out.push({ type: 'record', batch: { record_seq: s.record_seq, changes: s.changes, report } })
   s.changes = []
   s.urgent = false
   s.flush_at = 0
+  return batch
 }
 
 /** One timer for the nearest due time. */

@@ -163,6 +163,7 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
     operation_id,
     plan_revision: pages[0]?.plan_revision ?? 0,
     stage: 'open',
+    closes_apart: false,
     graph,
     nodes: graph.ids.map((_, i) => newNode(item(graph.deps, i).length, closed(i).length)),
     gates,

@@ -275,7 +275,8 @@ export type Effect =
   | { type: 'apply_catalog'; node: number; node_id: string; generation: number; attempt: number }
   | { type: 'record'; batch: RecordBatch }
   | { type: 'load_graph' }
-  | { type: 'close'; status: OperationEnd; end_reason: string | null; last_seq: number; record_seq: number }
+  /** `batch`: the last facts, recorded in the transaction that ends the operation. */
+  | { type: 'close'; status: OperationEnd; end_reason: string | null; last_seq: number; batch?: RecordBatch }
   | { type: 'wake_at'; at: number }
 
 /** An approved patch whose graph the reducer has yet to take over. */
@@ -289,6 +290,8 @@ export type State = {
   operation_id: string
   plan_revision: number
   stage: 'open' | 'closing' | 'ended'
+  /** Begun by code that recorded the last facts before it asked for the end. */
+  closes_apart: boolean
   graph: Graph
   nodes: NodeRun[]
   gates: GateRun[]
