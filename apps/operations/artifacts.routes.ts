@@ -1,13 +1,24 @@
+import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ArtifactParams, ArtifactTaken } from '../shared/contracts/operations/executions.ts'
 import { errorReplies } from '../shared/http.ts'
 import { bringerOf, takeArtifact } from './artifacts.service.ts'
 import type { OperationsDeps } from './deps.ts'
 
+/** A body that stays in the connection until it is read; nothing of it is a member that a schema could look at. */
+class Bytes {
+  readonly #stream: Readable
+  constructor(stream: Readable) {
+    this.#stream = stream
+  }
+  static of(body: unknown): Readable {
+    return body instanceof Bytes ? body.#stream : Readable.from([])
+  }
+}
+
 /** The door for bytes of artifacts, apart from the results that announce them. */
 export const artifactsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
-  // As they come: nothing of it is held in memory.
-  app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, payload))
+  app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, new Bytes(payload)))
   app.put(
     '/internal/v1/artifacts/:sha256',
     {
@@ -24,7 +35,7 @@ export const artifactsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }
     },
     async (req) => {
       const bringer = await bringerOf(deps, req.headers.authorization)
-      return takeArtifact(deps, bringer, req.params.sha256, req.body, String(req.id))
+      return takeArtifact(deps, bringer, req.params.sha256, Bytes.of(req.body), String(req.id))
     },
   )
 }

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { isExecutionToken, markStored, type NowStored, sizeAnnounced } from '../../db/operations/artifacts.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
 import type { TimelineEvent } from '../../db/operations/timeline.ts'
@@ -48,7 +48,7 @@ export const takeArtifact = async (
   deps: OperationsDeps,
   bringer: Bringer,
   sha256: string,
-  bytes: unknown,
+  bytes: Readable,
   request_id: string,
 ) => {
   const size = await sizeAnnounced(deps.db, sha256, bringer.token_sha256)
@@ -57,8 +57,7 @@ export const takeArtifact = async (
       hint: 'Name it in `artifacts` of an execution result first.',
     })
   const known = await deps.artifacts.has(sha256, size)
-  const stream = bytes instanceof Readable ? bytes : Readable.from([])
-  if (!(await deps.artifacts.put(sha256, size, stream)))
+  if (!(await deps.artifacts.put(sha256, size, bytes)))
     throw new AppError(
       'execution_result_rejected',
       'artifact_digest_mismatch',

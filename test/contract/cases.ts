@@ -64,10 +64,16 @@ const matches = (template: string, path: string) =>
 const MALFORMED = ['%00', '%F0%28%8C%28', '%2e%2e%2fadmin', 'a%20b', "'%20or%201=1--", 'x'.repeat(700), '%F0%9F%92%A5']
 /** Well-formed ids of nothing, by the name of the parameter. */
 const unknownId = (name: string) =>
-  ({ resource_id: 'not-there', type_key: 'no.such', group_key: 'nobody', node_id: 'not-there', gate_id: 'not-there' })[
-    name
-  ] ?? randomUUID()
-/** Lists of one's own: these ids name a part of another object that is not there either. */
+  ({
+    resource_id: 'not-there',
+    type_key: 'no.such',
+    group_key: 'nobody',
+    node_id: 'not-there',
+    gate_id: 'not-there',
+    sha256: '0'.repeat(64),
+  })[name] ?? randomUUID()
+/** Chosen by who calls: a PUT makes what is not there, and a DELETE of nothing is done already. */
+const CHOSEN = new Set(['freeze_id'])
 const DOCUMENTED_4XX = [400, 401, 403, 404, 405, 409, 412, 413, 414, 415, 422, 428]
 
 export const CASES: readonly Case[] = [
@@ -132,7 +138,8 @@ export const CASES: readonly Case[] = [
   {
     name: 'an unknown id',
     breaks: (endpoint, call) =>
-      parametersOf(endpoint, 'path').map(({ name }) => {
+      parametersOf(endpoint, 'path').flatMap(({ name }) => {
+        if (CHOSEN.has(name)) return []
         const before = call()
         const value = unknownId(name)
         const text = JSON.stringify(before.body ?? null).replaceAll(
