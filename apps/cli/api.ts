@@ -17,10 +17,12 @@ export type ApiOptions = {
   token: string | undefined
   /** From --idempotency-key: the key of the one command that is sent. */
   idempotency_key: string | undefined
+  /** How long one request may take. */
+  timeout_ms?: number | undefined
 }
 
 /** The public API as one signed-in person: refreshes its token under the lock, repeats nothing that may be done twice. */
-export const createApi = ({ url, credentials, token, idempotency_key }: ApiOptions) => {
+export const createApi = ({ url, credentials, token, idempotency_key, timeout_ms = TIMEOUT_MS }: ApiOptions) => {
   refuseCleartext(url)
 
   const raw = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
@@ -29,7 +31,7 @@ export const createApi = ({ url, credentials, token, idempotency_key }: ApiOptio
       redirect: 'error',
       headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeout_ms),
     })
     const text = await reply.text()
     const json = /[/+]json\b/.test(reply.headers.get('content-type') ?? '')
@@ -111,6 +113,11 @@ export const createApi = ({ url, credentials, token, idempotency_key }: ApiOptio
     url,
     send,
     get,
+    /** An answer that does not end by itself, as it comes; the caller ends it by the signal. */
+    stream: async (path: string, signal: AbortSignal): Promise<Response> => {
+      const headers = { authorization: `Bearer ${await bearer()}`, accept: 'text/event-stream' }
+      return fetch(`${url}${path}`, { headers, redirect: 'error', signal })
+    },
     post: <T>(path: string, body: unknown) => send<T>('POST', path, body).then((reply) => reply.body),
     /** The items of a list: one page, or all of them by the cursor. */
     list: async <T>(path: string, query: Record<string, string | undefined>, all: boolean): Promise<T[]> => {

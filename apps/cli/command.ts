@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { ParseArgsConfig } from 'node:util'
 import { parse } from 'yaml'
 import type { Api } from './api.ts'
+import type { Credentials } from './credentials.ts'
 import { type ExitCode, usageError } from './errors.ts'
 import type { Output } from './output.ts'
 
@@ -10,6 +11,8 @@ export type Values = Record<string, string | boolean | undefined>
 /** What a command works with. */
 export type Context = {
   api: Api
+  credentials: Credentials
+  env: NodeJS.ProcessEnv
   out: Output
   /** `--all`: follow the cursor to the end. */
   all: boolean
@@ -23,13 +26,32 @@ export type Context = {
 export type Command = {
   /** `gate approve`: noun, then verb. */
   name: string
-  /** Positional arguments as the usage shows them: `GATE`, `[NAME]`. */
+  /** Positional arguments as the usage shows them: `GATE`, `[NAME]`, and at the end `[WORD…]` for any number. */
   takes?: string
   about: string
   options?: NonNullable<ParseArgsConfig['options']>
+  /** How long a request may take, where half a minute is too long. */
+  timeout_ms?: number
   // biome-ignore lint/suspicious/noConfusingVoidType: most commands have nothing to say beyond that they are done
   run: (context: Context, args: string[], values: Values) => Promise<ExitCode | void>
 }
+
+/** What every command takes. */
+export const GLOBAL = {
+  url: { type: 'string' },
+  output: { type: 'string', short: 'o' },
+  zone: { type: 'string' },
+  jsonl: { type: 'boolean' },
+  all: { type: 'boolean' },
+  yes: { type: 'boolean', short: 'y' },
+  'dry-run': { type: 'boolean' },
+  'idempotency-key': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/** The command that these words begin with: noun and verb, or one word alone. */
+export const commandOf = (commands: readonly Command[], [noun = '', verb = '']: string[]): Command | undefined =>
+  commands.find(({ name }) => name === `${noun} ${verb}`) ?? commands.find(({ name }) => name === noun)
 
 export const text = (values: Values, name: string): string | undefined => {
   const value = values[name]

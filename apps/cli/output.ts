@@ -47,7 +47,35 @@ export const word = (state: string): string => paint(state.toUpperCase(), stateC
 /** The end of an id that people type; the whole one goes with `-o json` or `-o id`. */
 export const short = (id: string): string => id.slice(-6)
 
-/** `2026-11-21 08:15` of an RFC 3339 time, in UTC. */
-export const minute = (time: string | null | undefined): string => (time ? time.slice(0, 16).replace('T', ' ') : '')
+let zone = 'UTC'
+let clock = clockOf(zone)
+
+/** The zone of every time that is shown (`--zone`, an IANA name); throws a RangeError when there is none of that name. */
+export const showTimesIn = (name: string): void => {
+  clock = clockOf(name)
+  zone = name
+}
+
+/** A time with its zone is never mistaken: `created (UTC)` over a column, `until 2026-11-21 08:15 UTC` in a line. */
+export const zoned = (title: string): string => `${title} (${zone})`
+export const moment = (time: string): string => `${minute(time)} ${zone}`
+
+/** `2026-11-21 08:15` of an RFC 3339 time. */
+export const minute = (time: string | null | undefined): string => second(time).slice(0, 16)
+/** `2026-11-21 08:15:30`; the last eight characters are the time of the day. */
+export const second = (time: string | null | undefined): string => (time ? clock.format(new Date(time)) : '')
 
 export { dim }
+
+/** The Swedish way to write a time is that of ISO 8601. */
+function clockOf(timeZone: string): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat('sv-SE', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  })
+}

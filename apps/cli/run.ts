@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
 import { createApi } from './api.ts'
-import { type Command, type Context, text } from './command.ts'
+import { type Command, type Context, commandOf, GLOBAL, text } from './command.ts'
 import { auditCommands } from './commands/audit.ts'
+import { catalogCommands } from './commands/catalog.ts'
 import { evidenceCommands } from './commands/evidence.ts'
 import { gateCommands } from './commands/gate.ts'
 import { importCommands } from './commands/import.ts'
@@ -10,13 +11,15 @@ import { patchCommands } from './commands/patch.ts'
 import { planCommands } from './commands/plan.ts'
 import { resourceCommands } from './commands/resource.ts'
 import { sessionCommands } from './commands/session.ts'
+import { toolCommands } from './commands/tools.ts'
 import { userCommands } from './commands/user.ts'
 import { createCredentials } from './credentials.ts'
 import { CliError, EXIT, type ExitCode, usageError } from './errors.ts'
-import { createOutput, dim, type Format } from './output.ts'
+import { createOutput, dim, type Format, showTimesIn } from './output.ts'
 
-export const COMMANDS: readonly Command[] = [
+const COMMANDS: readonly Command[] = [
   ...sessionCommands,
+  ...toolCommands(() => COMMANDS),
   ...gateCommands,
   ...planCommands,
   ...operationCommands,
@@ -25,20 +28,11 @@ export const COMMANDS: readonly Command[] = [
   ...auditCommands,
   ...userCommands,
   ...resourceCommands,
+  ...catalogCommands,
   ...importCommands,
 ]
 
 const FORMATS: readonly string[] = ['table', 'json', 'yaml', 'id'] satisfies Format[]
-const GLOBAL = {
-  url: { type: 'string' },
-  output: { type: 'string', short: 'o' },
-  jsonl: { type: 'boolean' },
-  all: { type: 'boolean' },
-  yes: { type: 'boolean', short: 'y' },
-  'dry-run': { type: 'boolean' },
-  'idempotency-key': { type: 'string' },
-  help: { type: 'boolean', short: 'h' },
-} as const
 
 /** Runs one command line and answers its exit code; every end that is not a success is told on stderr. */
 export const run = async (argv: string[], env: NodeJS.ProcessEnv = process.env): Promise<ExitCode> => {
@@ -52,7 +46,7 @@ export const run = async (argv: string[], env: NodeJS.ProcessEnv = process.env):
 }
 
 const runCommand = async (argv: string[], env: NodeJS.ProcessEnv): Promise<ExitCode> => {
-  const command = find(argv)
+  const command = commandOf(COMMANDS, argv)
   if (!command) {
     if (argv.length === 0 || argv.some((word) => word === '--help' || word === '-h')) return help(argv[0])
     throw usageError(
@@ -66,18 +60,24 @@ const runCommand = async (argv: string[], env: NodeJS.ProcessEnv): Promise<ExitC
   if (values.help) return help(command.name)
   const takes = (command.takes ?? '').split(' ').filter(Boolean)
   const required = takes.filter((name) => !name.startsWith('['))
-  if (positionals.length < required.length || positionals.length > takes.length)
+  const most = takes.at(-1)?.endsWith('…]') ? Number.POSITIVE_INFINITY : takes.length
+  if (positionals.length < required.length || positionals.length > most)
     throw usageError(`usage: signalbox ${command.name} ${command.takes ?? ''}`.trimEnd())
   const format = text(values, 'output') ?? 'table'
   if (!FORMATS.includes(format)) throw usageError(`-o takes one of ${FORMATS.join(', ')}, not ${format}.`)
+  chooseZone(text(values, 'zone') ?? 'UTC')
+  const credentials = createCredentials(env)
   const url = (text(values, 'url') ?? env.SIGNALBOX_URL ?? 'http://localhost:8080').replace(/\/+$/, '')
   const context: Context = {
     api: createApi({
       url,
-      credentials: createCredentials(env),
+      credentials,
       token: env.SIGNALBOX_TOKEN || undefined,
       idempotency_key: text(values, 'idempotency-key'),
+      timeout_ms: command.timeout_ms,
     }),
+    credentials,
+    env,
     out: createOutput({ format: format as Format, jsonl: values.jsonl === true }),
     all: values.all === true,
     yes: values.yes === true,
@@ -87,9 +87,12 @@ const runCommand = async (argv: string[], env: NodeJS.ProcessEnv): Promise<ExitC
   return (await command.run(context, positionals, values)) ?? EXIT.done
 }
 
-const find = (argv: string[]): Command | undefined => {
-  const [noun = '', verb = ''] = argv
-  return COMMANDS.find(({ name }) => name === `${noun} ${verb}`) ?? COMMANDS.find(({ name }) => name === noun)
+const chooseZone = (name: string): void => {
+  try {
+    showTimesIn(name)
+  } catch {
+    throw usageError(`--zone takes a name like Europe/Berlin, not ${name}.`)
+  }
 }
 
 const parse = ({ options = {} }: Command, args: string[]) => {
@@ -115,7 +118,7 @@ const help = (about: string | undefined): ExitCode => {
       .join(' ')
   for (const command of shown) process.stdout.write(`${usage(command)}\n    ${dim(command.about)}\n`)
   process.stdout.write(
-    `\nEach takes --url URL (or SIGNALBOX_URL), -o table|json|yaml|id, --jsonl, --all, --yes, --dry-run, --idempotency-key KEY.\n` +
+    `\nEach takes --url URL (or SIGNALBOX_URL), -o table|json|yaml|id, --zone NAME, --jsonl, --all, --yes, --dry-run, --idempotency-key KEY.\n` +
       'Exit codes: 0 done, 1 error, 2 usage, 3 waited too long, 4 waiting for a person, 5 failed, 6 cancelled, 7 refused, 8 there would be changes, 9 sign in.\n',
   )
   return EXIT.done

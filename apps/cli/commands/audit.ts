@@ -1,7 +1,7 @@
 import { withQuery } from '../api.ts'
 import { type Command, type Context, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
-import { word } from '../output.ts'
+import { second, word, zoned } from '../output.ts'
 
 /** Where each log of acts is read. Sign-ins and changes of users tell less of a row than the others. */
 const SOURCES: Record<string, string> = {
@@ -41,7 +41,7 @@ export const auditCommands: Command[] = [
       out.list(
         await api.list<Row>(path, query, all),
         [
-          ['when (UTC)', ({ at }) => at.slice(0, 19).replace('T', ' ')],
+          [zoned('when'), ({ at }) => second(at)],
           ['who', ({ actor }) => actor],
           ['did', ({ action }) => action],
           ['to', ({ object }) => object],

@@ -4,7 +4,7 @@ import type { Evidence } from '../../shared/contracts/operations/operations.ts'
 import { verifyEvidence } from '../../shared/evidence.ts'
 import { type Command, text } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
-import { minute } from '../output.ts'
+import { minute, moment, zoned } from '../output.ts'
 import { operationId } from './operation.ts'
 
 const MAX_BYTES = 512 * 1_048_576
@@ -28,7 +28,7 @@ export const evidenceCommands: Command[] = [
         records,
         [
           ['seq', ({ seq }) => seq],
-          ['when (UTC)', ({ at }) => minute(at)],
+          [zoned('when'), ({ at }) => minute(at)],
           ['kind', ({ kind }) => kind],
           ['who', ({ actor }) => actor.name],
           ['what', ({ statement }) => statement],
@@ -71,7 +71,7 @@ export const evidenceCommands: Command[] = [
         { records, head },
         () => [
           `HOLDS    ${records} records of operation ${head.operation_id}, from plan ${head.plan_hash} to ${head.hash}`,
-          `         signed ${minute(head.made_at)} UTC with key ${head.kid}`,
+          `         signed ${moment(head.made_at)} with key ${head.kid}`,
         ],
         () => head.hash,
       )

@@ -3,7 +3,7 @@ import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/digest.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
-import { dim, minute, short, word } from '../output.ts'
+import { dim, minute, moment, short, word, zoned } from '../output.ts'
 import { confirm } from '../terminal.ts'
 import { operationId } from './operation.ts'
 
@@ -26,7 +26,7 @@ export const gateCommands: Command[] = [
           ['operation', ({ operation_title }) => operation_title],
           ['risk', ({ risk }) => risk],
           ['asks', ({ question }) => question],
-          ['until (UTC)', ({ deadline_at }) => minute(deadline_at)],
+          [zoned('until'), ({ deadline_at }) => minute(deadline_at)],
           ['you', ({ eligible_me }) => (eligible_me ? 'may decide' : '')],
         ],
         ({ gate_id }) => gate_id,
@@ -159,10 +159,10 @@ const gateLines = (gate: Gate): string[] => {
     ...fields.slice(0, MAX_SHOWN),
     ...(fields.length > MAX_SHOWN ? [dim(`  … ${fields.length - MAX_SHOWN} more: -o json shows all`)] : []),
     ...(gate.decided
-      ? [`  decided by ${gate.decided.by.name} at ${minute(gate.decided.at)} UTC`]
+      ? [`  decided by ${gate.decided.by.name} at ${moment(gate.decided.at)}`]
       : [`  may decide: ${who || 'whoever holds gate:decide'}`]),
     ...(gate.deadline_at && gate.status === 'waiting'
-      ? [`  until ${minute(gate.deadline_at)} UTC, then ${gate.on_timeout}`]
+      ? [`  until ${moment(gate.deadline_at)}, then ${gate.on_timeout}`]
       : []),
     `  digest ${gate.digest}`,
   ]

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { operationLook } from '../../shared/contracts/client/status.ts'
 import type { LogPage } from '../../shared/contracts/operations/logs.ts'
 import type { InterventionReply, NodeReply, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
 import type {
   Operation,
+  OperationGraph,
   OperationReply,
   OperationSummary,
   Timeline,
@@ -10,7 +12,7 @@ import type {
 import { withQuery } from '../api.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
 import { EXIT, type ExitCode, usageError } from '../errors.ts'
-import { minute, short, word } from '../output.ts'
+import { minute, moment, second, short, word, zoned } from '../output.ts'
 import { confirm } from '../terminal.ts'
 
 const ENDS: Record<string, ExitCode> = {
@@ -20,6 +22,7 @@ const ENDS: Record<string, ExitCode> = {
   timed_out: EXIT.failed,
   cancelled: EXIT.cancelled,
 }
+const WANTED = ['ended', 'succeeded', 'waiting']
 const LOOK_MS = 1000
 /** The server holds a question for news so long. */
 const NEWS_MS = 5000
@@ -77,7 +80,7 @@ export const operationCommands: Command[] = [
           ['done', ({ progress }) => `${progress.done}/${progress.total}`],
           ['gates', ({ open_gates }) => open_gates || ''],
           ['by', ({ requester }) => requester.name],
-          ['created (UTC)', ({ created_at }) => minute(created_at)],
+          [zoned('created'), ({ created_at }) => minute(created_at)],
         ],
         ({ operation_id }) => operation_id,
       ),
@@ -108,6 +111,17 @@ export const operationCommands: Command[] = [
     },
   },
   {
+    name: 'op graph',
+    takes: 'OPERATION',
+    about: 'Its graph, what comes first on top: each node with its state, what it waits for and its gates.',
+    run: async (context, [given = '']) => {
+      const path = `/api/v1/operations/${await operationId(context, given)}/graph?collapse=none`
+      context.out.one(await context.api.get<OperationGraph>(path), graphLines, ({ nodes }) =>
+        nodes.map(({ node_id }) => node_id).join('\n'),
+      )
+    },
+  },
+  {
     name: 'op watch',
     takes: 'OPERATION',
     about: 'One line for each thing that happens, until it ends; the exit code tells how.',
@@ -129,21 +143,21 @@ export const operationCommands: Command[] = [
   {
     name: 'op wait',
     takes: 'OPERATION',
-    about: 'Waits for its end, or for a person: exit code 4 then, unless --through-gates.',
-    options: { ...STRICT, timeout: { type: 'string' }, 'through-gates': { type: 'boolean' } },
+    about:
+      'Waits for its end (--for ended, succeeded) or for a person (--for waiting). Any end ends it; a person who is needed too, with exit code 4, unless --through-gates.',
+    options: { ...STRICT, for: { type: 'string' }, timeout: { type: 'string' }, 'through-gates': { type: 'boolean' } },
     run: async (context, [given = ''], values) => {
+      const wanted = text(values, 'for') ?? 'ended'
+      if (!WANTED.includes(wanted)) throw usageError(`--for takes one of ${WANTED.join(', ')}, not ${wanted}.`)
       const id = await operationId(context, given)
       const until = Date.now() + spanOf(text(values, 'timeout') ?? '30m')
       for (;;) {
         const operation = await context.api.get<Operation>(`/api/v1/operations/${id}`)
         if (operation.status in ENDS) return ended(context, operation, values.strict === true)
-        const gate = operation.open_gates.find(({ status }) => status === 'waiting')
-        if (gate && values['through-gates'] !== true) {
-          const deadline = gate.deadline_at ? `, until ${minute(gate.deadline_at)} UTC` : ''
-          context.out.print(
-            `${word('waiting')}   gate ${gate.gate_id}${deadline}     Next: signalbox gate show ${gate.gate_id} --op ${short(id)}`,
-          )
-          return EXIT.person
+        const waits = personNeeded(operation, values['through-gates'] === true)
+        if (waits !== undefined) {
+          context.out.print(`${word('waiting')}   ${waits}`)
+          return wanted === 'waiting' ? EXIT.done : EXIT.person
         }
         if (Date.now() > until) {
           context.out.note(`It still is ${operation.status}.`)
@@ -164,7 +178,7 @@ export const operationCommands: Command[] = [
         const query = { attempt: text(values, 'attempt'), after_seq: String(after), limit: '1000' }
         const { lines, total_lines } = await context.api.get<LogPage>(withQuery(path, query))
         for (const { time, level, text: line } of lines)
-          context.out.print(`${time.slice(11, 19)} ${level.padEnd(5)} ${line}`)
+          context.out.print(`${second(time).slice(11)} ${level.padEnd(5)} ${line}`)
         after = lines.at(-1)?.seq ?? total_lines
         if (after >= total_lines) return
       }
@@ -241,6 +255,34 @@ const interventionOf = (node_id: string, values: Values) => {
   return { type, node_id, payload, reason: needed(values, 'reason'), ...(ticket !== undefined && { ticket }) }
 }
 
+/** What a person must do before it goes on: decide a gate, or see to a node that is held. */
+const personNeeded = (operation: Operation, through_gates: boolean): string | undefined => {
+  const { operation_id, open_gates, status, blocked_on } = operation
+  const gate = open_gates.find((open) => open.status === 'waiting')
+  if (gate && !through_gates) {
+    const deadline = gate.deadline_at ? `, until ${moment(gate.deadline_at)}` : ''
+    return `gate ${gate.gate_id}${deadline}     Next: signalbox gate show ${gate.gate_id} --op ${short(operation_id)}`
+  }
+  const others = blocked_on.filter(({ kind }) => kind !== 'gate')
+  if (operationLook(status, others).word !== 'waiting_person') return undefined
+  return `${others.map(({ message }) => message).join(' ')}     Next: signalbox op nodes ${short(operation_id)}`
+}
+
+/** Nodes in an order in which they can run, as the server lists them. */
+const graphLines = ({ nodes, gates }: OperationGraph): string[] => [
+  ...nodes.map(({ node_id, state, depends_on, join, gates: guards, held_by_patch }) =>
+    [
+      `${word(state).padEnd(9)}   ${node_id}`,
+      depends_on.length > 0 ? `after ${join === 'any' ? 'any of ' : ''}${depends_on.join(', ')}` : '',
+      guards.length > 0 ? `behind ${guards.join(', ')}` : '',
+      held_by_patch ? 'held by a patch' : '',
+    ]
+      .filter(Boolean)
+      .join('   '),
+  ),
+  ...gates.map(({ gate_id, state, question }) => `${word(state).padEnd(9)}   gate ${gate_id}   ${question}`),
+]
+
 const ended = ({ out }: Context, operation: Operation, strict: boolean): ExitCode => {
   const { status, title, end_reason } = operation
   out.print(`${word(status)}   ${title}${end_reason ? `   ${end_reason}` : ''}`)
@@ -260,7 +302,7 @@ const operationLines = ({ operation_id, title, status, progress, blocked_on, ope
 
 const eventLine = ({ at, type, actor, node_id, gate_id, reason }: Timeline['events'][number]): string =>
   [
-    at.slice(11, 19),
+    second(at).slice(11),
     type.padEnd(24),
     node_id ?? gate_id ?? '',
     actor.kind === 'engine' ? '' : `by ${actor.name}`,

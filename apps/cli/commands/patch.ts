@@ -2,7 +2,7 @@ import type { Patch, PatchReply } from '../../shared/contracts/operations/patche
 import { digest } from '../../shared/digest.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
-import { dim, minute, short, word } from '../output.ts'
+import { dim, minute, moment, short, word, zoned } from '../output.ts'
 import { confirm } from '../terminal.ts'
 import { withDryRun } from './gate.ts'
 import { operationId } from './operation.ts'
@@ -25,7 +25,7 @@ export const patchCommands: Command[] = [
           ['status', ({ status }) => word(status)],
           ['by', ({ proposer }) => proposer.name],
           ['changes', ({ diff_graph }) => counts(diff_graph)],
-          ['until (UTC)', ({ status, expires_at }) => (status === 'awaiting_approval' ? minute(expires_at) : '')],
+          [zoned('until'), ({ status, expires_at }) => (status === 'awaiting_approval' ? minute(expires_at) : '')],
           ['reason', ({ reason }) => reason],
         ],
         ({ patch_id }) => patch_id,
@@ -184,7 +184,7 @@ const patchLines = (patch: Patch): string[] => {
     ...effectLines(patch),
     `  needs ${required.quorum} of ${groups}${required.four_eyes ? ', not who proposed it' : ''}; ${votes.length} voted`,
     ...votes.map(({ actor, decision, comment }) => `    ${decision} by ${actor.name}${comment ? `: ${comment}` : ''}`),
-    ...(decided ? [`  decided by ${decided.by.name} at ${minute(decided.at)} UTC`] : []),
+    ...(decided ? [`  decided by ${decided.by.name} at ${moment(decided.at)}`] : []),
     ...(patch.status_reason ? [`  ${patch.status_reason}${patch.rebase ? ': propose the same again' : ''}`] : []),
     `  digest ${patch.digest}`,
     ...(status === 'awaiting_approval'

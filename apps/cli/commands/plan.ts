@@ -2,8 +2,8 @@ import type { IntentRow, IntentView } from '../../shared/contracts/operations/in
 import type { Operation } from '../../shared/contracts/operations/operations.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { type Command, type Context, needed, readDocument, text, wholeId } from '../command.ts'
-import { usageError } from '../errors.ts'
-import { dim, minute, short, word } from '../output.ts'
+import { EXIT, usageError } from '../errors.ts'
+import { dim, minute, moment, short, word, zoned } from '../output.ts'
 import { confirm } from '../terminal.ts'
 
 const MAX_SHOWN = 20
@@ -49,8 +49,19 @@ export const planCommands: Command[] = [
           ['status', ({ status }) => word(status)],
           ['title', ({ title }) => title],
           ['by', ({ requester }) => requester.name],
-          ['created (UTC)', ({ created_at }) => minute(created_at)],
+          [zoned('created'), ({ created_at }) => minute(created_at)],
         ],
+        ({ intent_id }) => intent_id,
+      ),
+  },
+  {
+    name: 'intent show',
+    takes: 'INTENT',
+    about: 'One intent: what should be true, why, for what, and what came of it.',
+    run: async (context, [given = '']) =>
+      context.out.one(
+        await context.api.get<IntentView>(`/api/v1/intents/${await intentId(context, given)}`),
+        intentLines,
         ({ intent_id }) => intent_id,
       ),
   },
@@ -66,10 +77,12 @@ export const planCommands: Command[] = [
   {
     name: 'plan show',
     takes: 'PLAN',
-    about: 'A plan, with the hash that a start names.',
-    run: async (context, [given = '']) => {
+    about: 'A plan, with the hash that a start names. --exit-code: 8 when something would change, 0 when nothing.',
+    options: { 'exit-code': { type: 'boolean' } },
+    run: async (context, [given = ''], values) => {
       const plan = await context.api.get<PlanView>(`/api/v1/plans/${await planId(context, given)}`)
       context.out.one(plan, planLines, ({ plan_id }) => plan_id)
+      return values['exit-code'] === true && (plan.counts.nodes ?? 0) > 0 ? EXIT.changes : EXIT.done
     },
   },
   {
@@ -109,6 +122,20 @@ const SIGNS: Record<string, string> = {
   replace: '! replace',
   delete: '- remove',
   unknown: '? unknown',
+}
+
+const intentLines = (intent: IntentView): string[] => {
+  const { title, status, intent_id, kind, requester, created_at, reason, ticket, targets_resolved } = intent
+  const targets = targets_resolved.map(({ resource_id }) => resource_id)
+  return [
+    `${word(status)}   ${title}   ${kind}, intent ${intent_id}`,
+    `  by ${requester.name}, ${moment(created_at)}   ${reason}${ticket ? `   ${ticket}` : ''}`,
+    `  for ${targets.slice(0, MAX_SHOWN).join(', ') || 'no resource'}${targets.length > MAX_SHOWN ? ` and ${targets.length - MAX_SHOWN} more` : ''}`,
+    ...(intent.latest_plan_id ? [`  plan ${intent.latest_plan_id}`] : []),
+    intent.operation_id
+      ? `Next: signalbox op show ${short(intent.operation_id)}`
+      : `Next: signalbox plan ${intent.latest_plan_id ? `show ${short(intent.latest_plan_id)}` : `preview ${short(intent_id)}`}`,
+  ]
 }
 
 const planLines = (plan: PlanView): string[] => {

@@ -1,11 +1,13 @@
 import type { Static } from 'typebox'
 import { stringify } from 'yaml'
+import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceDocument, ResourceView, VersionItem } from '../../shared/contracts/catalog/resources.ts'
 import { type Command, needed, readDocument, text } from '../command.ts'
-import { minute, short, word } from '../output.ts'
+import { minute, short, word, zoned } from '../output.ts'
 
 const FILE = { file: { type: 'string', short: 'f' } } as const
 type Version = Static<typeof VersionItem>
+type Relation = Static<typeof RelationshipItem>
 
 /** The catalog: what exists and how it is. */
 export const resourceCommands: Command[] = [
@@ -87,12 +89,38 @@ export const resourceCommands: Command[] = [
         await api.list<Version>(`/api/v1/resources/${encodeURIComponent(id)}/versions`, {}, all),
         [
           ['version', ({ version }) => version],
-          ['when (UTC)', ({ at }) => minute(at)],
+          [zoned('when'), ({ at }) => minute(at)],
           ['by', ({ actor }) => actor],
           ['operation', ({ operation_id }) => (operation_id ? short(operation_id) : '')],
           ['changed', ({ changed_paths }) => changed_paths.join(' ')],
         ],
         ({ version }) => String(version),
+      ),
+  },
+  {
+    name: 'resource relations',
+    takes: 'RESOURCE',
+    about: 'What it is related to; --type one type of relationship.',
+    options: { type: { type: 'string' } },
+    run: async ({ api, out, all }, [id = ''], values) =>
+      out.list(
+        await api.list<Relation>(
+          `/api/v1/resources/${encodeURIComponent(id)}/relationships`,
+          { relationship_types: text(values, 'type') },
+          all,
+        ),
+        [
+          [
+            'relation',
+            ({ relationship, direction }) => `${direction === 'in' ? '<- ' : '-> '}${relationship.type_key}`,
+          ],
+          ['resource', ({ peer }) => peer.resource_id],
+          ['type', ({ peer }) => peer.type_key],
+          ['lifecycle', ({ peer }) => peer.lifecycle_status],
+          ['health', ({ peer }) => word(peer.health_status)],
+          [zoned('since'), ({ relationship }) => minute(relationship.valid_from)],
+        ],
+        ({ peer }) => peer.resource_id,
       ),
   },
 ]

@@ -1,5 +1,5 @@
 import { type Command, readDocument, text, wholeId } from '../command.ts'
-import { minute, short } from '../output.ts'
+import { minute, short, zoned } from '../output.ts'
 import { ask, readPassword } from '../terminal.ts'
 
 type Me = { username: string; roles: string[]; permissions: string[]; groups: string[]; counts: { gates_mine: number } }
@@ -76,7 +76,7 @@ export const sessionCommands: Command[] = [
         sessions,
         [
           ['id', ({ id }) => short(id)],
-          ['began', ({ created_at }) => minute(created_at)],
+          [zoned('began'), ({ created_at }) => minute(created_at)],
           ['last used', ({ last_used_at }) => minute(last_used_at)],
           ['from', ({ ip_address }) => ip_address],
           ['with', ({ user_agent, mode }) => `${mode} ${user_agent ?? ''}`.trim().slice(0, 60)],

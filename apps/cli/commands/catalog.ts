@@ -1,0 +1,128 @@
+import type { Static } from 'typebox'
+import { stringify } from 'yaml'
+import type { CapabilityDefinition } from '../../shared/contracts/catalog/capabilities.ts'
+import type { TopologyGraph, TopologyList } from '../../shared/contracts/catalog/topology.ts'
+import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
+import { withQuery } from '../api.ts'
+import { type Command, text } from '../command.ts'
+import { usageError } from '../errors.ts'
+import { word } from '../output.ts'
+
+type Place = Static<typeof TopologyList>['items'][number]
+const LEVELS = ['region', 'datacenter', 'layer', 'segment']
+const asYaml = (body: unknown): string[] => stringify(body).trimEnd().split('\n')
+
+/** What the catalog is made of: types, places, capabilities. */
+export const catalogCommands: Command[] = [
+  {
+    name: 'type list',
+    about: 'Types of resources with their packs.',
+    run: async ({ api, out, all }) =>
+      out.list(
+        await api.list<ResourceType>('/api/v1/resource-types', {}, all),
+        [
+          ['type', ({ type_key }) => type_key],
+          ['title', ({ title }) => title],
+          ['from', ({ derived_from }) => derived_from],
+          ['pack', ({ pack, pack_version }) => `${pack}@${pack_version}`],
+          ['writes', ({ writes, abstract }) => (abstract ? 'none: a base' : writes)],
+          ['actions', ({ actions }) => actions.map(({ action_key }) => action_key).join(' ')],
+        ],
+        ({ type_key }) => type_key,
+      ),
+  },
+  {
+    name: 'type show',
+    takes: 'TYPE',
+    about: 'One type: lifecycle, schemas, relationships, capabilities, actions.',
+    run: async ({ api, out }, [key = '']) =>
+      out.one(
+        await api.get<ResourceType>(`/api/v1/resource-types/${encodeURIComponent(key)}`),
+        asYaml,
+        ({ type_key }) => type_key,
+      ),
+  },
+  {
+    name: 'topology list',
+    about: 'Places of one --level (region unless said: datacenter, layer, segment), with what is in each.',
+    options: { level: { type: 'string' }, region: { type: 'string' }, datacenter: { type: 'string' } },
+    run: async ({ api, out, all }, _, values) => {
+      const level = text(values, 'level') ?? 'region'
+      if (!LEVELS.includes(level)) throw usageError(`--level takes one of ${LEVELS.join(', ')}, not ${level}.`)
+      const within = { region_id: text(values, 'region'), datacenter_id: text(values, 'datacenter') }
+      out.list(
+        await api.list<Place>(`/api/v1/topology/${level}s`, within, all),
+        [
+          [level, ({ resource_id }) => resource_id],
+          ['health', ({ health_status }) => word(health_status)],
+          ['resources', ({ counts }) => counts.resources],
+          ['by health', ({ counts }) => countsOf(counts.by_health)],
+        ],
+        ({ resource_id }) => resource_id,
+      )
+    },
+  },
+  {
+    name: 'topology show',
+    takes: '[REGION]',
+    about: 'The places as a tree, of all regions or of one.',
+    run: async ({ api, out }, [region_id]) =>
+      out.one(
+        await api.get<TopologyGraph>(withQuery('/api/v1/topology/graph', { region_id })),
+        treeLines,
+        ({ nodes }) => nodes.map(({ resource_id }) => resource_id).join('\n'),
+      ),
+  },
+  {
+    name: 'capability list',
+    about: 'Definitions of capabilities with the number of their providers.',
+    run: async ({ api, out, all }) =>
+      out.list(
+        await api.list<CapabilityDefinition>('/api/v1/capabilities/definitions', {}, all),
+        [
+          ['capability', ({ capability_key }) => capability_key],
+          ['title', ({ title }) => title],
+          ['version', ({ version }) => version],
+          ['sharing', ({ sharing, unit }) => (unit ? `${sharing}, ${unit}` : sharing)],
+          ['providers', ({ providers }) => providers.total],
+          ['by status', ({ providers }) => countsOf(providers.by_status)],
+        ],
+        ({ capability_key }) => capability_key,
+      ),
+  },
+  {
+    name: 'capability show',
+    takes: 'CAPABILITY',
+    about: 'One definition: attributes, rules of matching, providers by status and region.',
+    run: async ({ api, out }, [key = '']) =>
+      out.one(
+        await api.get<CapabilityDefinition>(`/api/v1/capabilities/definitions/${encodeURIComponent(key)}`),
+        asYaml,
+        ({ capability_key }) => capability_key,
+      ),
+  },
+]
+
+const countsOf = (counts: Record<string, number>): string =>
+  Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ')
+
+/** Each place under the one that holds it; an edge leads from what is held to its container. */
+const treeLines = ({ nodes, edges, truncated }: TopologyGraph): string[] => {
+  const parents = new Map(edges.map(({ from, to }) => [from, to]))
+  const known = new Set(nodes.map(({ resource_id }) => resource_id))
+  const below = Map.groupBy(nodes, ({ resource_id }) => {
+    const parent = parents.get(resource_id)
+    return parent !== undefined && known.has(parent) ? parent : ''
+  })
+  const linesOf = (parent: string, depth: number): string[] =>
+    (below.get(parent) ?? []).flatMap(({ resource_id, type_key, health_status, counts }) => [
+      `${'  '.repeat(depth)}${resource_id}   ${type_key.split('.').at(-1)}   ${word(health_status)}   ${counts.resources} resources`,
+      ...linesOf(resource_id, depth + 1),
+    ])
+  const lines = linesOf('', 0)
+  if (lines.length === 0) return ['No places yet.']
+  return truncated.nodes ? [...lines, '… there are more: name a REGION'] : lines
+}

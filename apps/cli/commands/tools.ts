@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process'
+import type { IntentRow } from '../../shared/contracts/operations/intents.ts'
+import type { OperationSummary } from '../../shared/contracts/operations/operations.ts'
+import { paint } from '../../shared/print.ts'
+import type { Command, Context } from '../command.ts'
+import { SHELLS, wordsAfter } from '../completion.ts'
+import { examine } from '../doctor.ts'
+import { CliError, EXIT, usageError } from '../errors.ts'
+
+/** What helps to work with the client itself. `commands` are all, these among them. */
+export const toolCommands = (commands: () => readonly Command[]): Command[] => [
+  {
+    name: 'doctor',
+    about: 'Looks at what can keep this client from its server: one line each, with the remedy.',
+    run: async (context) => {
+      const findings = await examine(context)
+      context.out.one(
+        findings,
+        (all) =>
+          all.map(({ check, ok, said, remedy }) =>
+            [ok ? paint('ok   ', 'green') : paint('wrong', 'red'), `${check}: ${said}.`, remedy ? `${remedy}.` : '']
+              .filter(Boolean)
+              .join(' '),
+          ),
+        (all) => all.flatMap(({ check, ok }) => (ok ? [] : [check])).join('\n'),
+      )
+      return findings.every(({ ok }) => ok) ? EXIT.done : EXIT.error
+    },
+  },
+  {
+    name: 'open',
+    takes: 'ID',
+    about:
+      'The page of an operation, plan, intent or resource in the console: prints its address, at a terminal opens it.',
+    run: async (context, [given = '']) => {
+      const page = { url: `${context.api.url}${await pathOf(context, given)}` }
+      context.out.one(
+        page,
+        ({ url }) => [url],
+        ({ url }) => url,
+      )
+      if (process.stdout.isTTY) browse(page.url, context)
+    },
+  },
+  {
+    name: 'completion',
+    takes: 'SHELL [WORD…]',
+    about:
+      'A script for bash, zsh or fish that completes commands, options and recent ids: eval "$(signalbox completion bash)".',
+    timeout_ms: 2000,
+    run: async (context, [shell = '', ...typed]) => {
+      if (shell === 'words') for (const word of await wordsAfter(context, commands(), typed)) context.out.print(word)
+      else if (SHELLS[shell]) context.out.print(SHELLS[shell])
+      else throw usageError(`completion takes one of ${Object.keys(SHELLS).join(', ')}, not ${shell}.`)
+    },
+  },
+]
+
+/** The page of whatever has this id, whole or by its end. */
+const pathOf = async ({ api }: Context, given: string): Promise<string> => {
+  const [operations, intents] = await Promise.all([
+    api.list<OperationSummary>('/api/v1/operations', { page_size: '500' }, false),
+    api.list<IntentRow>('/api/v1/intents', { page_size: '500' }, false),
+  ])
+  const found = [
+    ...operations
+      .filter(({ operation_id }) => operation_id.endsWith(given))
+      .map((row) => `/operations/${row.operation_id}`),
+    ...intents
+      .filter(({ intent_id, latest_plan_id }) => [intent_id, latest_plan_id].some((id) => id?.endsWith(given)))
+      .map(({ latest_plan_id }) => (latest_plan_id ? `/plans/${latest_plan_id}` : '/intents')),
+  ]
+  if (found.length > 1) throw usageError(`${found.length} ids end with ${JSON.stringify(given)}.`)
+  if (found[0]) return found[0]
+  const id = encodeURIComponent(given)
+  for (const [read, page] of [
+    [`/api/v1/operations/${id}`, `/operations/${id}`],
+    [`/api/v1/plans/${id}`, `/plans/${id}`],
+    [`/api/v1/resources/${id}`, `/resources/${id}`],
+  ] as const) {
+    const there = await api.get(read).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof CliError && error.exit !== EXIT.sign_in) return false
+        throw error
+      },
+    )
+    if (there) return page
+  }
+  throw usageError(`No operation, plan, intent or resource has the id ${JSON.stringify(given)}, or you may not see it.`)
+}
+
+/** Opening is a comfort: the address stands above in any case. */
+const browse = (url: string, { env, out }: Context): void => {
+  const system = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open'
+  const child = spawn(env.BROWSER || system, [url], { detached: true, stdio: 'ignore' })
+  child.on('error', () => out.note('No browser could be started; BROWSER names one.'))
+  child.unref()
+}

@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs'
+import type { Context } from './command.ts'
+import { CliError } from './errors.ts'
+import { moment } from './output.ts'
+
+/** One thing that was looked at; what is wrong carries its remedy. */
+export type Finding = { check: string; ok: boolean; said: string; remedy?: string }
+
+const PATIENCE_MS = 5000
+/** Tokens are refreshed ten seconds before their end: a clock that is off by less does no harm. */
+const MAX_SKEW_MS = 5000
+
+/** What can keep this client from its server, in the order in which it would be noticed. */
+export const examine = async (context: Context): Promise<Finding[]> => {
+  const { api, credentials, env } = context
+  const address = await reachable(api.url)
+  if (!('date' in address)) return [address.finding]
+  const findings = [address.finding, clock(address.date, address.took_ms)]
+  if (env.SIGNALBOX_TOKEN) findings.push(good('credentials', 'from SIGNALBOX_TOKEN, which is never refreshed'))
+  else {
+    const kept = signIn(credentials, api.url)
+    findings.push(kept)
+    if (!kept.ok) return findings
+  }
+  findings.push(await version(context))
+  if (!findings.at(-1)?.ok) return findings
+  return [...findings, await session(context), await stream(context)]
+}
+
+const good = (check: string, said: string): Finding => ({ check, ok: true, said })
+const bad = (check: string, said: string, remedy: string): Finding => ({ check, ok: false, said, remedy })
+/** What the API refused, with its own hint. */
+const refusal = (check: string, error: unknown): Finding => {
+  if (!(error instanceof CliError)) throw error
+  const [said = '', ...more] = error.lines
+  return bad(check, said, more.join(' ').replace(/^hint +/, ''))
+}
+
+const reachable = async (
+  url: string,
+): Promise<{ finding: Finding; date: string; took_ms: number } | { finding: Finding }> => {
+  const began = performance.now()
+  try {
+    const reply = await fetch(`${url}/health/ready`, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) })
+    const took_ms = Math.round(performance.now() - began)
+    await reply.body?.cancel()
+    const finding = reply.ok
+      ? good('server', `${url} answers after ${took_ms} ms`)
+      : bad(
+          'server',
+          `${url} answers ${reply.status}`,
+          'It is not ready yet, or no Signalbox: npm run doctor there says what is wrong',
+        )
+    return { finding, date: reply.headers.get('date') ?? '', took_ms }
+  } catch (error) {
+    const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
+    return {
+      finding: bad(
+        'server',
+        `${url} did not answer: ${why}`,
+        'Is it running? --url or SIGNALBOX_URL name another address',
+      ),
+    }
+  }
+}
+
+/** The server says its time in whole seconds. */
+const clock = (date: string, took_ms: number): Finding => {
+  const theirs = Date.parse(date)
+  if (Number.isNaN(theirs)) return bad('clock', 'the server does not say its time', 'A proxy drops the header Date')
+  const skew_ms = Math.max(0, Math.abs(Date.now() - took_ms / 2 - theirs - 500) - 500)
+  const said = `differs by ${skew_ms < 1000 ? 'less than a second' : `${Math.round(skew_ms / 1000)} s`}`
+  return skew_ms <= MAX_SKEW_MS ? good('clock', said) : bad('clock', said, 'Set the clocks by NTP')
+}
+
+const signIn = (credentials: Context['credentials'], url: string): Finding => {
+  try {
+    const entry = credentials.get(url)
+    return entry
+      ? good('credentials', `of ${entry.username} in ${credentials.file}, for nobody else to read`)
+      : bad('credentials', 'nobody is signed in here', 'signalbox login NAME')
+  } catch (error) {
+    return refusal('credentials', error)
+  }
+}
+
+const version = async ({ api }: Context): Promise<Finding> => {
+  const { version: ours } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  try {
+    const { version: theirs, degraded } = await api.get<{ version: string; degraded: string[] }>('/api/v1/me')
+    if (degraded.length > 0)
+      return bad('version', `${theirs}, but not all of it is ready: ${degraded.join(', ')}`, 'Commands may wait')
+    return theirs === ours
+      ? good('version', `${theirs} on both sides`)
+      : bad('version', `the server is ${theirs}, this client ${ours}`, 'Use the client of the same release')
+  } catch (error) {
+    return refusal('version', error)
+  }
+}
+
+const session = async ({ api }: Context): Promise<Finding> => {
+  type Session = { current: boolean; expires_at: string }
+  try {
+    const sessions = await api.list<Session>('/api/v1/sessions', {}, true)
+    const ends = sessions.find(({ current }) => current)?.expires_at
+    return ends
+      ? good('session', `ends ${moment(ends)} at the latest`)
+      : bad('session', 'it is none of your sessions', 'signalbox login NAME')
+  } catch (error) {
+    return refusal('session', error)
+  }
+}
+
+/** The server greets a stream at once: what does not come is held back on the way. */
+const stream = async ({ api }: Context): Promise<Finding> => {
+  const end = new AbortController()
+  const timer = setTimeout(() => end.abort(), PATIENCE_MS)
+  const began = performance.now()
+  try {
+    const reply = await api.stream('/api/v1/events?topics=me', end.signal)
+    if (!reply.ok) return bad('stream', `is answered ${reply.status}`, 'Live updates need the right to read operations')
+    const { value } = (await reply.body?.getReader().read()) ?? {}
+    return value
+      ? good('stream', `the first event came after ${Math.round(performance.now() - began)} ms`)
+      : bad('stream', 'ended at once', 'Something between here and the server ends long answers')
+  } catch (error) {
+    if (!end.signal.aborted) return refusal('stream', error)
+    return bad(
+      'stream',
+      `nothing came within ${PATIENCE_MS / 1000} s`,
+      'A proxy holds answers back: turn its buffering off for /api/v1/events (nginx: proxy_buffering off)',
+    )
+  } finally {
+    clearTimeout(timer)
+    end.abort()
+  }
+}

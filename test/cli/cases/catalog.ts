@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { json, signalbox } from '../client.ts'
+
+describe('the catalog', () => {
+  type Row = Record<string, unknown>
+  const read = async (...args: string[]) => json<Row[]>(await signalbox('ada', [...args, '-o', 'json']))
+
+  it('lists and shows types, capabilities and places; relations of a resource with both directions', async () => {
+    const types = await signalbox('ada', ['type', 'list', '--all'])
+    expect(types.out).toMatch(/fleet\.host +Fleet host .* fleet@\d+\.\d+\.\d+ +operation/)
+    expect((await signalbox('ada', ['type', 'show', 'fleet.host'])).out).toMatch(/^type_key: fleet\.host\n/)
+    expect(await signalbox('ada', ['type', 'show', 'no.such'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('not_found'),
+    })
+
+    expect((await signalbox('ada', ['capability', 'list'])).out).toMatch(/compute\.slots +Room for machines/)
+    const shown = await signalbox('ada', ['capability', 'show', 'compute.slots', '-o', 'json'])
+    expect(json<Row>(shown)).toMatchObject({ capability_key: 'compute.slots', providers: { total: 0 } })
+
+    expect((await signalbox('ada', ['topology', 'list'])).out).toMatch(/^region .*\nimp +\w+ +\d+/)
+    expect(await read('topology', 'list', '--level', 'datacenter', '--region', 'imp')).toMatchObject([
+      { resource_id: 'imp-a' },
+    ])
+    expect(await signalbox('ada', ['topology', 'list', '--level', 'rack'])).toMatchObject({ code: 2 })
+    const tree = await signalbox('ada', ['topology', 'show', 'imp'])
+    expect(tree.out).toMatch(/^imp {3}region .*\n {2}imp-a {3}datacenter {3}\w+ {3}\d+ resources\n$/)
+
+    const [cluster] = await read('resource', 'list', '--type', 'infra.cluster')
+    const relations = await signalbox('ada', ['resource', 'relations', String(cluster?.resource_id)])
+    expect(relations.out).toMatch(/-> contained_in +imp-a +topology\.datacenter/)
+    expect(relations.out).toMatch(/<- /)
+  })
+})
+
+it('every command says how it is used', async () => {
+  const { code, out } = await signalbox('nobody', ['--help'])
+  expect(code).toBe(0)
+  // All of the table that the design draws.
+  const COMMANDS: Record<string, string> = {
+    '': 'login logout whoami doctor completion open api inbox',
+    gate: 'list show approve reject',
+    intent: 'create list show',
+    plan: 'preview show start',
+    op: 'list show watch wait logs graph pause resume cancel retry intervene',
+    patch: 'list show propose approve reject',
+    evidence: 'list export verify',
+    resource: 'list show create update history relations',
+    type: 'list show',
+    topology: 'list show',
+    capability: 'list show',
+    import: 'kubernetes terraform-state netbox-export',
+    session: 'list revoke',
+    audit: 'list export',
+    user: 'list create disable enable unlock',
+  }
+  const named = [...out.matchAll(/^signalbox ([a-z-]+(?: [a-z-]+)?)/gm)].map(([, name]) => name)
+  const wanted = Object.entries(COMMANDS).flatMap(([noun, verbs]) =>
+    verbs.split(' ').map((verb) => `${noun} ${verb}`.trim()),
+  )
+  for (const name of wanted) expect(named).toContain(name)
+})

@@ -1,0 +1,177 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { home, json, login, signalbox } from '../client.ts'
+
+describe('a change from intent to end', () => {
+  let ended = ''
+  const intent = {
+    kind: 'graph',
+    title: 'two steps and a gate',
+    reason: 'cli',
+    targets: [],
+    graph: {
+      nodes: ['first', 'second'].map((node_id) => ({
+        node_id,
+        kind: 'task',
+        executor: 'noop',
+        depends_on: node_id === 'second' ? ['first'] : [],
+        with: { delay_ms: 0 },
+        idempotent: true,
+      })),
+      gates: [
+        { gate_id: 'go', question: 'Go on?', policy: { approvals: { quorum: 1, groups: [] } }, guards: ['second'] },
+      ],
+    },
+  }
+
+  it('is created, planned, started, waits for a person, is approved on the digest that was shown, and ends', async () => {
+    await Promise.all([login('olga'), login('eva')])
+    writeFileSync(join(home, 'intent.json'), JSON.stringify(intent))
+    const intent_id = (await signalbox('olga', ['intent', 'create', '-f', 'intent.json', '-o', 'id'])).out.trim()
+    const plan = json<{ plan_id: string; plan_hash: string }>(
+      await signalbox('olga', ['plan', 'preview', intent_id.slice(-8), '-o', 'json']),
+    )
+    expect(await signalbox('olga', ['plan', 'start', plan.plan_id, '--yes'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--digest'),
+    })
+    const started = await signalbox('olga', [
+      'plan',
+      'start',
+      plan.plan_id,
+      '--yes',
+      '--digest',
+      plan.plan_hash,
+      '-o',
+      'id',
+    ])
+    const id = started.out.trim()
+    const waits = await signalbox('olga', ['op', 'wait', id.slice(-8), '--timeout', '60s'])
+    expect(waits).toMatchObject({ code: 4, out: expect.stringContaining('gate go') })
+    expect((await signalbox('eva', ['inbox'])).out).toContain('two steps and a gate')
+    const { digest } = json<{ digest: string }>(
+      await signalbox('eva', ['gate', 'show', 'go', '--op', id, '-o', 'json']),
+    )
+    const approve = ['gate', 'approve', 'go', '--op', id, '--yes', '--digest']
+    expect(await signalbox('eva', [...approve, `sha256:${'0'.repeat(64)}`])).toMatchObject({
+      code: 7,
+      err: expect.stringContaining('version_conflict/digest_moved'),
+    })
+    expect(await signalbox('eva', [...approve, digest])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('APPROVED'),
+    })
+    expect(await signalbox('eva', [...approve, digest])).toMatchObject({
+      code: 7,
+      err: expect.stringMatching(/gate_not_waiting\/already_(decided|consumed)/),
+    })
+    const watched = await signalbox('olga', ['op', 'watch', id])
+    expect(watched).toMatchObject({ code: 0, out: expect.stringContaining('node.succeeded') })
+    expect(watched.out.trim().split('\n').at(-1)).toMatch(/^SUCCEEDED {3}two steps and a gate/)
+    ended = id
+  })
+
+  it('its evidence is a file that anybody checks without a server, and a forged line is named', async () => {
+    const id = ended
+    writeFileSync(join(home, 'keys.json'), (await signalbox('olga', ['evidence', 'keys'])).out)
+    const { out: exported } = await signalbox('olga', ['evidence', 'export', id.slice(-8)])
+    writeFileSync(join(home, 'evidence.jsonl'), exported)
+    writeFileSync(join(home, 'forged.jsonl'), exported.replace('"seq":2,', '"seq":2, '))
+    const nowhere = { SIGNALBOX_URL: 'http://127.0.0.1:1' }
+    const verify = (file: string) =>
+      signalbox('nobody', ['evidence', 'verify', file, '--keys', 'keys.json'], '', nowhere)
+    expect(await verify('evidence.jsonl')).toMatchObject({ code: 0, out: expect.stringContaining(`operation ${id}`) })
+    expect(await verify('forged.jsonl')).toMatchObject({
+      code: 5,
+      err: expect.stringMatching(/^BROKEN {3}forged\.jsonl, line 2: record 2: /),
+    })
+    expect(await signalbox('eva', ['evidence', 'export', id])).toMatchObject({ code: 7 })
+  })
+
+  it('its graph is changed by a patch: checked, proposed, approved on its digest by somebody else, and then runs', async () => {
+    const created = await signalbox('olga', ['intent', 'create', '-f', 'intent.json', '-o', 'id'])
+    const plan = json<{ plan_id: string; plan_hash: string }>(
+      await signalbox('olga', ['plan', 'preview', created.out.trim(), '-o', 'json']),
+    )
+    const start = ['plan', 'start', plan.plan_id, '--yes', '--digest', plan.plan_hash, '-o', 'id']
+    const id = (await signalbox('olga', start)).out.trim()
+    await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])
+    const propose = (changes: unknown, ...more: string[]) =>
+      signalbox(
+        'olga',
+        ['patch', 'propose', '--op', id, '-f', '-', '--reason', 'look twice', ...more],
+        JSON.stringify(changes),
+      )
+    const third = { node_id: 'third', kind: 'task', executor: 'noop', depends_on: ['second'], idempotent: true }
+
+    const broken = await propose(
+      [
+        { op: 'remove_node', node_id: 'second' },
+        { op: 'remove_node', node_id: 'nobody' },
+      ],
+      '--dry-run',
+    )
+    expect(broken).toMatchObject({ code: 7, err: expect.stringContaining('patch_not_applicable/unsound') })
+    expect(broken.err).toContain('/changes/1/node_id there is no node "nobody"')
+    const dry = await propose([{ op: 'add_node', node: third }], '--dry-run')
+    expect(dry).toMatchObject({ code: 0, out: expect.stringContaining('+ add      third') })
+    expect((await signalbox('olga', ['patch', 'list', '--op', id, '-o', 'id'])).out).toBe('')
+    expect(await propose([{ op: 'add_node', node: third }])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--yes'),
+    })
+
+    const patch_id = (
+      await propose({ base_revision: 1, changes: [{ op: 'add_node', node: third }] }, '--yes', '-o', 'id')
+    ).out.trim()
+    const shown = await signalbox('eva', ['patch', 'show', patch_id.slice(-8), '--op', id])
+    expect(shown.out).toMatch(
+      /^AWAITING_APPROVAL {3}patch .* by olga, on revision 1\n {2}look twice\n {2}\+ add {6}third/,
+    )
+    const digest = /digest (sha256:[0-9a-f]{64})/.exec(shown.out)?.[1] ?? ''
+    const approve = (who: string, ...more: string[]) =>
+      signalbox(who, ['patch', 'approve', patch_id, '--op', id, '--yes', ...more])
+    expect(await approve('eva')).toMatchObject({ code: 2, err: expect.stringContaining('--digest') })
+    expect(await approve('olga', '--digest', digest)).toMatchObject({ code: 7 })
+    expect(await approve('eva', '--digest', `sha256:${'0'.repeat(64)}`)).toMatchObject({
+      code: 7,
+      err: expect.stringContaining('version_conflict/digest_moved'),
+    })
+    expect(await approve('eva', '--digest', digest)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('revision 2'),
+    })
+    const late = ['patch', 'reject', patch_id, '--op', id, '--comment', 'too late', '--yes']
+    expect(await signalbox('eva', late)).toMatchObject({ code: 7, err: expect.stringContaining('patch_closed') })
+
+    const intervene = (...more: string[]) =>
+      signalbox('olga', ['op', 'intervene', 'third', '--op', id, '--reason', 'done by hand', '--yes', ...more])
+    writeFileSync(join(home, 'outputs.json'), '{}')
+    const marked = ['--type', 'mark_succeeded', '--note', 'done by hand', '--outputs', 'outputs.json']
+    expect(await intervene(...marked)).toMatchObject({
+      code: 7,
+      err: expect.stringContaining('intervention_not_applicable'),
+    })
+    expect(await intervene('--type', 'skip', '--ticket', 'OPS-7')).toMatchObject({ code: 0 })
+    const gate = json<{ digest: string }>(await signalbox('eva', ['gate', 'show', 'go', '--op', id, '-o', 'json']))
+    await signalbox('eva', ['gate', 'approve', 'go', '--op', id, '--yes', '--digest', gate.digest])
+    const ended = await signalbox('olga', ['op', 'watch', id, '--strict'])
+    expect(ended.out).toContain('patch.applied')
+    expect(ended).toMatchObject({ code: 5, err: expect.stringContaining('with exceptions') })
+  })
+
+  it('a cancelled one ends with a code of its own', async () => {
+    const created = await signalbox('olga', ['intent', 'create', '-f', '-', '-o', 'id'], JSON.stringify(intent))
+    const plan = json<{ plan_id: string; plan_hash: string }>(
+      await signalbox('olga', ['plan', 'preview', created.out.trim(), '-o', 'json']),
+    )
+    const start = ['plan', 'start', plan.plan_id, '--yes', '--digest', plan.plan_hash, '-o', 'id']
+    const id = (await signalbox('olga', start)).out.trim()
+    const cancel = ['op', 'cancel', id, '--reason', 'no longer wanted']
+    expect(await signalbox('olga', cancel)).toMatchObject({ code: 2, err: expect.stringContaining('--yes') })
+    expect(await signalbox('olga', [...cancel, '--yes'])).toMatchObject({ code: 0 })
+    expect(await signalbox('olga', ['op', 'wait', id])).toMatchObject({ code: 6 })
+    expect(await signalbox('olga', ['op', 'pause', id, '--reason', 'late', '--yes'])).toMatchObject({ code: 7 })
+  })
+})

@@ -1,0 +1,43 @@
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { credentials, login, passwords, signalbox, stack } from '../client.ts'
+
+describe('signing in', () => {
+  it('keeps a session that only its owner can read, and ends it', async () => {
+    expect(await login('ada')).toMatchObject({ code: 0 })
+    expect(statSync(credentials('ada')).mode & 0o777).toBe(0o600)
+    expect(readFileSync(credentials('ada'), 'utf8')).not.toContain(passwords.get('ada'))
+    expect((await signalbox('ada', ['whoami'])).out).toContain('ada')
+    chmodSync(credentials('ada'), 0o644)
+    expect(await signalbox('ada', ['whoami'])).toMatchObject({ code: 9, err: expect.stringContaining('chmod 600') })
+    chmodSync(credentials('ada'), 0o600)
+    expect(await signalbox('ada', ['logout'])).toMatchObject({ code: 0 })
+    expect(await signalbox('ada', ['whoami'])).toMatchObject({
+      code: 9,
+      err: expect.stringContaining('signalbox login'),
+    })
+  })
+
+  it('says what is wrong: a password, a command, an option, an address in the clear, nobody there', async () => {
+    const wrong = await signalbox('nobody', ['login', 'olga', '--password-stdin'], 'not the password\n')
+    expect(wrong).toMatchObject({ code: 9, err: expect.stringContaining('invalid_credentials') })
+    expect(await signalbox('nobody', ['gates'])).toMatchObject({ code: 2, err: expect.stringContaining('gates') })
+    expect(await signalbox('nobody', ['op', 'list', '--wrong'])).toMatchObject({ code: 2 })
+    expect(await signalbox('nobody', ['whoami', '--url', 'http://example.com'])).toMatchObject({ code: 2 })
+    const away = await signalbox('nobody', ['login', 'olga', '--password-stdin', '--url', 'http://127.0.0.1:1'], 'x\n')
+    expect(away).toMatchObject({ code: 1, err: expect.stringContaining('did not answer') })
+    for (const { err } of [wrong, away]) expect(err).not.toMatch(/\n\s+at /)
+  })
+
+  it('ten commands at once with an ended access token refresh once and all get through', async () => {
+    await login('eva')
+    const kept = JSON.parse(readFileSync(credentials('eva'), 'utf8'))
+    const before = kept[stack.gateway_url]
+    kept[stack.gateway_url] = { ...before, expires_at: 0 }
+    writeFileSync(credentials('eva'), JSON.stringify(kept), { mode: 0o600 })
+    const all = await Promise.all(Array.from({ length: 10 }, () => signalbox('eva', ['whoami', '-o', 'id'])))
+    expect(all.map(({ code, out }) => [code, out.trim()])).toEqual(Array(10).fill([0, 'eva']))
+    const after = JSON.parse(readFileSync(credentials('eva'), 'utf8'))[stack.gateway_url]
+    expect(after.refresh_token).not.toBe(before.refresh_token)
+  })
+})

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type IPty, spawn as spawnTerminal } from '@lydell/node-pty'
+import { compileCacheDir } from '../../apps/platform/compile-cache.ts'
+import { readDemo } from '../../apps/platform/demo/accounts.ts'
+import { ROOT } from '../../apps/platform/paths.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+
+/** The one platform of all cases, and the client as a process of its own with its own credentials file. */
+export let stack: Stack
+/** Where the client runs; each person's credentials are below it. */
+export let home: string
+export const passwords = new Map<string, string>()
+
+export const startPlatform = async (): Promise<void> => {
+  stack = await startStack()
+  home = mkdtempSync(join(tmpdir(), 'signalbox-cli-'))
+  await stack.people()
+  for (const { username, password } of readDemo(stack.dir)?.users ?? []) passwords.set(username, password)
+}
+export const stopPlatform = async (): Promise<void> => {
+  rmSync(home, { recursive: true, force: true })
+  await stack.stop()
+}
+
+export type Ran = { code: number | null; out: string; err: string }
+
+export const signalbox = (who: string, args: string[], input = '', env: Record<string, string> = {}): Promise<Ran> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), ...args], {
+      cwd: home,
+      env: {
+        PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: compileCacheDir(),
+        XDG_CONFIG_HOME: join(home, who),
+        SIGNALBOX_URL: stack.gateway_url,
+        NO_COLOR: '1',
+        ...env,
+      },
+    })
+    const ran: Ran = { code: null, out: '', err: '' }
+    child.stdout.on('data', (chunk: Buffer) => (ran.out += chunk))
+    child.stderr.on('data', (chunk: Buffer) => (ran.err += chunk))
+    child.on('close', (code) => resolve({ ...ran, code }))
+    child.stdin.end(input)
+  })
+
+/** The client at a real terminal: what a person sees, and what they type. */
+export const atTerminal = (who: string, args: string[], env: Record<string, string> = {}) => {
+  const terminal: IPty = spawnTerminal(process.execPath, [join(ROOT, 'apps/cli/main.ts'), ...args], {
+    cols: 100,
+    rows: 30,
+    cwd: home,
+    env: {
+      PATH: process.env.PATH ?? '',
+      NODE_COMPILE_CACHE: compileCacheDir(),
+      TERM: 'xterm-256color',
+      XDG_CONFIG_HOME: join(home, who),
+      SIGNALBOX_URL: stack.gateway_url,
+      ...env,
+    },
+  })
+  let screen = ''
+  terminal.onData((text) => {
+    screen += text
+  })
+  const code = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)))
+  return {
+    code,
+    screen: () => screen,
+    shows: (text: string) => until(() => screen.includes(text), { timeout_ms: 60_000, what: text }),
+    type: (text: string) => terminal.write(`${text}\r`),
+  }
+}
+
+export const login = (who: string) => signalbox(who, ['login', who, '--password-stdin'], `${passwords.get(who)}\n`)
+export const json = <T>({ out }: Ran): T => JSON.parse(out) as T
+export const credentials = (who: string) => join(home, who, 'signalbox/credentials.json')
