@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { NatsConnection } from 'nats'
+import type { Queryable } from '../../db/client.ts'
+import { firstHeld } from '../../db/operations/projection.ts'
 import type { CatalogEvent } from '../shared/contracts/catalog/events.ts'
 import { AppError } from '../shared/errors.ts'
 import { consume } from '../shared/events.ts'
@@ -94,6 +96,25 @@ export const requireFresh = async (
     await Promise.race([projection.catchUp().catch(() => {}), delay(left, undefined, { ref: false })])
     if (!reached) await delay(Math.min(left, WATERMARK_POLL_MS))
   }
+}
+
+/**
+ * Refuses with 503 `projection_gap` where an event of one of these resources was set aside: what is known of it is not
+ * what the catalog says, and nothing of it moves until a person decides (`npm run ops -- dead-letters`).
+ */
+export const refuseHeld = async (db: Queryable, resource_ids: readonly string[]): Promise<void> => {
+  const held = await firstHeld(db, resource_ids)
+  if (!held) return
+  throw new AppError(
+    'stale_catalog_projection',
+    'projection_gap',
+    `An event of "${held.resource_id}" was set aside: version ${held.have} is known here, ${held.need} is not.`,
+    {
+      status: 503,
+      hint: 'Somebody who runs this installation has to decide on the event: npm run ops -- dead-letters.',
+      extra: { resource_id: held.resource_id, watermark: { observed: String(held.have), required: String(held.need) } },
+    },
+  )
 }
 
 const projectionLag = (observed: string, required: string | null) =>

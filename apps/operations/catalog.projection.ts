@@ -98,6 +98,11 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
 
   /** Applies one event; a gap is filled from the catalog first. What cannot be filled now is the answer. */
   const apply = async (event: CatalogEvent): Promise<Result> => {
+    const result = await attempt(event)
+    return typeof result === 'string' ? result : result.gap
+  }
+
+  const attempt = async (event: CatalogEvent): Promise<Applied | { gap: Gap; cause?: unknown }> => {
     for (let fills = 0; ; fills++) {
       try {
         const applied = await applyKnown(event)
@@ -105,14 +110,14 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
         return fills > 0 && applied !== 'held' ? 'applied' : applied
       } catch (error) {
         if (!(error instanceof ProjectionGap)) throw error
-        const filled =
-          fills < FILLS &&
-          (await fill(error).catch((cause: unknown) => {
-            if (!(cause instanceof ProjectionGap))
-              log.warn({ err: cause, agg_id: error.agg_id }, 'a gap could not be filled')
-            return false
-          }))
-        if (!filled) return { resource_id: error.agg_id, have: error.have, need: error.need }
+        const gap = { resource_id: error.agg_id, have: error.have, need: error.need }
+        try {
+          if (fills >= FILLS || !(await fill(error))) return { gap }
+        } catch (cause) {
+          if (cause instanceof ProjectionGap) return { gap }
+          log.warn({ err: cause, agg_id: error.agg_id }, 'a gap could not be filled')
+          return { gap, cause }
+        }
       }
     }
   }
@@ -159,9 +164,10 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
   /** What cannot be applied is set aside, or nothing after it would ever be read. */
   const applyOrPark = async (event: CatalogEvent): Promise<void> => {
     try {
-      const result = await apply(event)
+      const result = await attempt(event)
       if (typeof result === 'string') return
-      log.warn({ event_id: event.event_id, ...result }, 'an event of the catalog is ahead of its log')
+      // The log goes on behind this event: passed over, nobody would know that the resource is not as it is shown.
+      throw result.cause ?? new Error(`it needs version ${result.gap.need} of ${result.gap.resource_id}`)
     } catch (error) {
       if (isTransient(error)) throw error
       await park(event, error as Error, 1)

@@ -21,6 +21,7 @@ import type { Rehearsal, StartBody } from '../shared/contracts/operations/plans.
 import { digest } from '../shared/digest.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { refuseByPolicy, throwIfRefused } from './authority.ts'
+import { refuseHeld } from './catalog.consumer.ts'
 import type { Command, Decision, Steps } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { leaseHeld } from './leases.ts'
@@ -129,6 +130,11 @@ const currentPins = async (
   { plan, intent }: StartSubject,
 ): Promise<Plan['document']['catalog_pins']> => {
   const pins = plan.document.catalog_pins
+  // A target that stands still here may have moved there.
+  await refuseHeld(
+    tx,
+    pins.map(({ resource_id }) => resource_id),
+  )
   const moved = await movedPins(tx, pins)
   if (moved.length === 0) return pins
   const planned = new Set(pins.map(({ resource_id }) => resource_id))

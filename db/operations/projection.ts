@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import type {
   CatalogEvent,
   RelationshipEvent,
@@ -195,6 +195,38 @@ export const startWatermark = async (db: Queryable, pub_seq: string): Promise<vo
 export const parkEvent = (tx: Tx, event: CatalogEvent, error: string, tries: number): Promise<void> => {
   const { event_id, agg_type, agg_id, agg_version } = event
   return parkLetter(tx, inboxOf, { consumer: CATALOG_CONSUMER, event_id, agg_type, agg_id, agg_version, error, tries })
+}
+
+export type HeldResource = { resource_id: string; have: number; need: number }
+
+/**
+ * Resources of which an event was set aside: what is known of them is `have`, and they are at least at `need`. The
+ * first by id.
+ */
+export const firstHeld = async (db: Queryable, resource_ids: readonly string[]): Promise<HeldResource | undefined> => {
+  if (resource_ids.length === 0) return undefined
+  const { projection_version: v, dead_letter: d } = inboxOf
+  const mine = and(
+    eq(d.consumer, v.consumer),
+    eq(d.agg_type, v.agg_type),
+    eq(d.agg_id, v.agg_id),
+    isNull(d.released_at),
+  )
+  const [row] = await db
+    .select({
+      resource_id: v.agg_id,
+      have: v.ver,
+      need: sql<number>`coalesce(min(${d.agg_version}), ${v.ver} + 1)::int`,
+    })
+    .from(v)
+    .leftJoin(d, mine)
+    .where(
+      and(eq(v.consumer, CATALOG_CONSUMER), eq(v.agg_type, 'resource'), v.held, inArray(v.agg_id, [...resource_ids])),
+    )
+    .groupBy(v.agg_id, v.ver)
+    .orderBy(v.agg_id)
+    .limit(1)
+  return row
 }
 
 /** The version of a resource that the projection holds; 0 when it holds none. */

@@ -6,8 +6,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
 import { loadPlanPolicies } from '../../apps/operations/policy.plans.ts'
 import { digest } from '../../apps/shared/digest.ts'
+import { type DeadLetter, listDeadLetters, releaseLetter } from '../../db/inbox.ts'
 import { grantLeases } from '../../db/operations/leases.ts'
 import { expireDue, operationClosed, planConfirmed, startWithdrawn } from '../../db/operations/plans.ts'
+import { inboxOf } from '../../db/operations/tables.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './catalog.support.ts'
 import { must, type Platform, type Reply, startPlatform } from './platform.ts'
@@ -683,6 +685,25 @@ describe('a start', () => {
     expect(must(await preview(intent.intent_id), 200).body).toMatchObject({ plan_id: plan.plan_id, status: 'ready' })
     expect((await start(plan)).status).toBe(202)
     expect(await operationsOf(plan)).toHaveLength(1)
+  })
+
+  it('is refused while an event of a target is set aside: what is shown of it is not what the catalog says', async () => {
+    const { intent, plan } = await planned()
+    const [id] = hosts as [string]
+    const event = catalog.put(id, { desired_state: { hostname: id, release: '9' } })
+    await p.deps.projection.park(event, new Error('poison'), 5)
+    const gap = { status: 503, body: { watermark: { observed: '1', required: '2' }, resource_id: id } }
+    for (const reply of [await start(plan), await preview(intent.intent_id)]) {
+      expect(problem(reply)).toBe('503 stale_catalog_projection/projection_gap')
+      expect(reply).toMatchObject(gap)
+    }
+    expect(await operationsOf(plan)).toEqual([])
+    const others = { exclude_targets: [id] }
+    expect((await p.as('pia').post(`/v1/intents/${intent.intent_id}/plan-preview`, others)).status).toBe(201)
+    const letter = (await listDeadLetters(p.deps.db, inboxOf)).find(({ agg_id }) => agg_id === id) as DeadLetter
+    await p.deps.db.transaction((tx) => releaseLetter(tx, inboxOf, letter, false))
+    await p.deps.projection.catchUp()
+    expect((await preview(intent.intent_id)).status).toBe(201)
   })
 
   it('is refused while another operation holds a target, where it would not wait; two that meet: one wins', async () => {

@@ -11,6 +11,7 @@ import { connectNats, ensureStreams, subjectOf } from '../../apps/shared/events.
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { loadAncestors, loadResources } from '../../db/operations/planning.ts'
+import { firstHeld } from '../../db/operations/projection.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './catalog.support.ts'
@@ -231,6 +232,35 @@ describe('the projection of the catalog', () => {
 })
 
 describe('following the log', () => {
+  it('sets aside what stands behind a hole, and passes nothing over while the catalog does not answer', async () => {
+    catalog.put('a')
+    await projection.catchUp()
+    catalog.put('a')
+    const behind = catalog.put('a')
+    const [hole] = catalog.events.splice(catalog.events.indexOf(behind) - 1, 1)
+    catalog.put('b')
+    // The log answers, and then no more: whatever lies between may still come.
+    const away = createCatalogProjection({
+      db: connection.db,
+      catalog: {
+        ...createCatalogClient(catalog.url, () => 'token'),
+        eventsAfter: async () => ({ items: [behind], last_pub_seq: '9' }),
+        eventsOf: () => Promise.reject(Object.assign(new Error('away'), { name: 'CatalogUnavailable' })),
+      },
+      log,
+      createIntent: createRequestedIntent,
+    })
+    const mark = await projection.watermark()
+    await expect(away.catchUp()).rejects.toThrow('away')
+    expect((await projection.watermark())?.pub_seq).toBe(mark?.pub_seq)
+    expect(await firstHeld(connection.db, ['a'])).toBeUndefined()
+    // It answers, and has nothing for the hole.
+    await projection.catchUp()
+    expect(await firstHeld(connection.db, ['a', 'b'])).toEqual({ resource_id: 'a', have: 1, need: 3 })
+    expect((await rows()).catalog_resources).toMatchObject([{ resource_id: 'a', version: 1 }, { resource_id: 'b' }])
+    expect(await projection.apply(hole as CatalogEvent)).toBe('held')
+  })
+
   it('fills an empty projection by a snapshot, page by page, and goes on from its watermark', async () => {
     history()
     await applyAll(catalog.events)
