@@ -10,6 +10,7 @@ import { ValueError } from '../apps/shared/values.ts'
 import {
   type Artifact,
   type AttemptEnd,
+  type AttemptNote,
   type AttemptRef,
   endAttempt,
   noteAttempt,
@@ -21,8 +22,8 @@ import type { AttemptResult } from '../workflows/operation/state/types.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { ExecutorContext, ExecutorResult } from './executors/types.ts'
 import { inputsOf, isWanted, namesOfWork, type Work, workOf } from './inputs.ts'
-import { createLog } from './logs.ts'
-import { maskerOf, resolveSecrets, SecretError } from './secrets.ts'
+import { CHUNK_BYTES, createLog } from './logs.ts'
+import { allowSecrets, maskerOf, resolveSecrets, SecretError } from './secrets.ts'
 
 export type AttemptInput = {
   operation_id: string
@@ -36,6 +37,8 @@ export type AttemptInput = {
 /** Tries of one activity: the workflow sets the same number (operations.md 8). */
 export const ACTIVITY_TRIES = 5
 const BEAT_MS = 3000
+/** Lines that wait to be stored: an executor that writes more waits for Postgres. */
+const HELD_BYTES = 256 * 1024
 /** How long a claim or a result waits for Postgres; the workflow allows for both (launch.ts). */
 const PATIENCE_MS = 20_000
 
@@ -87,7 +90,7 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
   deps.observe.attempt(work.executor, result.status, (performance.now() - started) / 1000)
   const taken = result.status === 'succeeded' && input.role === 'run' ? takeOutputs(spec, result.raw) : null
   const verdict = taken?.error ? failedBy(taken.error) : result
-  const lines = attempt.log.take()
+  const lines = await attempt.rest()
   if (verdict.status === 'pending') {
     const ours = await patiently(() =>
       noteAttempt(deps.pool, ref, { lines, resume: verdict.resume, inputs: prepared.inputs }),
@@ -123,14 +126,13 @@ const mayRepeat = ({ spec }: Granted, { role }: AttemptInput): boolean => {
 const prepare = async (deps: ActivityDeps, input: AttemptInput, work: Work): Promise<Prepared> => {
   const nodes = await outputsOf(deps.pool, input.operation_id, namesOfWork(work))
   const wanted = isWanted(work, nodes)
-  const secrets = wanted ? await resolveSecrets(work.secrets, work.pool, deps) : {}
-  return {
-    work,
-    wanted,
-    inputs: inputsOf(work, nodes),
-    with: wanted ? inputsOf(work, nodes, secrets) : {},
-    mask: maskerOf(secrets),
+  const inputs = inputsOf(work, nodes)
+  if (deps.executors.get(work.executor)?.refers) {
+    allowSecrets(work.secrets, work.pool, deps.policy)
+    return { work, wanted, inputs, with: inputs, mask: (text) => text }
   }
+  const secrets = wanted ? await resolveSecrets(work.secrets, work.pool, deps) : {}
+  return { work, wanted, inputs, with: wanted ? inputsOf(work, nodes, secrets) : {}, mask: maskerOf(secrets) }
 }
 
 type Failed = Extract<ExecutorResult, { status: 'failed' }>
@@ -161,6 +163,16 @@ const startAttempt = (
   const stop = new AbortController()
   const log = createLog({ lines: claim.log_lines, bytes: claim.log_bytes }, mask, () => new Date())
   const artifacts: Artifact[] = []
+  // One note at a time: lines are stored in their order.
+  let noted: Promise<unknown> = Promise.resolve()
+  const note = (what: AttemptNote = {}): Promise<boolean> => {
+    const next = noted.then(() => noteAttempt(deps.pool, ref, { ...what, lines: log.take() }))
+    noted = next.catch(() => {})
+    return next
+  }
+  const stored = async (below = HELD_BYTES) => {
+    while (log.waiting() > below && (await patiently(note)));
+  }
   const began = Date.now() - (claim.now - claim.started_at)
   const executorContext: ExecutorContext = {
     ...refOf(input),
@@ -169,6 +181,7 @@ const startAttempt = (
     key: `${ref.operation_id}:${ref.node_id}:${ref.role === 'undo' ? 'c' : ''}${ref.attempt}`,
     pool: work.pool,
     with: values,
+    secrets: work.secrets,
     timeouts: claim.spec.timeouts,
     resume: claim.resume,
     deadline: began + claim.spec.timeouts.run_s * 1000,
@@ -176,12 +189,13 @@ const startAttempt = (
     signal: AbortSignal.any([context.cancellationSignal, stop.signal]),
     leave: deps.leave,
     log: log.add,
-    checkpoint: (resume) => patiently(() => noteAttempt(deps.pool, ref, { resume, lines: log.take() })),
-    artifact: (artifact) => void artifacts.push(artifactOf(artifact)),
+    checkpoint: (resume) => patiently(() => note({ resume })),
+    stored: () => stored(),
+    artifact: (artifact) => void artifacts.push(artifactOf(artifact, mask)),
   }
   const beat = async () => {
     context.heartbeat()
-    if (!(await noteAttempt(deps.pool, ref, { lines: log.take() }))) stop.abort()
+    if (!(await note())) stop.abort()
   }
   const run = async (): Promise<ExecutorResult> => {
     const executor = deps.executors.get(work.executor)
@@ -195,11 +209,23 @@ const startAttempt = (
       clearInterval(timer)
     }
   }
-  return { run, log, artifacts }
+  /** The last lines, when all that fits no more into one chunk is stored. */
+  const rest = async () => {
+    await stored(CHUNK_BYTES)
+    await noted
+    return log.take()
+  }
+  return { run, rest, artifacts }
 }
 
-const artifactOf = ({ text, ...about }: Parameters<ExecutorContext['artifact']>[0]): Artifact => {
-  const bytes = Buffer.from(text)
+/** Bytes that are text are masked like a log. */
+const artifactOf = (
+  { content, ...about }: Parameters<ExecutorContext['artifact']>[0],
+  mask: (text: string) => string,
+): Artifact => {
+  const text = content.toString()
+  const isText = typeof content === 'string' || Buffer.from(text).equals(content)
+  const bytes = isText ? Buffer.from(mask(text)) : content
   return {
     ...about,
     artifact_id: uuidv7(),

@@ -1,7 +1,8 @@
 import type { LogLine } from '../db/operations/attempts.ts'
 
 const MAX_LINE = 16 * 1024
-const MAX_CHUNK = 64 * 1024
+/** Text of one stored chunk, at most. */
+export const CHUNK_BYTES = 64 * 1024
 const MAX_LOG = 50 * 1024 * 1024
 
 /** Lines of one attempt: numbered densely over all its slices, masked, bounded; one line says where the log was cut. */
@@ -14,9 +15,12 @@ export const createLog = (
   let size = bytes
   let full = size > MAX_LOG
   const waiting: LogLine[] = []
+  let held = 0
   const push = (text: string, level: string, stream: string, cut: boolean) => {
     seq += 1
-    size += Buffer.byteLength(text)
+    const own = Buffer.byteLength(text)
+    size += own
+    held += own
     waiting.push({ seq, time: now().toISOString(), stream, level, text, ...(cut && { cut }) })
   }
   return {
@@ -30,16 +34,19 @@ export const createLog = (
       const cut = Buffer.byteLength(masked) > MAX_LINE
       push(cut ? Buffer.from(masked).subarray(0, MAX_LINE).toString('utf8') : masked, level, stream, cut)
     },
-    waiting: () => waiting.length,
+    /** Bytes that are not stored yet. */
+    waiting: () => held,
     /** The next lines to store, at most a chunk of them. */
     take: (): LogLine[] => {
       let taken = 0
       let total = 0
       for (const line of waiting) {
-        total += Buffer.byteLength(line.text)
-        if (taken > 0 && total > MAX_CHUNK) break
+        const own = Buffer.byteLength(line.text)
+        if (taken > 0 && total + own > CHUNK_BYTES) break
+        total += own
         taken += 1
       }
+      held -= total
       return waiting.splice(0, taken)
     },
   }

@@ -29,10 +29,17 @@ export const resolveSecrets = async (
   return resolved
 }
 
+/** Whether somebody of this pool may resolve them, where the worker itself does not. Throws a SecretError. */
+export const allowSecrets = (references: Record<string, unknown>, pool: string, policy: ExecutorPolicy): void => {
+  for (const reference of Object.values(references))
+    if (!policy.mayResolve(pool, String(reference)))
+      throw new SecretError('refused', `Pool ${pool} may not resolve ${reference}`)
+}
+
 const resolve = async (reference: string, pool: string, { secrets_dir, env, policy }: Source): Promise<string> => {
   const [, provider, name = '', version = ''] = REFERENCE.exec(reference) ?? []
   if (!provider) throw new SecretError('secret_missing', `"${reference}" is no reference to a secret`)
-  if (!policy.mayResolve(pool, reference)) throw new SecretError('refused', `Pool ${pool} may not resolve ${reference}`)
+  allowSecrets({ reference }, pool, policy)
   const value = provider === 'env' ? env[name] : await readSecret(join(secrets_dir, `${name}.${version}`))
   if (value === undefined) throw new SecretError('secret_missing', `There is no secret ${reference}`)
   return value
@@ -49,10 +56,15 @@ const readSecret = async (file: string): Promise<string | undefined> => {
 
 export const MASK = '•••'
 
+const SHORT_LINE = 8
+/** Logs are lines: of a key of many lines each is known by itself. */
+const linesOf = (value: string): string[] =>
+  value.includes('\n') ? value.split(/\r?\n/).filter((line) => line.length >= SHORT_LINE) : []
+
 /** Replaces known secret values, and the credential behind a scheme such as "Bearer", wherever they turn up. */
 export const maskerOf = (secrets: Record<string, string>): ((text: string) => string) => {
   const values = Object.values(secrets)
-    .flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
+    .flatMap((value) => [value, value.replace(/^\S+\s+/, ''), ...linesOf(value)])
     .flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
     .filter((value) => value.length > 0)
     .sort((a, b) => b.length - a.length)

@@ -23,6 +23,7 @@ const LOOK_S = 60
  */
 export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Executor => ({
   name: 'external',
+  refers: true,
   run: async (context) => {
     const known = await newestExecution(deps.pool, context)
     if (!known || known.closed) return handOver(policy, deps, context)
@@ -52,6 +53,7 @@ const handOver = async (
 ): Promise<ExecutorResult> => {
   const { operation_id, node_id, attempt, generation, fence, key, pool, deadline, timeouts } = context
   const { job, inputs = {} } = context.with
+  const { secrets } = context
   const endpoint = policy.agentOf(pool)
   if (endpoint === undefined) return failed('refused', `The pool "${pool}" has no agent.`)
   const { start_s = START_S, heartbeat_s = HEARTBEAT_S } = timeouts
@@ -70,6 +72,7 @@ const handOver = async (
     execution_token: token,
     job,
     inputs,
+    secrets,
     deadline_at,
     heartbeat_s,
     start_before,

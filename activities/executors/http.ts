@@ -111,7 +111,7 @@ const succeed = ({ artifact }: ExecutorContext, { artifacts = [] }: With, raw: R
     const content = readPointer(raw, pointer)
     if (content === undefined)
       return failed('unexpected_response', `The answer has nothing at ${pointer} for the artifact ${about.name}`)
-    artifact({ ...about, text: typeof content === 'string' ? content : JSON.stringify(content) })
+    artifact({ ...about, content: typeof content === 'string' ? content : JSON.stringify(content) })
   }
   return { status: 'succeeded', raw }
 }

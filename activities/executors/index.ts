@@ -1,3 +1,4 @@
+import { createCommand } from './command.ts'
 import { createExternal, type OutsideDeps } from './external.ts'
 import { createHttp } from './http.ts'
 import { noop } from './noop.ts'
@@ -5,5 +6,13 @@ import type { ExecutorPolicy } from './policy.ts'
 import type { Executor } from './types.ts'
 
 /** The executors of this installation by name. */
-export const createExecutors = (policy: ExecutorPolicy, outside: OutsideDeps): ReadonlyMap<string, Executor> =>
-  new Map([createHttp(policy), createExternal(policy, outside), noop].map((executor) => [executor.name, executor]))
+export const createExecutors = (
+  policy: ExecutorPolicy,
+  { env, ...outside }: OutsideDeps & { env: NodeJS.ProcessEnv },
+): ReadonlyMap<string, Executor> =>
+  new Map(
+    [createHttp(policy), createCommand(policy, env), createExternal(policy, outside), noop].map((executor) => [
+      executor.name,
+      executor,
+    ]),
+  )

@@ -5,10 +5,12 @@ import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { ConfigError } from '../../apps/shared/config.ts'
 import { matcherOf } from '../../apps/shared/pattern.ts'
+import { type Program, Programs, programsOf } from '../../apps/shared/programs.ts'
 
 const Policy = Type.Object(
   {
     format: Type.Literal('signalbox/executor-policy@1'),
+    programs: Type.Optional(Programs),
     pools: Type.Record(
       Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }),
       Type.Object(
@@ -43,13 +45,14 @@ type Rule = {
   ports: [number, number][]
 }
 
-/** Which addresses and secrets the steps of each pool may use. */
+/** Which addresses and secrets the steps of each pool may use, and the programs there are. */
 export type ExecutorPolicy = {
   /** Rules of the pool that this URL fits; none: it may not be called. */
   rulesFor: (pool: string, url: URL) => readonly Rule[]
   mayResolve: (pool: string, reference: string) => boolean
   /** Where the agent of a pool takes work. */
   agentOf: (pool: string) => string | undefined
+  programOf: (name: string) => Program | undefined
 }
 
 /** Cloud metadata services, whatever a rule says. */
@@ -71,7 +74,8 @@ export const loadPolicy = (file: string): ExecutorPolicy => {
   }
   const [fault] = Value.Errors(Policy, document)
   if (fault) throw new ConfigError(`${file}${fault.instancePath}: ${fault.message}`)
-  const { pools } = document as Static<typeof Policy>
+  const { pools, programs: given = {} } = document as Static<typeof Policy>
+  const programs = readPrograms(file, given)
   const rules = new Map(
     Object.entries(pools).map(([pool, { destinations }]) => [pool, destinations.map((d) => ruleOf(file, d))]),
   )
@@ -79,7 +83,16 @@ export const loadPolicy = (file: string): ExecutorPolicy => {
   return {
     rulesFor: (pool, url) => (rules.get(pool) ?? []).filter((rule) => fits(rule, url)),
     agentOf: (pool) => pools[pool]?.agent,
+    programOf: (name) => programs.get(name),
     mayResolve: (pool, reference) => (secrets.get(pool) ?? []).some((matches) => matches(reference)),
+  }
+}
+
+const readPrograms = (file: string, given: Static<typeof Programs>) => {
+  try {
+    return programsOf(given)
+  } catch (error) {
+    throw new ConfigError(`${file}${(error as Error).message}`)
   }
 }
 

@@ -12,6 +12,8 @@ export type ExecutorContext = {
   key: string
   pool: string
   with: Record<string, unknown>
+  /** References to secrets by name. */
+  secrets: Record<string, unknown>
   timeouts: Timeouts
   /** Where an earlier slice or try of this attempt stopped. */
   resume: Record<string, unknown> | null
@@ -24,7 +26,9 @@ export type ExecutorContext = {
   log: (text: string, options?: Partial<Pick<LogLine, 'level' | 'stream'>>) => void
   /** Writes down that the effect is behind it: a repeat goes on from here. False: somebody else has taken over. */
   checkpoint: (resume: Record<string, unknown>) => Promise<boolean>
-  artifact: (artifact: { name: string; kind: string; media_type: string; text: string }) => void
+  /** Resolves when few enough lines are waiting to be stored: who writes many takes no more than that. */
+  stored: () => Promise<void>
+  artifact: (artifact: { name: string; kind: string; media_type: string; content: string | Buffer }) => void
 }
 
 export type ExecutorResult =
@@ -37,5 +41,7 @@ export type ExecutorResult =
 
 export type Executor = {
   name: string
+  /** It hands references to secrets on, and whoever does the work resolves them. */
+  refers?: boolean
   run: (ctx: ExecutorContext) => Promise<ExecutorResult>
 }

@@ -17,13 +17,13 @@ import { createArtifactStore } from './artifacts.store.ts'
 import { type CatalogClient, createCatalogClient } from './catalog.client.ts'
 import { createCatalogProjection } from './catalog.projection.ts'
 import type { OperationsConfig } from './config.ts'
+import { loadExecutorRules } from './executor-rules.ts'
 import { createRequestedIntent } from './intents.requested.ts'
 import { createNatsHolder } from './nats.ts'
 import { createOutcomes } from './outcomes.ts'
 import { loadLibrary } from './packs.ts'
 import { loadPlanPolicies } from './policy.plans.ts'
 import { loadPolicies } from './policy.ts'
-import { loadSecretRules } from './secret-rules.ts'
 
 /** Who is believed: how user tokens, principals and service tokens are checked. Tests give their own keys here. */
 export type Trust = {
@@ -75,7 +75,7 @@ export const createDeps = (
     }),
     policies: loadPolicies(config.OPERATIONS__POLICY__DIR, (seconds) => decisions.observe(seconds)),
     planPolicies: loadPlanPolicies(config.OPERATIONS__POLICY__DIR),
-    mayResolve: loadSecretRules(config.WORKER__EXECUTORS__POLICY_FILE),
+    ...loadExecutorRules(config.WORKER__EXECUTORS__POLICY_FILE),
     artifacts: createArtifactStore(config.OPERATIONS__ARTIFACTS__DIR),
     outcomes: createOutcomes(db, telemetry.log),
     payload_codec: loadPayloadCodec('OPERATIONS__TEMPORAL__PAYLOAD_KEYS', config.OPERATIONS__TEMPORAL__PAYLOAD_KEYS),

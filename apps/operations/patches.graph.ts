@@ -69,7 +69,11 @@ export const lookAhead = async (
     labels: subject.labels,
     targets,
     library: deps.library,
-    limits: { nodes: limits.OPERATIONS__LIMITS__PLAN_NODES, edges: limits.OPERATIONS__LIMITS__PLAN_EDGES },
+    limits: {
+      nodes: limits.OPERATIONS__LIMITS__PLAN_NODES,
+      edges: limits.OPERATIONS__LIMITS__PLAN_EDGES,
+      programs: deps.programs,
+    },
   })
   const overridden = patched.nodes.map((node) => withOverrides(node, rows))
   const gates = patched.gates.map((gate) => ({

@@ -3,7 +3,10 @@ import { loadDurations, loadRelationships, loadTypes } from '../../db/operations
 import type { Intent } from '../../db/operations/plans.ts'
 import type { IntentBody } from '../shared/contracts/operations/intents.ts'
 import { AppError } from '../shared/errors.ts'
+import { refuseHeld } from './catalog.consumer.ts'
 import type { OperationsConfig } from './config.ts'
+import type { SecretRules } from './executor-rules.ts'
+import type { ProgramRules } from './planner/executors.ts'
 import { laneName } from './planner/match.ts'
 import { type Made, makePlan } from './planner/plan.ts'
 import { type Library, type PlannedIntent, type PlannerInput, PlanRefusal, type ResourceType } from './planner/types.ts'
@@ -11,7 +14,6 @@ import { libraryNow } from './plans.calendar.ts'
 import type { PlanPolicies } from './policy.plans.ts'
 import { rehearsalOf } from './rehearsal/input.ts'
 import type { Assumptions, RehearsalInput } from './rehearsal/types.ts'
-import type { SecretRules } from './secret-rules.ts'
 import { resolveTargets } from './targets.ts'
 
 export type PlanningDeps = {
@@ -19,6 +21,7 @@ export type PlanningDeps = {
   config: OperationsConfig
   planPolicies: PlanPolicies
   mayResolve: SecretRules
+  programs: ProgramRules
 }
 
 /** How far order and impact look beyond the targets. */
@@ -46,7 +49,7 @@ export const planIntent = async (
 
 const loadInput = async (
   db: Queryable,
-  { library, config, planPolicies, mayResolve }: PlanningDeps,
+  { library, config, planPolicies, mayResolve, programs }: PlanningDeps,
   intent: Intent,
   exclude: readonly string[],
   at: string,
@@ -55,6 +58,10 @@ const loadInput = async (
   const resolved = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
   const left_out = new Set(exclude)
   const targets = resolved.filter(({ resource_id }) => !left_out.has(resource_id))
+  await refuseHeld(
+    db,
+    targets.map(({ resource_id }) => resource_id),
+  )
   const { types, relationship_types } = await loadTypes(db)
   const inverse = new Map(relationship_types.map(({ type_key, inverse_key }) => [inverse_key, type_key]))
   const procedures = library.packs.flatMap((pack) => pack.procedures)
@@ -81,6 +88,7 @@ const loadInput = async (
     at,
     judge: planPolicies.judge,
     mayResolve,
+    programs,
   }
 }
 

@@ -31,7 +31,7 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     pool,
     log: telemetry.log,
     policy,
-    executors: createExecutors(policy, { pool, operations_url: config.WORKER__OPERATIONS__URL }),
+    executors: createExecutors(policy, { pool, operations_url: config.WORKER__OPERATIONS__URL, env: process.env }),
     secrets_dir: config.WORKER__EXECUTORS__SECRETS_DIR,
     env: process.env,
     catalog: createCatalogWriter(config.OPERATIONS__CATALOG__URL, sign),

@@ -77,13 +77,17 @@ const places = (positions: Map<string, number>, ids: readonly string[]): number[
     return place
   })
 
+const runsThrough = ({ executor, compensate }: PlanNode): boolean =>
+  executor === 'command' || compensate?.executor === 'command'
+
 const profileOf = (spec: PlanNode, slice_s: number): Profile => ({
   kind: spec.kind,
   executor: spec.executor,
   join: spec.join,
   on_failure: spec.on_failure,
   retry: spec.retry,
-  slice_s: Math.min(spec.timeouts.run_s, slice_s),
+  // A program cannot be left and taken up again.
+  slice_s: runsThrough(spec) ? spec.timeouts.run_s : Math.min(spec.timeouts.run_s, slice_s),
   when: spec.when !== undefined,
   catalog: spec.catalog !== undefined,
   undo: spec.compensate !== undefined,

@@ -71,6 +71,7 @@ const run = (values: Record<string, unknown>, more: Partial<ExecutorContext> = {
     key: 'op:n:1',
     pool: 'default',
     with: values,
+    secrets: {},
     timeouts: { run_s: 20 },
     slice_end: Date.now() + 10_000,
     deadline: Date.now() + 20_000,
@@ -82,6 +83,7 @@ const run = (values: Record<string, unknown>, more: Partial<ExecutorContext> = {
       return true
     },
     log: (text) => void lines.push(text),
+    stored: async () => {},
     artifact: (artifact) => void artifacts.push(artifact),
     ...more,
   }
@@ -205,7 +207,7 @@ describe('a call', () => {
       request: { method: 'POST', url: '/c' },
       artifacts: [{ name: 'c.pem', kind: 'certificate', media_type: 'text/plain', pointer: '/body/certificate' }],
     })
-    expect(artifacts).toEqual([{ name: 'c.pem', kind: 'certificate', media_type: 'text/plain', text: 'PEM' }])
+    expect(artifacts).toEqual([{ name: 'c.pem', kind: 'certificate', media_type: 'text/plain', content: 'PEM' }])
   })
 })
 

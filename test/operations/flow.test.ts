@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -37,6 +37,12 @@ const jobs: Record<string, Job> = {
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
 }
 const byAgent = (work: Work) => carryOut(work, jobs[work.job])
+const PROGRAM = `#!/bin/sh
+echo "reports $2 with $PASSWORD"
+i=0; while [ $i -lt 3000 ]; do echo "line $i ........................................"; i=$((i+1)); done
+printf '{"name": "%s"}' "$2" > "$SIGNALBOX_OUTPUTS"
+printf 'kept, but not %s' "$PASSWORD" > "$SIGNALBOX_ARTIFACTS/report.txt"
+`
 const SCRIPT = new URL('../support/agent/agent.sh', import.meta.url).pathname
 
 const startAgents = async () => {
@@ -50,10 +56,22 @@ const startAgents = async () => {
   })
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-agents-'))
   const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
-  const pool = (agent?: string) => ({ destinations: [loopback], secrets: [], ...(agent && { agent }) })
+  const secrets = ['secret://env/FLOW_*']
+  const pool = (agent?: string) => ({ destinations: [loopback], secrets, ...(agent && { agent }) })
   const policy = { default: pool(), lab: pool(lab.url), shell: pool(shell.url), gone: pool('http://127.0.0.1:9999/') }
   const file = join(folder, 'policy.yaml')
-  writeFileSync(file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools: policy }))
+  const program = join(folder, 'program.sh')
+  writeFileSync(program, PROGRAM, { mode: 0o755 })
+  chmodSync(folder, 0o755)
+  const programs = {
+    report: {
+      path: program,
+      args: { type: 'array', items: { type: 'string', pattern: '^[a-z]+$' }, maxItems: 1 },
+      env: ['PASSWORD'],
+      ...(process.getuid?.() === 0 && { uid: 65534 }),
+    },
+  }
+  writeFileSync(file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools: policy, programs }))
   stopAgents = async () => {
     await lab.close()
     await shell.close()
@@ -64,7 +82,12 @@ const startAgents = async () => {
 
 /** The whole way of a command: API, relay, Temporal, worker, and back into the rows. */
 beforeAll(async () => {
-  p = await startPlatform({ instances: 2, env: { OPERATIONS__COMMANDS__WAIT_MS: '5000' } })
+  const policy_file = await startAgents()
+  process.env.FLOW_PASSWORD = 'hunter2-hunter2'
+  p = await startPlatform({
+    instances: 2,
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
+  })
   const config = loadWorkerConfig({
     WORKER__DATABASE__URL: p.config.OPERATIONS__DATABASE__URL,
     WORKER__NATS__URL: serverUrl('NATS_URL'),
@@ -73,7 +96,7 @@ beforeAll(async () => {
     WORKER__SERVICE__KEY_FILE: p.services.keyFile('worker'),
     SIGNALBOX__NATS__PREFIX: p.prefix,
     WORKER__OPERATIONS__URL: p.running[0]?.internal_url,
-    WORKER__EXECUTORS__POLICY_FILE: await startAgents(),
+    WORKER__EXECUTORS__POLICY_FILE: policy_file,
   })
   const deps = createDeps(config, createTelemetry('worker'))
   worker = startWorkers(deps)
@@ -628,6 +651,21 @@ describe('work of an agent outside', () => {
     expect((await p.as('vic').get(`${shell.path}/nodes/job`)).body.outputs).toEqual({ kernel: expect.any(String) })
   }, 90_000)
 
+  it('names secrets by reference: who does the work resolves them, and they pass nowhere', async () => {
+    answerBy = byAgent
+    const node = external('greet', {
+      secrets: { password: 'secret://env/FLOW_PASSWORD#1' },
+      with: { job: 'greet', inputs: { name: 'ada', password: { $secret: 'password' } } },
+    })
+    const { operation_id } = await start(node)
+    expect(await work()).toMatchObject({
+      inputs: { name: 'ada', password: { $secret: 'password' } },
+      secrets: { password: 'secret://env/FLOW_PASSWORD#1' },
+    })
+    expect(JSON.stringify(handed)).not.toContain('hunter2')
+    await reaches(operation_id, 'succeeded')
+  }, 90_000)
+
   it('has one end: what is repeated, late, stale, foreign or out of order gets its exact answer and changes nothing', async () => {
     answerBy = async () => {}
     const { operation_id, path } = await start(external('greet', { outputs_schema: { type: 'object' } }))
@@ -732,6 +770,66 @@ describe('work of an agent outside', () => {
     expect(heard[0]?.cancel_requested).toBe(true)
     expect((await p.as('vic').get(`${path}/nodes/job`)).body).toMatchObject({ error_class: 'cancelled' })
   }, 90_000)
+})
+
+describe('a program', () => {
+  const report = (more: Record<string, unknown> = {}) => ({
+    node_id: 'report',
+    executor: 'command',
+    secrets: { password: 'secret://env/FLOW_PASSWORD#1' },
+    with: { program: 'report', args: ['ada'], env: { PASSWORD: { $secret: 'password' } }, ...more },
+  })
+
+  it('runs with what it is given; its whole log, outputs and files are kept, and no secret', async () => {
+    const after = {
+      ...report({ args: [{ $from: 'nodes/report/outputs/name' }] }),
+      node_id: 'again',
+      depends_on: ['report'],
+    }
+    const first = { ...report(), outputs: { name: '/name' } }
+    const { operation_id } = await p.startOperation({ nodes: [first, after] })
+    const path = `/v1/operations/${operation_id}`
+    await reaches(operation_id, 'succeeded')
+    const { body } = await p.as('vic').get(`${path}/nodes/report`)
+    expect(body).toMatchObject({ outputs: { name: 'ada' }, attempts: [{ log: { lines: 3001, complete: true } }] })
+    const log = (await p.as('vic').get(`${path}/nodes/report/logs?limit=2000`)).body
+    expect(log.lines.map(({ seq }: { seq: number }) => seq)).toEqual(Array.from({ length: 2000 }, (_, i) => i + 1))
+    expect(log.lines[0]).toMatchObject({ text: 'reports ada with •••', stream: 'stdout' })
+    const [artifact] = body.artifacts
+    expect(artifact).toMatchObject({ name: 'report.txt', media_type: 'text/plain' })
+    const kept = await p.as('vic').get(`${path}/artifacts/${artifact.artifact_id}/content`)
+    expect(kept.text).toBe('kept, but not •••')
+  }, 90_000)
+
+  it.each([
+    ['is not in the policy', { program: 'reboot' }, 'unknown_executor', '/nodes/report/with/program'],
+    ['is given other arguments', { args: ['-rf'] }, 'schema_violation', '/nodes/report/with/args'],
+    [
+      'shows a secret to the machine',
+      { args: [{ $secret: 'password' }] },
+      'schema_violation',
+      '/nodes/report/with/args/0',
+    ],
+    ['runs too long', { timeout_s: 601 }, 'schema_violation', '/nodes/report/with/timeout_s'],
+  ])('that %s is refused before anybody reads the plan', async (_what, values, code, pointer) => {
+    const graph = { nodes: [report(values)] }
+    const intent = await p.as('pia').post('/v1/intents', { kind: 'graph', title: 'a test', reason, graph })
+    const { status, body } = await p.as('pia').post(`/v1/intents/${intent.body.intent_id}/plan-preview`, {})
+    expect({ status, body }).toMatchObject({ status: 422, body: { category: 'validation_error', code } })
+    expect(body.violations[0].pointer).toBe(pointer)
+  })
+
+  it('that is not in the policy comes in by no patch', async () => {
+    const { operation_id } = await p.startOperation({ nodes: [noop('a', 2000), noop('b', 0, 'a')] })
+    const { status, body } = await p.as('olga').post(`/v1/operations/${operation_id}/patches`, {
+      base_revision: 1,
+      reason,
+      changes: [{ op: 'add_node', node: { ...report({ program: 'reboot' }), depends_on: ['a'] } }],
+    })
+    expect({ status, body }).toMatchObject({ status: 422, body: { code: 'unsound' } })
+    expect(body.violations).toMatchObject([{ code: 'unknown_executor' }])
+    await reaches(operation_id, 'succeeded')
+  }, 60_000)
 })
 
 describe('read models', () => {

@@ -137,7 +137,7 @@ export const createEngine = async (
     pool: linked?.pool ?? pool,
     log: telemetry.log,
     policy,
-    executors: createExecutors(policy, { pool: linked?.pool ?? pool, operations_url: 'http://127.0.0.1:9' }),
+    executors: createExecutors(policy, { pool: linked?.pool ?? pool, operations_url: 'http://127.0.0.1:9', env: {} }),
     secrets_dir: '/nonexistent',
     env: { TEST_TOKEN: 'Bearer s3cret-token' },
     catalog: options.catalog ?? NO_CATALOG,

@@ -1,5 +1,5 @@
 import { CelError, compileCel } from '../../shared/cel.ts'
-import { isObject } from '../../shared/pointer.ts'
+import { isObject, pointerOf } from '../../shared/pointer.ts'
 
 /** What the planner must know of an executor to refuse a step that could never run (operations.md 7). */
 export type ExecutorFacts = {
@@ -51,6 +51,15 @@ const HTTP: Shape = {
   artifacts: { kind: 'list' },
 }
 const EXTERNAL: Shape = { job: { kind: 'text', required: true }, inputs: { kind: 'object' } }
+const COMMAND: Shape = {
+  program: { kind: 'text', required: true },
+  args: { kind: 'list' },
+  stdin: { kind: 'text' },
+  env: { kind: 'object' },
+  files: { kind: 'object' },
+  exit_codes: { kind: 'object', shape: { ok: { kind: 'list' }, retry: { kind: 'list' } } },
+  timeout_s: { kind: 'number', min: 1, max: 600 },
+}
 const NOOP: Shape = { delay_ms: { kind: 'number', min: 0, max: 600_000 }, outputs: { kind: 'object' } }
 
 const methodOf = (values: Record<string, unknown>): string => {
@@ -70,6 +79,15 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
     },
   ],
   [
+    'command',
+    {
+      max_run_s: 600,
+      check: (values) => [...checkShape(values, COMMAND, ''), ...checkCommand(values)],
+      reads: () => false,
+      idempotent: () => false,
+    },
+  ],
+  [
     'external',
     {
       max_run_s: 86_400,
@@ -83,6 +101,17 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
     { max_run_s: 600, check: (values) => checkShape(values, NOOP, ''), reads: () => true, idempotent: () => true },
   ],
 ])
+
+/** Which programs the policy of the executors lets steps run: why these arguments do not fit, `args` only when all are known. */
+export type ProgramRules = (program: string, args: readonly string[] | undefined) => Fault | undefined
+
+/** What of a program run the policy would refuse; what only dispatch knows is asked there. */
+export const programFault = (executor: string, values: unknown, rules: ProgramRules): Fault | undefined => {
+  if (executor !== 'command' || !isObject(values) || typeof values.program !== 'string') return undefined
+  const args = values.args ?? []
+  const known = Array.isArray(args) && !args.some(isOpen)
+  return rules(values.program, known ? args.map(String) : undefined)
+}
 
 /** A form such as {"$from": …} that is not resolved yet. */
 const isOpen = (value: unknown): boolean => isObject(value) && Object.keys(value).some((key) => key.startsWith('$'))
@@ -130,6 +159,42 @@ const celFault = (source: string): string | undefined => {
     if (error instanceof CelError) return `is not an expression over response: ${error.message}`
     throw error
   }
+}
+
+const MAX_ITEMS = 100
+const MAX_NAME = 100
+const isCode = (value: unknown) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 255
+
+/** The members of lists and objects; which arguments a program takes is the policy's to say. */
+const checkCommand = ({ args, env, files, exit_codes }: Record<string, unknown>): Fault[] => {
+  const faults: Fault[] = []
+  const each = (list: unknown, pointer: string, fits: (value: unknown) => boolean, message: string) => {
+    if (!Array.isArray(list)) return
+    if (list.length > MAX_ITEMS) faults.push({ pointer, message: `has more than ${MAX_ITEMS} items` })
+    const wrong = list.findIndex((value) => !isOpen(value) && !fits(value))
+    if (wrong >= 0) faults.push({ pointer: `${pointer}/${wrong}`, message })
+  }
+  const shown = Array.isArray(args) ? args.findIndex((value) => isObject(value) && '$secret' in value) : -1
+  if (shown >= 0)
+    faults.push({
+      pointer: `/args/${shown}`,
+      message: 'is seen by everybody on the machine: give a secret in env, files or stdin',
+    })
+  each(args, '/args', (value) => typeof value === 'string' || Number.isFinite(value), 'must be a text or a number')
+  const codes = isObject(exit_codes) && !isOpen(exit_codes) ? exit_codes : {}
+  for (const name of ['ok', 'retry']) each(codes[name], `/exit_codes/${name}`, isCode, 'must be a number from 0 to 255')
+  for (const [at, given] of [
+    ['/env', env],
+    ['/files', files],
+  ] as const) {
+    if (!isObject(given) || isOpen(given)) continue
+    const entries = Object.entries(given)
+    if (entries.length > MAX_ITEMS) faults.push({ pointer: at, message: `has more than ${MAX_ITEMS} members` })
+    for (const [name, value] of entries.slice(0, MAX_ITEMS))
+      if (name.length > MAX_NAME || (!isOpen(value) && typeof value !== 'string'))
+        faults.push({ pointer: `${at}${pointerOf(name)}`, message: 'must be a text with a short name' })
+  }
+  return faults
 }
 
 const checkHttp = (values: Record<string, unknown>): Fault[] => {

@@ -60,7 +60,7 @@ export const makePlan = (input: PlannerInput): Made => {
   ]
   const gates = nameGates(wanted, draft.gates, (id) => ranks.get(id) ?? 0)
   const existing = new Set(target_ids)
-  violations.push(...checkSoundness(nodes, gates, limits, (id) => existing.has(id)))
+  violations.push(...checkSoundness(nodes, gates, { ...limits, programs: input.programs }, (id) => existing.has(id)))
   refuseUnsound(violations)
   refuseSecrets(nodes, input.mayResolve)
   const document = documentOf(input, lanes, nodes, gates)

@@ -2,10 +2,10 @@ import type { PlanGate, PlanNode } from '../../shared/contracts/operations/graph
 import type { Violation } from '../../shared/errors.ts'
 import { isObject } from '../../shared/pointer.ts'
 import { formsOf, type Reference, ValueError } from '../../shared/values.ts'
-import { EXECUTORS } from './executors.ts'
+import { EXECUTORS, type ProgramRules, programFault } from './executors.ts'
 import { ranksOf } from './graph.ts'
 
-export type SoundnessLimits = { nodes: number; edges: number }
+export type SoundnessLimits = { nodes: number; edges: number; programs?: ProgramRules | undefined }
 
 /**
  * What makes a graph impossible to run (operations.md 2.6): each violation is named by its code, with the place. Linear
@@ -29,7 +29,7 @@ export const checkSoundness = (
   const ranks = ranksOf(nodes)
   const walk = { byId, ranks, cyclic: cyclicOf(nodes, byId, ranks) }
   for (const node of nodes) {
-    violations.push(...checkLinks(node, walk), ...checkRun(node), ...checkReferences(node, walk))
+    violations.push(...checkLinks(node, walk), ...checkRun(node, limits.programs), ...checkReferences(node, walk))
     if (node.target_id !== undefined && !known(node.target_id))
       violations.push(
         fault(`${node.node_id}/target_id`, 'target_unresolved', `there is no resource "${node.target_id}"`),
@@ -74,15 +74,15 @@ const cyclicOf = (nodes: PlanNode[], byId: Map<string, PlanNode>, ranks: Map<str
   return new Set([...left].filter((id) => before(id).length > 0))
 }
 
-function* checkRun(node: PlanNode): Generator<Violation> {
+function* checkRun(node: PlanNode, programs: ProgramRules | undefined): Generator<Violation> {
   if (node.kind === 'wait') yield* checkWait(node)
   if (node.kind !== 'task') return
-  yield* checkExecutor(node.node_id, node.executor, node.with)
+  yield* checkExecutor(node.node_id, node.executor, node.with, programs)
   const longest = EXECUTORS.get(node.executor)?.max_run_s
   if (longest !== undefined && node.timeouts.run_s > longest)
     yield fault(`${node.node_id}/timeouts/run_s`, 'inputs_invalid', `"${node.executor}" runs at most ${longest} s`)
   if (node.compensate)
-    yield* checkExecutor(`${node.node_id}/compensate`, node.compensate.executor, node.compensate.with)
+    yield* checkExecutor(`${node.node_id}/compensate`, node.compensate.executor, node.compensate.with, programs)
 }
 
 function* checkWait(node: PlanNode): Generator<Violation> {
@@ -97,13 +97,26 @@ function* checkWait(node: PlanNode): Generator<Violation> {
     yield fault(`${at}/until`, 'inputs_invalid', 'must be a time (RFC 3339)')
 }
 
-function* checkExecutor(at: string, name: string, values: unknown): Generator<Violation> {
+function* checkExecutor(
+  at: string,
+  name: string,
+  values: unknown,
+  programs: ProgramRules | undefined,
+): Generator<Violation> {
   const executor = EXECUTORS.get(name)
   if (!executor) yield fault(`${at}/executor`, 'unknown_executor', `there is no executor "${name}"`)
   else if (!isObject(values)) yield fault(`${at}/with`, 'inputs_invalid', 'must be an object')
-  else
+  else {
     for (const { pointer, message } of executor.check(values))
       yield fault(`${at}/with${pointer}`, 'inputs_invalid', message)
+    const refused = programs && programFault(name, values, programs)
+    if (refused)
+      yield fault(
+        `${at}/with${refused.pointer}`,
+        refused.pointer === '/program' ? 'unknown_executor' : 'inputs_invalid',
+        refused.message,
+      )
+  }
 }
 
 function* checkReferences(node: PlanNode, walk: Walk): Generator<Violation> {

@@ -14,6 +14,7 @@ import type {
 import type { Violation } from '../../shared/errors.ts'
 import type { SchemaCheck } from '../../shared/json-schema.ts'
 import type { JudgedPlan, PlanFacts } from '../policy.plans.ts'
+import type { ProgramRules } from './executors.ts'
 
 /** What the planner reads and what it gives. Everything is plain data, so that a plan can be made anywhere again. */
 export type Resource = {
@@ -186,6 +187,8 @@ export type PlannerInput = {
   judge?: (facts: PlanFacts) => JudgedPlan[]
   /** Which secrets the steps of a pool may resolve; without it nothing is refused here. */
   mayResolve?: (pool: string, reference: string) => boolean
+  /** Which programs steps may run; without it nothing is refused here. */
+  programs?: ProgramRules
 }
 
 export type Batch = { group_id: string; name: string; target_ids: string[]; canary: boolean }

@@ -1,0 +1,57 @@
+import { isAbsolute } from 'node:path'
+import Type, { type Static } from 'typebox'
+import { compileSchema } from './json-schema.ts'
+
+/** The programs of an executor policy that steps may run, by the name that plans use (operations.md 7.3). */
+export const Programs = Type.Record(
+  Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }),
+  Type.Object(
+    {
+      path: Type.String({ minLength: 2, maxLength: 1000, pattern: '^/' }),
+      /** Stand before the arguments of a step; options belong here. */
+      options: Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 })),
+      /** False: the program knows no `--`. Then no argument of a step may begin with a dash. */
+      end_of_options: Type.Optional(Type.Boolean()),
+      /** JSON Schema of the list of arguments of a step. */
+      args: Type.Unknown(),
+      /** Names of variables that a step may set; one that it leaves out comes from the worker. */
+      env: Type.Optional(Type.Array(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,99}$' }), { maxItems: 100 })),
+      uid: Type.Optional(Type.Integer({ minimum: 1, maximum: 4_294_967_294 })),
+      gid: Type.Optional(Type.Integer({ minimum: 1, maximum: 4_294_967_294 })),
+      memory_mib: Type.Optional(Type.Integer({ minimum: 16, maximum: 1_048_576 })),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+export type Program = Static<typeof Programs>[string] & {
+  /** Why these arguments cannot be given to it, or nothing. */
+  refuse: (args: readonly string[]) => string | undefined
+}
+
+/** Programs with their compiled argument schemas. Throws an Error that names the member that is wrong. */
+export const programsOf = (given: Static<typeof Programs>): ReadonlyMap<string, Program> =>
+  new Map(
+    Object.entries(given).map(([name, program]) => {
+      if (!isAbsolute(program.path)) throw new Error(`/programs/${name}/path: must be absolute`)
+      try {
+        const check = compileSchema(program.args)
+        return [name, { ...program, refuse: (args) => refuseArgs(program, check(args), args) }]
+      } catch (error) {
+        throw new Error(`/programs/${name}/args: ${(error as Error).message}`)
+      }
+    }),
+  )
+
+const refuseArgs = (
+  { end_of_options = true }: Static<typeof Programs>[string],
+  [fault]: readonly { pointer: string; message: string }[],
+  args: readonly string[],
+): string | undefined => {
+  if (fault) return `argument ${fault.pointer.slice(1) || 'list'} ${fault.message}`
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these are refused
+  const broken = args.findIndex((arg) => /[\u0000\n\r]/.test(arg))
+  if (broken >= 0) return `argument ${broken} has a line break or a NUL in it`
+  const option = end_of_options ? -1 : args.findIndex((arg) => arg.startsWith('-'))
+  return option >= 0 ? `argument ${option} begins with a dash` : undefined
+}
