@@ -22,15 +22,19 @@ export type StackOptions = {
   own_servers?: readonly ServerName[]
   /** Builds the console and lets the gateway serve it. */
   console?: boolean
+  /** Where an agent outside takes work: of the pool `lab`. */
+  agent_url?: string
 }
 
 /** The demo hosts of a stack listen on ports of their own, so its worker may go to any port of this machine. */
-const POLICY = `format: signalbox/executor-policy@1
-pools:
-  default:
-    destinations: [{ scheme: http, host: '*', networks: [127.0.0.0/8], ports: ['1024-65535'] }]
-    secrets: ['secret://file/fleet-*']
-`
+const policyWith = (agent_url: string | undefined) => {
+  const destinations = [{ scheme: 'http', host: '*', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }]
+  const pools = {
+    default: { destinations, secrets: ['secret://file/fleet-*'] },
+    ...(agent_url !== undefined && { lab: { destinations, secrets: [], agent: agent_url } }),
+  }
+  return JSON.stringify({ format: 'signalbox/executor-policy@1', pools })
+}
 
 const LIMIT = '100000/60/100000'
 /** Many logins from one address are the normal case of a test; the tests of the limits set their own. */
@@ -68,7 +72,7 @@ export const startStack = async (options: StackOptions = {}) => {
   if (options.console) await buildConsole(console_dir, silentScreen)
   const own = options.own_servers ?? []
   const policy_file = join(dir, 'executor-policy.yaml')
-  writeFileSync(policy_file, POLICY)
+  writeFileSync(policy_file, policyWith(options.agent_url))
   const platform = await withoutGivenServers(own, async () =>
     startPlatform({
       dir,

@@ -211,8 +211,7 @@ function followUnnumbered(client: QueryClient, query: Query, frame: OperationFra
     client.setQueryData(query.queryKey, rows, { updatedAt: query.state.dataUpdatedAt })
     gather(client, query, 2000)
   } else if (noun === 'patches' && frame.event === 'patch') gather(client, query)
-  else if (noun === 'timeline' || noun === 'evidence') gather(client, query, 1000)
-  else if (noun === 'artifacts' && frame.event === 'node') gather(client, query, 1000)
+  else if (noun === 'timeline' || noun === 'evidence' || noun === 'artifacts') gather(client, query, 1000)
 }
 
 /** The change a full reply contains, where it says so. */

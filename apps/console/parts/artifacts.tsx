@@ -89,7 +89,7 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
     {
       name: tProof.artifacts.columns.get,
       cell: (artifact) => (
-        <span className="flex gap-1">
+        <Content artifact={artifact}>
           <button
             type="button"
             className="button quiet icon"
@@ -108,7 +108,7 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
           >
             <Download size={16} aria-hidden="true" />
           </button>
-        </span>
+        </Content>
       ),
     },
   ]
@@ -147,6 +147,25 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
       ) : null}
     </>
   )
+}
+
+/** The ways to the bytes, or where they are instead. */
+const Content = ({
+  artifact: { status, uri, expires_at },
+  children,
+}: {
+  artifact: Artifact
+  children: React.ReactNode
+}) => {
+  if (expires_at !== null) return <span className="text-muted">{tProof.artifacts.gone}</span>
+  if (status === 'pending') return <span className="text-muted">{tProof.artifacts.pending}</span>
+  if (uri !== null && /^https?:\/\//.test(uri))
+    return (
+      <a href={uri} target="_blank" rel="noopener noreferrer">
+        {tProof.artifacts.elsewhere}
+      </a>
+    )
+  return <span className="flex gap-1">{children}</span>
 }
 
 const dataUrl = (blob: Blob, media_type: string): Promise<string> =>

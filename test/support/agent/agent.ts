@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -21,17 +21,26 @@ export type Work = {
   heartbeat_s: number
   deadline_at: string
   results_url: string
+  artifacts_url: string
 }
 type Phase = 'started' | 'heartbeat' | 'progress' | 'succeeded' | 'failed'
+type About = { name: string; kind: string; media_type: string }
 type More = {
   outputs?: Record<string, unknown>
   progress?: Record<string, unknown>
   error?: { class: string; message: string; retryable?: boolean }
+  artifacts?: (About & { size: number; sha256: string })[]
   lines?: { seq: number; time: string; stream: 'log'; level: 'info'; text: string }[]
 }
 export type Answer = { status: number; cancel_requested?: boolean; code?: string }
 
-export type Job = (work: Work, tools: { signal: AbortSignal; log: (text: string) => void }) => Promise<More['outputs']>
+type Tools = {
+  signal: AbortSignal
+  log: (text: string) => void
+  /** Announces what the job has made, then brings its bytes. */
+  keep: (about: About, bytes: Buffer) => Promise<void>
+}
+export type Job = (work: Work, tools: Tools) => Promise<More['outputs']>
 
 /** The reports of one piece of work, numbered in order. */
 export const createReporter = (work: Work) => {
@@ -63,6 +72,13 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
     numbered += 1
     lines.push({ seq: numbered, time: new Date().toISOString(), stream: 'log', level: 'info', text })
   }
+  const keep = async (about: About, bytes: Buffer) => {
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    await report('progress', { artifacts: [{ ...about, size: bytes.length, sha256 }] })
+    const headers = { 'content-type': 'application/octet-stream', authorization: `Bearer ${work.execution_token}` }
+    const { ok, status } = await fetch(`${work.artifacts_url}/${sha256}`, { method: 'PUT', headers, body: bytes })
+    if (!ok) throw new Error(`${about.name} was not taken: ${status}.`)
+  }
   const beat = async () => {
     const { status, cancel_requested } = await report('heartbeat', { lines: lines.splice(0) })
     if (status !== 200 || cancel_requested) stop.abort()
@@ -70,7 +86,7 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
   const timer = setInterval(() => void beat(), work.heartbeat_s * 1000)
   try {
     if (!job) throw new Error(`This agent knows no job "${work.job}".`)
-    const outputs = await job(work, { signal: stop.signal, log })
+    const outputs = await job(work, { signal: stop.signal, log, keep })
     await report('succeeded', { ...(outputs && { outputs }), lines: lines.splice(0) })
   } catch (error) {
     const told = stop.signal.aborted

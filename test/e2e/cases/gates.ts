@@ -1,0 +1,197 @@
+import type { Locator } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import {
+  accounts,
+  browser,
+  confirm,
+  dialogOf,
+  nodesOf,
+  openTab,
+  PATIENCE_MS,
+  press,
+  stack,
+  start,
+  tabOf,
+} from '../desk.ts'
+
+describe('deciding a gate', () => {
+  it(
+    'refuses the requester with the reason beside the button',
+    async () => {
+      const page = await tabOf('otto')
+      const owner = await signIn(stack.gateway_url, accounts.get('otto') as Account)
+      await page.goto((await start('four eyes', { owner })).gate)
+      await page.getByText('You started this operation; its gates need someone else.').waitFor()
+      const approve = page.getByRole('button', { name: 'Approve' })
+      expect(await approve.getAttribute('aria-disabled')).toBe('true')
+      await approve.click({ force: true })
+      expect(await dialogOf(page).count()).toBe(0)
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'rejects with a comment, and tells the one who was reading too who was first',
+    async () => {
+      const [eva, otto] = await Promise.all([tabOf('eva'), tabOf('otto')])
+      const { operation_id, gate } = await start('race')
+      await Promise.all([eva.goto(gate), otto.goto(gate)])
+      await press(otto, 'Approve')
+      await dialogOf(otto).getByLabel('Comment (optional)').fill('looks good')
+      await press(eva, 'Reject')
+      await confirm(eva, 'Reject')
+      await dialogOf(eva).getByText('A comment is needed.').waitFor()
+      await dialogOf(eva).getByLabel('Comment').fill('not on a Friday')
+      await confirm(eva, 'Reject')
+      for (const page of [eva, otto]) {
+        await page
+          .getByText(/^Rejected by eva, /)
+          .first()
+          .waitFor()
+        await page.getByText('“not on a Friday”').waitFor()
+        expect(await dialogOf(page).count()).toBe(0)
+      }
+      await otto.getByRole('alert').getByText('eva decided while you were reading').waitFor()
+      expect(await eva.getByText('decided while you were reading').count()).toBe(0)
+      expect(await nodesOf(operation_id)).toMatchObject({ second: 'failed' })
+      await Promise.all([eva.close(), otto.close()])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is done by keyboard alone: from the sign-in over the inbox to a rejected gate and on to the inbox',
+    async () => {
+      const context = await browser.newContext({ reducedMotion: 'reduce' })
+      const page = await openTab(context)
+      const { operation_id } = await start('by keyboard')
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      const { username, password } = accounts.get('eva') as Account
+      const focused = async (wanted: Locator) => (await wanted.and(page.locator(':focus')).count()) === 1
+      /** Presses Tab until this has the focus. */
+      const tabTo = async (wanted: Locator) => {
+        await wanted.waitFor()
+        for (let presses = 0; !(await focused(wanted)); presses += 1) {
+          expect(presses).toBeLessThan(120)
+          await page.keyboard.press('Tab')
+        }
+      }
+      const reject = page.getByRole('main').getByRole('button', { name: 'Reject' })
+      await page.goto(`${stack.gateway_url}/login`)
+      await tabTo(page.getByLabel('Username'))
+      await page.keyboard.type(username)
+      await tabTo(page.getByLabel('Password', { exact: true }))
+      await page.keyboard.type(password)
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      await tabTo(page.getByRole('link', { name: /Go on with by keyboard/ }))
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: /Go on with by keyboard/ }).waitFor()
+      await page.getByText(/computed in this browser/).waitFor()
+      await tabTo(reject)
+      await page.keyboard.press('Enter')
+      await dialogOf(page).waitFor()
+      // Escape closes and gives the focus back; the second time it is meant.
+      await page.keyboard.press('Escape')
+      await dialogOf(page).waitFor({ state: 'detached' })
+      await until(() => focused(reject))
+      await page.keyboard.press('Enter')
+      await tabTo(dialogOf(page).getByLabel('Comment'))
+      await page.keyboard.type('by keyboard')
+      await tabTo(dialogOf(page).getByRole('button', { name: 'Reject' }))
+      await page.keyboard.press('Enter')
+      await page
+        .getByText(/^Rejected by eva, /)
+        .first()
+        .waitFor()
+      await tabTo(page.getByRole('link', { name: 'Next in inbox' }))
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'shows that nobody decided in time, without a reload',
+    async () => {
+      const page = await tabOf('eva')
+      await page.goto((await start('late', { deadline_s: 4 })).gate)
+      await page.getByText(/^If nobody decides by .*, it is rejected, and the nodes behind it fail\.$/).waitFor()
+      await page
+        .getByText(/^Nobody decided in time; it expired/)
+        .first()
+        .waitFor({ timeout: 20_000 })
+      expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'lets nothing be decided when what is shown is not what the server asks about',
+    async () => {
+      const page = await tabOf('eva')
+      const { operation_id, gate } = await start('tampered')
+      await page.route(`**/api/v1/operations/${operation_id}/gates/go`, async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        json.subject.releases[0].inputs = { forged: true }
+        await route.fulfill({ response: answer, json })
+      })
+      await page.goto(gate)
+      await page.getByText(/does not have the digest that the server asks about/).waitFor()
+      for (const name of ['Approve', 'Reject'])
+        expect(await page.getByRole('button', { name }).getAttribute('aria-disabled')).toBe('true')
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.unroute(`**/api/v1/operations/${operation_id}/gates/go`)
+      await press(page, 'Reload')
+      await page.getByText(/computed in this browser/).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'asks the password again where the server wants it, then sends the same decision',
+    async () => {
+      const page = await tabOf('eva')
+      const { operation_id, gate } = await start('step up')
+      let confirmed = false
+      page.on('response', (answer) => {
+        if (answer.url().endsWith('/v1/token/reauth') && answer.ok()) confirmed = true
+      })
+      // The server's own word, said early: by itself it would come after minutes.
+      await page.route(`**/api/v1/operations/${operation_id}/gates/go/approve`, async (route) => {
+        if (confirmed) return route.continue()
+        await route.fulfill({
+          status: 403,
+          contentType: 'application/problem+json',
+          json: { status: 403, category: 'policy_denied', code: 'reauth_required', detail: 'Sign in again.' },
+        })
+      })
+      await page.goto(gate)
+      await press(page, 'Approve')
+      await dialogOf(page).getByText('Confirm that it is you').waitFor()
+      await dialogOf(page).getByLabel('Password', { exact: true }).fill('wrong-password')
+      await confirm(page, 'Confirm')
+      await dialogOf(page).getByText('The password is not right.').waitFor()
+      await dialogOf(page)
+        .getByLabel('Password', { exact: true })
+        .fill((accounts.get('eva') as Account).password)
+      await confirm(page, 'Confirm')
+      await dialogOf(page).getByText('Confirm that it is you').waitFor({ state: 'detached' })
+      await confirm(page, 'Approve')
+      await page
+        .getByText(/^Approved by eva, /)
+        .first()
+        .waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})

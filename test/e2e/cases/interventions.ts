@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest'
+import { startOperation } from '../../../apps/platform/demo/operations.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { confirm, dialogOf, nodesOf, PATIENCE_MS, people, press, stack, tabOf } from '../desk.ts'
+
+describe('an intervention where the risk is high', () => {
+  /** A node that fails and is held, of a plan of this risk, with another behind it. */
+  const held = (title: string) =>
+    startOperation(people.olga, title, {
+      kind: 'graph',
+      title,
+      reason: 'a test',
+      targets: [],
+      graph: {
+        nodes: [
+          {
+            node_id: 'breaks',
+            name: 'task breaks',
+            executor: 'http',
+            with: { request: { method: 'GET', url: 'http://127.0.0.1:2/' } },
+            idempotent: true,
+            retry: { max_attempts: 1 },
+            risk: 60,
+          },
+          {
+            node_id: 'after',
+            name: 'task after',
+            executor: 'noop',
+            with: {},
+            idempotent: true,
+            depends_on: ['breaks'],
+          },
+        ],
+      },
+    })
+
+  it(
+    'is asked for by one, shown to another as what it is, done with their approval, and on record with both',
+    async () => {
+      const [olga, eva] = await Promise.all([tabOf('olga'), tabOf('eva')])
+      const { operation_id } = await held('too risky alone')
+      await olga.goto(`${stack.gateway_url}/operations/${operation_id}/nodes/breaks`)
+      await press(olga, 'Intervene')
+      await dialogOf(olga).getByText('Skip it: it is not done at all').click()
+      await dialogOf(olga).getByText('The risk is high: a second person has to agree before it is done.').waitFor()
+      expect(await accessibilityOf(olga)).toEqual([])
+      await dialogOf(olga).getByLabel('Ticket (optional)').fill('OPS-8')
+      await dialogOf(olga).getByLabel('Reason').fill('the target is gone for good')
+      await confirm(olga, 'Skip node')
+      // Whoever asks stands at the gate, and cannot open it.
+      await olga.getByRole('heading', { name: 'What you decide on' }).waitFor()
+      const own = olga.getByRole('main').getByRole('button', { name: 'Approve' })
+      expect(await own.getAttribute('aria-disabled')).toBe('true')
+      expect(await nodesOf(operation_id)).toMatchObject({ breaks: 'failed' })
+
+      await eva.goto(`${stack.gateway_url}/inbox`)
+      await eva.getByText('too risky alone').waitFor()
+      await eva.getByRole('link', { name: 'olga asks to skip breaks: shall it be done?' }).click()
+      await eva.getByText('“the target is gone for good”').waitFor()
+      await eva.getByText('OPS-8').waitFor()
+      await eva.getByText(/computed in this browser/).waitFor()
+      expect(await accessibilityOf(eva)).toEqual([])
+      await press(eva, 'Approve')
+      await confirm(eva, 'Approve')
+      for (const page of [olga, eva])
+        await page
+          .getByText(/^Approved by eva, /)
+          .first()
+          .waitFor()
+
+      await olga.goto(`${stack.gateway_url}/operations/${operation_id}`)
+      await olga.getByText(/^Succeeded with exceptions in/).waitFor()
+      expect(await nodesOf(operation_id)).toEqual({ breaks: 'skipped', after: 'succeeded' })
+      await olga.goto(`${stack.gateway_url}/operations/${operation_id}/evidence`)
+      for (const who of [/olga/, /eva/]) await olga.getByRole('row').filter({ hasText: who }).first().waitFor()
+      await Promise.all([olga.close(), eva.close()])
+    },
+    PATIENCE_MS,
+  )
+})

@@ -1,0 +1,159 @@
+import type { JsonWebKey } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { verifyEvidence } from '../../../apps/shared/evidence.ts'
+import { accessibilityOf } from '../../support/browser.ts'
+import { confirm, dialogOf, nodesOf, PATIENCE_MS, people, press, start, tabOf } from '../desk.ts'
+
+describe('changing a running graph', () => {
+  type Proposed = { patch_id: string }
+  const second = 'task second'
+  let operation_id = ''
+  let url = ''
+
+  it(
+    'checks a patch while it is put together, and names what is wrong at the change that is wrong',
+    async () => {
+      const page = await tabOf('olga')
+      const started = await start('patched')
+      operation_id = started.operation_id
+      url = started.url
+      await page.goto(`${url}/patches`)
+      await page.getByText('Nobody has proposed to change this graph.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.getByRole('main').getByRole('link', { name: 'Propose a patch' }).last().click()
+      await page.getByRole('heading', { level: 1, name: 'Propose a patch' }).waitFor()
+      const submit = page.getByRole('button', { name: 'Propose patch' })
+      expect(await submit.getAttribute('aria-disabled')).toBe('true')
+      await page.getByLabel('Step', { exact: true }).selectOption(second)
+      await press(page, 'Add to the patch')
+      await page.getByText('The graph would be sound. Nothing has been sent yet.').waitFor()
+      await page.getByText('Edit as JSON').nth(1).click()
+      const json = page.getByLabel('Change 2 as JSON')
+      const whole = await json.inputValue()
+      const item = page.getByRole('listitem').filter({ has: json })
+      await json.fill(whole.replace('before.second', 'nobody'))
+      await item
+        .getByText(/nobody/)
+        .first()
+        .waitFor()
+      await page.getByText(/^This could not run, for/).waitFor()
+      expect(await submit.getAttribute('aria-disabled')).toBe('true')
+      await json.fill('{ "op": ')
+      await item.getByText(/^This is not JSON:/).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await json.fill(whole)
+      await page.getByText('The graph would be sound.').waitFor()
+
+      // What was put together is not lost by a slip.
+      await page.getByRole('link', { name: 'patched' }).click()
+      await confirm(page, 'Stay')
+      await submit.click()
+      await dialogOf(page).getByText('One step does not start until it is decided.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await dialogOf(page).getByLabel('Reason').fill('look first')
+      await confirm(page, 'Propose patch')
+      await page.getByText('You proposed this patch; it needs someone else.').waitFor()
+      expect(await page.getByRole('button', { name: 'Approve' }).getAttribute('aria-disabled')).toBe('true')
+      await page.getByRole('button', { name: 'Take back' }).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is approved by somebody else on the digest of what is shown; another patch is told that its base has moved',
+    async () => {
+      const [eva, olga] = await Promise.all([tabOf('eva'), tabOf('olga')])
+      const { body: other } = await people.olga.post<Proposed>(`/v1/operations/${operation_id}/patches`, {
+        base_revision: 1,
+        changes: [{ op: 'set_limits', max_parallel: 1 }],
+        reason: 'one by one',
+      })
+      const otherPage = `${url}/patches/${other.patch_id}`
+      await Promise.all([eva.goto(`${url}/patches`), olga.goto(otherPage)])
+      await eva.getByRole('link', { name: 'look first' }).click()
+      await eva.getByText(/computed in this browser/).waitFor()
+      await eva.getByText('before task second').first().waitFor()
+      expect(await accessibilityOf(eva)).toEqual([])
+      await press(eva, 'Approve')
+      await dialogOf(eva).getByText('Yours is the last vote: the graph becomes revision 2 at once.').waitFor()
+      await confirm(eva, 'Approve')
+      await eva.getByText(/^Approved by eva, .*The graph is revision 2 since\.$/).waitFor()
+      expect(await nodesOf(operation_id)).toHaveProperty(['before.second'])
+
+      // Live, without a reload: why it cannot be applied, and the way on.
+      await olga.getByText('It cannot be applied any more: another patch has changed the graph.').waitFor()
+      expect(await accessibilityOf(olga)).toEqual([])
+      await olga.getByRole('link', { name: 'Propose the same on the new graph' }).click()
+      await olga.getByText('on revision 2 of its graph').waitFor()
+      await olga.getByText('The graph would be sound.').waitFor()
+      await press(olga, 'Propose patch')
+      await dialogOf(olga).getByText('Nothing is held meanwhile.').waitFor()
+      await dialogOf(olga).getByLabel('Reason').fill('one by one, again')
+      await confirm(olga, 'Propose patch')
+      await press(olga, 'Take back')
+      await dialogOf(olga).getByLabel('Comment').fill('not needed')
+      await confirm(olga, 'Take back')
+      await olga.getByText(/^Taken back by olga, /).waitFor()
+      await Promise.all([eva.close(), olga.close()])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'lets a person state the end of a node, with ticket and reason, and the operation ends with exceptions',
+    async () => {
+      const page = await tabOf('olga')
+      await page.goto(`${url}/nodes/second`)
+      await press(page, 'Intervene')
+      await dialogOf(page).getByText('Skip it: it is not done at all').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      // What does not apply now stays visible, with the reason.
+      await dialogOf(page)
+        .getByText(/mark_succeeded does not apply/)
+        .waitFor()
+      await dialogOf(page).getByLabel('Ticket (optional)').fill('OPS-7')
+      await dialogOf(page).getByLabel('Reason').fill('done elsewhere')
+      await confirm(page, 'Skip node')
+      await page.getByText('Skipped', { exact: true }).first().waitFor()
+      await page.goto(url)
+      await page.getByText(/^Succeeded with exceptions in/).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'proves what happened: verified in the browser as by the signed file, and a changed record is named',
+    async () => {
+      const page = await tabOf('olga')
+      await page.goto(`${url}/evidence`)
+      await press(page, 'Verify in this browser')
+      const said = page.getByText(/^All \d+ records match: from the plan to the head/)
+      await said.waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      const [download] = await Promise.all([page.waitForEvent('download'), press(page, 'Download the signed file')])
+      const keys = await people.eva.get<{ keys: JsonWebKey[] }>('/v1/evidence/keys')
+      const verified = verifyEvidence(readFileSync(await download.path()), keys.keys)
+      expect(verified).toMatchObject({ head: { operation_id } })
+
+      await page.route(`**/api/v1/operations/${operation_id}/evidence?**`, async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        json.records[1].statement = 'olga did nothing'
+        await route.fulfill({ response: answer, json })
+      })
+      await press(page, 'Verify in this browser')
+      await page.getByText('Record 2 does not hold.').waitFor()
+      await page.getByText('Its content does not have its hash: something in it was changed.').waitFor()
+      await page.close()
+      const eva = await tabOf('eva')
+      await eva.goto(`${url}/evidence`)
+      await press(eva, 'Download the signed file')
+      await eva.getByText('Ask an auditor, or whoever asked for the operation.').waitFor()
+      await eva.close()
+    },
+    PATIENCE_MS,
+  )
+})

@@ -1,0 +1,226 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
+import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
+import { accessibilityOf, signInAs } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
+import { accounts, browser, dialogOf, openTab, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
+
+describe('a session in the browser', () => {
+  it(
+    'begins with a link that works once: the rules as one types, the words of the server, then the first sign-in',
+    async () => {
+      type Made = { user: { id: string }; enrolment: { token: string; url: string } }
+      const grants = [{ role: 'viewer', scope: {} }]
+      const { body } = await people.ada.post<Made>('/v1/admin/users', { username: 'enno', grants })
+      const link = `${stack.gateway_url}/enrol#${body.enrolment.token}`
+      expect(new URL(body.enrolment.url).hash).toBe(`#${body.enrolment.token}`)
+      const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, reducedMotion: 'reduce' })
+      const page = await openTab(context)
+      await page.goto(link)
+      await page.getByRole('heading', { level: 1, name: 'Set your password' }).waitFor()
+      // The token opens an account: the address bar forgets it.
+      await page.waitForURL(`${stack.gateway_url}/enrol`)
+      const field = page.getByLabel('New password')
+      const missing = page.getByRole('listitem').filter({ hasText: 'missing' })
+      const choose = async (password: string) => {
+        await field.fill(password)
+        await press(page, 'Set password')
+      }
+      await field.fill('enno')
+      await missing.filter({ hasText: 'An uppercase letter' }).waitFor()
+      expect(await missing.count()).toBe(4)
+      await press(page, 'Set password')
+      for (const words of ['needs at least 8 characters', 'needs an uppercase letter', 'needs a digit'])
+        await page.getByRole('alert').getByText(words).waitFor()
+      await choose('Qwertyuiop1!')
+      expect(await missing.count()).toBe(0)
+      await page.getByRole('alert').getByText('This is similar to a commonly used password').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+
+      const account = { username: 'enno', password: 'zR6pd-uW2ns-kF9vb-qA3mm', roles: ['viewer'] }
+      await choose(account.password)
+      await page.getByText('Your password is set').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await signInAs(page, stack.gateway_url, account)
+      await context.close()
+
+      const again = await openTab(await browser.newContext({ reducedMotion: 'reduce' }))
+      await again.goto(link)
+      await again.getByLabel('New password').fill(`${account.password}-too`)
+      await press(again, 'Set password')
+      await again.getByText('This enrolment link is not valid, was used, or has ended.').waitFor()
+      await again.getByLabel('Enrolment token').waitFor()
+      expect(await accessibilityOf(again)).toEqual([])
+      await again.context().close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'survives a reload, keeps its access token in memory only, and ends in every tab at once',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      const other = await openTab(context)
+      await page.reload()
+      await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      await other.goto(`${stack.gateway_url}/resources`)
+      await other.getByRole('heading', { level: 1, name: 'Resources' }).waitFor()
+      const kept = await page.evaluate<string>(
+        'JSON.stringify([{ ...localStorage }, Object.keys(sessionStorage), document.cookie])',
+      )
+      expect(JSON.parse(kept).slice(1)).toEqual([['csrf_token'], ''])
+      expect(kept).not.toContain('eyJ')
+      const cookie = (await context.cookies()).find(({ name }) => name === 'refresh_token')
+      expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', secure: true, path: '/v1/token' })
+
+      await page.getByRole('button', { name: /Signed in as eva/ }).click()
+      await page.getByRole('menuitem', { name: 'Sign out' }).click()
+      for (const tab of [page, other]) await tab.getByText(/^You are signed out/).waitFor()
+      await other.goto(`${stack.gateway_url}/inbox`)
+      await other.getByLabel('Username').waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is one session in five tabs: one refresh serves all, and so do a new password and a sign-out',
+    async () => {
+      const account = { username: 'pia', password: 'vK8ty-nB3sd-wL6mc-xJ9rr', roles: ['viewer'] }
+      await ensurePerson(stack.gateway_url, people.ada, account, 'netops')
+      accounts.set('pia', account)
+      const { context, page } = await sitDown('pia')
+      const tabs = [page, ...(await Promise.all([1, 2, 3, 4].map(() => openTab(context))))]
+      const fromMenu = async (tab: Page, item: string) => {
+        await tab.getByRole('button', { name: /Signed in as pia/ }).click()
+        await tab.getByRole('menuitem', { name: item }).click()
+        await tab.getByRole('heading', { level: 1, name: item }).waitFor()
+      }
+      await Promise.all(tabs.map((tab) => tab.goto(`${stack.gateway_url}/settings/display`)))
+      await Promise.all(tabs.map((tab) => tab.getByRole('heading', { level: 1, name: 'Display settings' }).waitFor()))
+
+      // The first read of every tab is refused, all five at once.
+      let refreshes = 0
+      const refused: (() => Promise<void>)[] = []
+      await context.route('**/v1/token?response_mode=cookie', (route) => {
+        refreshes += 1
+        return route.continue()
+      })
+      await context.route('**/api/v1/sessions', async (route) => {
+        if (refused.length >= tabs.length) return route.continue()
+        const headers = { ...route.request().headers(), authorization: 'Bearer stale' }
+        refused.push(() => route.continue({ headers }))
+        if (refused.length === tabs.length) await Promise.all(refused.map((send) => send()))
+      })
+      await Promise.all(tabs.map((tab) => fromMenu(tab, 'Where you are signed in')))
+      await Promise.all(tabs.map((tab) => tab.getByText('This one').waitFor()))
+      expect(refreshes).toBe(1)
+
+      const elsewhere = await signIn(stack.gateway_url, account)
+      await page.reload()
+      await page.getByRole('button', { name: /^Sign out (node|Unknown)$/ }).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await press(page, 'Sign out everywhere else')
+      await page.getByText('Signed out everywhere else.').waitFor()
+      await until(
+        async () => (await page.getByText('This one').count()) === 1 && (await page.locator('tbody tr').count()) === 1,
+      )
+      expect(elsewhere.username).toBe('pia')
+
+      await fromMenu(page, 'Change password')
+      const change = async (current: string, next: string) => {
+        await page.getByLabel('Current password').fill(current)
+        await page.getByLabel('New password').fill(next)
+        await press(page, 'Change password')
+      }
+      await change('not-this-one-9-Q', 'gT4vz-pM2hc-bX8kw-dS5yy')
+      await page.getByText('This is not your current password.').waitFor()
+      await change(account.password, 'password')
+      await page.locator('#new-password-error p').first().waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      const next = 'gT4vz-pM2hc-bX8kw-dS5yy'
+      await change(account.password, next)
+      await page.getByText('The password is changed.').waitFor()
+      await Promise.all(
+        tabs.slice(1).map(async (tab) => {
+          await tab.getByRole('link', { name: 'Resources' }).click()
+          await tab.getByRole('heading', { level: 1, name: 'Resources' }).waitFor()
+          expect(await dialogOf(tab).count()).toBe(0)
+        }),
+      )
+      await page.reload()
+      await page.getByRole('heading', { level: 1, name: 'Change password' }).waitFor()
+
+      await page.getByRole('button', { name: /Signed in as pia/ }).click()
+      await page.getByRole('menuitem', { name: 'Sign out' }).click()
+      for (const tab of tabs) await tab.getByText(/^You are signed out/).waitFor()
+      await signInAs(page, stack.gateway_url, { ...account, password: next })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'takes another token silently: before its end by itself, and when a call is refused',
+    async () => {
+      const context = await browser.newContext()
+      const page = await openTab(context)
+      let refreshes = 0
+      await page.route('**/v1/token?response_mode=cookie', async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        if (route.request().postData()?.includes('refresh_token')) refreshes += 1
+        // The first token tells that it ends in a minute: the page acts a minute before the end.
+        await route.fulfill({ response: answer, json: refreshes === 0 ? { ...json, expires_in: 61 } : json })
+      })
+      await signInAs(page, stack.gateway_url, accounts.get('eva') as Account)
+      await until(() => refreshes === 1, { what: 'a refresh before the end' })
+      let calls = 0
+      await page.route('**/api/v1/resources?**', async (route) => {
+        calls += 1
+        const headers = calls === 1 ? { ...route.request().headers(), authorization: 'Bearer stale' } : undefined
+        await route.continue(headers ? { headers } : {})
+      })
+      await page.getByRole('link', { name: 'Resources' }).click()
+      await page.getByText('No resources yet.').waitFor()
+      // At least twice: news from the stream may ask for the list once more.
+      expect(calls).toBeGreaterThanOrEqual(2)
+      expect(refreshes).toBe(2)
+      expect(await page.getByText('session has ended').count()).toBe(0)
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'shows the login page with the reason when the session is revoked elsewhere',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      await page.getByText('Live', { exact: true }).waitFor()
+      await people.eva.post('/v1/sessions/revoke-others', {})
+      await page.getByText('Your session was ended elsewhere. Sign in again.').waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'polls while the stream is blocked, says so, and is live again afterwards',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      await page.route('**/api/v1/events?**', (route) => route.abort())
+      const { url, operation_id } = await start('polled')
+      await page.goto(url)
+      await page.getByText('Live updates are off; refreshing every 5 s.').waitFor({ timeout: 20_000 })
+      expect(await accessibilityOf(page)).toEqual([])
+      await people.olga.post(`/v1/operations/${operation_id}/cancel`, { mode: 'graceful', reason: 'seen by polling' })
+      await page.getByText('“seen by polling”').waitFor({ timeout: 20_000 })
+      await page.unroute('**/api/v1/events?**')
+      await press(page, 'Retry now')
+      await page.getByText('Live', { exact: true }).waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})

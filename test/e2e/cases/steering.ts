@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { accessibilityOf } from '../../support/browser.ts'
+import { confirm, dialogOf, isHeld, letGo, nodesOf, PATIENCE_MS, press, start, tabOf } from '../desk.ts'
+
+describe('steering a running operation', () => {
+  it(
+    'pauses as the dialog said, live in both tabs, and holds; the later of two resumes learns what is possible',
+    async () => {
+      const [page, other] = [await tabOf('olga'), await tabOf('olga')]
+      const { operation_id, url } = await start('pause me', { held: true })
+      await isHeld()
+      await Promise.all([page.goto(url), other.goto(`${url}/nodes`)])
+      await press(page, 'Pause')
+      await dialogOf(page).getByText('One running node finishes; one does not start until it is resumed.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await confirm(page, 'Pause operation')
+      await dialogOf(page).getByText('A reason is needed.').waitFor()
+      await dialogOf(page).getByLabel('Reason').fill('lunch')
+      await confirm(page, 'Pause operation')
+      for (const tab of [page, other]) {
+        await tab.getByText(/^Pausing by olga, .*: one node is finishing\.$/).waitFor()
+        await tab.getByText('“lunch”').waitFor()
+      }
+      letGo()
+      for (const tab of [page, other]) await tab.getByText(/^Paused by olga, .*Nothing new starts/).waitFor()
+      expect(await nodesOf(operation_id)).toEqual({ first: 'succeeded', second: 'ready' })
+
+      for (const tab of [page, other]) {
+        await press(tab, 'Resume')
+        await dialogOf(tab)
+          .getByText(/^Next to start: .*second\.$/)
+          .waitFor()
+        await dialogOf(tab).getByLabel('Reason').fill('back again')
+      }
+      await confirm(page, 'Resume operation')
+      await page.getByText(/^Succeeded in/).waitFor()
+      await confirm(other, 'Resume operation')
+      await dialogOf(other).getByText('Not possible now').waitFor()
+      await dialogOf(other).getByText('Possible now: None.').waitFor()
+      await Promise.all([page.close(), other.close()])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'cancels gracefully: what runs finishes, the rest is cancelled, and the page says who and why',
+    async () => {
+      const page = await tabOf('olga')
+      const { operation_id, url } = await start('cancel me', { held: true })
+      await isHeld()
+      await page.goto(url)
+      await press(page, 'Cancel')
+      await dialogOf(page).getByText('One running node finishes; one will not start.').waitFor()
+      await dialogOf(page).getByLabel('Reason').fill('not today')
+      await confirm(page, 'Cancel operation')
+      await page.getByText(/^Cancelling by olga, .*: one node is finishing\.$/).waitFor()
+      letGo()
+      await page.getByText(/^Cancelled by olga, /).waitFor()
+      await page.getByText('“not today”').waitFor()
+      await page.getByText('2 of 2 ended').waitFor()
+      expect(await nodesOf(operation_id)).toEqual({ first: 'succeeded', second: 'cancelled' })
+      await page.getByRole('button', { name: 'Cancel', exact: true }).waitFor({ state: 'detached' })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
