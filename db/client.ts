@@ -12,10 +12,14 @@ export type DbOptions = {
   app: string
   max?: number
   statement_timeout_ms?: number
+  lock_timeout_ms?: number
 }
 
 /** Opens a pool with the time-outs of reliability.md 2.4: waiting for a connection 0.5 s, a lock 2 s, a statement 2 s. */
-export const createDb = (url: string, { app, max = 16, statement_timeout_ms = 2000 }: DbOptions) => {
+export const createDb = (
+  url: string,
+  { app, max = 16, statement_timeout_ms = 2000, lock_timeout_ms = 2000 }: DbOptions,
+) => {
   const pool = new pg.Pool({
     Client: PreparingClient,
     connectionString: url,
@@ -27,7 +31,7 @@ export const createDb = (url: string, { app, max = 16, statement_timeout_ms = 20
     idleTimeoutMillis: 60_000,
     statement_timeout: statement_timeout_ms,
     // Earlier than the statement's own time-out: who waits for a lock hears 409 in_progress, not an outage.
-    lock_timeout: Math.min(2000, statement_timeout_ms - 200),
+    lock_timeout: Math.min(lock_timeout_ms, statement_timeout_ms - 200),
     idle_in_transaction_session_timeout: 10_000,
     options: '-c timezone=UTC',
   })

@@ -12,6 +12,7 @@ import { healthRoutes } from './health.routes.ts'
 import { importsRoutes } from './imports.routes.ts'
 import { internalRoutes } from './internal.routes.ts'
 import { operationsSummaryRoutes } from './operations-summary.routes.ts'
+import { projectionsRoutes } from './projections.routes.ts'
 import { relationshipsRoutes } from './relationships.routes.ts'
 import { resourceReads, resourceWrites } from './resources.routes.ts'
 import { internalSide, publicSide } from './sides.ts'
@@ -82,6 +83,7 @@ export const buildApp = async (deps: CatalogDeps) => {
     for (const routes of [...READS, relationshipTypesRoutes])
       await guarded.register(routes, { deps, side: internalSide })
     await guarded.register(internalRoutes, { deps })
+    await guarded.register(projectionsRoutes, { deps })
     await guarded.register(auditRoutes, { deps, path: '/internal/v1/audit', guard: requireScope('catalog:admin') })
   })
   return { app, internal, health }

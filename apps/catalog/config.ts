@@ -21,6 +21,8 @@ const schema = Type.Object({
   CATALOG__LISTS__PAGE_MAX: settings.integer(500, 1, 5000),
   CATALOG__HEALTH__DEFAULT_TTL_S: settings.integer(300, 10, 604_800),
   CATALOG__HEALTH__SWEEP_MS: settings.integer(1000, 20, 60_000),
+  /** How long a write waits for the row of another one before 409 `in_progress`. */
+  CATALOG__COMMANDS__LOCK_TIMEOUT_MS: settings.integer(2000, 10, 4000),
   CATALOG__COMMANDS__RETAIN_INTERNAL_D: settings.integer(30, 1, 400),
   CATALOG__COMMANDS__RETAIN_PUBLIC_D: settings.integer(7, 1, 400),
   /** Revisions and closed relationships; the last one before stays, so that every later time is whole. */
@@ -30,7 +32,11 @@ const schema = Type.Object({
   /** False: graphs are read by SQL, to depth 2. */
   CATALOG__GRAPH__ENABLED: Type.Boolean({ default: true, description: 'true or false.' }),
   CATALOG__GRAPH__COMPACT_AT: settings.integer(100_000, 1),
+  /** False: another process of this app folds what operations tells into operations-summary. */
+  CATALOG__PROJECTOR__ENABLED: Type.Boolean({ default: true, description: 'true or false.' }),
   CATALOG__PROJECTOR__POLL_MS: settings.integer(50, 5, 10_000),
+  /** Events that are read and applied at once. */
+  CATALOG__PROJECTOR__BATCH: settings.integer(500, 1, 10_000),
   CATALOG__STALE__WAIT_MS: settings.integer(2000, 0, 7000),
   CATALOG__GRAPH__MAX_NODES: settings.integer(5000, 1, 5000),
   AUTH__TOKENS__ISSUER: Type.String({ default: 'signalbox' }),

@@ -84,7 +84,7 @@ export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: 
   const [row] = await getResourcesByRid(tx, [rid])
   if (!row) throw new Error('the new resource is not there')
   const place = { types, row, type: facts.type }
-  const edges = await applyEdges(tx, place, plan, cause)
+  const edges = await applyEdges(tx, deps, place, plan, cause)
   await checkCardinality(tx, place, { lifecycle_status: row.lifecycle_status, entered: true }, plan)
   // Nothing of a new resource can be claimed yet: all that is told is of others.
   await tellClaims(tx, types, edges.claimed, { own_rid: rid, cause })

@@ -20,6 +20,7 @@ import type { CatalogConfig } from './config.ts'
 import { createGraph } from './graph/follow.ts'
 import { createNats } from './nats.ts'
 import { loadPacks, SHIPPED_PACKS } from './packs.ts'
+import { createProofs } from './proofs.ts'
 import { createRegistry } from './types.registry.ts'
 import { storePacks } from './types.store.ts'
 
@@ -43,7 +44,12 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
     db,
     pool,
     close: closeDb,
-  } = createDb(config.CATALOG__DATABASE__URL, { app: 'catalog', max: 20, statement_timeout_ms: 5000 })
+  } = createDb(config.CATALOG__DATABASE__URL, {
+    app: 'catalog',
+    max: 20,
+    statement_timeout_ms: 5000,
+    lock_timeout_ms: config.CATALOG__COMMANDS__LOCK_TIMEOUT_MS,
+  })
   await waitFor('Postgres', () => pool.query('select 1'))
   const loaded = await storePacks(db, model, { clock, allow_change: config.CATALOG__PACKS__ALLOW_CHANGE })
   if (loaded.length > 0) telemetry.log.info({ packs: loaded }, 'type packs loaded')
@@ -58,6 +64,7 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
     telemetry,
     enabled: config.CATALOG__GRAPH__ENABLED,
     poll_ms: config.CATALOG__PROJECTOR__POLL_MS,
+    batch: config.CATALOG__PROJECTOR__BATCH,
     compact_at: config.CATALOG__GRAPH__COMPACT_AT,
   })
   const [first, ...older] = secretKeysOf(config.CATALOG__SECRET__KEYS)
@@ -70,6 +77,8 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
     registry,
     /** Follows the log from `start` on. */
     graph,
+    /** What the last comparisons of the read models with the truth have found. */
+    proofs: createProofs({ clock, telemetry }),
     nats,
     trust,
     wake: nats.wake,
@@ -84,6 +93,7 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
       retain_public_d: config.CATALOG__COMMANDS__RETAIN_PUBLIC_D,
       history_d: config.CATALOG__HISTORY__RETAIN_D,
       observations_d: config.CATALOG__HISTORY__OBSERVATIONS_D,
+      projector_enabled: config.CATALOG__PROJECTOR__ENABLED,
       stale_wait_ms: config.CATALOG__STALE__WAIT_MS,
       graph_max_nodes: config.CATALOG__GRAPH__MAX_NODES,
       operations_url: config.CATALOG__OPERATIONS__URL,

@@ -1,12 +1,12 @@
 import {
   closeEdge,
   countEdges,
+  crowding,
   type EdgeCause,
   type EdgeKey,
   type EdgeRow,
   getEdge,
   getOutEdge,
-  isCrowded,
   openEdge,
   reaches as reachesAlong,
   reviseEdge,
@@ -25,6 +25,7 @@ import type { RelationshipEvent } from '../shared/contracts/catalog/events.ts'
 import type { RelationshipChange } from '../shared/contracts/catalog/relationships.ts'
 import { AppError, type Violation } from '../shared/errors.ts'
 import { type Claimed, checkClaims, isClaim, readClaims } from './claims.service.ts'
+import type { CatalogDeps } from './deps.ts'
 import { relationshipId } from './documents.ts'
 import { violated } from './rules/change.ts'
 import { boundOf, isAllowed, isBounded, propertyViolations } from './rules/edges.ts'
@@ -34,6 +35,8 @@ import type { StoredRelationshipType, StoredType, Types } from './types.registry
 const MAX_SUBTREE = 10_000
 /** Open edges of one type that one end may have. */
 const MAX_EDGES = 200_000
+/** From here on each further one is counted: a group between them is missing. */
+const MANY_EDGES = 1000
 
 /** A change with both ends found. `peer` is missing when there is no such resource. */
 type Resolved = {
@@ -159,10 +162,16 @@ export const edgeEvent = (
  */
 export const applyEdges = async (
   tx: Tx,
+  { telemetry }: Pick<CatalogDeps, 'telemetry'>,
   { types, row, type }: Place,
   plan: EdgePlan,
   cause: EdgeCause,
 ): Promise<EdgeOutcome> => {
+  const crowded = telemetry.counter(
+    'relationships_crowded_total',
+    `Relationships opened where a resource had ${MANY_EDGES} of their type.`,
+    ['type_key'],
+  )
   const outcome: EdgeOutcome = { events: [], ignored: [], claimed: new Map() }
   const violations: Violation[] = []
   const ids = new Map([[row.rid, row.resource_id]])
@@ -180,6 +189,7 @@ export const applyEdges = async (
     else if ('violation' in applied)
       violations.push({ pointer: at, code: 'target_not_found', message: applied.violation })
     else {
+      if (applied.crowded) crowded.inc({ type_key: relation.type_key })
       outcome.events.push(edgeEvent(applied.op, applied.edge, relation.type_key, ids))
       if (isClaim(relation)) {
         for (const { provider_id } of [applied.before?.properties ?? {}, applied.edge.properties])
@@ -195,11 +205,11 @@ export const applyEdges = async (
 }
 
 type Applied =
-  | { op: RelationshipEvent['op']; edge: EdgeRow; before?: EdgeRow }
+  | { op: RelationshipEvent['op']; edge: EdgeRow; before?: EdgeRow; crowded?: boolean }
   | { ignored: string }
   | { violation: string }
 
-const crowded = () =>
+const tooMany = () =>
   new AppError(
     'validation_error',
     'too_many_relationships',
@@ -215,8 +225,11 @@ const applyOne = async (tx: Tx, change: RelationshipChange, key: EdgeKey, cause:
   }
   const properties = change.properties ?? {}
   if (!known && change.op === 'update') return { violation: 'there is no such relationship to update' }
-  if (!known && (await isCrowded(tx, key, MAX_EDGES))) throw crowded()
-  if (!known) return { op: 'added', edge: await openEdge(tx, key, properties, cause) }
+  if (!known) {
+    const found = await crowding(tx, key, { many: MANY_EDGES, most: MAX_EDGES })
+    if (found === 'most') throw tooMany()
+    return { op: 'added', edge: await openEdge(tx, key, properties, cause), crowded: found === 'many' }
+  }
   if (equalJson(known.properties, properties)) return { ignored: 'already_there' }
   return { op: 'updated', edge: await reviseEdge(tx, key, properties, cause), before: known }
 }

@@ -6,7 +6,6 @@ import type { CatalogDeps } from './deps.ts'
 import { changeOf } from './documents.ts'
 import type { Reader } from './lists.service.ts'
 
-const WAIT_MS = 2000
 const POLL_MS = 50
 const GRAPH_POLL_MS = 10
 
@@ -20,14 +19,14 @@ const tokenInvalid = () =>
   })
 
 /**
- * Waits at most 2 s until the truth holds the write that min_change names (a replica or a later read would be behind),
+ * Waits at most STALE__WAIT_MS until the truth holds the write that min_change names (a replica or a later read would be behind),
  * else 503 `stale_projection`. Answers from truth have no lag, so max_lag_ms always holds for them.
  */
 export const awaitChange = async (deps: CatalogDeps, { min_change }: Freshness, reader: Reader): Promise<void> => {
   if (min_change === undefined) return
   const wanted = changeOf(min_change)
   if (!wanted) throw tokenInvalid()
-  const until = Date.now() + WAIT_MS
+  const until = Date.now() + deps.config.stale_wait_ms
   for (;;) {
     const row = await getResource(deps.db, wanted.resource_id)
     const seen = row && (await visibleOf(deps.db, deps.registry.types, reader.access, [row])).has(row.rid)

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ErrorObject } from 'ajv'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import Type from 'typebox'
 import { requireScope } from '../shared/auth/http.ts'
 import { BATCH_COMMANDS, BATCH_ITEMS, BatchApply, BatchReply } from '../shared/contracts/catalog/batch.ts'
 import {
@@ -10,16 +9,14 @@ import {
   HealthObservation,
   ResourceUpdateCommand,
 } from '../shared/contracts/catalog/commands.ts'
-import { closed, ResourceParams } from '../shared/contracts/catalog/common.ts'
+import { ResourceParams } from '../shared/contracts/catalog/common.ts'
 import { EventsPage, EventsQuery, Snapshot, SnapshotQuery } from '../shared/contracts/catalog/events.ts'
-import { Projections } from '../shared/contracts/catalog/projections.ts'
 import { errorReplies, sendStored } from '../shared/http.ts'
 import { JSON_LIMITS } from '../shared/json.ts'
 import { applyBatch, type CheckShape } from './batch.service.ts'
 import { runCommand } from './commands.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { readEvents, readSnapshot } from './events.service.ts'
-import { readProjections } from './projections.service.ts'
 import {
   healthObservation,
   operationResult,
@@ -154,21 +151,5 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
       preHandler: requireScope('catalog:read'),
     },
     (req) => readSnapshot(deps, req.query),
-  )
-
-  app.get(
-    '/internal/v1/projections',
-    {
-      schema: {
-        summary: 'Read how far the read models are',
-        description:
-          'The graph and the index of operations of the process that answers: state, place in the log, lag. Not in the specification.',
-        tags,
-        querystring: Type.Object({}, closed),
-        response: { 200: Projections, ...errorReplies },
-      },
-      preHandler: requireScope('catalog:admin'),
-    },
-    () => readProjections(deps),
   )
 }

@@ -16,7 +16,7 @@ await runApp('catalog', async () => {
   const { app, internal, health } = await buildApp(deps)
   deps.graph.start()
   const sweeper = startSweeper(deps)
-  const consumer = startOperationsConsumer(deps)
+  const consumer = deps.config.projector_enabled ? startOperationsConsumer(deps) : undefined
   await listen(app, config.CATALOG__LISTEN__HOST, config.CATALOG__HTTP__PORT)
   await listen(internal, config.CATALOG__LISTEN__HOST, config.CATALOG__INTERNAL__PORT)
   return {
@@ -26,7 +26,7 @@ await runApp('catalog', async () => {
       await health.drain()
       await app.close()
       await internal.close()
-      await Promise.all([sweeper.stop(), consumer.stop()])
+      await Promise.all([sweeper.stop(), consumer?.stop()])
       await deps.close()
     },
   }

@@ -1,4 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { NatsConnection } from 'nats'
 import { addOperation, setOperationStatus } from '../../db/catalog/operations.ts'
+import { isPaused } from '../../db/catalog/projections.ts'
 import { inboxOf } from '../../db/catalog/tables.ts'
 import type { Tx } from '../../db/client.ts'
 import { lockVersion, parkLetter, receive, setVersion } from '../../db/inbox.ts'
@@ -10,6 +13,8 @@ import type { CatalogDeps } from './deps.ts'
 
 /** The operations app's messages about operations, folded into operations-summary (reliability.md 4.6). */
 export const CONSUMER = 'catalog-operations-index'
+/** The name of this projection in the tables and on the wire. */
+export const OPERATIONS_INDEX = 'operations_index'
 const TIMEOUT_MS = 2000
 
 type OperationEvent = { type: string; at?: string; data?: Record<string, unknown> }
@@ -22,7 +27,7 @@ const idsOf = (value: unknown): string[] =>
     : []
 
 /** One message, applied: only what is new for the index; other events are not ours to keep. */
-const fold = async (tx: Tx, message: Message): Promise<void> => {
+export const fold = async (tx: Tx, message: Message): Promise<void> => {
   const operation_id = message.agg_id as string
   for (const { type, at = message.occurred_at, data = {} } of message.events ?? []) {
     const [noun, name] = type.split('.')
@@ -75,20 +80,27 @@ export const applyOperationMessage = async (deps: Follower, event: Envelope): Pr
   for (const missed of await fetchMissed(deps, agg_id, await versionOf(deps, agg_id))) {
     await applyOperationMessage(deps, missed)
   }
+  // More was missed than one answer holds.
+  return applyOperationMessage(deps, event)
 }
 
 const versionOf = (deps: Follower, agg_id: string): Promise<number> =>
   deps.db.transaction(async (tx) => (await lockVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id)).ver)
 
 const fetchMissed = async (deps: Follower, agg_id: string, after: number): Promise<Envelope[]> => {
-  const items = await fetchEvents(deps, agg_id, after)
+  const items = await fetchEvents(deps, { agg_id, after })
   if (items[0]?.agg_version !== after + 1) throw new Error(`operations does not have version ${after + 1} of ${agg_id}`)
   return items
 }
 
-const fetchEvents = async ({ config, trust }: Follower, agg_id: string, after: number): Promise<Envelope[]> => {
+/** Events of one operation after a version, or of all after a place in their log. */
+export const fetchEvents = async (
+  { config, trust }: Follower,
+  { agg_id, after }: { agg_id: string; after: number } | { agg_id?: undefined; after: string },
+): Promise<Envelope[]> => {
   const url = new URL('/internal/v1/events', config.operations_url)
-  url.search = new URLSearchParams({ ...agg, agg_id, after_version: String(after), limit: '500' }).toString()
+  const which = agg_id === undefined ? { after } : { ...agg, agg_id, after_version: String(after) }
+  url.search = new URLSearchParams({ ...which, limit: '500' }).toString()
   const response = await fetch(url, {
     headers: { authorization: `Bearer ${trust.signer(audienceOf('operations'))}` },
     signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -108,23 +120,31 @@ const park = (deps: Follower) => async (event: Envelope | undefined, error: Erro
 
 /** Applies what the operations app has told of an operation since; what cannot be applied is parked again. */
 export const followOperation = async (deps: Follower, agg_id: string): Promise<'followed' | 'parked again'> => {
-  for (const event of await fetchEvents(deps, agg_id, await versionOf(deps, agg_id))) {
-    try {
-      await applyOperationMessage(deps, event)
-    } catch (error) {
-      await park(deps)(event, error as Error)
-      return 'parked again'
+  for (;;) {
+    const events = await fetchEvents(deps, { agg_id, after: await versionOf(deps, agg_id) })
+    if (events.length === 0) return 'followed'
+    for (const event of events) {
+      try {
+        await applyOperationMessage(deps, event)
+      } catch (error) {
+        await park(deps)(event, error as Error)
+        return 'parked again'
+      }
     }
   }
-  return 'followed'
 }
 
-/** Starts consuming once NATS is there; `stop` ends it between two messages. */
-export const startOperationsConsumer = (deps: CatalogDeps) => {
+const WATCH_MS = 1000
+
+/**
+ * Consumes while NATS is there and nobody has paused the index; `stop` ends it between two messages. What comes while it
+ * is paused waits in the stream.
+ */
+export const startOperationsConsumer = (deps: CatalogDeps, watch_ms = WATCH_MS) => {
   const { log } = deps.telemetry
-  const running: Promise<{ stop: () => Promise<void> }>[] = []
-  deps.nats.onConnect((nc) => {
-    const started = consume({
+  const stopping = new AbortController()
+  const open = (nc: NatsConnection) =>
+    consume({
       nc,
       prefix: deps.nats.prefix,
       stream: 'OPERATIONS',
@@ -134,8 +154,31 @@ export const startOperationsConsumer = (deps: CatalogDeps) => {
       park: park(deps),
       onError: (error) => log.warn({ err: error }, 'an event of operations could not be applied'),
     })
-    started.catch((error) => log.error({ err: error }, 'events of operations cannot be consumed'))
-    running.push(started)
+  let connection: NatsConnection | undefined
+  deps.nats.onConnect((nc) => {
+    connection = nc
   })
-  return { stop: async () => void (await Promise.allSettled(running.map(async (one) => (await one).stop()))) }
+  const loop = (async () => {
+    let consumer: Awaited<ReturnType<typeof open>> | undefined
+    while (!stopping.signal.aborted) {
+      try {
+        const paused = await isPaused(deps.db, OPERATIONS_INDEX)
+        if (connection && !paused) consumer ??= await open(connection)
+        if (consumer && paused) {
+          await consumer.stop()
+          consumer = undefined
+        }
+      } catch (error) {
+        log.warn({ err: error }, 'events of operations cannot be consumed now')
+      }
+      await delay(watch_ms, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+    }
+    await consumer?.stop()
+  })()
+  return {
+    stop: () => {
+      stopping.abort()
+      return loop
+    },
+  }
 }

@@ -53,7 +53,7 @@ export const startChange = async (
   const ends = isTerminal(type.lifecycle, lifecycle_status) && row.is_open
   const place = { types, row, type }
   await checkPeers(tx, place, plan, sees)
-  const edges = await applyEdges(tx, place, plan, cause)
+  const edges = await applyEdges(tx, deps, place, plan, cause)
   const withdrawn: ProviderEvent[] = []
   if (ends) {
     const ended = await endWith(tx, deps, locked, row, cause)

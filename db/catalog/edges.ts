@@ -95,15 +95,20 @@ export const countEdges = async (
   return row?.n ?? 0
 }
 
-/** Whether one of the ends has so many open edges of the type already. */
-export const isCrowded = async (db: Queryable, { src, reltype_id, dst }: EdgeKey, most: number): Promise<boolean> => {
-  const full = (end: SQL) => sql`exists (select 1 from catalog.relationship
-    where ${end} and reltype_id = ${reltype_id} offset ${most - 1})`
-  const [row] = await rowsOf<{ crowded: boolean }>(
+/** Which of these numbers of open edges of one type one of the two ends has reached; each costs reading so many. */
+export const crowding = async (
+  db: Queryable,
+  { src, reltype_id, dst }: EdgeKey,
+  { many, most }: { many: number; most: number },
+): Promise<'no' | 'many' | 'most'> => {
+  const has = (end: SQL, count: number) => sql`exists (select 1 from catalog.relationship
+    where ${end} and reltype_id = ${reltype_id} offset ${count - 1})`
+  const either = (count: number) => sql`(${has(sql`src = ${src}`, count)} or ${has(sql`dst = ${dst}`, count)})`
+  const [row] = await rowsOf<{ crowding: 'no' | 'many' | 'most' }>(
     db,
-    sql`select ${full(sql`src = ${src}`)} or ${full(sql`dst = ${dst}`)} as crowded`,
+    sql`select case when not ${either(many)} then 'no' when ${either(most)} then 'most' else 'many' end as crowding`,
   )
-  return row?.crowded ?? false
+  return row?.crowding ?? 'no'
 }
 
 /** Whether `to` can be reached from `from` along edges of one type. */

@@ -68,3 +68,21 @@ export const countHeld = async (db: Queryable, consumer: string) => {
   )
   return row ?? { aggregates: 0, held: 0, dead_letters: 0 }
 }
+
+/** What the index holds of one operation, for comparison and for rebuilding it. */
+export const operationRows = async (db: Queryable, operation_id: string): Promise<string> => {
+  const [row] = await rowsOf<{ rows: string }>(
+    db,
+    sql`select coalesce(string_agg(to_jsonb(o)::text, ',' order by o.rid), '') as rows
+        from catalog.rm_resource_operation o where o.operation_id = ${operation_id}`,
+  )
+  return row?.rows ?? ''
+}
+export const forgetOperation = (tx: Tx, operation_id: string) =>
+  tx.execute(sql`delete from catalog.rm_resource_operation where operation_id = ${operation_id}`)
+
+/** Operations that have rows in the index. */
+export const listIndexed = async (db: Queryable): Promise<string[]> =>
+  (
+    await rowsOf<{ id: string }>(db, sql`select distinct operation_id::text as id from catalog.rm_resource_operation`)
+  ).map(({ id }) => id)

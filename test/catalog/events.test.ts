@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweepHealth } from '../../apps/catalog/health.service.ts'
-import { applyOperationMessage, startOperationsConsumer } from '../../apps/catalog/operations.consumer.ts'
-import { connectNats, ensureStreams, subjectOf } from '../../apps/shared/events.ts'
-import { serverUrl } from '../support/database.ts'
-import { until } from '../support/until.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
 
 let c: Catalog
@@ -107,22 +103,6 @@ describe('the log', () => {
   })
 })
 
-describe('the read models', () => {
-  it('say how far each is, to whoever may look after them', async () => {
-    const foreign = await c.internally('GET', '/projections', undefined, { service: 'operations' })
-    expect(foreign).toMatchObject({ status: 403, body: { code: 'permission_missing' } })
-    const { last_pub_seq } = await log('after=0&limit=1')
-    const { status, body: said } = await c.internally('GET', '/projections')
-    expect(status).toBe(200)
-    expect(BigInt(said.last_pub_seq)).toBeGreaterThanOrEqual(BigInt(last_pub_seq))
-    type Item = { name: string; state: string }
-    expect(said.items.map(({ name, state }: Item) => [name, state])).toEqual([
-      ['graph', 'loading'],
-      ['operations_index', 'live'],
-    ])
-  })
-})
-
 describe('health', () => {
   it('is the worst unexpired check, whatever the order of arrival', async () => {
     const now = Date.now()
@@ -221,78 +201,5 @@ describe('topology and types', () => {
     expect(managed.items).toHaveLength(3)
     expect((await c.internally('GET', '/resource-types?page_size=500')).body.items).toHaveLength(23)
     expect((await c.internally('GET', '/relationship-types')).body.items).toHaveLength(7)
-  })
-})
-
-describe('operations-summary', () => {
-  const operation_id = randomUUID()
-  const message = (agg_version: number, type: string, data: Record<string, unknown>) => ({
-    event_id: randomUUID(),
-    type: 'operation.changed',
-    schema_version: 1,
-    occurred_at: new Date().toISOString(),
-    agg_type: 'operation',
-    agg_id: operation_id,
-    agg_version,
-    events: [{ seq: agg_version, type, at: new Date().toISOString(), data }],
-  })
-
-  it('follows what the operations app tells, once and in order', async () => {
-    const resources = ['eu1-web-01', 'not-here']
-    const messages = [
-      message(1, 'operation.queued', { kind: 'change', title: 'Roll out', status: 'queued', resources }),
-      message(2, 'operation.started', { status: 'running' }),
-      message(3, 'operation.succeeded', { status: 'succeeded' }),
-    ]
-    const summary = async () => (await c.as('vic').get('/v1/resources/eu1-web-01/operations-summary')).body
-    expect(await summary()).toMatchObject({ counts: {}, last: [] })
-    await applyOperationMessage(c.deps, messages[0] as never)
-    await applyOperationMessage(c.deps, messages[0] as never)
-    await applyOperationMessage(c.deps, messages[1] as never)
-    expect(await summary()).toMatchObject({
-      counts: { running: 1 },
-      last: [{ operation_id, title: 'Roll out', status: 'running', ended_at: null }],
-    })
-    await c.result('eu1-web-01', {
-      operation_id,
-      expected_version: 1,
-      changes: { observed_state_patch: { release: '9.0.0' } },
-    })
-    await applyOperationMessage(c.deps, messages[2] as never)
-    await applyOperationMessage(c.deps, messages[1] as never)
-    expect(await summary()).toMatchObject({
-      counts: { succeeded: 1 },
-      last: [
-        {
-          status: 'succeeded',
-          version_from: 1,
-          version_to: 2,
-          started_at: expect.any(String),
-          ended_at: expect.any(String),
-        },
-      ],
-    })
-  })
-
-  it('hears it over NATS', async () => {
-    const nc = await connectNats(serverUrl('NATS_URL'), 'test')
-    const consumer = startOperationsConsumer(c.deps)
-    try {
-      const id = randomUUID()
-      const data = { kind: 'action', title: 'Restart', status: 'queued', resources: ['eu1-web-02'] }
-      const event = { ...message(1, 'operation.queued', data), agg_id: id }
-      await ensureStreams(nc, c.deps.nats.prefix, ['OPERATIONS'])
-      await nc.jetstream().publish(subjectOf(c.deps.nats.prefix, 'operations', 'operation', id), JSON.stringify(event))
-      const counts = await until(async () => {
-        const { body } = await c.as('vic').get('/v1/resources/eu1-web-02/operations-summary')
-        return body.counts.queued === 1 && body.counts
-      })
-      expect(counts).toEqual({ queued: 1 })
-    } finally {
-      await consumer.stop()
-      const jsm = await nc.jetstreamManager()
-      await jsm.streams.delete(`${c.deps.nats.prefix}OPERATIONS`)
-      await nc.close()
-    }
   })
 })

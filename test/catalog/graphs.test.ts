@@ -257,7 +257,7 @@ describe('the graph in memory', () => {
   const options = () => {
     const { db, registry, telemetry } = c.deps
     const url = c.config.CATALOG__DATABASE__URL
-    return { db, registry, telemetry, url, enabled: true, poll_ms: 20, compact_at: 100_000 }
+    return { db, registry, telemetry, url, enabled: true, poll_ms: 20, batch: 500, compact_at: 100_000 }
   }
 
   it('says that it is being loaded, and reads little depth from the tables meanwhile', async () => {

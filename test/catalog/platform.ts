@@ -198,8 +198,8 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     body?: unknown,
     ask: Ask & { service?: string; at?: string } = {},
   ) => {
-    const { service = 'demo-control-plane', headers = {}, type, raw, at = internal_url } = ask
-    return send(method, `${at}/internal/v1${path}`, raw ?? body, {
+    const { service = 'demo-control-plane', headers = {}, type, raw, once, at = internal_url } = ask
+    return (once ? sendOnce : send)(method, `${at}/internal/v1${path}`, raw ?? body, {
       authorization: `Bearer ${services.signer(service)(audienceOf('catalog'))}`,
       ...((body !== undefined || raw !== undefined) && type !== null && { 'content-type': type ?? 'application/json' }),
       ...headers,

@@ -198,32 +198,56 @@ describe('the tree and its edges', () => {
     expect(await faults()).toEqual([])
   })
 
-  it('has an end to how many edges of one type a resource may have', async () => {
-    const [hub, other] = [`hub-${randomUUID()}`, `hub-${randomUUID()}`]
-    for (const id of [hub, other]) await c.as('ada').record({ resource_id: id, type_key: 'infra.service', name: id })
-    const rid = `(select rid from catalog.resource where resource_id = '${hub}')`
-    const depends = `(select id from catalog.relationship_type where type_key = 'depends_on')`
-    // In parts, each far from the time that a statement may take.
-    for (let from = 1; from <= 199_999; from += 20_000)
-      await c.rows(`insert into catalog.relationship (src, reltype_id, dst, valid_from)
-        select 900000000 + n, ${depends}, ${rid}, now() from generate_series(${from}, ${Math.min(from + 19_999, 199_999)}) n`)
-    const add = (expected_version: number, from: string) =>
-      c.result(from, {
-        expected_version,
-        changes: { relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id: hub }] },
-      })
-    try {
-      expect((await add(1, other)).status).toBe(200)
-      const third = `hub-${randomUUID()}`
-      await c.as('ada').record({ resource_id: third, type_key: 'infra.service', name: third })
-      expect(await add(1, third)).toMatchObject({ status: 422, body: { code: 'too_many_relationships' } })
-    } finally {
+  describe('with very many edges of one type', () => {
+    const service = async () => (await record({ type_key: 'infra.service' })).resource_id as string
+    /** Edges from resources that are not there; in parts, each far from the time that a statement may take. */
+    const crowd = async (hub: string, count: number) => {
+      for (let from = 1; from <= count; from += 20_000)
+        await c.rows(
+          `insert into catalog.relationship (src, reltype_id, dst, valid_from)
+           select 900000000 + n, t.id, r.rid, now() from generate_series($1::int, $2::int) n, catalog.resource r, catalog.relationship_type t
+           where r.resource_id = $3 and t.type_key = 'depends_on'`,
+          [from, Math.min(from + 19_999, count), hub],
+        )
+    }
+    const disperse = async () => {
       for (let from = 0; from < 200_000; from += 20_000)
         await c.rows('delete from catalog.relationship where src between $1 and $2', [
           900_000_000 + from,
           900_020_000 + from,
         ])
     }
+    const dependOn = async (hub: string) =>
+      command(await service(), { relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id: hub }] })
+
+    it('a resource has an end to them', async () => {
+      const hub = await service()
+      await crowd(hub, 199_999)
+      try {
+        expect((await dependOn(hub)).status).toBe(200)
+        expect(await dependOn(hub)).toMatchObject({ status: 422, body: { code: 'too_many_relationships' } })
+      } finally {
+        await disperse()
+      }
+    })
+
+    it('counts each that is opened from the thousandth on', async () => {
+      const counted = async () => {
+        const metric = await c.deps.telemetry.metrics.getSingleMetric('relationships_crowded_total')?.get()
+        return metric?.values.find(({ labels }) => labels.type_key === 'depends_on')?.value ?? 0
+      }
+      const hub = await service()
+      await crowd(hub, 999)
+      try {
+        const before = await counted()
+        await dependOn(hub)
+        expect(await counted()).toBe(before)
+        await dependOn(hub)
+        expect(await counted()).toBe(before + 1)
+      } finally {
+        await disperse()
+      }
+    })
   })
 
   it('lets a retired resource keep notes only, and frees its name', async () => {

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { EXAMPLE_RESULT } from '../../apps/shared/contracts/catalog/commands.ts'
+import type { Projections } from '../../apps/shared/contracts/catalog/projections.ts'
 import { until } from '../support/until.ts'
 import type { Call } from './requests.ts'
 import { startOperation, type World } from './world.ts'
@@ -105,6 +106,20 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   'POST /internal/v1/resources:batch-apply': async () => {
     const ids = { command_id: randomUUID(), idempotency_key: randomUUID(), resource_id: 'eu1-web-02' }
     return { body: { items: [{ kind: 'apply', command: { ...EXAMPLE_RESULT, ...ids } }] } }
+  },
+
+  'POST /internal/v1/projections/{name}/pause': async () => ({ ids: { name: 'operations_index' } }),
+  'POST /internal/v1/projections/{name}/resume': async () => ({ ids: { name: 'operations_index' } }),
+  // One proof at a time: it comes after the one that the example of verify has started.
+  'POST /internal/v1/projections/{name}/rebuild': async ({ stack, controlPlane }) => {
+    const verified = async () => {
+      const headers = { authorization: `Bearer ${controlPlane('catalog')}` }
+      const reply = await fetch(`${stack.internal('catalog')}/internal/v1/projections`, { headers })
+      const { items } = (await reply.json()) as Projections
+      return items.some(({ name, running, proof }) => name === 'graph' && running === null && proof)
+    }
+    await until(verified, { timeout_ms: 60_000, what: 'the end of the proof before' })
+    return {}
   },
 
   'POST /v1/intents/{intent_id}/plan-preview': async ({ call }, token) => {

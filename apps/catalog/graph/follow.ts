@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { graphEventsAfter, unnumberedFor } from '../../../db/catalog/graph-events.ts'
+import { graphEventsAfter, lastLogId, numberedTo, readLogState } from '../../../db/catalog/graph-events.ts'
 import type { Db } from '../../../db/client.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 import type { Registry } from '../types.registry.ts'
 import type { GraphArrays } from './arrays.ts'
+import { type Compared, compareStores } from './compare.ts'
 import { createStore, type Store, UnknownName } from './store.ts'
 
-const BATCH = 1000
 const RETRY_MS = 1000
 /** A poll that is later than this is an age of its own: the log may have gone on unseen. */
 const LATE_MS = 1000
@@ -19,20 +19,38 @@ export type GraphOptions = {
   telemetry: Telemetry
   enabled: boolean
   poll_ms: number
+  /** Events that are read at once. */
+  batch: number
   /** Changes in the overlay at which the arrays are made anew. */
   compact_at: number
+}
+
+/** The name of this projection in the tables and on the wire. */
+export const GRAPH = 'graph'
+
+/** A graph that was loaded anew to be compared with the one in use. */
+type Trial = {
+  /** Takes the place of the one in use afterwards. */
+  swap: boolean
+  done: (found: Compared & { pub_seq: string }) => void
+  failed: (error: unknown) => void
+  store?: Store
+  /** The last row of the log that it may hold already. */
+  log_id?: string
 }
 
 /**
  * The graph of this process (catalog.md 10): loaded by a worker, then fed by the own log in `pub_seq` order. It is warm
  * when the end of the log was seen once. What the overlay gathers is folded in by loading anew beside it and swapping.
  */
-export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, compact_at }: GraphOptions) => {
+export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, batch, compact_at }: GraphOptions) => {
   const { log } = telemetry
   const stopping = new AbortController()
   let live: Store | undefined
   let next: Store | undefined
   let loading: Promise<void> | undefined
+  let trial: Trial | undefined
+  let paused = false
   let loads = 0
   let load_ms = 0
   /** Age of the oldest event that is committed and not in the graph, as it was at `seen_at`. */
@@ -44,19 +62,22 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, co
     edges: telemetry.gauge('graph_edges', 'Relationships in the graph in memory.'),
     bytes: telemetry.gauge('graph_bytes', 'Bytes that the graph in memory takes.'),
     lag: telemetry.gauge('projection_lag_seconds', 'Age of the oldest event that is not folded.', ['consumer']),
+    differ: telemetry.gauge('projection_differences', 'Rows that differed from the truth when it was last compared.', [
+      'consumer',
+    ]),
   }
 
-  const load = async (): Promise<void> => {
+  const load = async (): Promise<Store> => {
     const started = performance.now()
     const store = createStore(await loadArrays(url, stopping.signal))
     load_ms = performance.now() - started
     loads += 1
-    next = store
+    return store
   }
 
-  /** Applies one batch of the log. True: there may be more. */
-  const feed = async (store: Store): Promise<boolean> => {
-    const events = await graphEventsAfter(db, store.watermark, BATCH)
+  /** Applies one batch of the log, to a place in it if one is named. True: there may be more. */
+  const feed = async (store: Store, to?: string): Promise<boolean> => {
+    const events = await graphEventsAfter(db, store.watermark, batch, to)
     try {
       store.apply(events, registry.types)
     } catch (error) {
@@ -66,11 +87,11 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, co
       const rest = events.filter(({ pub_seq }) => BigInt(pub_seq) > BigInt(store.watermark))
       store.apply(rest, registry.types)
     }
-    return events.length === BATCH
+    return events.length === batch
   }
 
-  const catchUp = async (store: Store): Promise<void> => {
-    while (!stopping.signal.aborted && (await feed(store))) {
+  const catchUp = async (store: Store, to?: string): Promise<void> => {
+    while (!stopping.signal.aborted && (await feed(store, to))) {
       // goes on while batches are full
     }
   }
@@ -78,11 +99,21 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, co
   const turn = async (): Promise<void> => {
     if (live) {
       const asked = performance.now()
-      const waiting_ms = await unnumberedFor(db)
-      await catchUp(live)
-      behind_ms = waiting_ms
+      const state = await readLogState(db, GRAPH, live.watermark)
+      paused = state.paused
+      if (!paused) await catchUp(live)
+      behind_ms = Math.max(state.unnumbered_ms, paused ? state.unfolded_ms : 0)
       seen_at = asked
     }
+    if (!paused) await grow()
+    const figures = live?.figures()
+    gauges.edges.set(figures?.edges ?? 0)
+    gauges.bytes.set(figures?.bytes ?? 0)
+    gauges.lag.set({ consumer: GRAPH }, lag() / 1000)
+  }
+
+  /** Whatever is loaded or compared beside the graph in use, one step further. */
+  const grow = async (): Promise<void> => {
     if (next) {
       await catchUp(next)
       if (!live || BigInt(next.watermark) >= BigInt(live.watermark)) {
@@ -93,17 +124,55 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, co
         log.info({ ...figures, load_ms: Math.round(load_ms) }, 'the graph is in memory')
       }
     }
-    if (!loading && !next && (!live || live.figures().changed > compact_at)) {
-      loading = load().finally(() => {
-        loading = undefined
-      })
+    if (trial && live) await compareWith(trial, live)
+    if (!loading && !next && !trial && (!live || live.figures().changed > compact_at)) {
+      loading = load()
+        .then((store) => {
+          next = store
+        })
+        .finally(loaded)
       if (!live) await loading
       else loading.catch((error) => log.warn({ err: error }, 'the graph could not be loaded anew'))
     }
-    const figures = live?.figures()
-    gauges.edges.set(figures?.edges ?? 0)
-    gauges.bytes.set(figures?.bytes ?? 0)
-    gauges.lag.set({ consumer: 'graph' }, lag() / 1000)
+  }
+
+  const loaded = (): void => {
+    loading = undefined
+  }
+
+  /** One step of a trial: load it, wait until the log has numbers for all that it may hold, compare at one place. */
+  const compareWith = async (one: Trial, current: Store): Promise<void> => {
+    const end = (error?: unknown): void => {
+      if (trial === one) trial = undefined
+      if (error !== undefined) one.failed(error)
+    }
+    try {
+      const { store, log_id } = one
+      if (!store || log_id === undefined) {
+        if (loading || next) return
+        const fill = async () => {
+          one.store = await load()
+          one.log_id = await lastLogId(db)
+        }
+        loading = fill().catch(end).finally(loaded)
+        return
+      }
+      const last = await numberedTo(db, log_id)
+      if (last === undefined) return
+      await catchUp(current)
+      const pub_seq = BigInt(current.watermark) > BigInt(last) ? current.watermark : last
+      await catchUp(current, pub_seq)
+      await catchUp(store, pub_seq)
+      stopping.signal.throwIfAborted()
+      const found = await compareStores(current, store)
+      if (found.differ > 0) log.error({ ...found, pub_seq }, 'the graph was not what the tables say')
+      gauges.differ.set({ consumer: GRAPH }, found.differ)
+      if (one.swap) live = store
+      end()
+      one.done({ ...found, pub_seq })
+    } catch (error) {
+      end(error)
+    }
   }
 
   const lag = (): number => {
@@ -133,6 +202,7 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, co
     },
     stop: async (): Promise<void> => {
       stopping.abort()
+      trial?.failed(new Error('the process ends'))
       await loading?.catch(() => {})
       await loop
     },
@@ -140,6 +210,15 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, co
     store: (): Store | undefined => live,
     /** Milliseconds by which the graph is behind what is committed. */
     lag,
+    isPaused: (): boolean => paused,
+    /**
+     * Loads the graph once more beside the one in use and compares the two at one place of the log; with `swap` it then
+     * takes its place. Requests go on meanwhile. One at a time.
+     */
+    compare: (swap: boolean): Promise<Compared & { pub_seq: string }> =>
+      new Promise((done, failed) => {
+        trial = { swap, done, failed }
+      }),
     /** What `npm run bench:catalog` and the log print. */
     figures: () => ({ ...live?.figures(), loads, load_ms }),
     /** For the health check: says that the graph is not there yet. */

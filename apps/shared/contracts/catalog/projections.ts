@@ -1,20 +1,43 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { nullable } from './common.ts'
+import { nullable, Time } from './common.ts'
+
+export const PROJECTIONS = ['graph', 'operations_index'] as const
+
+const name = text('graph', { description: PROJECTIONS.join(' or ') })
+export const ProjectionParams = Type.Object({ name })
+
+const Proof = Type.Object({
+  kind: Type.Enum(['verify', 'rebuild']),
+  at: Time,
+  result: Type.Enum(['equal', 'different', 'failed'], {
+    description: 'different: after rebuild what was built anew is in its place. failed: nothing was changed.',
+  }),
+  pub_seq: nullable(Type.String({ description: 'The place in the own log at which both were compared.' })),
+  compared: Type.Integer({ description: 'Resources of the graph, operations of the index.' }),
+  differ: Type.Integer(),
+  skipped: Type.Integer({ description: 'Held, or no longer in the log from the beginning: left as they are.' }),
+  different: Type.Array(Type.String(), { description: 'The first ids that differ.' }),
+  digests: Type.Object({ live: Type.String(), truth: Type.String() }),
+})
+export type Proof = Static<typeof Proof>
+
+const Projection = Type.Object({
+  name,
+  state: Type.Enum(['live', 'loading', 'off', 'held', 'paused'], {
+    description: 'held: events of some aggregates wait for a person.',
+  }),
+  pub_seq: nullable(Type.String({ description: 'The last event of the own log that it holds.' })),
+  lag_ms: nullable(Type.Integer()),
+  figures: Type.Record(Type.String(), Type.Number()),
+  running: nullable(Type.Enum(['verify', 'rebuild'])),
+  proof: nullable(Proof),
+})
+export type Projection = Static<typeof Projection>
+
+export const ProjectionPaused = Type.Object({ name, state: Type.Enum(['live', 'paused']) })
+export const ProjectionProving = Type.Object({ name, running: Type.Enum(['verify', 'rebuild']) })
 
 /** The read models of one process and how far each is (catalog.md 7.5). */
-export const Projections = Type.Object({
-  items: Type.Array(
-    Type.Object({
-      name: text('graph'),
-      state: Type.Enum(['live', 'loading', 'off', 'held'], {
-        description: 'held: events of some aggregates wait for a person.',
-      }),
-      pub_seq: nullable(Type.String({ description: 'The last event of the own log that it holds.' })),
-      lag_ms: nullable(Type.Integer()),
-      figures: Type.Record(Type.String(), Type.Number()),
-    }),
-  ),
-  last_pub_seq: text('1042'),
-})
+export const Projections = Type.Object({ items: Type.Array(Projection), last_pub_seq: text('1042') })
 export type Projections = Static<typeof Projections>
