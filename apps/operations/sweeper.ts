@@ -46,7 +46,10 @@ export const startSweeper = (deps: OperationsDeps) => {
   const turn = async () => {
     const deadline_s = config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S
     const changed =
-      (await sweep(db)) + (await grantLeases(db, { deadline_s })) + (await tellUntold(deps)) + (await watchDrift())
+      (await sweep(db, (error) => telemetry.log.error({ err: error }, 'the sweeper cannot do this'))) +
+      (await grantLeases(db, { deadline_s })) +
+      (await tellUntold(deps)) +
+      (await watchDrift())
     if (changed > 0) deps.nats.wake('operations')
     if (performance.now() - pruned_at > PRUNE_EVERY_MS) {
       pruned_at = performance.now()
@@ -80,8 +83,12 @@ export const startSweeper = (deps: OperationsDeps) => {
   }
 }
 
+const rethrow = (error: unknown) => {
+  throw error
+}
+
 /** One turn; does nothing while another process holds the lock. Returns how many things it changed. */
-export const sweep = async (db: Db): Promise<number> => {
+export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow): Promise<number> => {
   const overdue = await db.transaction(async (tx) => {
     if (!(await isLeader(tx))) return undefined
     const commands = await listOverdue(tx)
@@ -96,16 +103,16 @@ export const sweep = async (db: Db): Promise<number> => {
   })
   if (!overdue) return 0
   // Each in a transaction of its own: one that cannot be done holds nothing else back.
+  const apart = (act: (tx: Tx) => Promise<unknown>) => db.transaction(act).catch(failed)
   for (const { command_id, operation_id } of overdue.commands)
-    await db.transaction((tx) => withdrawOverdue(tx, operation_id, command_id))
+    await apart((tx) => withdrawOverdue(tx, operation_id, command_id))
   for (const finding of overdue.findings) {
-    const lost = await db.transaction((tx) => actOnFinding(tx, finding))
-    if (lost === 'cancelled') await closeOperation(db, finding.operation_id, CANCELLED_ON_ROWS)
+    const lost = await apart((tx) => actOnFinding(tx, finding))
+    if (lost === 'cancelled') await closeOperation(db, finding.operation_id, CANCELLED_ON_ROWS).catch(failed)
   }
   for (const { operation_id, patch_id } of overdue.patches)
-    await db.transaction((tx) => closePatch(tx, operation_id, patch_id, 'expired', 'expired'))
-  for (const { operation_id, gate_id } of overdue.asked)
-    await db.transaction((tx) => expireAsked(tx, operation_id, gate_id))
+    await apart((tx) => closePatch(tx, operation_id, patch_id, 'expired', 'expired'))
+  for (const { operation_id, gate_id } of overdue.asked) await apart((tx) => expireAsked(tx, operation_id, gate_id))
   return overdue.commands.length + overdue.findings.length + overdue.patches.length + overdue.asked.length
 }
 

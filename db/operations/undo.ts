@@ -122,6 +122,11 @@ const undoDecision: Undo = async (tx, { operation_id, payload }) => {
       ),
     )
     .returning({ round: gates.round })
+  if (again.length > 0)
+    await tx
+      .update(operations)
+      .set({ open_gates: sql`${operations.open_gates} + 1` })
+      .where(eq(operations.operation_id, operation_id))
   return again.map((gate) => ({ type: 'gate.reopened', gate_id, data: { round: gate.round } }))
 }
 
