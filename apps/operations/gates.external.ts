@@ -20,6 +20,9 @@ export const checkResultSteps = (deps: OperationsDeps, command: Command, result:
     if (!row) throw notFound('gate', gate_id)
     if (row.gate.kind !== 'external_check')
       throw new AppError('policy_denied', 'not_eligible', 'This gate is decided by people.')
+    const { check } = row.gate.policy
+    if (check && check.service !== command.actor.name)
+      throw new AppError('policy_denied', 'not_eligible', `This gate is answered by the service ${check.service}.`)
     throwIfRefused(refuseGateApprove(subject.facts, gateFacts(row), { round, user_id: '' }))
     const said = { actor: command.actor, gate_id, command_id, reason: command.reason }
     const data = { round, verdict, summary, details_url, digest: row.gate.digest }

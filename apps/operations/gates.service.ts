@@ -47,7 +47,7 @@ export const approveGate = (deps: OperationsDeps, command: GateCommand, body: Ap
     if (body.break_glass) throwIfRefused(refuseBypass(row.gate))
     else throwIfRefused(refuseAuthor(row.gate, command.caller.user_id))
     checkPolicy(deps, command, { row, subject }, action, body.as_group)
-    throwIfRefused(externalOnly(row.gate.kind))
+    if (!body.break_glass) throwIfRefused(externalOnly(row.gate.kind))
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))

@@ -93,6 +93,8 @@ const commandOfService = (
   const { traceparent } = req.headers
   return {
     ...KINDS[signal.type],
+    // Stopping never comes too late.
+    ...(signal.type === 'external_check_result' && signal.body.verdict === 'failed' && { class: 'stop' as const }),
     operation_id,
     command_id: signal.signal_id,
     actor: { kind: 'service', id, name: req.service.name },

@@ -193,6 +193,10 @@ export const policyProperties = {
   on_reject: Type.Optional(Words('fail_nodes', 'hold', 'cancel_operation')),
   lease_policy: Type.Optional(Words('hold', 'release')),
   binds: Type.Optional(Type.Array(Type.String({ maxLength: 400 }), { maxItems: 50 })),
+  /** A service answers instead of people (operations.md 4.2). */
+  check: Type.Optional(
+    Type.Object({ service: Name('^[a-z][a-z0-9-]{1,62}$'), timeout_s: seconds(1, 2_592_000) }, closed),
+  ),
 }
 
 export const GatePolicyFile = Type.Object(

@@ -117,6 +117,8 @@ const loadPolicy = (file: string): Policy => {
   const given = readShape<GatePolicyFile>(file, shape.policy)
   if (given.place?.at === 'before_step' && !given.place.step)
     throw new PackError(file, '/place/step', 'a gate before a step must name the step')
+  if (given.check && given.approvals)
+    throw new PackError(file, '/check', 'a gate is answered by a service or by people, not by both')
   const applies = given.applies === undefined ? undefined : celOf(file, '/applies', given.applies, ['plan'])
   return {
     policy: policyOf(given.key, given),

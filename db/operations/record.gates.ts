@@ -16,6 +16,7 @@ type Row = {
   escalates_at: string | null
   level: number
   digest: string
+  service: string | null
   moved: boolean
 }
 
@@ -56,17 +57,23 @@ const open = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange
   return rows[0]
 }
 
+/** Silence approves nothing but low risk, whatever a policy says. */
+const ON_TIMEOUT = sql.raw(
+  "(case when g.policy ->> 'on_timeout' = 'approve' and o.risk_level <> 'low' then 'reject' else g.policy ->> 'on_timeout' end)",
+)
+
 /** By the clock of Postgres, and by the policy's `on_timeout`: expired, waiting without a deadline, or approved. */
 const expire = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange): Promise<Row | undefined> => {
   const { rows } = await tx.execute<Row>(sql`
     with moved as (
       update operations.gates g set updated_at = clock_timestamp(),
-        status = case g.policy ->> 'on_timeout' when 'hold' then 'waiting' when 'approve' then 'approved' else 'expired' end,
-        deadline_at = case g.policy ->> 'on_timeout' when 'hold' then null else g.deadline_at end,
-        approved_digest = case g.policy ->> 'on_timeout' when 'approve' then g.digest else g.approved_digest end,
-        decided_at = case g.policy ->> 'on_timeout' when 'hold' then null else clock_timestamp() end,
-        decided_by = case g.policy ->> 'on_timeout' when 'hold' then null else ${JSON.stringify(SYSTEM)}::jsonb end
-      where g.operation_id = ${operation_id} and g.gate_id = ${gate_id} and g.status = 'waiting' and g.round = ${round}
+        status = case ${ON_TIMEOUT} when 'hold' then 'waiting' when 'approve' then 'approved' else 'expired' end,
+        deadline_at = case ${ON_TIMEOUT} when 'hold' then null else g.deadline_at end,
+        approved_digest = case ${ON_TIMEOUT} when 'approve' then g.digest else g.approved_digest end,
+        decided_at = case ${ON_TIMEOUT} when 'hold' then null else clock_timestamp() end,
+        decided_by = case ${ON_TIMEOUT} when 'hold' then null else ${JSON.stringify(SYSTEM)}::jsonb end
+      from operations.operations o
+      where o.operation_id = g.operation_id and g.operation_id = ${operation_id} and g.gate_id = ${gate_id} and g.status = 'waiting' and g.round = ${round}
         and g.deadline_at <= clock_timestamp()
       returning ${NOW_COLUMNS})
     ${nowOf(operation_id, gate_id)}`)
@@ -90,19 +97,25 @@ const escalate = async (tx: Tx, operation_id: string, { gate_id, round }: GateCh
 const MOVES = { gate_open: open, gate_expire: expire, gate_escalate: escalate }
 
 const NOW_COLUMNS = sql.raw(
-  'g.gate_id, g.status, g.round, g.deadline_at, g.next_escalation_at, g.escalation_level, g.digest',
+  'g.gate_id, g.status, g.round, g.deadline_at, g.next_escalation_at, g.escalation_level, g.digest, g.policy',
 )
 const nowOf = (operation_id: string, gate_id: string) => sql`
   select gate_id, status, round, operations.iso(deadline_at) as deadline_at, operations.iso(next_escalation_at) as escalates_at,
-    escalation_level as level, digest, true as moved from moved
-  union all select gate_id, status, round, operations.iso(deadline_at), operations.iso(next_escalation_at), escalation_level, digest, false
+    escalation_level as level, digest, policy #>> '{check,service}' as service, true as moved from moved
+  union all select gate_id, status, round, operations.iso(deadline_at), operations.iso(next_escalation_at), escalation_level, digest, policy #>> '{check,service}', false
     from operations.gates where operation_id = ${operation_id} and gate_id = ${gate_id} and not exists (select from moved)`
 
 const eventsOf = (
   change: GateChange,
-  { gate_id, status, round, deadline_at, escalates_at, level, digest: subject }: Row,
+  { gate_id, status, round, deadline_at, escalates_at, level, digest: subject, service }: Row,
 ): TimelineEvent[] => {
-  const data = { round, digest: subject, ...(deadline_at !== null && { deadline_at }) }
+  // A service that is to answer learns of it here.
+  const data = {
+    round,
+    digest: subject,
+    ...(deadline_at !== null && { deadline_at }),
+    ...(service !== null && { service }),
+  }
   if (change.t === 'gate_escalate')
     return [{ type: 'gate.escalated', actor: ENGINE, gate_id, data: { ...data, level, next_at: escalates_at } }]
   if (change.t === 'gate_open' && status === 'waiting') return [{ type: 'gate.waiting', actor: ENGINE, gate_id, data }]

@@ -154,17 +154,27 @@ describe('signals of control planes', () => {
   })
 
   it('answer gates of outer checks, which people cannot', async () => {
-    const { operation_id } = await p.startOperation(gated())
-    await p.openGate(operation_id, 'go')
+    const people = await p.startOperation(gated())
+    await p.openGate(people.operation_id, 'go')
     const plane = p.service('demo-control-plane')
-    const check = (body: Record<string, unknown>) =>
-      plane.post(signals(operation_id), {
+    const checking = (service: string) => {
+      const [nodes, gates] = [gated().nodes, gated().gates]
+      return { nodes, gates: gates.map((g) => ({ ...g, policy: { check: { service, timeout_s: 600 } } })) }
+    }
+    const { operation_id } = await p.startOperation(checking('demo-control-plane'))
+    await p.openGate(operation_id, 'go')
+    const other = await p.startOperation(checking('change-advisory'))
+    await p.openGate(other.operation_id, 'go')
+    const check = (body: Record<string, unknown>, of = operation_id) =>
+      plane.post(signals(of), {
         signal_id: randomUUID(),
         type: 'external_check_result',
         body: { gate_id: 'go', round: 1, ...body },
       })
-    expect(await check({ verdict: 'passed' })).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
-    await p.query(`update operations.gates set kind = 'external_check' where operation_id = $1`, [operation_id])
+    for (const of of [people.operation_id, other.operation_id])
+      expect(await check({ verdict: 'passed' }, of)).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
+    const view = (await p.as('vic').get(`/v1/operations/${operation_id}/gates/go`)).body
+    expect(view).toMatchObject({ kind: 'external_check', policy: { check: { service: 'demo-control-plane' } } })
     expect(
       await p.as('eva').post(`/v1/operations/${operation_id}/gates/go/approve`, await p.seen(operation_id, 'go')),
     ).toMatchObject({
@@ -180,6 +190,27 @@ describe('signals of control planes', () => {
     expect((await p.as('vic').get(`/v1/operations/${operation_id}/gates/go`)).body).toMatchObject({
       status: 'approved',
       decided: { by: { kind: 'service' } },
+    })
+    // Where the service stays away, the glass can be broken; by nobody else.
+    const path = `/v1/operations/${other.operation_id}/gates/go`
+    const broken = { ...(await p.seen(other.operation_id, 'go')), break_glass: { reason: 'the service is away' } }
+    expect((await p.as('eva').post(`${path}/approve`, broken)).status).toBe(403)
+    const offered = (await p.as('both').get(path)).body.allowed_actions as { action: string; allowed: boolean }[]
+    expect(offered.map(({ action, allowed }) => [action, allowed])).toEqual([
+      ['approve', false],
+      ['reject', false],
+      ['break_glass', true],
+    ])
+    expect(await p.as('both').post(`${path}/approve`, broken)).toMatchObject({ body: { status: 'bypassed' } })
+  })
+
+  it('name the service or the people that decide a gate, never both', async () => {
+    const both = { check: { service: 'x1', timeout_s: 60 }, approvals: { quorum: 1 } }
+    const graph = { ...gated(), gates: gated().gates.map((g) => ({ ...g, policy: both })) }
+    const { body } = await p.as('pia').post('/v1/intents', { kind: 'graph', title: 't', reason: 'r', graph })
+    expect(await p.as('pia').post(`/v1/intents/${body.intent_id}/plan-preview`, {})).toMatchObject({
+      status: 422,
+      body: { violations: [{ pointer: '/graph/gates/0/policy/check' }] },
     })
   })
 
@@ -484,6 +515,8 @@ describe('the sweeper', () => {
       expect(await quiet.as('vic').get(`${path}/gates/go`)).toMatchObject({
         body: { status: 'waiting', round: 2, decided: null },
       })
+      expect((await quiet.as('vic').get(path)).body.open_gates).toHaveLength(1)
+      expect((await quiet.as('vic').get('/v1/operations')).body.items[0].open_gates).toBe(1)
       expect(await quiet.as('vic').get(String(approved.headers.get('location')))).toMatchObject({
         body: { command: { status: 'withdrawn', code: 'withdrawn' } },
       })
@@ -519,6 +552,28 @@ describe('the sweeper', () => {
           [operation_id],
         ),
       ).toEqual([{ status: 'pending' }])
+    } finally {
+      await quiet.stop()
+    }
+  })
+
+  it('does all that it can where one thing cannot be done', async () => {
+    const quiet = await startPlatform({ relay: false })
+    try {
+      const stuck = await quiet.startOperation(gated())
+      const due = await quiet.startOperation(gated())
+      await quiet.query(
+        `update operations.operation_commands set not_after = clock_timestamp() - interval '1 min' * (case operation_id when $1 then 2 else 1 end)`,
+        [stuck.operation_id],
+      )
+      await quiet.query(
+        `update operations.operation_commands set kind = 'retry_node', undo = '{"nodes": "x"}' where operation_id = $1`,
+        [stuck.operation_id],
+      )
+      const failed: unknown[] = []
+      await sweep(quiet.deps.db, (error) => failed.push(error))
+      expect(failed).toHaveLength(1)
+      expect((await quiet.as('vic').get(`/v1/operations/${due.operation_id}`)).body.status).toBe('cancelled')
     } finally {
       await quiet.stop()
     }

@@ -543,6 +543,9 @@ describe('a rule that one file breaks names the file, the pointer and the reason
     expect(load('gates/x.yaml', { ...policy, approvals: { quorum: 0 } })).toMatchObject({
       pointer: '/approvals/quorum',
     })
+    const check = { service: 'change-advisory', timeout_s: 600 }
+    expect(load('gates/x.yaml', { ...policy, check, approvals: { quorum: 1 } })).toMatchObject({ pointer: '/check' })
+    expect(load('gates/x.yaml', { ...policy, check: { service: 'x' } }).pointer).toContain('/check')
     expect(load('gates/x.yaml', { ...policy, key: 'entry' })).toMatchObject({ pointer: '/key' })
     const window = {
       window_id: 'night',

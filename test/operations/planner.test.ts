@@ -334,6 +334,25 @@ describe('policies', () => {
     expect(makePlan(release(hosts(1))).warnings.map(({ code }) => code)).toEqual(['gate_without_nodes'])
   })
 
+  it('lets silence approve only what is of low risk, and says so', () => {
+    const cutover = library.policies.get('cutover')
+    if (!cutover) throw new Error('cutover is missing')
+    const silent = {
+      ...cutover,
+      policy: { ...cutover.policy, on_timeout: 'approve' as const, digest: 'sha256:approve' },
+    }
+    const policies = new Map(library.policies).set('cutover', silent)
+    const made = (more = {}) =>
+      makePlan({ ...release(hosts(4), { release: '3' }, more), library: { ...library, policies } })
+    expect(made().risk.level).toBe('low')
+    expect(made().document.gates).toMatchObject([{ policy: { on_timeout: 'approve', digest: 'sha256:approve' } }])
+    const risky = made(critical)
+    expect(risky.risk.level).not.toBe('low')
+    expect(risky.document.gates[0]?.policy.on_timeout).toBe('reject')
+    expect(risky.document.gates[0]?.policy.digest).not.toBe('sha256:approve')
+    expect(risky.warnings).toMatchObject([{ code: 'silence_rejects' }])
+  })
+
   it('refuses what is riskier than the intent allows', () => {
     const refusal = refusalOf(release(hosts(12), { release: '3' }, { constraints: { risk_ceiling: 'low' } }))
     expect(refusal).toMatchObject({ category: 'policy_denied', code: 'risk_ceiling' })

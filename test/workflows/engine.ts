@@ -105,6 +105,7 @@ export type Spec = {
   calendar?: OperationCalendar
   /** Held from the start on. */
   leases?: Lease[]
+  risk_level?: 'low' | 'medium' | 'high' | 'critical'
 }
 
 const NO_GRAPH: PlanGraph = { nodes: [], groups: [], gates: [], critical_path: [] }
@@ -233,7 +234,7 @@ export const createEngine = async (
         kind: 'graph',
         requester: SYSTEM,
         starter_id: 'system',
-        risk_level: 'low',
+        risk_level: spec.risk_level ?? 'low',
         labels: {},
         ticket: null,
         retry_of: null,

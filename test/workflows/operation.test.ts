@@ -500,6 +500,34 @@ describe('gates', () => {
     expect((await engine.ends(operation_id)).status).toBe('cancelled')
   })
 
+  it('go by what the policy says of silence: it approves only what is of low risk, or waits on', async () => {
+    const start = (on_timeout: 'approve' | 'hold', risk_level: 'low' | 'high') =>
+      engine.start({ nodes: [call('a')], gates: [gate('go', ['a'], { deadline_s: 1, on_timeout })], risk_level })
+    const low = await start('approve', 'low')
+    expect((await engine.ends(low)).status).toBe('succeeded')
+    expect(await engine.read.gate(low, 'go')).toMatchObject({ status: 'approved', decided_by: { kind: 'system' } })
+    target.calls.length = 0
+    const high = await start('approve', 'high')
+    await stateIs(high, 'a', 'failed')
+    expect(await engine.read.gate(high, 'go')).toMatchObject({ status: 'expired', approved_digest: null })
+    const held = await start('hold', 'high')
+    await until(
+      async () =>
+        (await engine.read.gate(held, 'go')).deadline_at === null &&
+        (await engine.read.gate(held, 'go')).status === 'waiting',
+    )
+    await until(async () =>
+      (await engine.read.timeline(held)).some(
+        ({ type, data }) => type === 'gate.waiting' && data.on_timeout === 'hold',
+      ),
+    )
+    expect(target.calls).toEqual([])
+    await approve(held, 'go')
+    expect((await engine.ends(held)).status).toBe('succeeded')
+    await cancel(high, 'graceful')
+    await engine.ends(high)
+  })
+
   it('an approval that comes after its time is undone visibly', async () => {
     const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])] })
     await engine.statusIs(operation_id, 'blocked')

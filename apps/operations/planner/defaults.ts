@@ -62,6 +62,12 @@ export const nodeOf = (given: GraphNode): PlanNode => {
   }
 }
 
+/** What a policy comes to where nobody may be passed over: silence is a rejection. */
+export const rejectingInTime = ({ digest: _, version, ...content }: GatePolicy): GatePolicy => {
+  const rejecting = { ...content, on_timeout: 'reject' as const }
+  return { ...rejecting, digest: digest(rejecting), ...(version !== undefined && { version }) }
+}
+
 /** A policy with its defaults; its digest covers what it demands and neither its version nor its title. */
 export const policyOf = (
   key: string,
@@ -74,12 +80,13 @@ export const policyOf = (
     four_eyes: file.approvals?.four_eyes ?? true,
     reject_rule: file.approvals?.reject_rule ?? ('any' as const),
     comment_on_approve: file.approvals?.comment_on_approve ?? false,
-    deadline_s: file.deadline_s ?? 86_400,
+    deadline_s: file.check?.timeout_s ?? file.deadline_s ?? 86_400,
     escalation: file.escalation ?? [],
     on_timeout: file.on_timeout ?? ('reject' as const),
     on_reject: file.on_reject ?? ('fail_nodes' as const),
     lease_policy: file.lease_policy ?? ('hold' as const),
     binds: file.binds ?? [],
+    ...(file.check && { check: file.check }),
   }
   return { ...content, digest: digest(content), ...(file.version !== undefined && { version: file.version }) }
 }

@@ -3,8 +3,9 @@ import type { GatePolicy, PlanGate } from '../../shared/contracts/operations/gra
 import { digest } from '../../shared/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
 import type { JudgedPlan } from '../policy.plans.ts'
-import { policyOf } from './defaults.ts'
+import { policyOf, rejectingInTime } from './defaults.ts'
 import { byText } from './order.ts'
+import type { RiskLevel } from './risk.ts'
 import type { Freeze, GraphGate, Library, Place, Policy, Procedure, Target, Warning } from './types.ts'
 
 /** What a lane offers as places for gates. Guards of a place may be empty: the lane has no such place. */
@@ -61,8 +62,10 @@ const guardsAt = (place: Places, at: Place, step?: string): string[][] => {
   return sets.filter((guards) => guards.length > 0).map((guards) => guards.toSorted(byText))
 }
 
+const kindOf = ({ check }: GatePolicy) => (check ? ('external_check' as const) : ('approval' as const))
+
 const gateOf = ({ policy, question }: Policy, guards: string[]): Wanted => ({
-  kind: 'approval',
+  kind: kindOf(policy),
   question,
   policy,
   guards,
@@ -135,15 +138,32 @@ export const graphGates = (given: GraphGate[], { policies }: Library, violations
         code: 'unknown_reference',
         message: `There is no gate policy "${gate.policy}".`,
       })
+    if (typeof gate.policy === 'object' && gate.policy.check && gate.policy.approvals)
+      violations.push({
+        pointer: `/graph/gates/${i}/policy/check`,
+        code: 'inputs_invalid',
+        message: 'A gate is answered by a service or by people, not by both.',
+      })
     const policy: GatePolicy =
       known?.policy ?? policyOf(gate.gate_id, typeof gate.policy === 'string' ? {} : gate.policy)
     return {
       gate_id: gate.gate_id,
-      kind: 'approval',
+      kind: kindOf(policy),
       question: gate.question ?? known?.question ?? 'May this go on?',
       policy,
       guards: [...new Set(gate.guards)].sort(byText),
     }
+  })
+
+/** Silence approves only what is of low risk (operations.md 2.5); elsewhere such a gate rejects in time, and the plan says so. */
+export const refuseSilence = (gates: PlanGate[], risk: RiskLevel, warnings: Warning[]): PlanGate[] =>
+  gates.map((gate) => {
+    if (gate.policy.on_timeout !== 'approve' || risk === 'low') return gate
+    warnings.push({
+      code: 'silence_rejects',
+      message: `The gate "${gate.gate_id}" would approve by itself in time; at risk ${risk} it rejects.`,
+    })
+    return { ...gate, policy: rejectingInTime(gate.policy) }
   })
 
 /**

@@ -158,6 +158,8 @@ export type GatePolicy = {
   on_reject: 'fail_nodes' | 'hold' | 'cancel_operation'
   lease_policy: 'hold' | 'release'
   binds: string[]
+  /** The service that answers instead of people: a gate of kind external_check. */
+  check?: { service: string; timeout_s: number }
 }
 
 export type PlanGate = {

@@ -169,6 +169,15 @@ const InlinePolicy = Type.Object(
     on_timeout: Type.Optional(Type.Enum(['reject', 'hold'])),
     on_reject: Type.Optional(Type.Enum(['fail_nodes', 'hold', 'cancel_operation'])),
     lease_policy: Type.Optional(Type.Enum(['hold', 'release'])),
+    check: Type.Optional(
+      Type.Object(
+        {
+          service: Type.String({ pattern: '^[a-z][a-z0-9-]{1,62}$' }),
+          timeout_s: Type.Integer({ minimum: 1, maximum: 2_592_000 }),
+        },
+        { ...closed, description: 'A service that answers instead of people; not together with approvals.' },
+      ),
+    ),
   },
   closed,
 )
