@@ -63,12 +63,15 @@ const nameOf = (text: string): string | undefined => {
   return next
 }
 
+const BEGIN = /^begin\b/i
+
 /** What pg keeps of a connection; not in its types. */
-type Wire = { connection?: { stream?: Pick<Writable, 'cork' | 'uncork'> } }
+type Wire = { connection?: { stream?: Pick<Writable, 'cork' | 'uncork' | 'destroy'> } }
 
 /**
  * Prepares what it runs again and again: parsing and planning cost more than most of our statements themselves. What is
- * asked in one turn of the event loop goes out as one write: system calls cost more than what they carry.
+ * asked in one turn of the event loop goes out as one write: system calls cost more than what they carry. A `begin` is
+ * not waited for, so that it goes out with the first statement of its transaction.
  */
 class PreparingClient extends pg.Client {
   private corked = false
@@ -79,7 +82,14 @@ class PreparingClient extends pg.Client {
     const bare = given.submit !== undefined || given.name !== undefined || !Array.isArray(given.values ?? values)
     const name = bare ? undefined : nameOf(given.text)
     this.writeTogether()
+    if (BEGIN.test(given.text) && callback === undefined) return this.begin(config)
     return super.query(name === undefined ? config : { ...given, name }, values, callback)
+  }
+
+  /** It says nothing that is of use. Should it ever fail, nothing may follow it on this connection. */
+  private begin(config: pg.QueryConfig): Promise<object> {
+    super.query(config).catch((error: Error) => (this as unknown as Wire).connection?.stream?.destroy(error))
+    return Promise.resolve({ rows: [], rowCount: 0 })
   }
 
   private writeTogether() {

@@ -52,7 +52,8 @@ export type Claim = { fresh: true } | { fresh: false; command_id: string | null;
 
 /**
  * The first statement of a command's transaction: takes the key or finds out what it was used for. A running twin makes
- * it wait (lock time-out: 409 in_progress). Another content under the same key is 422 `idempotency_key_reused`.
+ * it wait (lock time-out: 409 in_progress). Another content under the same key is 422 `idempotency_key_reused`. The
+ * statement is sent by the call itself: what the caller sends next without waiting comes after it.
  */
 export const claimKey = async (
   tx: Tx,
@@ -65,6 +66,7 @@ export const claimKey = async (
     .values({ ...request, command_id: command_id ?? null })
     .onConflictDoNothing()
     .returning({ key: table.key })
+    .execute()
   if (taken.length === 1) return { fresh: true }
   const found = await readKey(tx, table, request)
   if (!found)

@@ -172,12 +172,17 @@ const observe = ({ telemetry }: OperationsDeps) =>
 
 const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps: Steps<S>): Promise<Accepted> => {
   const command_id = command.command_id ?? uuidv7()
-  const claim = await claimKey(tx, idempotency, command.request, command_id)
+  // In one round trip: the server takes them in this order, and a key that is known leaves the lock unused.
+  const [claiming, locking] = await Promise.allSettled([
+    claimKey(tx, idempotency, command.request, command_id),
+    steps.lock(tx),
+  ])
+  const claim = valueOf(claiming)
   if (!claim.fresh) {
     if (claim.answer) return { answer: claim.answer }
     return { command_id: claim.command_id ?? command_id, sent: true, repeated: true }
   }
-  const subject = await steps.lock(tx)
+  const subject = valueOf(locking)
   const decision = await steps.decide(tx, subject, command_id)
   if (command.dry_run) throw new DryRun(decision.effect)
   const decided = decision.events.length > 0
@@ -219,6 +224,11 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
   await Promise.all([stated, audited, queued])
   crashPoint('api.before_commit')
   return { command_id, sent: decision.payload !== null && !decision.awaits, repeated: false }
+}
+
+const valueOf = <T>(settled: PromiseSettledResult<T>): T => {
+  if (settled.status === 'rejected') throw settled.reason
+  return settled.value
 }
 
 export const actorText = ({ kind, id }: Actor): string => (kind === 'user' ? `user:${id}` : id)

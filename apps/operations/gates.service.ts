@@ -86,9 +86,14 @@ const decideGate = (
   decide: (tx: Tx, deciding: Deciding) => Promise<Omit<Decision, 'object' | 'before'>>,
 ) =>
   runCommand(deps, command, {
-    lock: (tx) => lockVisible(deps, tx, command),
-    decide: async (tx, subject, command_id) => {
-      const row = await getGate(tx, command.operation_id, command.gate_id)
+    lock: async (tx) => {
+      const locking = lockVisible(deps, tx, command)
+      // Sent together; what became of the lock is told first.
+      const reading = getGate(tx, command.operation_id, command.gate_id)
+      reading.catch(() => {})
+      return { subject: await locking, row: await reading }
+    },
+    decide: async (tx, { subject, row }, command_id) => {
       if (!row) throw notFound('gate', command.gate_id)
       const { status, round, digest: gate_digest } = row.gate
       const decided = await decide(tx, { row, facts: gateFacts(row), subject, command_id })
