@@ -79,7 +79,12 @@ export const startStack = async (options: StackOptions = {}) => {
       programs: await ensureServers(silentScreen),
       apps: wanted,
       database,
-      prefix: { nats: `t${id}`, redis: `t${id}_`, queue: `t${id}-` },
+      // On a server of its own each account has rights on the names without a prefix only.
+      prefix: {
+        nats: own.includes('nats') ? '' : `t${id}`,
+        redis: own.includes('redis') ? '' : `t${id}_`,
+        queue: `t${id}-`,
+      },
       any_ports: true,
       prefer_ports: { postgres: 0, redis: 0, nats: 0, temporal: 0, temporal_ui: 0 },
       fleet_port_base: 20_000 + (randomBytes(2).readUInt16BE() % 100) * 100,
@@ -116,6 +121,8 @@ const stackOf = (platform: Platform) => {
     internal: (name: string) => `http://127.0.0.1:${context.ports[name]?.internal}`,
     pid: (name: string) => processOf(name).pid,
     log: (name: string) => processOf(name).log,
+    /** Kills an app or an own server as a crash would; the supervisor starts it again. */
+    strike: (name: string) => processOf(name).kill('SIGKILL'),
     /** Ends an app or an own server with this signal and leaves it down. */
     kill: (name: string, signal: NodeJS.Signals = 'SIGKILL') => processOf(name).crash(signal),
     /** Starts it (again) and waits until it is ready; a running one is stopped in order first. */

@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Stack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+import type { Dice } from './dice.ts'
+
+/** Whatever may die at any moment; not the fleet, which is the witness. */
+export const VICTIMS = [
+  'worker',
+  'operations',
+  'relay',
+  'catalog',
+  'gateway',
+  'nats',
+  'redis',
+  'temporal',
+  'postgres',
+] as const
+export type Victim = (typeof VICTIMS)[number]
+
+const BACK_MS = 120_000
+
+export type Deaths = Map<Victim, number[]>
+
+/**
+ * Kills as many processes as asked, each at a random moment and without waiting for the one before to be back: the
+ * supervisor starts them again. Answers, when all are back, how long each was away in milliseconds.
+ */
+export const killAtRandom = async (
+  stack: Stack,
+  {
+    kills,
+    dice,
+    gap_s,
+    killed,
+  }: { kills: number; dice: Dice; gap_s: number; killed: (n: number, name: Victim) => void },
+): Promise<Deaths> => {
+  const deaths: Deaths = new Map(VICTIMS.map((name) => [name, []]))
+  const down = new Map<Victim, Promise<void>>()
+  for (let n = 1; n <= kills; n++) {
+    await delay(dice.between(0, 2 * gap_s * 1000))
+    // Two may be down at once; a third kill waits for one of them, or there would be nothing left to test.
+    while (down.size > 1) await Promise.race(down.values())
+    const name = dice.pick(VICTIMS.filter((victim) => !down.has(victim)))
+    killed(n, name)
+    const back = strike(stack, name).then((away_ms) => {
+      deaths.get(name)?.push(away_ms)
+      down.delete(name)
+    })
+    down.set(name, back)
+  }
+  await Promise.all(down.values())
+  return deaths
+}
+
+const strike = async (stack: Stack, name: Victim): Promise<number> => {
+  const before = stack.pid(name)
+  const died = performance.now()
+  stack.strike(name)
+  await until(() => stack.pid(name) !== before, { timeout_ms: BACK_MS, what: `a new process of ${name}` })
+  await stack.ready(name)
+  return performance.now() - died
+}

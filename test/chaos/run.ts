@@ -1,0 +1,116 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { register } from '../../apps/platform/demo/catalog.ts'
+import { createFleetClient } from '../../apps/platform/demo/fleet.ts'
+import type { Stack } from '../support/stack.ts'
+import { patient } from './caller.ts'
+import { createDice } from './dice.ts'
+import { hasEnded, type Job, KINDS, runJob, type World } from './job.ts'
+import { type Deaths, killAtRandom } from './kills.ts'
+import { judge, type Verdict } from './verdict.ts'
+
+export type Chaos = {
+  kills: number
+  seed: number
+  /** Mean seconds from one kill to the next. */
+  gap_s: number
+  /** Operations at one time, of three hosts each. */
+  at_once: number
+  print: (line: string) => void
+}
+export type Outcome = Verdict & { deaths: Deaths; jobs: Job[] }
+
+const HOSTS_EACH = 3
+/** A request or an operation that takes longer is stuck: no outage here lasts so long. */
+const PATIENCE_MS = 180_000
+
+/**
+ * Keeps operations running on hosts of the fleet while processes of the platform are killed, lets all operations end, and
+ * judges what they did.
+ */
+export const wreak = async (stack: Stack, { kills, seed, gap_s, at_once, print }: Chaos): Promise<Outcome> => {
+  const began = performance.now()
+  const say = (line: string) => print(`${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s  ${line}`)
+  const dice = createDice(seed)
+  const breaches: string[] = []
+  const breach = (what: string) => {
+    say(`BREACH  ${what}`)
+    breaches.push(what)
+  }
+  const people = await stack.people()
+  const person = (name: keyof typeof people) =>
+    patient(people[name], PATIENCE_MS, (what) => breach(`answered: ${what}`))
+  const fleet_url = stack.url('fleet')
+  const fleet = createFleetClient(fleet_url)
+  const world: World = {
+    operator: person('olga'),
+    approver: person('eva'),
+    fleet,
+    fleet_url,
+    // A die of its own: how many times the operations throw depends on their timing, and the kills must not.
+    dice: createDice(seed + 1),
+    patience_ms: PATIENCE_MS,
+    breach,
+  }
+  // A third more than are busy, so that a new operation seldom takes the hosts that the last one left.
+  const free = await addHosts(stack, Math.ceil((at_once * HOSTS_EACH * 4) / 3))
+  const jobs: Job[] = []
+  let killing = true
+
+  const begin = (): Promise<void> => {
+    const n = jobs.length + 1
+    const job: Job = {
+      name: `release ${n}`,
+      kind: KINDS[(n - 1) % KINDS.length] ?? 'approved',
+      hosts: free.splice(0, HOSTS_EACH).sort(),
+      release: `${n + 1}.0.0`,
+    }
+    jobs.push(job)
+    return runJob(world, job)
+      .catch((error: Error) => breach(`${job.name} (${job.kind}): ${error.message}`))
+      .finally(() => void free.push(...job.hosts))
+  }
+  const keepRunning = async () => {
+    while (killing) {
+      await begin()
+      await delay(world.dice.between(0, 1000))
+    }
+  }
+  const over = () => jobs.filter(hasEnded).length
+  const running = Array.from({ length: at_once }, keepRunning)
+  const deaths = await killAtRandom(stack, {
+    kills,
+    dice,
+    gap_s,
+    killed: (n, name) => say(`kill ${n} of ${kills}: ${name}; ${jobs.length - over()} operations open, ${over()} over`),
+  })
+  killing = false
+  say(`all are back; ${jobs.length - over()} operations go on to their end`)
+  await Promise.all(running)
+  const verdict = await judge(stack, world.approver, jobs)
+  return { ...verdict, breaches: [...breaches, ...verdict.breaches], deaths, jobs }
+}
+
+/** A region with a datacenter of hosts, each a listener of its own. */
+const addHosts = async (stack: Stack, count: number): Promise<string[]> => {
+  const { ada } = await stack.people()
+  const fleet = createFleetClient(stack.url('fleet'))
+  const place = { desired_state: { code: 'r1' } }
+  await register(ada, { resource_id: 'r1', type_key: 'topology.region', name: 'r1', ...place })
+  await register(ada, { resource_id: 'd1', type_key: 'topology.datacenter', name: 'd1', parent_id: 'r1', ...place })
+  const names = Array.from({ length: count }, (_, i) => `host-${i + 1}`)
+  for (const hostname of names) {
+    const { base_url } = await fleet.putHost(hostname, { resource_id: hostname, region: 'r1', release: '1.0.0' })
+    const state = { hostname, release: '1.0.0', traffic: 'in' }
+    const host = {
+      resource_id: hostname,
+      type_key: 'fleet.host',
+      name: hostname,
+      parent_id: 'd1',
+      lifecycle_status: 'active',
+      desired_state: state,
+      observed_state: { ...state, base_url },
+    }
+    await register(ada, host, { record_only: true })
+  }
+  return names
+}

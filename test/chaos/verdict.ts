@@ -1,0 +1,103 @@
+import type { Person } from '../../apps/platform/demo/client.ts'
+import { verifyLog } from '../../apps/platform/ops/verify-audit.ts'
+import { secretKeysOf } from '../../apps/shared/config.ts'
+import { deriveKey } from '../../apps/shared/digest.ts'
+import { AUDIT_LOGS } from '../../db/audit.ts'
+import { createDb } from '../../db/client.ts'
+import { readModelDifferences } from '../support/read-models.ts'
+import type { Stack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
+import { expectedOf, expectedStatus, type Job } from './job.ts'
+import { countOf, type Effect, readLedger } from './ledger.ts'
+
+export type Verdict = { effects: number; twice: number; lost: number; breaches: string[] }
+
+const QUIET_MS = 60_000
+
+/**
+ * What became of all jobs, by the fleet's ledger, the hosts, the catalog and the rows: every operation ended right,
+ * every effect happened once, nothing is left on its way, and all that is derived is what its origin says.
+ */
+export const judge = async (stack: Stack, reader: Person, jobs: readonly Job[]): Promise<Verdict> => {
+  const breaches: string[] = []
+  const ledger = await readLedger(stack.url('fleet'))
+  const own = new Set(jobs.map(({ operation_id }) => operation_id))
+  for (const { operation_id, hostname, effect } of ledger)
+    if (!own.has(operation_id ?? '')) breaches.push(`${hostname} ${effect} by an operation that nobody started`)
+  let [twice, lost] = [0, 0]
+  for (const job of jobs) {
+    if (job.status !== expectedStatus(job)) breaches.push(`${job.name} ended as ${job.status}`)
+    const found = compare(job, ledger)
+    twice += found.twice.length
+    lost += found.lost.length
+    if (found.twice.length > 0) breaches.push(`${job.name}: too often ${found.twice.join(', ')}`)
+    if (found.lost.length > 0) breaches.push(`${job.name}: lost ${found.lost.join(', ')}`)
+  }
+  breaches.push(...(await hostsThatDiffer(reader, jobs)), ...(await rowsThatDiffer(stack, jobs)))
+  return { effects: ledger.length, twice, lost, breaches }
+}
+
+/** Each thing that was done more or less often than expected; one key twice at a host is too often as well. */
+const compare = (job: Job, ledger: readonly Effect[]) => {
+  const done = ledger.filter(({ operation_id }) => operation_id === job.operation_id)
+  const [found, expected] = [
+    countOf(done.map(({ hostname, effect }) => `${hostname} ${effect}`)),
+    countOf(expectedOf(job)),
+  ]
+  const keys = countOf(done.map(({ hostname, key }) => `${hostname} ${key}`))
+  return {
+    twice: [
+      ...[...found].filter(([what, times]) => times > (expected.get(what) ?? 0)).map(([what]) => what),
+      ...[...keys].filter(([, times]) => times > 1).map(([key]) => key),
+    ],
+    lost: [...expected].filter(([what, times]) => times > (found.get(what) ?? 0)).map(([what]) => what),
+  }
+}
+
+/** The catalog says of each host what the last job that changed it brought. */
+const hostsThatDiffer = async (reader: Person, jobs: readonly Job[]): Promise<string[]> => {
+  const wanted = new Map<string, string>()
+  for (const { kind, hosts, release } of jobs)
+    if (kind === 'undone') wanted.delete(hosts[0] ?? '')
+    else for (const host of hosts) wanted.set(host, release)
+  const differ: string[] = []
+  for (const [host, release] of wanted) {
+    const { observed_state } = await reader.get<{ observed_state: { release: string } }>(`/v1/resources/${host}`)
+    if (observed_state.release !== release)
+      differ.push(`the catalog says ${observed_state.release} of ${host}, not ${release}`)
+  }
+  return differ
+}
+
+const NOTHING: Record<string, string> = {
+  'events that were never published':
+    'select count(*)::int as n from (select 1 from operations.outbox where published_at is null union all select 1 from catalog.outbox where published_at is null) rows',
+  'commands that were never sent':
+    "select count(*)::int as n from operations.operation_commands where status in ('pending', 'sending')",
+  'events that were set aside':
+    'select count(*)::int as n from (select 1 from operations.dead_letter union all select 1 from catalog.dead_letter) rows',
+  'leases that were not given back': 'select count(*)::int as n from operations.leases',
+}
+
+const rowsThatDiffer = async (stack: Stack, jobs: readonly Job[]): Promise<string[]> => {
+  const differ: string[] = []
+  const { db, pool, close } = createDb(stack.database_url, { app: 'chaos', max: 2, statement_timeout_ms: 30_000 })
+  const countBy = async (query: string) => (await pool.query<{ n: number }>(query)).rows[0]?.n ?? Number.NaN
+  try {
+    for (const [what, query] of Object.entries(NOTHING))
+      await until(async () => (await countBy(query)) === 0, { timeout_ms: QUIET_MS }).catch(async () => {
+        differ.push(`${await countBy(query)} ${what}`)
+      })
+    const operations = await countBy('select count(*)::int as n from operations.operations')
+    if (operations !== jobs.length) differ.push(`${operations} operations of ${jobs.length} starts`)
+    for (const found of await readModelDifferences(db)) differ.push(`a read model differs: ${JSON.stringify(found)}`)
+    for (const { app, table } of AUDIT_LOGS) {
+      const keys = secretKeysOf(JSON.parse(stack.context.keys.secretKeys(app))).map((key) => deriveKey(key, 'audit'))
+      const { fault } = await verifyLog(db, table, keys)
+      if (fault) differ.push(`${table}: ${fault}`)
+    }
+  } finally {
+    await close()
+  }
+  return differ
+}
