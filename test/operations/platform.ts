@@ -24,8 +24,10 @@ import { PrincipalSchema, UserStatus } from '../../apps/shared/contracts/gen/aut
 import { prefixed } from '../../apps/shared/events.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
+import { startLink } from '../support/link.ts'
 import { testServices } from '../support/services.ts'
 import { until } from '../support/until.ts'
+import { requireListed } from './codes.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const ISSUER = 'http://localhost'
@@ -80,6 +82,7 @@ const send = async (method: string, url: string, body: unknown, headers: Record<
   } catch {
     parsed = undefined
   }
+  if (response.status >= 400) requireListed(parsed)
   return { status: response.status, body: parsed, text, headers: response.headers }
 }
 
@@ -124,6 +127,8 @@ export type Options = {
   relay?: boolean
   /** Where the projection pulls from; an empty catalog unless said. */
   catalog?: Trust['catalog']
+  /** The app's way to Postgres can be cut. */
+  linked?: boolean
 }
 
 /** Operations as it runs: real Postgres, NATS and Temporal, instances of the app on ports of their own, and the relay's loops. */
@@ -132,8 +137,10 @@ export const startPlatform = async ({
   env = {},
   relay = true,
   catalog = emptyCatalog,
+  linked = false,
 }: Options = {}) => {
   const database = await testDatabase('operations')
+  const link = linked ? await startLink(database.url) : undefined
   const services = testServices()
   const prefix = `t${randomBytes(4).toString('hex')}`
   const artifacts_dir = mkdtempSync(join(tmpdir(), 'signalbox-artifacts-'))
@@ -153,7 +160,7 @@ export const startPlatform = async ({
   const identity = identityOf(people)
   const telemetry = () => createTelemetry('operations')
   const config = loadOperationsConfig({
-    OPERATIONS__DATABASE__URL: database.url,
+    OPERATIONS__DATABASE__URL: link?.url ?? database.url,
     OPERATIONS__NATS__URL: serverUrl('NATS_URL'),
     OPERATIONS__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
     OPERATIONS__PROJECTION__MAX_LAG_MS: '60000',
@@ -317,6 +324,8 @@ export const startPlatform = async ({
   }
 
   return {
+    /** The app's way to Postgres, when asked for. */
+    link,
     people,
     config,
     prefix,
@@ -342,6 +351,7 @@ export const startPlatform = async ({
       await carrier?.stop()
       await Promise.all(running.map((instance) => instance.stop()))
       await pool.end()
+      link?.stop()
       services.remove()
       rmSync(artifacts_dir, { recursive: true, force: true })
       await database.drop()

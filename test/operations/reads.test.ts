@@ -187,7 +187,10 @@ describe('one operation', () => {
       graph.body.nodes.map(({ node_id, state }: { node_id: string; state: string }) => `${node_id} ${state}`),
     ).toEqual(['before pending', 'behind pending'])
     expect(graph.body.gates).toMatchObject([{ gate_id: 'go', state: 'armed', guards: ['behind'] }])
-    expect((await p.as('vic').get(`/v1/operations/${operation_id}/graph?revision=9`)).status).toBe(404)
+    expect(await p.as('vic').get(`/v1/operations/${operation_id}/graph?revision=9`)).toMatchObject({
+      status: 404,
+      body: { category: 'not_found', code: 'plan' },
+    })
   })
 
   it('has a dense timeline, and evidence whose chain holds', async () => {

@@ -1,0 +1,80 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CODES } from './codes.ts'
+import { must, type Platform, type Reply, startPlatform } from './platform.ts'
+
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform({ linked: true, relay: false, env: { OPERATIONS__COMMANDS__WAIT_MS: '0' } })
+})
+afterAll(() => p.stop())
+
+const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
+const graph = { nodes: [{ node_id: 'a', executor: 'noop', with: {} }] }
+const stated = async (): Promise<string> =>
+  must(await p.as('pia').post('/v1/intents', { kind: 'graph', title: 'a test', reason: 'to see', graph }), 201).body
+    .intent_id
+
+describe('a failure that is none of the caller', () => {
+  it('is unavailable while Postgres is away: it may be repeated with its key, and was not done by halves', async () => {
+    const intent_id = await stated()
+    const key = 'the same key'
+    const preview = () => p.as('pia').post(`/v1/intents/${intent_id}/plan-preview`, {}, { key })
+    p.link?.cut()
+    const away = await preview()
+    expect(problem(away)).toBe('503 internal_error/unavailable')
+    expect(away.body.retryable).toBe(true)
+    expect(Number(away.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(problem(await p.as('vic').get('/v1/operations'))).toBe('503 internal_error/unavailable')
+    p.link?.mend()
+    expect((await preview()).status).toBe(201)
+    expect((await p.query('select 1 from operations.plans where intent_id = $1', [intent_id])).length).toBe(1)
+  })
+
+  it('is overloaded where more rehearsals are asked for than are made at one time, and nothing of it is kept', async () => {
+    const intents = await Promise.all(Array.from({ length: 8 }, stated))
+    const replies = await Promise.all(
+      intents.map((intent_id) => p.as('pia').post(`/v1/intents/${intent_id}/plan-preview`, { rehearse: { seed: 1 } })),
+    )
+    const refused = replies.filter(({ status }) => status !== 201)
+    expect(new Set(refused.map(problem))).toEqual(new Set(['503 internal_error/overloaded']))
+    expect(refused.every(({ body, headers }) => body.retryable && Number(headers.get('retry-after')) > 0)).toBe(true)
+    const kept = await p.query('select 1 from operations.plans where intent_id = any($1)', [intents])
+    expect(kept.length).toBe(replies.length - refused.length)
+  })
+
+  it('is unexpected when we are broken, and says nothing of how', async () => {
+    await p.query('alter table operations.intents rename to lost')
+    try {
+      const broken = await p.as('vic').get('/v1/intents')
+      expect(problem(broken)).toBe('500 internal_error/unexpected')
+      expect(broken.text).not.toMatch(/relation|select|\.ts/)
+    } finally {
+      await p.query('alter table operations.lost rename to intents')
+    }
+  })
+})
+
+describe('the list of refusals', () => {
+  const filesBelow = (...folders: string[]) =>
+    folders.flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter((name) => /\.(ts|cedar)$/.test(name))
+        .map((name) => join(folder, name)),
+    )
+  const textOf = (files: string[]) => files.map((file) => readFileSync(file, 'utf8')).join('\n')
+  const isNamed = (code: string, text: string) => new RegExp(`['"/]${code}['"/]`).test(text)
+  const all = Object.values(CODES).flat()
+
+  it('is what the source can say: no code of it is dead', () => {
+    const source = textOf(filesBelow('apps/operations', 'apps/shared', 'workflows/operation', 'db'))
+    expect(all.filter((code) => !isNamed(code, source))).toEqual([])
+  })
+
+  it('has a test for each code, which names it', () => {
+    const tests = filesBelow('test/operations', 'test/workflows', 'test/contract', 'test/e2e')
+    const text = textOf(tests.filter((file) => !file.endsWith('/codes.ts')))
+    expect(all.filter((code) => !isNamed(code, text))).toEqual([])
+  })
+})
