@@ -2,7 +2,7 @@ import { CelError, compileCel } from '../shared/cel.ts'
 import { isObject, pointerOf, readPointer, tokensOf } from '../shared/pointer.ts'
 import { formsOf, PLAN_ROOTS, type Reference, ValueError } from '../shared/values.ts'
 import { chainsOf } from './planner/conditions.ts'
-import { EXECUTORS, type Fault } from './planner/executors.ts'
+import { EXECUTORS, type Fault, SECRET } from './planner/executors.ts'
 import type { Procedure, Step } from './planner/types.ts'
 
 /** Members of a target that a reference may begin with. */
@@ -22,7 +22,6 @@ const TARGET_MEMBERS = new Set([
   'desired_state',
   'observed_state',
 ])
-const SECRET = /^secret:\/\/[a-z][a-z0-9-]{0,30}\/[A-Za-z0-9][A-Za-z0-9._/-]{0,127}#[A-Za-z0-9._-]{1,64}$/
 const ID_RESERVED = new Set(['barrier'])
 
 type Check = Generator<Fault>

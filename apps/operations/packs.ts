@@ -8,7 +8,7 @@ import { recordPacks } from '../../db/operations/packs.ts'
 import { CelError, type CelProgram, compileCel } from '../shared/cel.ts'
 import { ConfigError } from '../shared/config.ts'
 import { digest } from '../shared/digest.ts'
-import { compileSchema, type SchemaCheck } from '../shared/json-schema.ts'
+import { compileSchema, type SchemaCheck, schemaFault } from '../shared/json-schema.ts'
 import { isObject, pointerOf } from '../shared/pointer.ts'
 import { checkProcedure } from './packs.checks.ts'
 import { CalendarFile, GatePolicyFile, PackFile, type ProcedureFile } from './packs.schema.ts'
@@ -225,6 +225,8 @@ const loadProcedure = (
 const schemaOf = (file: string, pointer: string, schema: unknown, defaults: boolean): SchemaCheck => {
   try {
     if (!isObject(schema)) throw new Error('must be a JSON Schema')
+    const wrong = schemaFault(schema)
+    if (wrong !== undefined) throw new Error(wrong)
     return compileSchema(schema, { defaults })
   } catch (error) {
     throw new PackError(file, pointer, `is not a JSON Schema 2020-12 that can be used: ${(error as Error).message}`)

@@ -1,7 +1,19 @@
+import { createContext, Script } from 'node:vm'
 import { type ASTNode, Environment, Optional, type ParseResult } from '@marcbachmann/cel-js'
 
-/** Bounds of one expression (operations.md 4.1 "CEL"). */
-export const CEL_LIMITS = { bytes: 2048, nodes: 500, depth: 32, nested_macros: 2 } as const
+/**
+ * Bounds of one expression (operations.md 4.1 "CEL"), and of what it does with what it is given: `steps` bounds loops by
+ * the size of their input, `ms` what no count sees coming (a search in a list, inside a loop), `values` the result.
+ */
+export const CEL_LIMITS = {
+  bytes: 2048,
+  nodes: 500,
+  depth: 32,
+  nested_macros: 2,
+  steps: 20_000_000,
+  ms: 2000,
+  values: 100_000,
+} as const
 
 /** An expression that does not compile, or that cannot be evaluated over what it was given. */
 export class CelError extends Error {
@@ -38,10 +50,10 @@ export const compileCel = (source: string, variables: readonly string[]): CelPro
   } catch (error) {
     throw new CelError(lineOf(error), { cause: error })
   }
-  checkShape(parsed.ast, new Set(variables), 0)
+  const power = checkShape(parsed.ast, new Set(variables), 0)
   const checked = parsed.check()
   if (!checked.valid) throw new CelError(lineOf(checked.error), { cause: checked.error })
-  const program = programOf(source, parsed)
+  const program = programOf(source, parsed, power)
   if (programs.size >= CACHED) programs.clear()
   programs.set(key, program)
   return program
@@ -63,10 +75,15 @@ const environmentOf = (variables: readonly string[]): Environment => {
   return environment
 }
 
-const programOf = (source: string, parsed: ParseResult): CelProgram => {
+const programOf = (source: string, parsed: ParseResult, power: number): CelProgram => {
   const evaluate = (context: Record<string, unknown>): unknown => {
+    const run = () => toJson(parsed(context), { left: CEL_LIMITS.values })
     try {
-      return toJson(parsed(context))
+      if (power === 0) return run()
+      const most = Math.floor(CEL_LIMITS.steps ** (1 / power))
+      const size = sizeOf(context, most)
+      if (size > most) throw new CelError(`The loops of the expression are given more than ${most} values.`)
+      return size <= SMALL ? run() : inTime(run)
     } catch (error) {
       throw error instanceof CelError ? error : new CelError(lineOf(error), { cause: error })
     }
@@ -92,7 +109,42 @@ const boundBy = (node: ASTNode): string[] => {
   return names.map((arg) => String(arg.args))
 }
 
-const checkShape = (node: ASTNode, variables: ReadonlySet<string>, macros: number): void => {
+/** Up to so many values no loop of these limits takes long. */
+const SMALL = 200
+
+/** Values in a context, counted until there are more than `most`. */
+const sizeOf = (context: unknown, most: number): number => {
+  let size = 0
+  const open = [context]
+  for (let value = open.pop(); value !== undefined && size <= most; value = open.pop()) {
+    size += 1
+    if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) open.push(member ?? 0)
+  }
+  return size
+}
+
+const sandbox = createContext({ run: undefined as unknown })
+const call = new Script('run()')
+
+/** Runs something of ours, and breaks it off when it takes too long: the one way to interrupt a loop. */
+const inTime = <T>(run: () => T): T => {
+  sandbox.run = run
+  try {
+    return call.runInContext(sandbox, { timeout: CEL_LIMITS.ms }) as T
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')
+      throw new CelError(`The expression takes longer than ${CEL_LIMITS.ms} ms.`)
+    throw error
+  } finally {
+    sandbox.run = undefined
+  }
+}
+
+/**
+ * Refuses what may not be written; returns to which power of its input the expression works: loops inside each other,
+ * and one more where a loop puts lists together.
+ */
+const checkShape = (node: ASTNode, variables: ReadonlySet<string>, macros: number): number => {
   if ((node.op === 'call' || node.op === 'rcall') && node.args[0] === 'matches')
     throw new CelError('"matches" is not available: compare with ==, startsWith, endsWith or contains.')
   const bound = boundBy(node)
@@ -101,26 +153,30 @@ const checkShape = (node: ASTNode, variables: ReadonlySet<string>, macros: numbe
   const nested = bound.length > 0 ? macros + 1 : macros
   if (nested > CEL_LIMITS.nested_macros)
     throw new CelError(`Macros are nested deeper than ${CEL_LIMITS.nested_macros}.`)
-  for (const child of childrenOf(node)) checkShape(child, variables, nested)
+  const own = nested + (nested > 0 && node.op === '+' ? 1 : 0)
+  return Math.max(own, ...childrenOf(node).map((child) => checkShape(child, variables, nested)))
 }
 
-const toJson = (value: unknown): unknown => {
+const toJson = (value: unknown, budget: { left: number }): unknown => {
+  budget.left -= 1
+  if (budget.left < 0) throw new CelError(`The value has more than ${CEL_LIMITS.values} parts.`)
   if (typeof value === 'bigint') {
     const number = Number(value)
     if (!Number.isSafeInteger(number)) throw new CelError(`${value} is beyond the integers that JSON carries exactly.`)
     return number
   }
-  if (value instanceof Optional) return value.hasValue() ? toJson(value.value()) : null
+  if (value instanceof Optional) return value.hasValue() ? toJson(value.value(), budget) : null
   if (value instanceof Date) return value.toISOString()
-  if (Array.isArray(value)) return value.map(toJson)
-  if (value instanceof Map) return Object.fromEntries([...value].map(([key, item]) => [String(key), toJson(item)]))
+  if (Array.isArray(value)) return value.map((item) => toJson(item, budget))
+  if (value instanceof Map)
+    return Object.fromEntries([...value].map(([key, item]) => [String(key), toJson(item, budget)]))
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw new CelError('The value is not a finite number.')
     return value
   }
   if (typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype)
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toJson(item)]))
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toJson(item, budget)]))
   throw new CelError('The value has no form in JSON.')
 }
 

@@ -3,6 +3,7 @@ import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
 import { canonicalJson } from './digest.ts'
 import type { Violation } from './errors.ts'
+import { readPointer } from './pointer.ts'
 
 /** Patterns of schemas that come from files or callers run in linear time (RE2), whatever their text. */
 const regExp = Object.assign(
@@ -43,6 +44,48 @@ export const createAjv = (options: Options): Ajv2020 => {
 const create = (useDefaults: boolean) => createAjv({ strictRequired: false, strictTypes: false, useDefaults })
 const plain = create(false)
 const filling = create(true)
+
+const RENAMES: ReadonlySet<string> = new Set(['$id', '$anchor', '$dynamicAnchor', '$dynamicRef', '$recursiveRef'])
+/** Parts of a schema, counted again for each reference to them: what a check of one value may come to. */
+const MAX_PARTS = 2000
+
+/**
+ * Why a schema must not be used on what others send, or nothing: it does not compile, it refers to itself, or its
+ * references multiply. Those of one that passes are checked in time bounded by the size of the value.
+ */
+export const schemaFault = (schema: unknown): string | undefined => {
+  const counted = new Map<unknown, number>()
+  let foreign: string | undefined
+  const parts = (part: unknown): number => {
+    if (typeof part !== 'object' || part === null) return 1
+    const known = counted.get(part)
+    if (known !== undefined) return known
+    // Until it is counted it stands for "without end": whoever comes back here refers to itself.
+    counted.set(part, Number.POSITIVE_INFINITY)
+    let sum = 1
+    for (const [key, member] of Object.entries(part)) {
+      if (typeof member === 'string' && RENAMES.has(key))
+        foreign = `uses ${key}: only a $ref such as #/$defs/name can be followed`
+      else if (typeof member === 'string' && key === '$ref') {
+        const target = /^#(\/[^%]*)?$/.test(member) ? readPointer(schema, member.slice(1)) : undefined
+        if (target === undefined) foreign = `refers to ${JSON.stringify(member)}, which is no place in it`
+        sum += parts(target ?? null)
+      } else sum += parts(member)
+    }
+    counted.set(part, sum)
+    return sum
+  }
+  const total = parts(schema)
+  if (foreign !== undefined) return foreign
+  if (total === Number.POSITIVE_INFINITY) return 'refers to itself'
+  if (total > MAX_PARTS) return `has ${total} parts, counted with what it refers to; at most ${MAX_PARTS}`
+  try {
+    compileSchema(schema)
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}
 
 /** A compiled JSON Schema 2020-12: gives the violations of a value, empty when it fits. */
 export type SchemaCheck = (value: unknown) => Violation[]

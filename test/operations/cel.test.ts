@@ -85,3 +85,23 @@ describe('conditions at dispatch', () => {
     expect(() => fold('nodes.verify.outputs.x == 1')).toThrow(/no step "verify"/)
   })
 })
+
+describe('what an expression does with what it is given', () => {
+  const numbers = (n: number) => Array.from({ length: n }, (_, i) => i)
+
+  it.each([
+    ['a loop in a loop over much', 'target.all(a, target.all(b, a <= b || true))', 200_000, /more than 4472 values/],
+    ['lists put together in a loop in a loop', 'target.map(a, target.map(b, target + target))', 1000, /more than 271/],
+    ['a search in a loop', 'target.all(a, a in target)', 200_000, /longer than 2000 ms/],
+    ['lists of lists of lists', 'target.map(a, target.map(b, target))', 1000, /more than 100000 parts/],
+  ])('ends: %s', (_, source, n, message) => {
+    const began = performance.now()
+    expect(refusal(source, { target: numbers(n) })).toMatch(message)
+    expect(performance.now() - began).toBeLessThan(10_000)
+  })
+
+  it('goes on where that is little, however it is written', () => {
+    expect(value('target.exists(a, target.exists(b, a == b + 1.0))', { target: numbers(100) })).toBe(true)
+    expect(value('target.all(a, a >= 0.0)', { target: numbers(100_000) })).toBe(true)
+  })
+})

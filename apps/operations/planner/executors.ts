@@ -12,6 +12,9 @@ export type ExecutorFacts = {
 }
 export type Fault = { pointer: string; message: string }
 
+/** A reference to a secret: its value never stands in a plan. */
+export const SECRET = /^secret:\/\/[a-z][a-z0-9-]{0,30}\/[A-Za-z0-9][A-Za-z0-9._/-]{0,127}#[A-Za-z0-9._-]{1,64}$/
+
 const METHODS = ['GET', 'HEAD', 'PUT', 'DELETE', 'POST', 'PATCH', 'OPTIONS']
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
 const REPEATABLE = new Set([...SAFE, 'PUT', 'DELETE'])

@@ -1,7 +1,9 @@
 import type { GatePolicy, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import { GraphNode as GraphNodeSchema } from '../../shared/contracts/operations/intents.ts'
 import type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
+import { compileSchema } from '../../shared/json-schema.ts'
 import { isObject, mergePatch, pointerOf } from '../../shared/pointer.ts'
 import { nodeOf } from './defaults.ts'
 import { expandParts, planRoot } from './draft.ts'
@@ -112,6 +114,9 @@ const editOf = ({ nodes, gates, max_parallel, spent }: Running): Edit => ({
   violations: [],
 })
 
+/** Members of a node as a graph gives them; what a merge patch makes of one must still be such. */
+const checkMembers = compileSchema({ ...GraphNodeSchema, required: [] })
+
 type Op<K extends PatchChange['op']> = (
   edit: Edit,
   change: Extract<PatchChange, { op: K }>,
@@ -154,6 +159,11 @@ const OPS: { [K in PatchChange['op']]: Op<K> } = {
   update_node: (edit, { node_id, set }, at, context) => {
     const node = nodeAt(edit, node_id, at)
     if (!node) return
+    const raw = mergePatch(node, set) as Record<string, unknown>
+    const named = Object.keys(set).flatMap((key) => (raw[key] === undefined ? [] : [[key, raw[key]] as const]))
+    const wrong = checkMembers(Object.fromEntries(named))
+    for (const { pointer, message } of wrong) fault(edit, `${at}/set${pointer}`, 'inputs_invalid', message)
+    if (wrong.length > 0) return
     const parts = expandParts(
       { ...(set as Partial<PlanNode>), node_id },
       rootsOf(context, node.target_id),

@@ -1,8 +1,11 @@
+import { CelError, type CelProgram, compileCel } from '../../shared/cel.ts'
 import type { PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Violation } from '../../shared/errors.ts'
+import { schemaFault } from '../../shared/json-schema.ts'
 import { isObject } from '../../shared/pointer.ts'
 import { formsOf, type Reference, ValueError } from '../../shared/values.ts'
-import { EXECUTORS, type ProgramRules, programFault } from './executors.ts'
+import { chainsOf } from './conditions.ts'
+import { EXECUTORS, type ProgramRules, programFault, SECRET } from './executors.ts'
 import { ranksOf } from './graph.ts'
 
 export type SoundnessLimits = { nodes: number; edges: number; programs?: ProgramRules | undefined }
@@ -81,6 +84,8 @@ function* checkRun(node: PlanNode, programs: ProgramRules | undefined): Generato
   const longest = EXECUTORS.get(node.executor)?.max_run_s
   if (longest !== undefined && node.timeouts.run_s > longest)
     yield fault(`${node.node_id}/timeouts/run_s`, 'inputs_invalid', `"${node.executor}" runs at most ${longest} s`)
+  const wrong = node.outputs_schema && schemaFault(node.outputs_schema)
+  if (wrong !== undefined) yield fault(`${node.node_id}/outputs_schema`, 'inputs_invalid', wrong)
   if (node.compensate)
     yield* checkExecutor(`${node.node_id}/compensate`, node.compensate.executor, node.compensate.with, programs)
 }
@@ -143,6 +148,45 @@ function* checkReferences(node: PlanNode, walk: Walk): Generator<Violation> {
     for (const { text, at: place } of found.secrets)
       if (!Object.hasOwn(node.secrets ?? {}, text))
         yield fault(`${node.node_id}${place}`, 'unknown_reference', `the node has no secret "${text}"`)
+  }
+  for (const [name, value] of Object.entries(node.secrets ?? {}))
+    if (typeof value === 'string' && !SECRET.test(value))
+      yield fault(`${node.node_id}/secrets/${name}`, 'inputs_invalid', 'must look like secret://provider/name#version')
+  yield* checkCondition(node, '/when', node.when, false, walk)
+  yield* checkCondition(node, '/compensate/when', node.compensate?.when, true, walk)
+}
+
+/** What a condition looks at has ended when it is asked; one that does not compile was named when it was filled in. */
+function* checkCondition(
+  node: PlanNode,
+  at: string,
+  source: string | undefined,
+  own: boolean,
+  walk: Walk,
+): Generator<Violation> {
+  if (source === undefined) return
+  let ast: CelProgram['ast']
+  try {
+    ast = compileCel(source, ['nodes']).ast
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error
+    yield fault(`${node.node_id}${at}`, 'expression_error', error.message)
+    return
+  }
+  for (const { path } of chainsOf(ast)) {
+    const [id, word, name] = path
+    const source_node = id === undefined ? undefined : walk.byId.get(id)
+    const place = `${node.node_id}${at}`
+    if (id === undefined) yield fault(place, 'unknown_reference', 'must name each node, as nodes["<node_id>"].outputs')
+    else if (!(own && id === node.node_id) && !(source_node && isAncestor(id, node, walk)))
+      yield fault(place, 'unknown_reference', `"${id}" is no node that comes before "${node.node_id}"`)
+    else if (
+      word === 'outputs' &&
+      name !== undefined &&
+      source_node?.outputs &&
+      !Object.hasOwn(source_node.outputs, name)
+    )
+      yield fault(place, 'unknown_reference', `"${id}" declares no output "${name}"`)
   }
 }
 
