@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { access, chown, lstat, mkdir, mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
+import { isDeeper } from '../../apps/shared/json.ts'
 import { isObject } from '../../apps/shared/pointer.ts'
 import type { Program } from '../../apps/shared/programs.ts'
 import { runProcess } from './command.process.ts'
@@ -20,6 +21,7 @@ type With = {
 }
 
 const MAX_OUTPUTS = 64 * 1024
+const MAX_DEPTH = 64
 const MAX_ARTIFACTS = 100
 const MAX_ARTIFACT_BYTES = 8 * 1024 * 1024
 const FILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
@@ -181,7 +183,7 @@ const collect = async (
 const parse = (bytes: Buffer): Record<string, unknown> | undefined => {
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'))
-    return isObject(value) ? value : undefined
+    return isObject(value) && !isDeeper(value, MAX_DEPTH) ? value : undefined
   } catch {
     return undefined
   }

@@ -1,4 +1,5 @@
 import { type Agent, type Dispatcher, errors, request as undiciRequest } from 'undici'
+import { isDeeper } from '../../apps/shared/json.ts'
 import { Denied, Unreachable } from './agent.ts'
 import type { ExecutorContext, ExecutorResult } from './types.ts'
 
@@ -19,6 +20,7 @@ const DEFAULT_TIMEOUT_S = 30
 const DEFAULT_BYTES = 1_048_576
 const MAX_BYTES = 8 * DEFAULT_BYTES
 const MAX_REDIRECTS = 3
+const MAX_DEPTH = 64
 const FOLLOWED = new Set([301, 302, 307, 308])
 const SAFE = new Set(['GET', 'HEAD'])
 
@@ -162,7 +164,9 @@ const bodyOf = (text: string, type: string): unknown => {
   if (text === '') return null
   if (!/json/i.test(type)) return text
   try {
-    return JSON.parse(text) as unknown
+    const value: unknown = JSON.parse(text)
+    // What is nested deeper can be neither stored nor checked: it is a text like any other.
+    return isDeeper(value, MAX_DEPTH) ? text : value
   } catch {
     return text
   }

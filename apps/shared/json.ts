@@ -69,3 +69,13 @@ const endOfString = (text: string, start: number): number => {
   }
   return text.length
 }
+
+/** Whether a value is nested deeper than so many levels; looks no further. */
+export const isDeeper = (value: unknown, levels: number): boolean => {
+  let layer: unknown[] = [value]
+  for (let level = 0; level <= levels; level++) {
+    layer = layer.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
+    if (layer.length === 0) return false
+  }
+  return true
+}

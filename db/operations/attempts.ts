@@ -92,12 +92,12 @@ export const endAttempt = async (
     text: END,
     values: [
       ...keyOf(ref),
-      JSON.stringify(end.lines),
+      json(end.lines),
       end.phase,
       json(end.inputs),
       json(end.outputs),
       json(end.error),
-      JSON.stringify(end.artifacts),
+      json(end.artifacts),
     ],
   })
   const row = rows[0] ?? (await pool.query<Times>({ text: ENDED, values: [...keyOf(ref), end.phase] })).rows[0]
@@ -129,7 +129,7 @@ export const noteAttempt = async (pool: pg.Pool, ref: AttemptRef, note: AttemptN
     text: NOTE,
     values: [
       ...keyOf(ref),
-      JSON.stringify(note.lines ?? []),
+      json(note.lines ?? []),
       json(note.resume ?? null),
       json(note.progress ?? null),
       json(note.inputs ?? null),
@@ -146,7 +146,22 @@ const keyOf = ({ operation_id, node_id, role, attempt, fence }: AttemptRef) => [
   fence,
 ]
 
-const json = (value: unknown) => (value === null || value === undefined ? null : JSON.stringify(value))
+/** Escapes that Postgres does not take: U+0000 and halves of surrogate pairs. */
+const UNSTORABLE = /\\u(0000|d[89a-f])/
+
+/** What targets and programs say is stored, whatever it is: a character that cannot be becomes U+FFFD. */
+const json = (value: unknown) => {
+  if (value === null || value === undefined) return null
+  const text = JSON.stringify(value)
+  return UNSTORABLE.test(text) ? JSON.stringify(storable(value)) : text
+}
+
+const storable = (value: unknown): unknown => {
+  if (typeof value === 'string') return value.replaceAll('\0', '\uFFFD').toWellFormed()
+  if (Array.isArray(value)) return value.map(storable)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [storable(key), storable(member)]))
+}
 
 /** Outputs of nodes that an expression or reference names. */
 export const outputsOf = async (

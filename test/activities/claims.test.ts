@@ -369,3 +369,24 @@ it('attempts only grow', async () => {
   await endAttempt(connection.pool, ref(operation_id, fence, 3), success)
   expect(await claim(operation_id, { attempt: 2 })).toMatchObject({ reason: 'superseded' })
 })
+
+describe('what targets and programs say', () => {
+  it('is stored whatever characters it has: those that cannot be are replaced, all else stays', async () => {
+    const operation_id = await setUp()
+    const { fence } = await granted(operation_id)
+    const odd = 'a\0b \ud800 \\u0000 \u{1F600}'
+    const kept = 'a\uFFFDb \uFFFD \\u0000 \u{1F600}'
+    const line = (seq: number) => ({ seq, time: new Date().toISOString(), stream: 'stdout', level: 'info', text: odd })
+    const note = { lines: [line(1)], resume: { [odd]: odd }, progress: { odd } }
+    expect(await noteAttempt(connection.pool, ref(operation_id, fence), note)).toBe(true)
+    const end = { ...success, inputs: { odd }, outputs: { deep: [{ [odd]: odd }] }, lines: [line(2)] }
+    expect(await endAttempt(connection.pool, ref(operation_id, fence), end)).toBeDefined()
+    const [attempt] = await attemptsOf(operation_id)
+    expect(attempt).toMatchObject({ phase: 'succeeded', inputs: { odd: kept }, progress: { odd: kept } })
+    expect(attempt?.outputs).toEqual({ deep: [{ [kept]: kept }] })
+    const { rows } = await connection.pool.query('select lines from operations.log_chunks where operation_id = $1', [
+      operation_id,
+    ])
+    expect(rows.flatMap(({ lines }) => lines.map(({ text }: { text: string }) => text))).toEqual([kept, kept])
+  })
+})

@@ -182,6 +182,7 @@ describe('a program that does harm', () => {
       'ln -s /etc/passwd "$SIGNALBOX_OUTPUTS"',
       'echo "[1]" > "$SIGNALBOX_OUTPUTS"',
       'echo "{" > "$SIGNALBOX_OUTPUTS"',
+      '{ printf "{\\"a\\":"; head -c 20000 /dev/zero | tr "\\0" "["; head -c 20000 /dev/zero | tr "\\0" "]"; echo "}"; } > "$SIGNALBOX_OUTPUTS"',
       'head -c 70000 /dev/zero > "$SIGNALBOX_OUTPUTS"',
     ])
       expect((await run(text)).result).toMatchObject({ status: 'failed', class: 'outputs_invalid' })

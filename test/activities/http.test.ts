@@ -200,6 +200,17 @@ describe('a call', () => {
     ).toMatchObject({ class: 'unexpected_response' })
   })
 
+  it('takes what is nested without end as text', async () => {
+    handler = (_req, res) =>
+      void res.writeHead(200, { 'content-type': 'application/json' }).end('['.repeat(100_000) + ']'.repeat(100_000))
+    const { result } = await run({ base_url: base, request: { method: 'GET', url: '/x' } })
+    expect(result).toMatchObject({ status: 'succeeded', raw: { body: expect.stringMatching(/^\[{100000}/) } })
+    answer(200, { a: [[[1]]] })
+    expect((await run({ base_url: base, request: { method: 'GET', url: '/x' } })).result).toMatchObject({
+      raw: { body: { a: [[[1]]] } },
+    })
+  })
+
   it('keeps named parts of the answer as artifacts', async () => {
     answer(200, { certificate: 'PEM' })
     const { artifacts } = await run({
