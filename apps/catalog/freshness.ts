@@ -57,6 +57,19 @@ export const awaitGraph = async (
   }
 }
 
+/** What an answer from memory must hold: 503 `projection_lag` when it does not come in time. From truth nothing is old. */
+export const requireFresh = async (
+  deps: CatalogDeps,
+  { min_change, max_lag_ms }: Freshness,
+  reader: Reader,
+  from_memory = deps.graph.store() !== undefined,
+): Promise<void> => {
+  if (min_change !== undefined) await awaitChange(deps, { min_change }, reader)
+  if (!from_memory || (min_change === undefined && max_lag_ms === undefined)) return
+  const change = min_change === undefined ? undefined : changeOf(min_change)
+  await awaitGraph(deps, { ...(change && { change }), ...(max_lag_ms !== undefined && { max_lag_ms }) })
+}
+
 const behind = (observed: number, required: number) =>
   new AppError('stale_projection', 'projection_lag', 'The catalog does not hold that write yet.', {
     retryable: true,

@@ -3,9 +3,8 @@ import { accessSql, conditions, lastPubSeq, listResources } from '../../db/catal
 import type { Graph, GraphNode, GraphQuery } from '../shared/contracts/catalog/graphs.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import type { CatalogDeps } from './deps.ts'
-import { changeOf } from './documents.ts'
 import { tooExpensive } from './expensive.ts'
-import { awaitChange, awaitGraph } from './freshness.ts'
+import { awaitGraph, requireFresh } from './freshness.ts'
 import { drawBySql } from './graph/oracle.ts'
 import { seesOf } from './graph/sees.ts'
 import type { Store } from './graph/store.ts'
@@ -76,7 +75,7 @@ const drawn = async (
   const bounds = boundsOf(query, deps.config.graph_max_nodes)
   const reach = { ...reachOf(deps.registry.types, request, reader), past }
   const store = past === undefined && by !== 'sql' ? deps.graph.store() : undefined
-  await requireFresh(deps, query, reader, store)
+  await requireFresh(deps, query, reader, store !== undefined)
   const roots = await rootIds(deps, request, reader, bounds.max_nodes)
   if (store) return fromMemory(deps, store, request, reader, { roots, bounds, reach })
   if (query.page_token !== undefined) throw warming(deps, 'A graph is continued from memory')
@@ -84,14 +83,6 @@ const drawn = async (
     throw warming(deps, `Deeper than ${MAX_SQL_DEPTH} a graph is read from memory`)
   }
   return fromSql(deps, { roots, bounds, reach })
-}
-
-const requireFresh = async (deps: CatalogDeps, query: GraphQuery, reader: Reader, store: Store | undefined) => {
-  const { min_change, max_lag_ms } = query
-  if (min_change !== undefined) await awaitChange(deps, { min_change }, reader)
-  if (!store || (min_change === undefined && max_lag_ms === undefined)) return
-  const change = min_change === undefined ? undefined : changeOf(min_change)
-  await awaitGraph(deps, { ...(change && { change }), ...(max_lag_ms !== undefined && { max_lag_ms }) })
 }
 
 const warming = ({ graph, config }: CatalogDeps, what: string): AppError =>

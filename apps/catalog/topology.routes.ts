@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { conditions, countBelow } from '../../db/catalog/lists.ts'
+import { conditions } from '../../db/catalog/lists.ts'
 import { TopologyGraph, TopologyGraphQuery, TopologyList, TopologyQuery } from '../shared/contracts/catalog/topology.ts'
 import { errorReplies, sendPart } from '../shared/http.ts'
 import type { CatalogDeps } from './deps.ts'
-import { affordable, listPage } from './lists.service.ts'
+import { requireFresh } from './freshness.ts'
+import { listPage } from './lists.service.ts'
 import type { Side } from './sides.ts'
-import { countsOf, readTopologyGraph } from './topology.service.ts'
+import { countBelowEach, readTopologyGraph } from './topology.service.ts'
 import { LEVELS, type Level } from './types.registry.ts'
 
 const PLACES: { path: string; level: Level; noun: string }[] = [
@@ -53,14 +54,15 @@ export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side
         const { types } = deps.registry
         const reader = side.reader(req)
         const fixed = [conditions.types([...types.levelIds[level]])]
+        await requireFresh(deps, req.query, reader)
         const { rows, items, selected, ...page } = await listPage(deps, path, req.query, reader, fixed)
-        const rids = rows.map(({ rid }) => rid)
-        const counted = await affordable(countBelow(deps.db, rids, reader.access, types.topologyIds))
-        const places = items.map((item, index) => ({
-          ...item,
-          counts: countsOf(counted.filter(({ rid }) => rid === rows[index]?.rid)),
-        }))
-        const list = { items: places, ...page }
+        const { countOf, as_of } = await countBelowEach(
+          deps,
+          rows.map(({ rid }) => rid),
+          reader.access,
+        )
+        const places = items.map((item, index) => ({ ...item, counts: countOf(rows[index]?.rid ?? '') }))
+        const list = { items: places, ...page, as_of }
         return selected ? sendPart(reply, list) : list
       },
     )

@@ -31,7 +31,7 @@ const createDigest = () => {
   return { add, addText, words: (): [number, number] => [a >>> 0, b >>> 0] }
 }
 
-/** All that a graph says of one node, its relationships in any order. Zero where there is no such node. */
+/** All that a graph says of one node: its facts, its relationships and what is below it in any order. Zero where there is no such node. */
 const digestOf = (store: Store, rid: number): [number, number] => {
   if (!store.knows(rid)) return [0, 0]
   const node = createDigest()
@@ -45,6 +45,12 @@ const digestOf = (store: Store, rid: number): [number, number] => {
     const arc = createDigest()
     for (const fact of [type, Number(out), peer, no, no / 0x1_0000_0000]) arc.add(fact)
     addTo(sum, arc.words())
+  })
+  store.eachCount(rid, (type, lifecycle, health, count) => {
+    const below = createDigest()
+    below.addText(`${lifecycle} ${health}`)
+    for (const fact of [type, count]) below.add(fact)
+    addTo(sum, below.words())
   })
   return sum
 }

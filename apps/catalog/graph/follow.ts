@@ -70,6 +70,7 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, ba
   const load = async (): Promise<Store> => {
     const started = performance.now()
     const store = createStore(await loadArrays(url, stopping.signal))
+    await store.countPlaces(registry.types)
     load_ms = performance.now() - started
     loads += 1
     return store

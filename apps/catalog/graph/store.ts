@@ -1,6 +1,7 @@
 import type { GraphEventRow as GraphEvent } from '../../../db/catalog/graph-events.ts'
 import type { Types } from '../types.registry.ts'
 import { bytesOf, CLOSED, type GraphArrays, hashOfId, OPEN } from './arrays.ts'
+import { createCounts } from './counts.ts'
 
 /** One end of an open edge, seen from a node. */
 export type Arc = { type: number; out: boolean; peer: number; no: number }
@@ -61,6 +62,8 @@ export const createStore = (base: GraphArrays) => {
   let size = base.size
   let rank = new Uint16Array(0)
   let ranked: Types | undefined
+  let containment = -1
+  let counts: ReturnType<typeof createCounts> | undefined
 
   const has = (rid: number) => rid < base.size && base.kind[rid] !== 0
   const newOne = (rid: number): Added => {
@@ -99,6 +102,7 @@ export const createStore = (base: GraphArrays) => {
     types.relationships.forEach(({ id }, i) => {
       rank[id] = i
     })
+    containment = types.relationships.find((type) => type.containment)?.id ?? -1
     ranked = types
   }
   const order = (a: Position, type: number, out: boolean, peer: number): number =>
@@ -176,13 +180,21 @@ export const createStore = (base: GraphArrays) => {
       else if (op === 'removed') removeEdge(from, relation.id, to)
       // Containment is told by either end, so a child's place is read from its edge; where it ended stays its place.
       if (!relation.containment) continue
-      if (op === 'added') setNum(from, 'parent', to)
-      else if (op === 'removed' && event.type !== 'resource.retired' && num(from, 'parent') === to)
-        setNum(from, 'parent', 0)
+      if (op === 'added') moveTo(from, to)
+      else if (op === 'removed' && event.type !== 'resource.retired' && num(from, 'parent') === to) moveTo(from, 0)
     }
-    if (event.type === 'resource.retired') setNum(rid, 'kind', CLOSED)
-    setNum(rid, 'lifecycle', lifecycles.numberOf(event.lifecycle_status ?? 'unknown'))
+    changing(rid, () => {
+      if (event.type === 'resource.retired') setNum(rid, 'kind', CLOSED)
+      setNum(rid, 'lifecycle', lifecycles.numberOf(event.lifecycle_status ?? 'unknown'))
+    })
     setNum(rid, 'version', event.agg_version)
+  }
+
+  const changing = (rid: number, change: () => void): void => (counts ? counts.changing(rid, change) : change())
+  const moveTo = (rid: number, parent: number): void => {
+    const move = () => setNum(rid, 'parent', parent)
+    if (counts) counts.moving(rid, move)
+    else move()
   }
 
   const resolve = (change: NonNullable<GraphEvent['changes']>[number], types: Types) => {
@@ -197,8 +209,26 @@ export const createStore = (base: GraphArrays) => {
   const applyHealth = (event: GraphEvent): void => {
     const rid = Number(event.rid)
     if (event.agg_version <= num(rid, 'health_revision')) return
-    setNum(rid, 'health', healths.numberOf(event.health_status ?? 'unknown'))
+    changing(rid, () => setNum(rid, 'health', healths.numberOf(event.health_status ?? 'unknown')))
     setNum(rid, 'health_revision', event.agg_version)
+  }
+
+  const isOpen = (rid: number): boolean => (has(rid) ? base.kind[rid] === OPEN : added.get(rid)?.kind === OPEN)
+
+  /** Every open edge of a node, in no order worth knowing. */
+  const eachArc = (rid: number, visit: (type: number, out: boolean, peer: number, no: number) => void): void => {
+    if (rid < base.size) {
+      for (let i = base.out_at[rid] as number, end = base.out_at[rid + 1] as number; i < end; i++)
+        if (base.out_no[i] !== 0)
+          visit(base.out_type[i] as number, true, base.out_dst[i] as number, base.out_no[i] as number)
+      for (let i = base.in_at[rid] as number, end = base.in_at[rid + 1] as number; i < end; i++) {
+        const place = base.in_out[i] as number
+        if (base.out_no[place] !== 0)
+          visit(base.out_type[place] as number, false, base.in_src[i] as number, base.out_no[place] as number)
+      }
+    }
+    const list = arcs.get(rid)
+    if (list) for (const { type, out, peer, no } of list) visit(type, out, peer, no)
   }
 
   return {
@@ -221,8 +251,6 @@ export const createStore = (base: GraphArrays) => {
     },
     ridOf,
     knows: (rid: number): boolean => has(rid) || added.has(rid),
-    isOpen: (rid: number): boolean =>
-      rid < base.size && base.kind[rid] !== 0 ? base.kind[rid] === OPEN : added.get(rid)?.kind === OPEN,
     typeOf: (rid: number): number => num(rid, 'type'),
     parentOf: (rid: number): number => num(rid, 'parent'),
     versionOf: (rid: number): number => num(rid, 'version'),
@@ -237,20 +265,33 @@ export const createStore = (base: GraphArrays) => {
     healthOf: (rid: number): string =>
       healths.words[has(rid) ? (base.health[rid] as number) : newOne(rid).health] ?? 'unknown',
 
-    /** Every open edge of a node, in no order worth knowing. */
-    eachArc: (rid: number, visit: (type: number, out: boolean, peer: number, no: number) => void): void => {
-      if (rid < base.size) {
-        for (let i = base.out_at[rid] as number, end = base.out_at[rid + 1] as number; i < end; i++)
-          if (base.out_no[i] !== 0)
-            visit(base.out_type[i] as number, true, base.out_dst[i] as number, base.out_no[i] as number)
-        for (let i = base.in_at[rid] as number, end = base.in_at[rid + 1] as number; i < end; i++) {
-          const place = base.in_out[i] as number
-          if (base.out_no[place] !== 0)
-            visit(base.out_type[place] as number, false, base.in_src[i] as number, base.out_no[place] as number)
-        }
-      }
-      const list = arcs.get(rid)
-      if (list) for (const { type, out, peer, no } of list) visit(type, out, peer, no)
+    eachArc,
+    isOpen,
+    /** Begins to count what is below places, and keeps it from then on. */
+    countPlaces: async (types: Types): Promise<void> => {
+      rankTypes(types)
+      const lifecycleNo = (rid: number) => (has(rid) ? (base.lifecycle[rid] as number) : newOne(rid).lifecycle)
+      const healthNo = (rid: number) => (has(rid) ? (base.health[rid] as number) : newOne(rid).health)
+      const eachChild = (rid: number, visit: (child: number) => void) =>
+        eachArc(rid, (type, out, peer) => {
+          if (!out && type === containment) visit(peer)
+        })
+      const parts = { size: () => size, isOpen, lifecycleNo, healthNo, eachChild }
+      const of = { typeOf: (rid: number) => num(rid, 'type'), parentOf: (rid: number) => num(rid, 'parent') }
+      counts = createCounts({ ...parts, ...of }, new Set(types.topologyIds))
+      await counts.fill()
+    },
+    /** Whether places of these types are counted. */
+    counts: (types: Types): boolean =>
+      counts !== undefined && types.topologyIds.every((id) => counts?.topology.has(id)),
+    /** What is below a place: how many open resources of each type, lifecycle and health. */
+    eachCount: (
+      place: number,
+      visit: (type: number, lifecycle: string, health: string, count: number) => void,
+    ): void => {
+      counts?.each(place, (type, lifecycle, health, count) =>
+        visit(type, lifecycles.words[lifecycle] ?? 'unknown', healths.words[health] ?? 'unknown', count),
+      )
     },
 
     /**
