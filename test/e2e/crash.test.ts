@@ -110,3 +110,53 @@ describe('kill -9 in the middle of an operation', () => {
     240_000,
   )
 })
+
+describe('kill -9 of operations between the two steps of a long change', () => {
+  type Accepted = { operation_ref: { intent_id: string; href: string; operation_id: null } }
+  type Intent = { intent_id: string; title: string }
+
+  it('leads to exactly one intent for each, however often it is sent and whenever it is killed', async () => {
+    const asked = new Map<string, string>()
+    /** New hosts are asked for; the catalog answers 202 whether operations is there or not. Each is sent twice. */
+    const ask = (names: string[]) =>
+      Promise.all(
+        names.map(async (name) => {
+          const desired_state = { hostname: name, release: '1.0.0' }
+          const body = { resource_id: name, type_key: 'fleet.host', name, parent_id: 'd1', desired_state }
+          const send = () => olga.post<Accepted>('/v1/resources', body, `long change ${name}`)
+          const [one, two] = [await send(), await send()]
+          expect([one.status, two.status]).toEqual([202, 202])
+          expect(two.body).toEqual(one.body)
+          asked.set(name, one.body.operation_ref.intent_id)
+        }),
+      )
+    const intents = async () => {
+      const items: Intent[] = []
+      for (let token = ''; ; ) {
+        const page = await olga.get<{ items: Intent[]; next_page_token: string | null }>(
+          `/v1/intents?page_size=100${token && `&page_token=${token}`}`,
+        )
+        items.push(...page.items)
+        if (!page.next_page_token) return items
+        token = page.next_page_token
+      }
+    }
+    const made = async () => (await intents()).filter(({ intent_id }) => [...asked.values()].includes(intent_id)).length
+    const names = (round: number) => Array.from({ length: 20 }, (_, i) => `long-${round}-${i}`)
+
+    for (const round of [1, 2, 3]) {
+      await stack.kill('operations', 'SIGKILL')
+      await ask(names(round))
+      const before = asked.size - 20
+      await stack.restart('operations')
+      // In the middle of it, if it is slow enough to have one.
+      await until(async () => (await made()) > before, { timeout_ms: 60_000, every_ms: 5, what: 'the first intents' })
+    }
+    await until(async () => (await made()) >= asked.size, { timeout_ms: 60_000, what: 'an intent for each' })
+    const all = await intents()
+    for (const [name, intent_id] of asked) {
+      const of_it = all.filter(({ title }) => title === `Create fleet.host ${name}`)
+      expect(of_it.map((intent) => intent.intent_id)).toEqual([intent_id])
+    }
+  }, 240_000)
+})
