@@ -115,12 +115,14 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
 
 const refOf = ({ operation_id, node_id, role, attempt }: AttemptInput) => ({ operation_id, node_id, role, attempt })
 
-/** An end that nobody knows is tried again under a new fence and the same key, where the node can take that. */
+/**
+ * An end that nobody knows is tried again under a new fence and the same key, where the node can take that. Who was only
+ * silent for too long is cancelled as well, but by nobody: the engine has begun the next try.
+ */
 const mayRepeat = ({ spec }: Granted, { role }: AttemptInput): boolean => {
   const idempotent = role === 'run' ? spec.idempotent : (spec.compensate?.idempotent ?? false)
-  const { info, cancellationSignal, cancellationDetails } = Context.current()
-  const told = cancellationSignal.aborted && !cancellationDetails?.workerShutdown
-  return idempotent && info.attempt < ACTIVITY_TRIES && !told
+  const { info, cancellationDetails } = Context.current()
+  return idempotent && info.attempt < ACTIVITY_TRIES && !cancellationDetails?.cancelRequested
 }
 
 const prepare = async (deps: ActivityDeps, input: AttemptInput, work: Work): Promise<Prepared> => {

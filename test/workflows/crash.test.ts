@@ -3,14 +3,18 @@ import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createServiceKey } from '../../apps/shared/auth/service-keys.ts'
 import { serverUrl } from '../support/database.ts'
+import { until } from '../support/until.ts'
 import { createEngine, type Engine, node, TEST_POLICY } from './engine.ts'
 import { startTarget, type Target } from './target.ts'
 
 const MAIN = new URL('../../apps/worker/main.ts', import.meta.url).pathname
 const ROOT = new URL('../..', import.meta.url).pathname
+/** As the workflow sets it (launch.ts). */
+const HEARTBEAT_MS = 10_000
 let engine: Engine
 let target: Target
 let key_file: string
@@ -90,3 +94,42 @@ it.each([
   },
   180_000,
 )
+
+it('stopped for longer than its heartbeat, the worker goes on as if it had never been away: each effect happens once', async () => {
+  target.effects.length = 0
+  target.calls.length = 0
+  let released = false
+  target.answer('/slow/done', () => ({ status: 200, body: { done: released } }))
+  const operation_id = await engine.start({
+    nodes: [
+      node('slow', {
+        executor: 'http',
+        idempotent: true,
+        timeouts: { run_s: 120 },
+        with: {
+          request: { method: 'POST', url: `${target.url}/slow`, body: {} },
+          poll: {
+            request: { method: 'GET', url: `${target.url}/slow/done` },
+            until: 'response.body.done',
+            interval_s: 1,
+            timeout_s: 100,
+          },
+        },
+      }),
+      node('after', { depends_on: ['slow'] }),
+    ],
+  })
+  const worker = startWorker()
+  await until(() => target.calls.some(({ path }) => path === '/slow/done'), {
+    timeout_ms: 60_000,
+    what: 'the first look',
+  })
+  worker.kill('SIGSTOP')
+  await delay(HEARTBEAT_MS + 4000)
+  worker.kill('SIGCONT')
+  released = true
+  expect((await engine.ends(operation_id)).status).toBe('succeeded')
+  expect(target.effects.filter(({ path }) => path === '/slow')).toHaveLength(1)
+  worker.kill('SIGKILL')
+  await once(worker, 'exit')
+}, 120_000)
