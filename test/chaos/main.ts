@@ -20,7 +20,7 @@ const options = () => {
       options: {
         kills: { type: 'string', default: '50' },
         seed: { type: 'string', default: String(Math.floor(Math.random() * 1e9)) },
-        gap: { type: 'string', default: '4' },
+        gap: { type: 'string', default: '6' },
         'at-once': { type: 'string', default: '4' },
       },
     })
@@ -62,6 +62,8 @@ const keepLogs = (): void => {
 const wanted = options()
 console.log(`${wanted.kills} kills, seed ${wanted.seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`)
 const stack = await startStack({ own_servers: ['postgres', 'redis', 'nats', 'temporal'] })
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void stack.stop().finally(() => process.exit(1)))
 process.exitCode = 1
 try {
   const outcome = await wreak(stack, { ...wanted, print: (line) => console.log(line) })
