@@ -23,7 +23,7 @@ export const createDb = (
   const pool = new pg.Pool({
     Client: PreparingClient,
     connectionString: url,
-    // Statements that do not need one another's answer go out together (Promise.all in a transaction): one round trip.
+    // Statements that do not need one another's answer go out together (`together`): one round trip.
     pipeline: true,
     max,
     application_name: app,
@@ -106,3 +106,15 @@ class PreparingClient extends pg.Client {
 
 /** The first row, or nothing. */
 export const first = <T>(rows: T[]): T | undefined => rows[0]
+
+/**
+ * The results of steps of one transaction that do not depend on one another: their statements go out together. Waits for
+ * all of them before it throws the first failure, so that none sends anything after the rollback.
+ */
+export const together = async <T extends readonly unknown[]>(
+  ...steps: { [K in keyof T]: PromiseLike<T[K]> }
+): Promise<T> => {
+  const settled = await Promise.allSettled(steps)
+  for (const step of settled) if (step.status === 'rejected') throw step.reason
+  return settled.map((step) => (step as PromiseFulfilledResult<unknown>).value) as unknown as T
+}

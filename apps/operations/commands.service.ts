@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Tx } from '../../db/client.ts'
+import { type Tx, together } from '../../db/client.ts'
 import {
   claimKey,
   fingerprintOf,
@@ -186,14 +186,14 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
   const decision = await steps.decide(tx, subject, command_id)
   if (command.dry_run) throw new DryRun(decision.effect)
   const decided = decision.events.length > 0
-  const stated =
-    decided &&
-    stateFacts(tx, command.operation_id, {
-      events: decision.events,
-      set: decision.set ?? {},
-      request_id: command.request_id,
-      trace: command.trace,
-    })
+  const stated = decided
+    ? stateFacts(tx, command.operation_id, {
+        events: decision.events,
+        set: decision.set ?? {},
+        request_id: command.request_id,
+        trace: command.trace,
+      })
+    : Promise.resolve()
   const audited = appendAudit(tx, deps.keys.audit, {
     actor: actorText(command.actor),
     roles: command.actor.roles ?? [],
@@ -221,7 +221,7 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
     decided,
     awaits: decision.awaits ?? false,
   })
-  await Promise.all([stated, audited, queued])
+  await together(stated, audited, queued)
   crashPoint('api.before_commit')
   return { command_id, sent: decision.payload !== null && !decision.awaits, repeated: false }
 }

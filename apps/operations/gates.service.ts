@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import type { Tx } from '../../db/client.ts'
+import { type Tx, together } from '../../db/client.ts'
 import { withdrawAwaiting } from '../../db/operations/awaiting.ts'
 import { carryVotes, type GateRow, getGate, saveVote, swapGate } from '../../db/operations/gates.ts'
 import { operations } from '../../db/operations/tables.ts'
@@ -87,11 +87,12 @@ const decideGate = (
 ) =>
   runCommand(deps, command, {
     lock: async (tx) => {
-      const locking = lockVisible(deps, tx, command)
-      // Sent together; what became of the lock is told first.
-      const reading = getGate(tx, command.operation_id, command.gate_id)
-      reading.catch(() => {})
-      return { subject: await locking, row: await reading }
+      // Both send as they are called: the gate is read once the lock is held.
+      const [subject, row] = await together(
+        lockVisible(deps, tx, command),
+        getGate(tx, command.operation_id, command.gate_id),
+      )
+      return { subject, row }
     },
     decide: async (tx, { subject, row }, command_id) => {
       if (!row) throw notFound('gate', command.gate_id)
@@ -178,10 +179,10 @@ const castVote = async (
 
   const used = gate.kind === 'intervention' && { consumed_at: sql`clock_timestamp()` as never }
   const set = status === 'waiting' ? {} : { ...decidedColumns(command, command_id, status, gate.digest), ...used }
-  await Promise.all([
+  await together(
     swapOrRefuse(tx, row, set),
     saveVote(tx, { ...voteRow(command, row, command_id, vote), round: gate.round, group_key: group }),
-  ])
+  )
   return decisionOf(command, row, command_id, { ...effect, vote, group })
 }
 

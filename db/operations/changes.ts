@@ -11,6 +11,8 @@ const MAX_EVENT_BYTES = 256 * 1024
 
 export type Facts = {
   events: readonly TimelineEvent[]
+  /** One more fact, without evidence, that tells where the chain ends after the others. */
+  last?: (evidence_head: EvidenceHead) => TimelineEvent
   /** Further columns of the operation that change with these facts. */
   set?: PgUpdateSetSource<typeof operations>
   request_id?: string | null
@@ -24,15 +26,19 @@ export type Stated = { at: string; change_seq: number; timeline_seq: number; evi
  */
 export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Promise<Stated> => {
   const head = await lockHead(tx, operation_id)
-  const rows = timelineRows(operation_id, head, facts.events)
   const proofs = facts.events.flatMap(({ evidence, actor }) => (evidence ? [{ ...evidence, actor, at: head.at }] : []))
   const records = chainEvidence(operation_id, { seq: head.evidence_seq, hash: head.evidence_hash }, proofs)
-  const last = records.at(-1)
+  const newest = records.at(-1)
+  const evidence_head = newest
+    ? { seq: newest.seq, hash: newest.hash }
+    : { seq: head.evidence_seq, hash: head.evidence_hash }
+  const events = facts.last ? [...facts.events, facts.last(evidence_head)] : facts.events
+  const rows = timelineRows(operation_id, head, events)
   const stated = {
     at: head.at,
     change_seq: head.change_seq + 1,
     timeline_seq: head.seq + rows.length,
-    evidence_head: last ? { seq: last.seq, hash: last.hash } : { seq: head.evidence_seq, hash: head.evidence_hash },
+    evidence_head,
   }
   const moved = tx
     .update(operations)

@@ -2,7 +2,7 @@ import { and, eq, gt, notInArray, sql } from 'drizzle-orm'
 import type { OperationEnd } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
 import type { CloseResult, RecordBatch } from '../../workflows/operation/state/types.ts'
-import type { Db, Tx } from '../client.ts'
+import { type Db, type Tx, together } from '../client.ts'
 import { stateFacts } from './changes.ts'
 import { cancelGates } from './gates.ts'
 import { closePatches } from './patches.ts'
@@ -53,13 +53,17 @@ const unprocessed = async (tx: Tx, operation_id: string, last_seq: number): Prom
 }
 
 const end = async (tx: Tx, operation_id: string, { status, end_reason }: CloseInput) => {
-  await tx
+  const ended = tx
     .update(operation_control)
     .set({ ended: true, revision: sql`${operation_control.revision} + 1` })
     .where(eq(operation_control.operation_id, operation_id))
-  const gates = await cancelGates(tx, operation_id)
-  const patches = await closePatches(tx, operation_id, 'operation_ended')
-  await operationClosed(tx, operation_id, status)
+  const [, gates, patches, versions] = await together(
+    ended,
+    cancelGates(tx, operation_id),
+    closePatches(tx, operation_id, 'operation_ended'),
+    versionsOf(tx, operation_id),
+    operationClosed(tx, operation_id, status),
+  )
   const said = { actor: ENGINE, ...(end_reason !== null && { reason: end_reason }) }
   const { evidence_head } = await stateFacts(tx, operation_id, {
     events: [
@@ -77,12 +81,13 @@ const end = async (tx: Tx, operation_id: string, { status, end_reason }: CloseIn
         },
       },
     ],
+    // The head is told after the chain is complete: a cut tail is seen.
+    last: (head) => ({
+      ...said,
+      type: 'operation.ended',
+      data: { status, end_reason, versions, evidence_head: head },
+    }),
     set: { engine_status: status, end_reason, ended_at: sql`clock_timestamp()`, blocked_on: [], open_gates: 0 },
-  })
-  // The head is told after the chain is complete: a cut tail is seen.
-  const versions = await versionsOf(tx, operation_id)
-  await stateFacts(tx, operation_id, {
-    events: [{ ...said, type: 'operation.ended', data: { status, end_reason, versions, evidence_head } }],
   })
   return evidence_head
 }

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { CommandView } from '../../apps/shared/contracts/operations/common.ts'
 import type { Actor, CancelMode, Control } from '../../apps/shared/contracts/operations/graph.ts'
-import { first, type Queryable, type Tx } from '../client.ts'
+import { first, type Queryable, type Tx, together } from '../client.ts'
 import { lease_waits, nodes, operation_commands, operation_control, operations } from './tables.ts'
 import { iso } from './views.ts'
 
@@ -93,7 +93,7 @@ export const appendCommand = async (
     .insert(operation_commands)
     .values(row as never)
     .returning({ seq: operation_commands.seq })
-  const [, [made]] = await Promise.all([numbered, queued])
+  const [, [made]] = await together(numbered, queued)
   return made?.seq ?? 0
 }
 

@@ -1,7 +1,7 @@
 import { and, asc, eq, or, sql } from 'drizzle-orm'
 import type { Actor, BlockedOn } from '../../apps/shared/contracts/operations/graph.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
-import { type Db, first, type Queryable, type Tx } from '../client.ts'
+import { type Db, first, type Queryable, type Tx, together } from '../client.ts'
 import { bumpRevision, stateFacts } from './changes.ts'
 import { appendCommand } from './commands.ts'
 import { pauseOnDrift } from './drift.ts'
@@ -101,11 +101,10 @@ const insertLeases = (tx: Tx, operation_id: string, wanted: readonly Lease[]) =>
 
 /** Gives back what an operation holds or waits for, and says what it held. Whoever waited for it is served by the next turn of the sweeper. */
 export const releaseLeases = async (tx: Tx, operation_id: string): Promise<string[]> => {
-  const released = await tx
-    .delete(leases)
-    .where(eq(leases.operation_id, operation_id))
-    .returning({ resource_id: leases.resource_id })
-  await tx.delete(lease_waits).where(eq(lease_waits.operation_id, operation_id))
+  const [released] = await together(
+    tx.delete(leases).where(eq(leases.operation_id, operation_id)).returning({ resource_id: leases.resource_id }),
+    tx.delete(lease_waits).where(eq(lease_waits.operation_id, operation_id)),
+  )
   return released.map(({ resource_id }) => resource_id).sort()
 }
 

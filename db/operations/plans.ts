@@ -2,7 +2,7 @@ import { and, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type { Actor } from '../../apps/shared/contracts/operations/graph.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
-import { first, type Queryable, type Tx } from '../client.ts'
+import { first, type Queryable, type Tx, together } from '../client.ts'
 import { NOW_TEXT } from './changes.ts'
 import { releaseLeases } from './leases.ts'
 import { intents, outbox, plans, resource_operation_index } from './tables.ts'
@@ -267,16 +267,20 @@ const FULFILLED = new Set(['succeeded', 'succeeded_with_exceptions'])
 
 /** The operation has ended: its intent is fulfilled or not, its leases are free, its resources know. Safe to repeat. */
 export const operationClosed = async (tx: Tx, operation_id: string, status: string): Promise<void> => {
-  const plan = await planOf(tx, operation_id)
   const outcome = FULFILLED.has(status) ? 'fulfilled' : 'unfulfilled'
-  if (plan)
-    await moveIntent(tx, plan.intent_id, ['executing'], { status: outcome }, { actor: SYSTEM, data: { operation_id } })
-  await releaseLeases(tx, operation_id)
-  await tx
+  const intentMoved = planOf(tx, operation_id).then(
+    (plan) =>
+      plan &&
+      moveIntent(tx, plan.intent_id, ['executing'], { status: outcome }, { actor: SYSTEM, data: { operation_id } }),
+  )
+  await together(intentMoved, releaseLeases(tx, operation_id), markEnded(tx, operation_id, status))
+}
+
+const markEnded = (tx: Tx, operation_id: string, status: string) =>
+  tx
     .update(resource_operation_index)
     .set({ status, ended_at: sql`coalesce(${resource_operation_index.ended_at}, clock_timestamp())` })
     .where(eq(resource_operation_index.operation_id, operation_id))
-}
 
 /** The start never fired: the plan can be started again, its intent is as it was, its leases are free. Safe to repeat. */
 export const startWithdrawn = async (tx: Tx, operation_id: string): Promise<void> => {
@@ -287,10 +291,7 @@ export const startWithdrawn = async (tx: Tx, operation_id: string): Promise<void
     await moveIntent(tx, plan.intent_id, ['executing'], { status: 'previewed', operation_id: null }, origin)
   }
   await releaseLeases(tx, operation_id)
-  await tx
-    .update(resource_operation_index)
-    .set({ status: 'cancelled', ended_at: sql`coalesce(${resource_operation_index.ended_at}, clock_timestamp())` })
-    .where(eq(resource_operation_index.operation_id, operation_id))
+  await markEnded(tx, operation_id, 'cancelled')
 }
 
 const DUE_AT_ONCE = 100

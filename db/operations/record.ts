@@ -2,7 +2,7 @@ import { and, eq, inArray, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../workflows/operation/state/types.ts'
-import type { Db, Tx } from '../client.ts'
+import { type Db, type Tx, together } from '../client.ts'
 import { stateFacts } from './changes.ts'
 import { lockUnsentStarts } from './commands.ts'
 import { cancelGates } from './gates.ts'
@@ -88,9 +88,11 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
   // A start that is undone: nothing of the batch is true any more.
   if (result.withdrawn) return { commands, facts: [], set: {} }
   const nodeChanges = of('node')
-  await saveNodes(tx, operation_id, nodeChanges)
-  await closeAttempts(tx, operation_id, nodeChanges)
-  const toEvent = await nodeEvents(tx, operation_id, nodeChanges)
+  const [toEvent] = await together(
+    nodeEvents(tx, operation_id, nodeChanges),
+    saveNodes(tx, operation_id, nodeChanges),
+    closeAttempts(tx, operation_id, nodeChanges),
+  )
   const swaps: TimelineEvent[] = []
   for (const swap of of('control')) swaps.push(...(await swapControl(tx, operation_id, swap, result)))
   const moved = await moveGates(tx, operation_id, of('gate_open', 'gate_expire', 'gate_escalate'))
@@ -151,16 +153,22 @@ const settleCommands = async (
 ): Promise<TimelineEvent[]> => {
   if (changes.length === 0) return []
   const ids = changes.map(({ command_id }) => command_id)
-  const rows = await tx.select().from(operation_commands).where(inArray(operation_commands.command_id, ids))
+  const selected = tx.select().from(operation_commands).where(inArray(operation_commands.command_id, ids))
+  const settled = changes.map(({ command_id, status, category, code, detail }) =>
+    tx
+      .update(operation_commands)
+      .set({
+        status,
+        outcome: status === 'refused' ? { category, code, detail } : null,
+        outcome_at: sql`clock_timestamp()`,
+      } as never)
+      .where(and(eq(operation_commands.command_id, command_id), ne(operation_commands.status, status))),
+  )
+  const [rows] = await together(selected, ...settled)
   const events: TimelineEvent[] = []
-  for (const { command_id, status, category, code, detail } of changes) {
+  for (const { command_id, status } of changes) {
     const row = rows.find((candidate) => candidate.command_id === command_id)
     if (!row) continue
-    const outcome = status === 'refused' ? { category, code, detail } : null
-    await tx
-      .update(operation_commands)
-      .set({ status, outcome, outcome_at: sql`clock_timestamp()` } as never)
-      .where(and(eq(operation_commands.command_id, command_id), ne(operation_commands.status, status)))
     if (status === 'applied') {
       if (row.kind === 'start') await planConfirmed(tx, operation_id)
       if (row.kind === 'patch_applied') events.push(...(await patchTaken(tx, operation_id, row)))
