@@ -21,6 +21,7 @@ import type { CatalogEvent, IntentRequestedPayload } from '../shared/contracts/c
 import { crashPoint } from '../shared/crash.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import type { CatalogClient, SnapshotPage } from './catalog.client.ts'
+import { payloadFault } from './catalog.payloads.ts'
 
 export type Gap = { resource_id: string; have: number; need: number }
 export type Result = Applied | Gap
@@ -54,6 +55,8 @@ const FILLS = 3
 export const createCatalogProjection = ({ db, catalog, log, createIntent }: ProjectionDeps) => {
   const applyKnown = async (event: CatalogEvent): Promise<Applied> => {
     if (!KNOWN_EVENTS.has(event.type)) throw new Error(`unknown event type ${event.type}`)
+    const wrong = payloadFault(event)
+    if (wrong) throw new Error(`${event.type} ${event.event_id}: ${wrong.pointer} ${wrong.message}`)
     const fold = await prepare(event)
     const applied = await db.transaction(async (tx) => {
       const outcome = await applyOnce(tx, event, fold)

@@ -1,8 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { requireScope } from '../shared/auth/http.ts'
+import type { CatalogEvent } from '../shared/contracts/catalog/events.ts'
 import { ProjectionEvents, ProjectionReply } from '../shared/contracts/operations/projection.ts'
 import { AppError } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http.ts'
+import { payloadFault } from './catalog.payloads.ts'
 import { type CatalogProjection, KNOWN_EVENTS } from './catalog.projection.ts'
 
 /** The HTTP door of the projection of the catalog: the same handler and inbox as the consumer of its stream. */
@@ -37,12 +39,14 @@ export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: C
   )
 }
 
-const refuseUnknown = (events: { type: string }[]): void => {
-  const violations = events.flatMap(({ type }, i) =>
-    KNOWN_EVENTS.has(type)
-      ? []
-      : [{ pointer: `/events/${i}/type`, code: 'enum', message: `"${type}" is no event of the catalog` }],
-  )
+const refuseUnknown = (events: CatalogEvent[]): void => {
+  const violations = events.flatMap((event, i) => {
+    const { type } = event
+    if (!KNOWN_EVENTS.has(type))
+      return [{ pointer: `/events/${i}/type`, code: 'enum', message: `"${type}" is no event of the catalog` }]
+    const wrong = payloadFault(event)
+    return wrong ? [{ pointer: `/events/${i}${wrong.pointer}`, code: 'invalid', message: wrong.message }] : []
+  })
   const [first] = violations
   if (first)
     throw new AppError('validation_error', 'schema_violation', `${first.pointer}: ${first.message}.`, {

@@ -985,4 +985,34 @@ describe('the HTTP door of the projection', () => {
     const unknown = await bring([{ ...catalog.put('x'), type: 'resource.exploded' }])
     expect(problem(unknown)).toBe('400 validation_error/schema_violation')
   })
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ['no document', { document: undefined }, '/document'],
+    ['a document of another resource', { agg_id: 'other' }, '/document/resource_id'],
+    ['a document without a type', { document: { resource_id: 'x' } }, '/document/type_key'],
+    ['edges that are none', { relationship_changes: 'all' }, '/relationship_changes'],
+    ['an edge without an end', { relationship_changes: [{ op: 'added' }] }, '/relationship_changes/0/relationship_id'],
+    ['a document elsewhere', { document: undefined, fetch_href: 'http://127.0.0.1:1/v1/resources/x' }, '/fetch_href'],
+    [
+      'a document somewhere else of the catalog',
+      { document: undefined, fetch_href: '/v1/resources/x/../../keys' },
+      '/fetch_href',
+    ],
+    ['no version', { agg_version: 0 }, '/agg_version'],
+    ['an id that is none', { event_id: 'x' }, '/event_id'],
+    ['a place beyond the log', { pub_seq: '9'.repeat(19) }, '/pub_seq'],
+    ['another aggregate', { agg_type: 'health' }, '/agg_type'],
+    ['health without a status', { type: 'health.changed', agg_type: 'health' }, '/status'],
+    ['an intent of nobody', { type: 'intent.requested', agg_type: 'intent' }, '/intent_id'],
+  ])('refuses an event with %s whole, with all that came with it', async (_what, more, pointer) => {
+    const good = catalog.put(`good-${number}`)
+    const before = catalog.state.requests.length
+    const { status, body } = await bring([good, { ...catalog.put('x'), ...more }])
+    expect({ status, code: body.code }).toEqual({ status: 400, code: 'schema_violation' })
+    expect(body.violations[0].pointer).toBe(`/events/1${pointer}`)
+    expect(await p.query('select 1 from operations.catalog_resources where resource_id = $1', [good.agg_id])).toEqual(
+      [],
+    )
+    expect(catalog.state.requests.length).toBe(before)
+  })
 })

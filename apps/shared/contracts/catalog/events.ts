@@ -6,12 +6,12 @@ import { ResourceDocument } from './resources.ts'
 
 /** Messages of stream CATALOG (catalog.md 11). Consumers ignore unknown members; a breaking change is a new type. */
 const envelope = {
-  event_id: text('0195f0c2-0000-7000-8000-000000000005'),
+  event_id: text('0195f0c2-0000-7000-8000-000000000005', { format: 'uuid' }),
   type: text('resource.updated'),
   schema_version: Type.Integer(),
   occurred_at: text('2026-01-31T12:00:00.000Z'),
   pub_seq: nullable(
-    Type.String({ pattern: '^\\d{1,19}$', description: 'Place in the log; null while it is not numbered.' }),
+    Type.String({ pattern: '^\\d{1,18}$', description: 'Place in the log; null while it is not numbered.' }),
   ),
   agg_type: text('resource'),
   agg_id: text('eu1-web-01'),
