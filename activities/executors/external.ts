@@ -62,7 +62,7 @@ const handOver = async (
   const token = `exe_${randomBytes(32).toString('base64url')}`
   const token_sha256 = createHash('sha256').update(token).digest('hex')
   const ref = { operation_id, node_id, attempt, fence }
-  const row = { ...ref, token_sha256, generation, pool, start_s, heartbeat_s, left_s }
+  const row = { ...ref, role: context.role, token_sha256, generation, pool, start_s, heartbeat_s, left_s }
   const { start_before, deadline_at } = await insertExecution(deps.pool, row)
   const body = {
     v: 1,

@@ -5,6 +5,7 @@ import type { LogLine } from '../../db/operations/attempts.ts'
 export type ExecutorContext = {
   operation_id: string
   node_id: string
+  role: 'run' | 'undo'
   generation: number
   attempt: number
   fence: number

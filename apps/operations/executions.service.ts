@@ -1,5 +1,6 @@
 import type { Tx } from '../../db/client.ts'
 import { announceArtifacts } from '../../db/operations/artifacts.ts'
+import type { LogLine } from '../../db/operations/attempts.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
 import { appendCommand } from '../../db/operations/commands.ts'
 import {
@@ -23,6 +24,8 @@ import type { OperationsDeps } from './deps.ts'
 /** So long after the end of an attempt its log lines are still taken. */
 const LOGS_AFTER_S = 600
 const MAX_OUTPUTS = 262_144
+const MAX_LOG = 50 * 1024 * 1024
+const LOG_CUT = 'The log is longer than 50 MiB; what follows is not kept.'
 const TERMINAL: ReadonlySet<ExecutionResult['phase']> = new Set(['succeeded', 'failed'])
 
 type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode }
@@ -107,7 +110,7 @@ const take = async (
   const stale = refuseStale(handed, message)
   if (stale) return { refusal: stale }
   const keeps = !late || (handed.ended_s ?? 0) <= LOGS_AFTER_S
-  const lines = (message.lines ?? []).map((line) => ({ ...line }))
+  const lines = bounded(handed, message.lines ?? [])
   const conflict = keeps ? await appendLines(tx, handed, handed.generation, lines) : undefined
   if (conflict !== undefined)
     return { refusal: rejected('log_conflict', `Line ${conflict} is there with another text.`, 422) }
@@ -143,6 +146,17 @@ const take = async (
   return end(tx, token_sha256, handed, message)
 }
 
+/** No more of a log than of any other attempt; the line after the last one kept says so. */
+const bounded = ({ log_bytes }: Handed, given: NonNullable<ExecutionResult['lines']>): LogLine[] => {
+  if (log_bytes > MAX_LOG) return []
+  const lines: LogLine[] = given.map((line) => ({ ...line }))
+  const last = lines.reduce((most, line) => Math.max(most, line.seq), 0)
+  const size = lines.reduce((sum, { text }) => sum + Buffer.byteLength(text), log_bytes)
+  if (size > MAX_LOG)
+    lines.push({ seq: last + 1, time: new Date().toISOString(), stream: 'log', level: 'warn', text: LOG_CUT })
+  return lines
+}
+
 const refuseStale = (handed: Handed, { attempt, generation, fence }: ExecutionResult): RefusalCode | undefined => {
   const current =
     attempt === handed.attempt &&
@@ -168,19 +182,25 @@ const replyOf = (handed: Handed, node_state: string): ExecutionReply => ({
 })
 
 const end = async (tx: Tx, token_sha256: string, handed: Handed, message: ExecutionResult): Promise<Outcome> => {
-  const taken = message.phase === 'succeeded' ? takeOutputs(handed.spec, message.outputs ?? {}) : undefined
+  // What an undo gives back is nothing that others may use.
+  const taken =
+    message.phase !== 'succeeded'
+      ? undefined
+      : handed.role === 'run'
+        ? takeOutputs(handed.spec, message.outputs ?? {})
+        : { outputs: null, error: null }
   const error = taken ? taken.error : errorOf(message)
   const phase = error ? 'failed' : 'succeeded'
   const outputs = taken && !taken.error ? taken.outputs : null
   if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error })))
     return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
-  const { operation_id, node_id, attempt, fence } = handed
+  const { operation_id, node_id, role, attempt, fence } = handed
   await appendCommand(tx, {
     command_id: uuidv7(),
     operation_id,
     kind: 'node_result',
     class: 'edit',
-    payload: { node_id, attempt, fence, status: phase, ...(error && { ...error }) },
+    payload: { node_id, role, attempt, fence, status: phase, ...(error && { ...error }) },
     actor: agentOf(handed),
     reason: null,
     request_id: null,

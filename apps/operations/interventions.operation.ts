@@ -190,7 +190,11 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
       .update(executions)
       .set({ deadline_at: sql`${executions.deadline_at} + ${more}` as never })
       .where(and(eq(executions.operation_id, operation_id), eq(executions.node_id, id), isNull(executions.closed_at)))
-      .returning({ attempt: executions.attempt, deadline_at: sql<string>`operations.iso(${executions.deadline_at})` })
+      .returning({
+        role: executions.role,
+        attempt: executions.attempt,
+        deadline_at: sql<string>`operations.iso(${executions.deadline_at})`,
+      })
     if (!moved) throw notApplicable(`No agent outside is at work on "${id}".`)
     await tx
       .update(node_attempts)
@@ -199,7 +203,7 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
         and(
           eq(node_attempts.operation_id, operation_id),
           eq(node_attempts.node_id, id),
-          eq(node_attempts.role, 'run'),
+          eq(node_attempts.role, moved.role),
           eq(node_attempts.attempt, moved.attempt),
         ),
       )

@@ -23,24 +23,24 @@ select fence, started_at is not null as started, closed_at is not null as closed
   deadline_at <= clock_timestamp() as overdue,
   greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then start_before
     else heartbeat_at + make_interval(secs => 3 * heartbeat_s) end) - clock_timestamp())))::int as look_after_s
-from operations.executions where operation_id = $1 and node_id = $2 and attempt = $3`
+from operations.executions where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`
 
 type Row = Omit<Execution, 'fence'> & { fence: string }
 
 /** The newest hand-over of an attempt. */
 export const newestExecution = async (
   pool: pg.Pool,
-  { operation_id, node_id, attempt }: Omit<AttemptRef, 'fence' | 'role'>,
+  { operation_id, node_id, attempt, role }: Omit<AttemptRef, 'fence'>,
 ): Promise<Execution | undefined> => {
   const { rows } = await pool.query<Row>({
     name: 'execution_newest',
     text: `${SELECT} order by fence desc limit 1`,
-    values: [operation_id, node_id, attempt],
+    values: [operation_id, node_id, attempt, role],
   })
   return rows[0] && { ...rows[0], fence: Number(rows[0].fence) }
 }
 
-export type NewExecution = Omit<AttemptRef, 'role'> & {
+export type NewExecution = AttemptRef & {
   token_sha256: string
   generation: number
   pool: string
@@ -60,9 +60,9 @@ export const insertExecution = async (
     text: `
 with earlier as (
   update operations.executions set closed_at = clock_timestamp()
-  where operation_id = $2 and node_id = $3 and attempt = $4 and fence < $6 and closed_at is null)
-insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $10))
+  where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11 and fence < $6 and closed_at is null)
+insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, role)
+values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $10), $11)
 returning operations.iso(start_before) as start_before, operations.iso(deadline_at) as deadline_at`,
     values: [
       e.token_sha256,
@@ -75,6 +75,7 @@ returning operations.iso(start_before) as start_before, operations.iso(deadline_
       e.heartbeat_s,
       e.start_s,
       e.left_s,
+      e.role,
     ],
   })
   const [row] = rows
@@ -93,7 +94,7 @@ export const giveUpExecution = async (
 ): Promise<boolean> => {
   const closed = await tx.execute(sql`
     update operations.executions set closed_at = clock_timestamp()
-    where operation_id = ${operation_id} and node_id = ${node_id} and attempt = ${attempt} and closed_at is null
+    where operation_id = ${operation_id} and node_id = ${node_id} and role = 'run' and attempt = ${attempt} and closed_at is null
       and coalesce(heartbeat_at, created_at) + make_interval(secs => heartbeat_s) < clock_timestamp()`)
   if (closed.rowCount === 0) return false
   const ended = await tx.execute(sql`

@@ -7,6 +7,7 @@ import type { LogLine } from './attempts.ts'
 export type Handed = {
   operation_id: string
   node_id: string
+  role: 'run' | 'undo'
   attempt: number
   generation: number
   fence: number
@@ -25,6 +26,7 @@ export type Handed = {
   node_generation: number
   spec: PlanNode
   log_lines: number
+  log_bytes: number
   control: Control
   cancel_mode: string | null
   deadline_at: string
@@ -37,24 +39,25 @@ export const lockExecution = async (tx: Tx, token_sha256: string, terminal: bool
       select c.operation_id, c.control, c.cancel_mode from operations.operation_control c
       where c.operation_id = (select operation_id from operations.executions where token_sha256 = ${token_sha256})
       ${terminal ? sql`for update` : sql`for share`})
-    select e.operation_id, e.node_id, e.attempt, e.generation, e.fence::int as fence, e.pool, e.heartbeat_s, e.sequence::int as sequence,
+    select e.operation_id, e.node_id, e.role, e.attempt, e.generation, e.fence::int as fence, e.pool, e.heartbeat_s, e.sequence::int as sequence,
       e.started_at is not null as started, e.closed_at is not null as closed, e.start_before <= clock_timestamp() as start_due,
       e.deadline_at + interval '10 min' <= clock_timestamp() as expired,
       not exists (select from operations.executions o where o.operation_id = e.operation_id and o.node_id = e.node_id
-        and o.attempt = e.attempt and o.fence > e.fence) as newest,
-      a.phase, extract(epoch from clock_timestamp() - a.ended_at)::int as ended_s, a.log_lines,
-      n.state as node_state, n.attempt as node_attempt, n.generation as node_generation, n.spec,
+        and o.role = e.role and o.attempt = e.attempt and o.fence > e.fence) as newest,
+      a.phase, extract(epoch from clock_timestamp() - a.ended_at)::int as ended_s, a.log_lines, a.log_bytes::int as log_bytes,
+      n.state as node_state, case e.role when 'run' then n.attempt else (select max(u.attempt) from operations.node_attempts u
+        where u.operation_id = e.operation_id and u.node_id = e.node_id and u.role = 'undo') end as node_attempt, n.generation as node_generation, n.spec,
       c.control, c.cancel_mode, operations.iso(e.deadline_at) as deadline_at
     from control c, operations.executions e
     join operations.nodes n on n.operation_id = e.operation_id and n.node_id = e.node_id
-    left join operations.node_attempts a on a.operation_id = e.operation_id and a.node_id = e.node_id and a.role = 'run' and a.attempt = e.attempt
+    left join operations.node_attempts a on a.operation_id = e.operation_id and a.node_id = e.node_id and a.role = e.role and a.attempt = e.attempt
     where e.token_sha256 = ${token_sha256} for update of e, n`)
   return rows[0]
 }
 
-type Key = Pick<Handed, 'operation_id' | 'node_id' | 'attempt'>
-const ofAttempt = ({ operation_id, node_id, attempt }: Key) =>
-  sql`operation_id = ${operation_id} and node_id = ${node_id} and role = 'run' and attempt = ${attempt}`
+type Key = Pick<Handed, 'operation_id' | 'node_id' | 'role' | 'attempt'>
+const ofAttempt = ({ operation_id, node_id, role, attempt }: Key) =>
+  sql`operation_id = ${operation_id} and node_id = ${node_id} and role = ${role} and attempt = ${attempt}`
 
 /** A sign of life, with what it says of its progress. */
 export const noteMessage = async (
@@ -83,7 +86,7 @@ export const appendLines = async (
   const { rows } = await tx.execute<{ seq: number; same: boolean }>(sql`
     select (g ->> 'seq')::int as seq, l ->> 'text' = g ->> 'text' as same
     from jsonb_array_elements(${given}::jsonb) g
-    join operations.log_chunks c on c.operation_id = ${key.operation_id} and c.node_id = ${key.node_id} and c.role = 'run' and c.attempt = ${key.attempt}
+    join operations.log_chunks c on c.operation_id = ${key.operation_id} and c.node_id = ${key.node_id} and c.role = ${key.role} and c.attempt = ${key.attempt}
     cross join lateral jsonb_array_elements(c.lines) l where l ->> 'seq' = g ->> 'seq'`)
   const other = rows.find(({ same }) => !same)
   if (other) return other.seq
@@ -96,10 +99,10 @@ export const appendLines = async (
   const levels = [...new Set(fresh.map(({ level }) => level))]
   await tx.execute(sql`
     insert into operations.log_chunks (operation_id, node_id, role, attempt, chunk, lines)
-    values (${key.operation_id}, ${key.node_id}, 'run', ${key.attempt}, ${first.seq}, ${JSON.stringify(fresh)}::jsonb)`)
+    values (${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, ${first.seq}, ${JSON.stringify(fresh)}::jsonb)`)
   await tx.execute(sql`
     insert into operations.operation_job_log_index (operation_id, node_id, role, attempt, chunk, generation, first_seq, last_seq, first_at, last_at, lines, bytes, levels)
-    values (${key.operation_id}, ${key.node_id}, 'run', ${key.attempt}, ${first.seq}, ${generation}, ${first.seq}, ${last.seq},
+    values (${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, ${first.seq}, ${generation}, ${first.seq}, ${last.seq},
       ${first.time}::timestamptz, ${last.time}::timestamptz, ${fresh.length}, ${bytes}, ${sql.param(levels)}::text[])`)
   await tx.execute(sql`
     update operations.node_attempts set log_lines = log_lines + ${fresh.length}, log_bytes = log_bytes + ${bytes} where ${ofAttempt(key)}`)
@@ -113,17 +116,19 @@ export const endExecution = async (
   key: Key,
   end: { phase: 'succeeded' | 'failed'; outputs: Record<string, unknown> | null; error: NodeError | null },
 ): Promise<boolean> => {
-  const { rowCount } = await tx.execute(sql`
+  const { rows } = await tx.execute(sql`
     with ended as (
       update operations.node_attempts set phase = ${end.phase}, outputs = ${end.outputs === null ? null : JSON.stringify(end.outputs)}::jsonb,
         error = ${end.error === null ? null : JSON.stringify(end.error)}::jsonb, ended_at = clock_timestamp(), log_complete = true
       where ${ofAttempt(key)} and phase in ('dispatched', 'running')
-      returning ended_at, outputs, error)
+      returning ended_at, outputs, error),
+    node as (
     update operations.nodes n set outputs = coalesce(ended.outputs, n.outputs), error = ended.error, updated_at = clock_timestamp(),
       state = case when ${end.phase} = 'succeeded' and n.spec -> 'catalog' is null then 'succeeded' else n.state end,
       ended_at = case when ${end.phase} = 'succeeded' and n.spec -> 'catalog' is null then ended.ended_at end
-    from ended where n.operation_id = ${key.operation_id} and n.node_id = ${key.node_id}`)
-  if (rowCount === 0) return false
+    from ended where ${key.role} = 'run' and n.operation_id = ${key.operation_id} and n.node_id = ${key.node_id})
+    select from ended`)
+  if (rows.length === 0) return false
   await tx.execute(
     sql`update operations.executions set closed_at = clock_timestamp() where token_sha256 = ${token_sha256}`,
   )

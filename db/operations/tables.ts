@@ -319,6 +319,7 @@ export const executions = t(
     token_sha256: text('token_sha256').primaryKey(),
     operation_id: uuid('operation_id').notNull(),
     node_id: text('node_id').notNull(),
+    role: text('role').$type<'run' | 'undo'>().notNull().default('run'),
     attempt: integer('attempt').notNull(),
     generation: integer('generation').notNull(),
     fence: big('fence').notNull(),

@@ -44,6 +44,7 @@ const run = async (
   const result = await createCommand(policy, env).run({
     operation_id: 'op',
     node_id: 'n',
+    role: 'run',
     generation: 1,
     attempt: 1,
     fence: 7,

@@ -65,6 +65,7 @@ const run = (values: Record<string, unknown>, more: Partial<ExecutorContext> = {
   const context: ExecutorContext = {
     operation_id: 'op',
     node_id: 'n',
+    role: 'run',
     generation: 1,
     attempt: 1,
     fence: 7,

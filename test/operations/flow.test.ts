@@ -651,6 +651,29 @@ describe('work of an agent outside', () => {
     expect((await p.as('vic').get(`${shell.path}/nodes/job`)).body.outputs).toEqual({ kernel: expect.any(String) })
   }, 90_000)
 
+  it('is undone by an agent, too, under a key of its own; the words of the first attempt end nothing any more', async () => {
+    answerBy = byAgent
+    handed.length = 0
+    const node = external('greet', { compensate: { with: { job: 'greet', inputs: { name: 'nobody' } } } })
+    const rest = { node_id: 'rest', kind: 'wait', with: { duration_s: 600 }, depends_on: ['job'] }
+    const { operation_id } = await p.startOperation({ nodes: [node, rest] })
+    const path = `/v1/operations/${operation_id}`
+    await until(async () => (await p.as('vic').get(`${path}/nodes/rest`)).body.state === 'running', {
+      timeout_ms: 30_000,
+    })
+    const [first] = handed as [Work]
+    await p.as('olga').post(`${path}/cancel`, { reason, mode: 'compensate' })
+    await reaches(operation_id, 'cancelled')
+    const undo = handed.at(-1) as Work
+    expect(undo).toMatchObject({ attempt: 1, inputs: { name: 'nobody' }, key: `${operation_id}:job:c1` })
+    expect(undo.fence).toBeGreaterThan(first.fence)
+    const { body } = await p.as('vic').get(`${path}/nodes/job`)
+    expect(body).toMatchObject({ state: 'compensated', outputs: { greeting: 'hello ada' } })
+    const log = (await p.as('vic').get(`${path}/nodes/job/logs?role=undo`)).body
+    expect(log.lines.map(({ text }: { text: string }) => text)).toEqual(['greets nobody'])
+    expect(await say(first, { phase: 'succeeded', sequence: 99, outputs: {} })).toMatchObject(refusal('attempt_closed'))
+  }, 90_000)
+
   it('names secrets by reference: who does the work resolves them, and they pass nowhere', async () => {
     answerBy = byAgent
     const node = external('greet', {

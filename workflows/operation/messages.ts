@@ -63,6 +63,8 @@ export type CommandBodies = {
   }
   node_result: {
     node_id: string
+    /** Of the node itself where nothing is said. */
+    role?: 'run' | 'undo'
     attempt: number
     fence: number
     status: 'succeeded' | 'failed' | 'unknown'

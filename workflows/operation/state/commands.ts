@@ -78,10 +78,21 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
   },
   retry_node: (s, body, at) => retry(s, body, at),
   intervene: (s, body, at, command) => intervene(s, body, at, command),
-  node_result: (s, { node_id, attempt, status, class: cls = 'remote_error', message = '', retryable = false }, at) => {
+  node_result: (s, body, at) => {
+    const {
+      node_id,
+      role = 'run',
+      attempt,
+      status,
+      class: cls = 'remote_error',
+      message = '',
+      retryable = false,
+    } = body
     const i = s.graph.index.get(node_id)
     const node = i === undefined ? undefined : item(s.nodes, i)
-    if (i === undefined || !node || node.attempt !== attempt || !isFlying(node)) return undefined
+    if (i === undefined || !node || !isFlying(node)) return undefined
+    const undoing = node.state === 'compensating'
+    if (undoing !== (role === 'undo') || attempt !== (undoing ? node.undo_attempt : node.attempt)) return undefined
     const error = { class: cls, message, retryable }
     const times = { started_at: at, ended_at: at }
     endAttempt(s, i, status === 'succeeded' ? { status, ...times } : { status, ...times, error }, at)
