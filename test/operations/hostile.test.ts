@@ -112,6 +112,11 @@ describe('a graph', () => {
       ],
       'unknown_reference',
     ],
+    [
+      'a wait until a time that no clock reaches',
+      [{ node_id: 'w', kind: 'wait', with: { until: '+275760-01-01T00:00:00Z' } }],
+      'schema_violation',
+    ],
     ['a wait until no time', [{ node_id: 'w', kind: 'wait', with: { until: 'tomorrow' } }], 'schema_violation'],
     ['a wait for ever and a moment', [{ node_id: 'w', kind: 'wait', with: { duration_s: 1e12 } }], 'schema_violation'],
     ['a target that is not there', [noop('a', { target_id: 'nowhere' })], 'target_not_found'],

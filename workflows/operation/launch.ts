@@ -124,7 +124,11 @@ const MAX_SUMMARY = 100
 const summaryOf = ({ name, role, attempt, slice }: RunEffect): string =>
   `${role === 'undo' ? 'undo ' : ''}${name.slice(0, MAX_SUMMARY)}, attempt ${attempt}${slice > 0 ? `, part ${slice + 1}` : ''}`
 
-/** One timer for the nearest due time, replaced only by an earlier one: firing early is harmless. */
+const DAY_MS = 86_400_000
+/**
+ * One timer for the nearest due time, replaced only by an earlier one. Firing early is harmless, so none lasts longer than
+ * a day: the engine bounds timers, and a run that only waits is looked at now and then.
+ */
 const createTimer = (push: (event: Event) => void) => {
   let set: { at: number; scope: CancellationScope } | undefined
   return (at: number): void => {
@@ -134,7 +138,9 @@ const createTimer = (push: (event: Event) => void) => {
     const mine = { at, scope }
     set = mine
     scope
-      .run(() => sleep(Math.max(at - Date.now(), 1)))
+      .run(() =>
+        sleep(Math.min(Math.max(at - Date.now(), 1), DAY_MS), { summary: `due ${new Date(at).toISOString()}` }),
+      )
       .then(
         () => {
           if (set === mine) set = undefined

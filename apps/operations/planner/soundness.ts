@@ -90,6 +90,8 @@ function* checkRun(node: PlanNode, programs: ProgramRules | undefined): Generato
     yield* checkExecutor(`${node.node_id}/compensate`, node.compensate.executor, node.compensate.with, programs)
 }
 
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
+
 function* checkWait(node: PlanNode): Generator<Violation> {
   const given = isObject(node.with) ? node.with : {}
   const ways = ['duration_s', 'until', 'signal'].filter((way) => given[way] !== undefined)
@@ -98,7 +100,7 @@ function* checkWait(node: PlanNode): Generator<Violation> {
   const { duration_s, until } = given
   if (duration_s !== undefined && !(typeof duration_s === 'number' && duration_s >= 0 && duration_s <= 2_592_000))
     yield fault(`${at}/duration_s`, 'inputs_invalid', 'must be a number of seconds up to 30 days')
-  if (until !== undefined && !(typeof until === 'string' && !Number.isNaN(Date.parse(until))))
+  if (until !== undefined && !(typeof until === 'string' && INSTANT.test(until) && !Number.isNaN(Date.parse(until))))
     yield fault(`${at}/until`, 'inputs_invalid', 'must be a time (RFC 3339)')
 }
 
