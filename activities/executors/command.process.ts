@@ -13,10 +13,14 @@ const DRAIN_MS = 2000
 
 /**
  * Only sets limits and then becomes the program: its text is fixed, and what a plan brings is in "$@", which no shell
- * reads again. Node itself cannot set limits.
+ * reads again. Node itself cannot set limits. Beside the program somebody waits for the end of pipe 3, which comes when
+ * this worker dies however it dies, and ends the whole group: a program that goes on unseen would meet its own repeat.
  */
-const LIMITED =
-  'ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; [ "$4" = 0 ] || ulimit -v "$4"; shift 4; exec "$@"'
+const LIMITED = [
+  'ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; [ "$4" = 0 ] || ulimit -v "$4"; shift 4',
+  '( { read -r _ <&3; kill -KILL 0; } </dev/null >/dev/null 2>&1 & )',
+  'exec "$@" 3<&-',
+].join('\n')
 
 export type ProcessInput = Pick<ExecutorContext, 'signal' | 'log' | 'stored'> & {
   path: string
@@ -41,7 +45,7 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
     cwd,
     env,
     detached: true,
-    stdio: ['pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     ...(uid !== undefined && { uid, gid: gid ?? uid }),
   })
   let how: 'ended' | 'timeout' | 'told' = 'ended'

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -170,6 +171,24 @@ describe('a program that does harm', () => {
     expect(result).toMatchObject({ status: 'succeeded' })
     expect(Date.now() - began).toBeLessThan(10_000)
     const pid = Number(readFileSync(file, 'utf8'))
+    await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
+  })
+
+  it('does not outlive the worker that began it, however that dies', async () => {
+    const file = join(folder, 'orphan')
+    const path = script(`echo $$ > ${file}; exec sleep 300`)
+    const worker = join(folder, 'worker.ts')
+    const code = new URL('../../activities/executors/command.process.ts', import.meta.url).href
+    writeFileSync(
+      worker,
+      `import { runProcess } from '${code}'
+       await runProcess({ path: '${path}', args: [], cwd: '/', env: {}, stdin: '', timeout_ms: 60_000, limits: { cpu_s: 60, memory_mib: undefined },
+         signal: new AbortController().signal, log: () => {}, stored: async () => {} })`,
+    )
+    const dying = spawn(process.execPath, [worker], { stdio: 'ignore' })
+    const pid = await until(() => existsSync(file) && Number(readFileSync(file, 'utf8')), { timeout_ms: 20_000 })
+    expect(isRunning(pid)).toBe(true)
+    dying.kill('SIGKILL')
     await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
   })
 
