@@ -494,6 +494,17 @@ describe('reducer', () => {
     fc.assert(property(true), { numRuns: runs, ...again })
   })
 
+  it('keeps signals that no node waits for yet, but not without end', () => {
+    const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
+    const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }
+    const world = new World([pageOf({ ...spec, max_parallel: 1, pause_on_failure: false, deadline: null })])
+    const s = start('op', world.pages, world.command('start', {}), world.now)
+    for (let n = 0; n < 300; n++)
+      step(s, { type: 'command', at: world.now, command: world.command('node_signal', { name: `s${n}` }) })
+    expect(s.signals).toHaveLength(256)
+    expect(s.signals.at(-1)).toBe('s255')
+  })
+
   it('asks a claim again that was refused by a calendar of before, and waits for one of now', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
     const spec = { nodes: [{ ...one, deps: [], gates: [], when: false, catalog: false, undo: false }], gates: [] }

@@ -19,6 +19,8 @@ type Handle<K extends keyof CommandBodies> = (
 ) => Refused | undefined
 
 const SEEN = 256
+/** Signals that no node waits for yet: they are carried from run to run. */
+const KEPT_SIGNALS = 256
 
 /**
  * Takes a command once: later numbers only, and never an id that was seen. One that is past its `not_after` is answered
@@ -99,6 +101,8 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
     return undefined
   },
   node_signal: (s, { name }) => {
+    if (s.signals.length >= KEPT_SIGNALS)
+      return refuse('intervention_not_applicable', `${KEPT_SIGNALS} signals wait already, and no node waits for them.`)
     s.signals.push(name)
     return undefined
   },
