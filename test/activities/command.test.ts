@@ -186,7 +186,9 @@ describe('a program that does harm', () => {
          signal: new AbortController().signal, log: () => {}, stored: async () => {} })`,
     )
     const dying = spawn(process.execPath, [worker], { stdio: 'ignore' })
-    const pid = await until(() => existsSync(file) && Number(readFileSync(file, 'utf8')), { timeout_ms: 20_000 })
+    const pid = await until(() => (existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined), {
+      timeout_ms: 20_000,
+    })
     expect(isRunning(pid)).toBe(true)
     dying.kill('SIGKILL')
     await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
