@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import Type from 'typebox'
-import { loadConfig, settings } from '../shared/config.ts'
+import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 import { payloadKeys } from '../shared/payload-codec.ts'
 
 const POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', import.meta.url))
@@ -22,6 +22,14 @@ const schema = Type.Object({
   WORKER__TEMPORAL__NAMESPACE: Type.String({ default: 'default' }),
   WORKER__TEMPORAL__QUEUE_PREFIX: settings.prefix(),
   WORKER__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
+  WORKER__TEMPORAL__VERSIONING: Type.Boolean({
+    default: false,
+    description:
+      'Operations stay on the build that began them until they continue as new. Somebody has to make a build current.',
+  }),
+  WORKER__TEMPORAL__BUILD_ID: Type.Optional(
+    Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$', description: 'The build, where VERSIONING is true.' }),
+  ),
   WORKER__ROLES: Type.String({
     default: 'workflow,execution',
     pattern: '^(workflow|execution|workflow,execution)$',
@@ -40,5 +48,10 @@ const schema = Type.Object({
   OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(30, 1, 3600),
 })
 
-export const loadWorkerConfig = (env?: NodeJS.ProcessEnv) => loadConfig(schema, env)
+export const loadWorkerConfig = (env?: NodeJS.ProcessEnv) => {
+  const config = loadConfig(schema, env)
+  if (config.WORKER__TEMPORAL__VERSIONING && config.WORKER__TEMPORAL__BUILD_ID === undefined)
+    throw new ConfigError('WORKER__TEMPORAL__BUILD_ID is missing: WORKER__TEMPORAL__VERSIONING is true.')
+  return config
+}
 export type WorkerConfig = Type.Static<typeof schema>

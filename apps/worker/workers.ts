@@ -5,6 +5,7 @@ import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } 
 import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
 import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
 import { dataConverterOf, FAILURES, loadPayloadCodec } from '../shared/payload-codec.ts'
+import type { WorkerConfig } from './config.ts'
 import type { WorkerDeps } from './deps.ts'
 
 const workflows = (file: string) => fileURLToPath(new URL(`../../workflows/${file}`, import.meta.url))
@@ -78,6 +79,22 @@ export const startWorkers = (deps: WorkerDeps) => {
 
 const quiet = new DefaultLogger('WARN')
 
+/** The deployment of one environment and the build of this process; nothing where workers have no versions. */
+export const deploymentOf = ({
+  WORKER__TEMPORAL__VERSIONING: versioned,
+  WORKER__TEMPORAL__BUILD_ID: buildId = '',
+  WORKER__TEMPORAL__QUEUE_PREFIX: prefix,
+}: WorkerConfig) =>
+  versioned
+    ? ({
+        workerDeploymentOptions: {
+          version: { deploymentName: `${prefix}signalbox`, buildId },
+          useWorkerVersioning: true,
+          defaultVersioningBehavior: 'PINNED',
+        },
+      } as const)
+    : {}
+
 const connect = async (
   deps: WorkerDeps,
   roles: string[],
@@ -93,6 +110,7 @@ const connect = async (
   const common = {
     connection,
     namespace: config.WORKER__TEMPORAL__NAMESPACE,
+    ...deploymentOf(config),
     ...(dataConverter && { dataConverter }),
     shutdownGraceTime: '20s',
     shutdownForceTime: '30s',

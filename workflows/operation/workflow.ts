@@ -1,11 +1,12 @@
 import {
   CancellationScope,
   condition,
-  continueAsNew,
   defineQuery,
   defineSignal,
+  makeContinueAsNewFunc,
   setCurrentDetails,
   setHandler,
+  sleep,
   workflowInfo,
 } from '@temporalio/workflow'
 import { closesWithRecord, createLauncher, loadPages } from './launch.ts'
@@ -55,6 +56,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     const launch = createLauncher(input, (event) => void inbox.push(event))
     const face = createFace(input)
     inbox.push({ type: 'due', at: Date.now() })
+    if (isVersioned()) void lookDaily((event) => void inbox.push(event))
 
     while (!isDone(state)) {
       await condition(() => inbox.length > 0)
@@ -62,15 +64,28 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
       const { effects } = step(state, ...inbox.splice(0))
       launch(effects)
       setCurrentDetails(face(state, effects))
-      if (state.rolling && inbox.length === 0 && canLeave(state))
-        return continueAsNew<typeof operation>({ ...input, carried: snapshot(state) })
+      if (state.rolling && inbox.length === 0 && canLeave(state)) return next({ ...input, carried: snapshot(state) })
     }
     return outcome(state)
   })
 }
 
-/** The history has grown long: leave it behind at the next quiet moment. */
+/** The next run, on the build that is current then. */
+const next = (input: OperationInput): Promise<never> =>
+  makeContinueAsNewFunc<typeof operation>(isVersioned() ? { initialVersioningBehavior: 'AUTO_UPGRADE' } : {})(input)
+
+const isVersioned = (): boolean => Boolean(workflowInfo().currentDeploymentVersion?.deploymentName)
+
+/** What only waits hears of a new build, too. */
+const lookDaily = async (push: (event: Event) => void): Promise<never> => {
+  for (;;) {
+    await sleep('24 hours', { summary: 'is there a newer build' })
+    push({ type: 'due', at: Date.now() })
+  }
+}
+
+/** The history has grown long, or there is a newer build: leave it behind at the next quiet moment. */
 const shouldRoll = ({ test_roll_events }: OperationInput, { rolling }: State): boolean => {
-  const { continueAsNewSuggested, historyLength } = workflowInfo()
-  return !rolling && (continueAsNewSuggested || historyLength > (test_roll_events ?? Number.POSITIVE_INFINITY))
+  const { continueAsNewSuggested, historyLength, targetWorkerDeploymentVersionChanged: newer } = workflowInfo()
+  return !rolling && (continueAsNewSuggested || newer || historyLength > (test_roll_events ?? Number.POSITIVE_INFINITY))
 }
