@@ -2,7 +2,7 @@ import type { Tx } from '../../db/client.ts'
 import { announceArtifacts } from '../../db/operations/artifacts.ts'
 import type { LogLine } from '../../db/operations/attempts.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
-import { appendCommand } from '../../db/operations/commands.ts'
+import { tellEngine } from '../../db/operations/commands.ts'
 import {
   appendLines,
   endExecution,
@@ -16,7 +16,6 @@ import type { ExecutionReply, ExecutionResult } from '../shared/contracts/operat
 import type { Actor, NodeError, RefusalCode } from '../shared/contracts/operations/graph.ts'
 import { digest, sha256Hex } from '../shared/digest.ts'
 import { AppError } from '../shared/errors.ts'
-import { uuidv7 } from '../shared/ids.ts'
 import { takeOutputs } from '../shared/outputs.ts'
 import { refused } from './authority.ts'
 import type { OperationsDeps } from './deps.ts'
@@ -195,20 +194,8 @@ const end = async (tx: Tx, token_sha256: string, handed: Handed, message: Execut
   if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error })))
     return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
   const { operation_id, node_id, role, attempt, fence } = handed
-  await appendCommand(tx, {
-    command_id: uuidv7(),
-    operation_id,
-    kind: 'node_result',
-    class: 'edit',
-    payload: { node_id, role, attempt, fence, status: phase, ...(error && { ...error }) },
-    actor: agentOf(handed),
-    reason: null,
-    request_id: null,
-    trace: null,
-    undo: null,
-    deadline_s: 0,
-    decided: false,
-  })
+  const result = { node_id, role, attempt, fence, status: phase, ...(error && { ...error }) }
+  await tellEngine(tx, operation_id, 'node_result', result, { actor: agentOf(handed) })
   if (taken?.error) return { refusal: rejected('outputs_invalid', taken.error.message, 422) }
   return { reply: { ...replyOf(handed, phase === 'succeeded' ? 'succeeded' : 'failed'), next_before: null } }
 }

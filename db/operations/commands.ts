@@ -1,8 +1,10 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { CommandView } from '../../apps/shared/contracts/operations/common.ts'
 import type { Actor, CancelMode, Control } from '../../apps/shared/contracts/operations/graph.ts'
+import { uuidv7 } from '../../apps/shared/ids.ts'
 import { first, type Queryable, type Tx, together } from '../client.ts'
 import { lease_waits, nodes, operation_commands, operation_control, operations } from './tables.ts'
+import { SYSTEM } from './timeline.ts'
 import { iso } from './views.ts'
 
 /** What a command reads of its operation; both rows stay locked until the end of the transaction. */
@@ -96,6 +98,33 @@ export const appendCommand = async (
   const [, [made]] = await together(numbered, queued)
   return made?.seq ?? 0
 }
+
+/**
+ * Tells the engine what was decided without a person's command: a message in the order of the operation's commands. The
+ * caller holds the control row.
+ */
+export const tellEngine = (
+  tx: Tx,
+  operation_id: string,
+  kind: string,
+  payload: Record<string, unknown>,
+  given: Partial<Pick<NewCommand, 'command_id' | 'class' | 'actor' | 'reason' | 'decided'>> = {},
+): Promise<number> =>
+  appendCommand(tx, {
+    command_id: uuidv7(),
+    operation_id,
+    kind,
+    class: 'edit',
+    payload,
+    actor: SYSTEM,
+    reason: null,
+    request_id: null,
+    trace: null,
+    undo: null,
+    deadline_s: 0,
+    decided: false,
+    ...given,
+  })
 
 /** On the wire a command is accepted until its outcome is known; what never fired is withdrawn (operations.md 1.3). */
 const WIRE_STATUS: SQL<CommandView['status']> = sql`case ${operation_commands.status}

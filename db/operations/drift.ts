@@ -3,7 +3,7 @@ import type { Actor } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import type { Db, Queryable, Tx } from '../client.ts'
-import { appendCommand } from './commands.ts'
+import { tellEngine } from './commands.ts'
 import { catalog_resources, nodes, operation_control, operations, patches, resource_operation_index } from './tables.ts'
 import type { TimelineEvent } from './timeline.ts'
 
@@ -123,20 +123,7 @@ export const pauseOnDrift = async (tx: Tx, operation_id: string, actor: Actor): 
     .update(operation_control)
     .set({ control: 'pause', pause_reason: 'catalog_drift' })
     .where(eq(operation_control.operation_id, operation_id))
-  await appendCommand(tx, {
-    command_id,
-    operation_id,
-    kind: 'catalog_drift',
-    class: 'stop',
-    payload: { node_ids },
-    actor,
-    reason: null,
-    request_id: null,
-    trace: null,
-    undo: null,
-    deadline_s: 0,
-    decided: true,
-  })
+  await tellEngine(tx, operation_id, 'catalog_drift', { node_ids }, { command_id, class: 'stop', actor, decided: true })
   return [
     {
       type: 'operation.drifted',

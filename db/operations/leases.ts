@@ -1,9 +1,8 @@
 import { and, asc, eq, or, sql } from 'drizzle-orm'
 import type { Actor, BlockedOn } from '../../apps/shared/contracts/operations/graph.ts'
-import { uuidv7 } from '../../apps/shared/ids.ts'
 import { type Db, first, type Queryable, type Tx, together } from '../client.ts'
 import { bumpRevision, stateFacts } from './changes.ts'
-import { appendCommand } from './commands.ts'
+import { tellEngine } from './commands.ts'
 import { pauseOnDrift } from './drift.ts'
 import { textArray } from './planning.ts'
 import {
@@ -245,18 +244,5 @@ const tellGranted = async (tx: Tx, operation_id: string): Promise<void> => {
     .select({ lease_epoch: operation_control.lease_epoch })
     .from(operation_control)
     .where(eq(operation_control.operation_id, operation_id))
-  await appendCommand(tx, {
-    command_id: uuidv7(),
-    operation_id,
-    kind: 'lease_granted',
-    class: 'edit',
-    payload: { lease_epoch: row?.lease_epoch ?? 0 },
-    actor: SYSTEM,
-    reason: null,
-    request_id: null,
-    trace: null,
-    undo: null,
-    deadline_s: 0,
-    decided: false,
-  })
+  await tellEngine(tx, operation_id, 'lease_granted', { lease_epoch: row?.lease_epoch ?? 0 })
 }

@@ -1,8 +1,7 @@
 import { eq } from 'drizzle-orm'
-import { uuidv7 } from '../../apps/shared/ids.ts'
 import type { Tx } from '../client.ts'
 import { bumpRevision, stateFacts } from './changes.ts'
-import { appendCommand } from './commands.ts'
+import { tellEngine } from './commands.ts'
 import { liftHolds, movePatch } from './patches.ts'
 import { operation_control } from './tables.ts'
 import { SYSTEM } from './timeline.ts'
@@ -22,20 +21,7 @@ export const closePatch = async (
   await tx.select({ revision: operation_control.revision }).from(operation_control).where(control).for('update')
   if (!(await movePatch(tx, operation_id, patch_id, 'awaiting_approval', { status, status_reason: why }))) return false
   await liftHolds(tx, operation_id, patch_id)
-  await appendCommand(tx, {
-    command_id: uuidv7(),
-    operation_id,
-    kind: 'patch_closed',
-    class: 'stop',
-    payload: { patch_id },
-    actor: SYSTEM,
-    reason: why,
-    request_id: null,
-    trace: null,
-    undo: null,
-    deadline_s: 0,
-    decided: false,
-  })
+  await tellEngine(tx, operation_id, 'patch_closed', { patch_id }, { class: 'stop', reason: why })
   await bumpRevision(tx, operation_id)
   await stateFacts(tx, operation_id, {
     events: [{ type: `patch.${status}`, actor: SYSTEM, patch_id, data: { why } }],

@@ -1,9 +1,8 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Actor } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
-import { uuidv7 } from '../../apps/shared/ids.ts'
 import type { Tx } from '../client.ts'
-import { appendCommand } from './commands.ts'
+import { tellEngine } from './commands.ts'
 import { FIRST_ESCALATION } from './gates.ask.ts'
 import { cancelGates } from './gates.ts'
 import { undoRevision } from './patch.apply.ts'
@@ -197,20 +196,8 @@ const undoPatch: Undo = async (tx, { operation_id, undo }, as) => {
     .select({ plan_revision: operations.plan_revision })
     .from(operations)
     .where(eq(operations.operation_id, operation_id))
-  await appendCommand(tx, {
-    command_id: uuidv7(),
-    operation_id,
-    kind: 'patch_closed',
-    class: 'edit',
-    payload: { patch_id: undo.patch_id, plan_revision: row?.plan_revision ?? 0 },
-    actor: SYSTEM,
-    reason: REASONS[as],
-    request_id: null,
-    trace: null,
-    undo: null,
-    deadline_s: 0,
-    decided: false,
-  })
+  const closed = { patch_id: undo.patch_id, plan_revision: row?.plan_revision ?? 0 }
+  await tellEngine(tx, operation_id, 'patch_closed', closed, { reason: REASONS[as] })
   return facts
 }
 
