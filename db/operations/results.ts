@@ -91,7 +91,12 @@ export const appendLines = async (
   const other = rows.find(({ same }) => !same)
   if (other) return other.seq
   const known = new Set(rows.map(({ seq }) => seq))
-  const fresh = lines.filter(({ seq }) => !known.has(seq)).toSorted((a, b) => a.seq - b.seq)
+  const own = new Map<number, LogLine>()
+  for (const line of lines) {
+    if ((own.get(line.seq) ?? line).text !== line.text) return line.seq
+    if (!known.has(line.seq)) own.set(line.seq, line)
+  }
+  const fresh = [...own.values()].toSorted((a, b) => a.seq - b.seq)
   const [first] = fresh
   const last = fresh.at(-1)
   if (!first || !last) return undefined

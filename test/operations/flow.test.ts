@@ -745,6 +745,37 @@ describe('work of an agent outside', () => {
     if (body.state === 'failed') await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason })
   }, 90_000)
 
+  it('writes a log that is one and has an end, whatever it says', async () => {
+    answerBy = async () => {}
+    const { operation_id, path } = await start(external('greet'))
+    const given = await work()
+    const line = (seq: number, text: string) => ({
+      seq,
+      time: new Date().toISOString(),
+      stream: 'log',
+      level: 'info',
+      text,
+    })
+    expect((await say(given, { phase: 'started', sequence: 1 })).status).toBe(200)
+    const beat = (sequence: number, ...lines: unknown[]) => say(given, { phase: 'heartbeat', sequence, lines })
+    expect(await beat(2, line(1, 'a'), line(1, 'b'))).toMatchObject(refusal('log_conflict', 422))
+    expect((await beat(3, line(2, 'two'), line(1, 'one'), line(1, 'one'))).status).toBe(200)
+    await p.query(`update operations.node_attempts set log_bytes = 50 * 1024 * 1024 - 10 where operation_id = $1`, [
+      operation_id,
+    ])
+    expect((await beat(4, line(3, 'x'.repeat(100)))).status).toBe(200)
+    expect((await beat(5, line(4, 'y'), line(5, 'z'))).status).toBe(200)
+    const { lines } = (await p.as('vic').get(`${path}/nodes/job/logs`)).body
+    expect(lines.map(({ seq, text }: { seq: number; text: string }) => `${seq} ${text.slice(0, 3)}`)).toEqual([
+      '1 one',
+      '2 two',
+      '3 xxx',
+      '4 The',
+    ])
+    expect((await say(given, { phase: 'succeeded', sequence: 6, outputs: {} })).status).toBe(200)
+    await reaches(operation_id, 'succeeded')
+  }, 60_000)
+
   it('fails definitely when nobody takes it, and is unknown when its time is over', async () => {
     const gone = await start(external('greet', { pool: 'gone' }))
     await until(async () => (await p.as('vic').get(`${gone.path}/nodes/job`)).body.error_class === 'not_picked_up', {
