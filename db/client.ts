@@ -64,6 +64,7 @@ const nameOf = (text: string): string | undefined => {
 }
 
 const BEGIN = /^begin\b/i
+const ROLLBACK = /^rollback$/i
 
 /** What pg keeps of a connection; not in its types. */
 type Wire = { connection?: { stream?: Pick<Writable, 'cork' | 'uncork' | 'destroy'> } }
@@ -83,13 +84,27 @@ class PreparingClient extends pg.Client {
     const name = bare ? undefined : nameOf(given.text)
     this.writeTogether()
     if (BEGIN.test(given.text) && callback === undefined) return this.begin(config)
+    if (ROLLBACK.test(given.text) && callback === undefined) return this.rollback(config)
     return super.query(name === undefined ? config : { ...given, name }, values, callback)
   }
 
   /** It says nothing that is of use. Should it ever fail, nothing may follow it on this connection. */
   private begin(config: pg.QueryConfig): Promise<object> {
-    super.query(config).catch((error: Error) => (this as unknown as Wire).connection?.stream?.destroy(error))
+    super.query(config).catch((error: Error) => this.giveUp(error))
     return Promise.resolve({ rows: [], rowCount: 0 })
+  }
+
+  /** Fails only on a connection that is broken: why it broke is what its transaction has said, and is not hidden by this. */
+  private rollback(config: pg.QueryConfig): Promise<object> {
+    return super.query(config).catch((error: Error) => {
+      this.giveUp(error)
+      return { rows: [], rowCount: 0 }
+    })
+  }
+
+  /** Gives the connection up. */
+  private giveUp(error: Error): void {
+    ;(this as unknown as Wire).connection?.stream?.destroy(error)
   }
 
   private writeTogether() {

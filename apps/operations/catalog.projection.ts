@@ -19,6 +19,7 @@ import {
 import { inboxOf } from '../../db/operations/tables.ts'
 import type { CatalogEvent, IntentRequestedPayload } from '../shared/contracts/catalog/events.ts'
 import { crashPoint } from '../shared/crash.ts'
+import { isDatabaseAway } from '../shared/problems.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import type { CatalogClient, SnapshotPage } from './catalog.client.ts'
 import { payloadFault } from './catalog.payloads.ts'
@@ -207,5 +208,7 @@ export type CatalogProjection = ReturnType<typeof createCatalogProjection>
 const isTransient = (error: unknown): boolean => {
   const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } }
   const sql = cause?.code ?? code ?? ''
-  return name === 'CatalogUnavailable' || /^(08|53|57|40|55)/.test(sql) || /^E[A-Z]+$/.test(sql)
+  return (
+    name === 'CatalogUnavailable' || isDatabaseAway(error) || /^(08|53|57|40|55)/.test(sql) || /^E[A-Z]+$/.test(sql)
+  )
 }

@@ -37,6 +37,18 @@ const NETWORK = new Set([
   '53300',
 ])
 
+const LOST = /timeout exceeded when trying to connect|Connection terminated|is not queryable/
+
+/** Whether the database could not be reached, or went away in the middle: the same may be tried again. */
+export const isDatabaseAway = (error: unknown): boolean => {
+  const { message, code, cause } = error as {
+    message?: string
+    code?: string
+    cause?: { code?: string; message?: string }
+  }
+  return NETWORK.has(cause?.code ?? code ?? '') || LOST.test(`${message} ${cause?.message ?? ''}`)
+}
+
 /** Maps whatever a handler threw to an AppError: schema violations, Fastify's own refusals, database outages. */
 export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyRequest): AppError => {
   if (error instanceof AppError) return error
@@ -77,14 +89,7 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
     })
   if (sql === '57014' || sql === '40P01' || sql === '40001')
     return unavailable('The database was too busy.', error, codes.outage)
-  if (
-    (sql && NETWORK.has(sql)) ||
-    /timeout exceeded when trying to connect|Connection terminated/.test(
-      `${known.message} ${known.cause?.message ?? ''}`,
-    )
-  ) {
-    return unavailable('The database does not answer.', error, codes.outage)
-  }
+  if (isDatabaseAway(error)) return unavailable('The database does not answer.', error, codes.outage)
   return new AppError('internal_error', 'unexpected', 'Something went wrong on our side.', {
     cause: error,
     retryable: false,

@@ -1,14 +1,28 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
+import { until } from '../support/until.ts'
+import { type CatalogLog, catalogLog } from './catalog.support.ts'
 import { CODES } from './codes.ts'
 import { must, type Platform, type Reply, startPlatform } from './platform.ts'
 
 let p: Platform
+let catalog: CatalogLog
 beforeAll(async () => {
-  p = await startPlatform({ linked: true, relay: false, env: { OPERATIONS__COMMANDS__WAIT_MS: '0' } })
+  catalog = await catalogLog()
+  p = await startPlatform({
+    linked: true,
+    relay: false,
+    catalog: createCatalogClient(catalog.url, () => 'token'),
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '0' },
+  })
 })
-afterAll(() => p.stop())
+afterAll(async () => {
+  await p.stop()
+  await catalog.close()
+})
 
 const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
 const graph = { nodes: [{ node_id: 'a', executor: 'noop', with: {} }] }
@@ -30,6 +44,32 @@ describe('a failure that is none of the caller', () => {
     p.link?.mend()
     expect((await preview()).status).toBe(201)
     expect((await p.query('select 1 from operations.plans where intent_id = $1', [intent_id])).length).toBe(1)
+  })
+
+  it('is unavailable as well where Postgres goes away in the middle, and no event of the catalog is set aside for it', async () => {
+    const intent_id = await stated()
+    catalog.put('late')
+    const holder = new pg.Client({ connectionString: p.database_url })
+    await holder.connect()
+    await holder.query('begin')
+    await holder.query('lock table operations.plans, operations.catalog_resources in access exclusive mode')
+    const waiting = async () =>
+      (
+        await holder.query(`select 1 from pg_locks l join pg_database d on d.oid = l.database
+        where not granted and d.datname = current_database()`)
+      ).rowCount
+    const following = p.deps.projection.catchUp().catch((error: Error) => error)
+    const previewing = p.as('pia').post(`/v1/intents/${intent_id}/plan-preview`, {})
+    await until(async () => (await waiting()) === 2, { what: 'both in the middle', timeout_ms: 1900, every_ms: 5 })
+    p.link?.cut()
+    expect(problem(await previewing)).toBe('503 internal_error/unavailable')
+    expect(await following).toBeInstanceOf(Error)
+    await holder.query('commit')
+    await holder.end()
+    p.link?.mend()
+    expect(await p.query('select error from operations.dead_letter')).toEqual([])
+    await until(() => p.deps.projection.catchUp().then(() => true))
+    expect(await p.query('select version from operations.catalog_resources')).toEqual([{ version: '1' }])
   })
 
   it('is overloaded where more rehearsals are asked for than are made at one time, and nothing of it is kept', async () => {

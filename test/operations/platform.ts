@@ -326,6 +326,7 @@ export const startPlatform = async ({
   return {
     /** The app's way to Postgres, when asked for. */
     link,
+    database_url: database.url,
     people,
     config,
     prefix,
