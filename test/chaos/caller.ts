@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError, type Person } from '../../apps/platform/demo/client.ts'
 
-/** What no outage may answer: a failure that is not said to pass. */
-const isFailure = ({ status }: ApiError) => status >= 500 && status !== 503
+/** What no outage may answer: 503 by whoever needs what is away, 502 and 504 by the gateway, and nothing else. */
+const isFailure = ({ status }: ApiError) => status >= 500 && ![502, 503, 504].includes(status)
 /** Where nobody answers at all, or breaks off: the same request is sent again with the same key. */
 const isOutage = (error: unknown) =>
   error instanceof ApiError ? error.status >= 500 || error.body.retryable === true : error instanceof Error

@@ -21,7 +21,7 @@ export type Outcome = Verdict & { deaths: Deaths; jobs: Job[] }
 
 const HOSTS_EACH = 3
 /** A request or an operation that takes longer is stuck: no outage here lasts so long. */
-const PATIENCE_MS = 180_000
+const PATIENCE_MS = 300_000
 
 /**
  * Keeps operations running on hosts of the fleet while processes of the platform are killed, lets all operations end, and
