@@ -17,6 +17,8 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 export class CliError extends Error {
   readonly exit: ExitCode
   readonly lines: string[]
+  /** How long to wait before the same request with the same key may be sent again; nothing where that does not help. */
+  retry_after_ms: number | undefined
   constructor(exit: ExitCode, ...lines: string[]) {
     super(lines[0])
     this.exit = exit
@@ -33,6 +35,8 @@ type Problem = {
   detail?: string
   hint?: string
   request_id?: string
+  retryable?: boolean
+  retry_after_ms?: number
   violations?: { pointer: string; message: string }[]
 }
 
@@ -40,12 +44,14 @@ type Problem = {
 export const refused = (status: number, problem: Problem): CliError => {
   const { category = `http_${status}`, code = '', detail = '', hint, request_id, violations = [] } = problem
   const word = status >= 500 ? 'failed  ' : 'refused '
-  return new CliError(
+  const error = new CliError(
     exitOf(status, category),
     `${word} ${category}/${code}: ${detail}`,
     ...violations.map(({ pointer, message }) => `         ${pointer || '/'} ${message}`),
     `hint     ${hint ?? 'Try again later.'}${request_id ? `        request ${request_id}` : ''}`,
   )
+  if (problem.retryable) error.retry_after_ms = problem.retry_after_ms ?? 1000
+  return error
 }
 
 const exitOf = (status: number, category: string): ExitCode => {

@@ -1,12 +1,18 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createApi } from '../../apps/cli/api.ts'
 import { containersFirst, type Reader } from '../../apps/cli/import/items.ts'
 import { readKubernetes } from '../../apps/cli/import/kubernetes.ts'
 import { applyOverrides, readOverrides } from '../../apps/cli/import/map.ts'
 import { readNetbox } from '../../apps/cli/import/netbox.ts'
+import { sendItems } from '../../apps/cli/import/send.ts'
 import { BOUNDS, parseSource, SourceError } from '../../apps/cli/import/source.ts'
 import { readTerraform } from '../../apps/cli/import/terraform.ts'
 import { ROOT } from '../../apps/platform/paths.ts'
@@ -320,6 +326,49 @@ describe('the command, before it asks a server', () => {
     dir = mkdtempSync(join(tmpdir(), 'signalbox-import-'))
   })
   afterAll(() => rmSync(dir, { recursive: true, force: true }))
+
+  it.each([
+    { dry_run: false, sizes: [4, 4, 4, 4, 2, 2], keys: 4 },
+    { dry_run: true, sizes: [4, 4, 2, 1, 1, 1, 1, 1, 1, 1, 1], keys: 11 },
+  ])(
+    'a batch that the catalog could not answer at once is sent again by its key, a dry run in smaller parts: $dry_run',
+    async ({ dry_run, sizes, keys: different }) => {
+      const asked: { key: string; ids: string[] }[] = []
+      const busy = [
+        [503, { category: 'internal_error', code: 'unavailable', retryable: true, retry_after_ms: 5 }],
+        [409, { category: 'version_conflict', code: 'in_progress', retryable: true, retry_after_ms: 5 }],
+      ] as const
+      const server = createServer(async (req, res) => {
+        const { items } = JSON.parse(await text(req)) as { items: { external_id: string }[] }
+        const ids = items.map(({ external_id }) => external_id)
+        asked.push({ key: String(req.headers['idempotency-key']), ids })
+        const [status, problem] = busy[asked.length - 2] ?? [200, undefined]
+        const results = ids.map((external_id, index) => ({ index, external_id, outcome: 'created', diff: [] }))
+        res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(problem ?? { results }))
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      try {
+        const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+        const api = createApi({ url, credentials: {} as never, token: 't', idempotency_key: undefined })
+        const items = Array.from({ length: 12 }, (_, i) => ({
+          external_id: `i${i}`,
+          type_key: 'infra.service',
+          name: `${i}`,
+        }))
+        const source = { kind: 'kubernetes', name: 'src', file_digest: 'sha256:0' }
+        const plan = { api, source, items, size: 4, adopt: false, dry_run, key: undefined, onBatch: () => {} }
+        expect((await sendItems(plan)).map(({ external_id }) => external_id)).toEqual(
+          items.map((item) => item.external_id),
+        )
+        expect(asked.map(({ ids }) => ids.length)).toEqual(sizes)
+        const keys = asked.map(({ key }) => key)
+        if (!dry_run) expect(new Set(keys.slice(1, 4)).size).toBe(1)
+        expect(new Set(keys).size).toBe(different)
+      } finally {
+        server.close()
+      }
+    },
+  )
 
   it('names the file that it cannot take, and ends with the code of a wrong use', () => {
     const refused = (file: string, bytes?: Buffer) => {

@@ -1,6 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { ImportItem, ImportReply, ImportResult } from '../../shared/contracts/catalog/imports.ts'
 import { digest } from '../../shared/digest.ts'
+import { uuidv7 } from '../../shared/ids.ts'
 import type { Api } from '../api.ts'
+import { CliError } from '../errors.ts'
 import { containersFirst } from './items.ts'
 
 export type Plan = {
@@ -29,6 +32,12 @@ type Batch = {
 
 const MAX_ITEMS = 200
 const MAX_BYTES = 900_000
+/** How often one batch is sent while the catalog says that it may be: some minutes. */
+const TRIES = 30
+const LONGEST_WAIT_MS = 5000
+
+/** How many items go into the next batch: half as many after one that the catalog could not answer at once. */
+type Pace = { size: number }
 
 /**
  * Sends the items in batches, containers first; what names a target of a later batch is sent once more at the end. A
@@ -38,13 +47,12 @@ export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
   const sorted = containersFirst(plan.items)
   const results = new Map<string, ImportResult>()
   const at = new Map<string, number>()
+  const pace = { size: plan.size }
   let done = 0
-  for (const [number, batch] of batchesOf(sorted, plan).entries()) {
-    const own = batch.items.slice(batch.context)
-    for (const item of own) at.set(item.external_id, number)
-    const answers = (await send(plan, batch, number)).results.slice(batch.context)
+  for await (const { number, batch, answers } of answered(sorted, plan, pace)) {
+    for (const item of batch.items.slice(batch.context)) at.set(item.external_id, number)
     for (const answer of answers) results.set(answer.external_id, answer)
-    done += own.length
+    done += answers.length
     plan.onBatch({ batch: number, done, of: sorted.length, outcomes: outcomesOf(answers), results: answers })
   }
   if (plan.dry_run) forgetOthers(results, sorted)
@@ -52,8 +60,7 @@ export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
     const late = sorted.filter(({ external_id, relationships = [] }) =>
       relationships.some(({ target_external_id: to }) => (at.get(to ?? '') ?? 0) > (at.get(external_id) ?? 0)),
     )
-    for (const [number, batch] of batchesOf(late, plan).entries()) {
-      const { results: answers } = await send(plan, batch, `late-${number}`)
+    for await (const { number, answers } of answered(late, plan, pace, 'late-')) {
       plan.onBatch({ batch: `late-${number}`, done, of: done, outcomes: outcomesOf(answers), results: answers })
       for (const answer of answers) results.set(answer.external_id, joined(results.get(answer.external_id), answer))
     }
@@ -65,40 +72,76 @@ export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
 export const outcomesOf = (results: readonly ImportResult[]): Record<string, number> =>
   Object.fromEntries([...Map.groupBy(results, ({ outcome }) => outcome)].map(([outcome, all]) => [outcome, all.length]))
 
-const send = async (
-  { api, source, adopt, dry_run, key }: Plan,
-  { items }: Batch,
-  number: number | string,
-): Promise<ImportReply> => {
-  const path = `/api/v1/resources:import${dry_run ? '?validate_only=true' : ''}`
-  const headers = key === undefined ? {} : { 'idempotency-key': digest([key, source, number]) }
-  return (await api.send<ImportReply>('POST', path, { source, items, options: { adopt } }, headers)).body
+type Answered = { number: number; batch: Batch; answers: ImportResult[] }
+
+/** All items in batches, one after the other, with what was answered for those that are a batch's own. */
+async function* answered(
+  sorted: readonly ImportItem[],
+  plan: Plan,
+  pace: Pace,
+  prefix = '',
+): AsyncGenerator<Answered, void, undefined> {
+  const byId = new Map(sorted.map((item) => [item.external_id, item]))
+  for (let from = 0, number = 0; from < sorted.length; ) {
+    const batch = batchFrom(sorted, from, byId, plan.dry_run, pace.size)
+    const answers = await send(plan, batch, `${prefix}${number}`, pace)
+    if (!answers) continue
+    yield { number, batch, answers }
+    from += answers.length
+    number += 1
+  }
 }
 
-const batchesOf = (sorted: readonly ImportItem[], { size, dry_run }: Plan): Batch[] => {
-  const byId = new Map(sorted.map((item) => [item.external_id, item]))
-  const batches: Batch[] = []
-  let own: ImportItem[] = []
-  let context = new Map<string, ImportItem>()
+/**
+ * Sends one batch until it is answered: a repeat has the same key, so nothing is done twice. Nothing is the answer where
+ * the same would take as long again, since a dry run is not kept: then less is sent at once.
+ */
+const send = async (
+  { api, source, adopt, dry_run, key }: Plan,
+  { items, context }: Batch,
+  name: string,
+  pace: Pace,
+): Promise<ImportResult[] | undefined> => {
+  const path = `/api/v1/resources:import${dry_run ? '?validate_only=true' : ''}`
+  const headers = { 'idempotency-key': key === undefined ? uuidv7() : digest([key, source, name]) }
+  const own = items.length - context
+  for (let tries = 1; ; tries++) {
+    try {
+      const { body } = await api.send<ImportReply>('POST', path, { source, items, options: { adopt } }, headers)
+      return body.results.slice(context)
+    } catch (error) {
+      const wait_ms = error instanceof CliError ? error.retry_after_ms : undefined
+      if (wait_ms === undefined || tries === TRIES) throw error
+      if (tries === 1) pace.size = Math.ceil(own / 2)
+      await delay(Math.min(wait_ms, LONGEST_WAIT_MS))
+      if (dry_run && own > 1) return undefined
+    }
+  }
+}
+
+/** The items of one batch; those of a dry run bring along the containers that stand before them. */
+const batchFrom = (
+  sorted: readonly ImportItem[],
+  from: number,
+  byId: ReadonlyMap<string, ImportItem>,
+  dry_run: boolean,
+  size: number,
+): Batch => {
+  const own: ImportItem[] = []
+  const context = new Map<string, ImportItem>()
   let bytes = 0
-  const close = () => {
-    if (own.length > 0) batches.push({ items: [...context.values(), ...own], context: context.size })
-    own = []
-    context = new Map()
-    bytes = 0
-  }
-  for (const item of sorted) {
-    const above = dry_run ? containersOf(item, byId) : []
-    const more = Buffer.byteLength(JSON.stringify([item, ...above]))
-    const count = own.length + context.size + above.length
-    if (own.length >= size || count >= MAX_ITEMS || bytes + more > MAX_BYTES) close()
+  for (const item of sorted.slice(from, from + size)) {
     const inside = new Set(own.map(({ external_id }) => external_id))
-    for (const one of above) if (!inside.has(one.external_id)) context.set(one.external_id, one)
+    const above = (dry_run ? containersOf(item, byId) : []).filter(
+      ({ external_id }) => !inside.has(external_id) && !context.has(external_id),
+    )
+    bytes += Buffer.byteLength(JSON.stringify([item, ...above]))
+    const count = own.length + 1 + context.size + above.length
+    if (own.length > 0 && (count > MAX_ITEMS || bytes > MAX_BYTES)) break
+    for (const one of above) context.set(one.external_id, one)
     own.push(item)
-    bytes += more
   }
-  close()
-  return batches
+  return { items: [...context.values(), ...own], context: context.size }
 }
 
 /** The containers of an item within the file, the outermost first. */
