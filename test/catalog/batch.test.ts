@@ -33,15 +33,6 @@ const result = (resource_id: string, over: Record<string, unknown> = {}): Comman
 })
 const apply = (command: Record<string, unknown>): Item => ({ kind: 'apply', command })
 const read = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}`)).body
-const TABLES = ['command_log', 'revision', 'outbox', 'audit', 'resource_operation', 'evidence_ref', 'relationship']
-/** Everything a command could leave behind, counted. */
-const traces = async () =>
-  (
-    await c.rows(
-      `select ${TABLES.map((table) => `(select count(*) from catalog.${table}) as ${table}`)},
-       (select sum(version + health_revision) from catalog.resource_state) as versions`,
-    )
-  )[0]
 const BOUND = new Set(['at', 'updated_at', 'created_at', 'relationship_id'])
 /** What two resources that got the same commands must have in common: all rows, but for ids, times and bindings. */
 const told = async (id: string) =>
@@ -100,7 +91,7 @@ describe('batch-apply', () => {
     const [good, other] = (await some(2)) as [string, string]
     const used = result(other)
     await batch([apply(used)])
-    const before = await traces()
+    const before = await c.traces()
     const bad: [Item, number, string][] = [
       [apply({ ...result(good), surprise: 1 }), 400, 'unknown_field'],
       [apply({ resource_id: good }), 400, 'schema_violation'],
@@ -134,7 +125,7 @@ describe('batch-apply', () => {
     )
     for (const { body } of results(reply))
       expect(body).toMatchObject({ category: expect.any(String), hint: expect.any(String) })
-    expect(await traces()).toEqual(before)
+    expect(await c.traces()).toEqual(before)
     expect(results(await batch([...bad.map(([item]) => item), apply(result(good))])).at(-1)?.status).toBe(200)
   })
 
@@ -142,14 +133,14 @@ describe('batch-apply', () => {
     const ids = await some(20)
     const items = ids.map((id) => apply(result(id)))
     const first = await batch(items)
-    const before = await traces()
+    const before = await c.traces()
     const again = await batch(items)
     expect(again.text.replaceAll('"replayed":true,', '')).toBe(first.text)
     expect(results(again).every(({ replayed }) => replayed === true)).toBe(true)
     const alone = await c.internally('POST', `/resources/${ids[3]}/apply-operation-result`, items[3]?.command)
     expect(first.text).toContain(alone.text)
     expect(alone.headers.get('idempotency-replayed')).toBe('true')
-    expect(await traces()).toEqual(before)
+    expect(await c.traces()).toEqual(before)
   })
 
   it('applies each command of twenty equal batches at once exactly once, with one answer for all', async () => {
@@ -236,11 +227,11 @@ describe('batch-apply', () => {
       ],
       [{ ...result(two), surprise: 1 }, 400, 'unknown_field', '/items/1/command/surprise'],
     ] as const) {
-      const before = await traces()
+      const before = await c.traces()
       const reply = await batch([apply(result(one)), apply(last), apply(result('not-there'))], 'atomic')
       expect(reply).toMatchObject({ status, body: { code, index: 1 } })
       if (pointer) expect(reply.body.violations[0].pointer).toBe(pointer)
-      expect(await traces()).toEqual(before)
+      expect(await c.traces()).toEqual(before)
     }
     const items = [
       apply(result(one)),
@@ -284,7 +275,7 @@ describe('batch-apply', () => {
 
   it('bounds the number of items and the size of each, and refuses what is no batch', async () => {
     const id = await fresh()
-    const before = await traces()
+    const before = await c.traces()
     const many = Array.from({ length: 501 }, () => apply(result(id)))
     expect(await batch(many)).toMatchObject({ status: 400, body: { category: 'validation_error' } })
     const members = Object.fromEntries(Array.from({ length: 1100 }, (_, i) => [`m${i}`, i]))
@@ -298,6 +289,6 @@ describe('batch-apply', () => {
     expect(await c.internally('POST', PATH, { mode: 'atomic', items: [{ kind: 'burn', command: {} }] })).toMatchObject({
       status: 400,
     })
-    expect(await traces()).toEqual(before)
+    expect(await c.traces()).toEqual(before)
   })
 })

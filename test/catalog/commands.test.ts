@@ -17,15 +17,6 @@ const fresh = async (): Promise<string> => {
   return id
 }
 const release = (version: string) => ({ observed_state_patch: { release: version } })
-/** Everything a command could leave behind, counted. */
-const traces = async () =>
-  (
-    await c.rows<Record<string, string>>(`select
-      (select count(*) from catalog.command_log) as commands, (select count(*) from catalog.revision) as revisions,
-      (select count(*) from catalog.outbox) as events, (select count(*) from catalog.audit) as audits,
-      (select count(*) from catalog.resource_operation) as operations, (select count(*) from catalog.evidence_ref) as evidence,
-      (select count(*) from catalog.relationship) as edges, (select sum(version) from catalog.resource_state) as versions`)
-  )[0]
 
 describe('apply-operation-result', () => {
   it('writes the result, one version, the reference to the operation, evidence, an audit row and one event', async () => {
@@ -151,7 +142,7 @@ describe('apply-operation-result', () => {
       changes: release('5.0.0'),
     }
     await c.result(id, command)
-    const before = await traces()
+    const before = await c.traces()
     const other_content = await c.result(id, { ...command, changes: release('5.0.1') })
     expect(other_content).toMatchObject({
       status: 422,
@@ -161,7 +152,7 @@ describe('apply-operation-result', () => {
     expect(other_key).toMatchObject({ status: 422, body: { code: 'command_id_reused' } })
     const other_id = await c.result(id, { ...command, command_id: randomUUID(), changes: release('5.0.2') })
     expect(other_id).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
-    expect(await traces()).toEqual(before)
+    expect(await c.traces()).toEqual(before)
   })
 
   it.each(['catalog.audit', 'catalog.revision', 'catalog.outbox'])(
@@ -172,11 +163,11 @@ describe('apply-operation-result', () => {
         $$ begin if to_jsonb(new)::text like '%${marked}%' then raise exception 'no room'; end if; return new; end $$`)
       await c.rows(`create trigger no_room before insert on ${table} for each row execute function public.no_room()`)
       try {
-        const before = await traces()
+        const before = await c.traces()
         const reply = await c.result(id, { command_id: marked, expected_version: 1, changes: release('9.1.1') })
         expect(reply.status).toBe(500)
         expect(reply.text).not.toContain('no room')
-        expect(await traces()).toEqual(before)
+        expect(await c.traces()).toEqual(before)
       } finally {
         await c.rows(`drop trigger no_room on ${table}`)
         await c.rows('drop function public.no_room()')
@@ -342,265 +333,5 @@ describe('apply-operation-result', () => {
       at('3/attributes/memory_mib', 'attributes'),
     ])
     expect((await c.as('vic').get(`/v1/resources?filter=provides=compute.slots&ids=${id}`)).body.items).toHaveLength(1)
-  })
-})
-
-describe('a process that is killed', () => {
-  const facts = async (id: string) => {
-    const tables = ['revision', 'resource_operation', 'evidence_ref']
-    const counts = await Promise.all(
-      tables.map(async (table) => {
-        const [row] = await c.rows<{ n: number }>(
-          `select count(*)::int n from catalog.${table} t join catalog.resource r on r.rid = t.rid where r.resource_id = $1`,
-          [id],
-        )
-        return [table, row?.n]
-      }),
-    )
-    const [told] = await c.rows<{ n: number }>(`select count(*)::int n from catalog.outbox where agg_id = $1`, [id])
-    return { ...Object.fromEntries(counts), outbox: told?.n }
-  }
-
-  it.each(['api.before_commit', 'api.after_commit'])(
-    'at %s has applied its command wholly or not at all, and the repeat applies it once',
-    async (point) => {
-      const id = `killed-${point.replace(/[^a-z]/g, '-')}`
-      await c.as('ada').record(hostOf(id, 'eu1-a-web'))
-      const before = await facts(id)
-      const doomed = await c.startProcess(point)
-      const command = {
-        command_id: randomUUID(),
-        idempotency_key: randomUUID(),
-        operation_id: randomUUID(),
-        expected_version: 1,
-        changes: { observed_state_patch: { release: '9.9.9' } },
-        evidence_refs: [{ uri: 'https://ci.example/1', kind: 'run' }],
-      }
-      await expect(c.result(id, command, { at: doomed.at })).rejects.toThrow()
-      await doomed.exited
-      const committed = point === 'api.after_commit'
-      const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
-      expect(version).toBe(committed ? 2 : 1)
-      if (!committed) expect(await facts(id)).toEqual(before)
-      const again = await c.result(id, command)
-      expect(again).toMatchObject({ status: 200, body: { version: 2, previous_version: 1, applied: true } })
-      expect(again.headers.get('idempotency-replayed')).toBe(committed ? 'true' : null)
-      const third = await c.result(id, command)
-      expect(third.text).toBe(again.text)
-      expect(await facts(id)).toEqual({
-        revision: before.revision + 1,
-        resource_operation: before.resource_operation + 1,
-        evidence_ref: before.evidence_ref + 1,
-        outbox: before.outbox + 1,
-      })
-    },
-    90_000,
-  )
-})
-
-describe('a long change whose process is killed', () => {
-  it.each(['api.before_commit', 'api.after_commit'])(
-    'at %s leads to one intent, whoever sends it again',
-    async (point) => {
-      const intents = (id: string) =>
-        c.rows<{ agg_id: string }>(
-          `select agg_id from catalog.outbox where type = 'intent.requested' and payload->>'resource_id' = $1`,
-          [id],
-        )
-      const changed = await fresh()
-      const made = `made-${randomUUID()}`
-      const { lifecycle_status, observed_state, ...wanted } = hostOf(made, 'eu1-a-web')
-      const [patch, post] = [randomUUID(), randomUUID()]
-      const calls = (at?: string) => {
-        const to = at === undefined ? {} : { at }
-        const change = { desired_state: { release: '9.9.9' }, expected_version: 1 }
-        return [
-          () => c.as('olga').patch(`/v1/resources/${changed}`, change, { key: patch, ...to }),
-          () => c.as('olga').post('/v1/resources', wanted, { key: post, ...to }),
-        ]
-      }
-      for (const [i, id] of [changed, made].entries()) {
-        const doomed = await c.startProcess(point)
-        await expect(calls(doomed.public_at)[i]?.()).rejects.toThrow()
-        await doomed.exited
-        const committed = point === 'api.after_commit'
-        expect(await intents(id)).toHaveLength(committed ? 1 : 0)
-        const replies = await Promise.all(Array.from({ length: 5 }, () => calls()[i]?.()))
-        expect(replies.map((reply) => reply?.status)).toEqual(replies.map(() => 202))
-        expect(new Set(replies.map((reply) => reply?.text)).size).toBe(1)
-        expect(await intents(id)).toEqual([{ agg_id: replies[0]?.body.operation_ref.intent_id }])
-      }
-    },
-    120_000,
-  )
-})
-
-describe.each([
-  {
-    route: 'provided-capabilities',
-    scope: 'fleet',
-    right: { expected_version: 1, provided_capability_changes: [] as unknown[], mode: 'merge' },
-    wrong: { provided_capability_changes: [{ op: 'add', capability_key: 'no.such', version: '1.0.0' }] },
-    refusal: { status: 422, code: 'unknown' },
-  },
-  {
-    route: 'health-observations',
-    scope: 'operations',
-    right: { source: 'test', check_key: 'order', status: 'healthy', observed_at: new Date().toISOString() },
-    wrong: { observed_at: '2999-01-01T00:00:00Z' },
-    refusal: { status: 400, code: 'observed_in_future' },
-  },
-])('the order of checks of $route', ({ route, scope, right, wrong, refusal }) => {
-  it('is that of every command, and what is refused leaves nothing behind', async () => {
-    const [id, other] = [await fresh(), await fresh()]
-    const report = (over: Record<string, unknown>, path_id = id, ask: Parameters<Catalog['internally']>[3] = {}) => {
-      const ids = { command_id: randomUUID(), idempotency_key: randomUUID(), resource_id: path_id }
-      return c.internally('POST', `/resources/${path_id}/${route}`, { ...ids, ...right, ...over }, ask)
-    }
-    const used = { command_id: randomUUID(), idempotency_key: randomUUID() }
-    const first = await report(used)
-    expect(first.status, first.text).toBe(200)
-    const before = await traces()
-    const late = { expected_version: 99 }
-    const steps: [string, ReturnType<typeof report>, number, string][] = [
-      ['token', report({ x: 1 }, id, { headers: { authorization: 'Bearer x.y.z' } }), 401, 'invalid_token'],
-      ['scope', report({ x: 1 }, id, { service: scope }), 403, 'permission_missing'],
-      ['media type', report({ x: 1 }, id, { type: 'text/plain' }), 415, 'media_type'],
-      ['shape', report({ x: 1, ...late }), 400, 'unknown_field'],
-      ['path', report({ ...used, resource_id: id }, other), 400, 'id_mismatch'],
-      ['command_id', report({ ...used, ...late }), 422, 'command_id_reused'],
-      ['key', report({ idempotency_key: used.idempotency_key, ...late }), 422, 'idempotency_key_reused'],
-      ['existence', report(late, 'not-there'), 404, 'resource'],
-      ['version', report(late), 409, 'version_mismatch'],
-      ['content', report(wrong), refusal.status, refusal.code],
-    ]
-    const answers = await Promise.all(
-      steps.map(async ([name, reply]) => [name, (await reply).status, (await reply).body.code]),
-    )
-    expect(answers).toEqual(steps.map(([name, , status, code]) => [name, status, code]))
-    expect(await traces()).toEqual(before)
-    const again = await report(used)
-    expect([again.text, again.headers.get('idempotency-replayed')]).toEqual([first.text, 'true'])
-  })
-})
-
-describe('the order of checks', () => {
-  const steps: {
-    name: string
-    ask: (id: string) => Promise<{ status: number; body: { code: string } }>
-    status: number
-    code: string
-  }[] = []
-  const bad = {
-    shape: { unknown_field: true },
-    version: { expected_version: 99 },
-    fields: { changes: { lifecycle_status: 'nowhere' } },
-  }
-  const used = { command_id: randomUUID(), idempotency_key: randomUUID() }
-  steps.push(
-    {
-      name: 'token before all',
-      status: 401,
-      code: 'invalid_token',
-      ask: (id) => c.result(id, { ...bad.shape, ...bad.version }, { headers: { authorization: 'Bearer x.y.z' } }),
-    },
-    {
-      name: 'scope before the shape',
-      status: 403,
-      code: 'permission_missing',
-      ask: (id) => c.result(id, { ...bad.shape, ...bad.version }, { service: 'fleet' }),
-    },
-    {
-      name: 'media type before the shape',
-      status: 415,
-      code: 'media_type',
-      ask: (id) => c.result(id, { ...bad.shape }, { type: 'text/plain' }),
-    },
-    {
-      name: 'shape before the version',
-      status: 400,
-      code: 'unknown_field',
-      ask: (id) => c.result(id, { ...bad.shape, ...bad.version }),
-    },
-    {
-      name: 'path id before the claim',
-      status: 400,
-      code: 'id_mismatch',
-      ask: (id) => c.result(id, { ...used, ...bad.version, ...bad.fields }, { path_id: 'eu1-web-02' }),
-    },
-    {
-      name: 'claim before existence',
-      status: 422,
-      code: 'command_id_reused',
-      ask: () => c.result('not-there', { ...used, ...bad.version, ...bad.fields }),
-    },
-    {
-      name: 'existence before the version',
-      status: 404,
-      code: 'resource',
-      ask: () => c.result('not-there', { ...bad.version, ...bad.fields }),
-    },
-    {
-      name: 'version before the fields',
-      status: 409,
-      code: 'version_mismatch',
-      ask: (id) => c.result(id, { ...bad.version, ...bad.fields }),
-    },
-    {
-      name: 'lifecycle before desired state',
-      status: 422,
-      code: 'lifecycle_transition',
-      ask: (id) =>
-        c.result(id, { expected_version: 1, changes: { ...bad.fields.changes, desired_state_patch: { release: 7 } } }),
-    },
-    {
-      name: 'desired before observed',
-      status: 422,
-      code: 'schema_violation',
-      ask: (id) =>
-        c.result(id, {
-          expected_version: 1,
-          changes: { desired_state_patch: { release: 7 }, observed_state_patch: { release: null, traffic: 'up' } },
-        }),
-    },
-    {
-      name: 'states before relationships',
-      status: 422,
-      code: 'schema_violation',
-      ask: (id) =>
-        c.result(id, {
-          expected_version: 1,
-          changes: {
-            desired_state_patch: { release: 7 },
-            relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id: 'not-there' }],
-          },
-        }),
-    },
-    {
-      name: 'relationships before capabilities',
-      status: 422,
-      code: 'target_not_found',
-      ask: (id) =>
-        c.result(id, {
-          expected_version: 1,
-          changes: {
-            relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id: 'not-there' }],
-            provided_capability_changes: [{ op: 'add', capability_key: 'x.y', version: '1.0.0' }],
-          },
-        }),
-    },
-  )
-
-  it.each(steps)('$name: the earlier step answers and nothing is left behind', async ({ ask, status, code }) => {
-    const id = await fresh()
-    if ((await c.rows(`select 1 from catalog.command_log where command_id = $1`, [used.command_id])).length === 0) {
-      expect((await c.result(await fresh(), { ...used, expected_version: 1, changes: release('9.9.9') })).status).toBe(
-        200,
-      )
-    }
-    const before = await traces()
-    const reply = await ask(id)
-    expect({ status: reply.status, code: reply.body.code }).toEqual({ status, code })
-    expect(await traces()).toEqual(before)
   })
 })

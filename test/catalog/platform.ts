@@ -312,6 +312,17 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     },
     rows: async <T>(text: string, values: unknown[] = []): Promise<T[]> =>
       (await deps.pool.query(text, values)).rows as T[],
+    /** Whatever a request could leave behind: the rows of every table of the catalog, and all versions. */
+    traces: async (): Promise<Record<string, string>> => {
+      const tables = await deps.pool.query<{ name: string }>(
+        `select tablename as name from pg_tables where schemaname = 'catalog' order by 1`,
+      )
+      const counts = tables.rows.map(({ name }) => `(select count(*) from catalog.${name}) as ${name}`)
+      const { rows } = await deps.pool.query(
+        `select ${counts.join(', ')}, (select sum(version + health_revision) from catalog.resource_state) as versions`,
+      )
+      return rows[0]
+    },
   }
   return {
     ...catalog,
