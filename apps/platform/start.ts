@@ -115,8 +115,8 @@ const printReady = ({ gateway_url, servers }: Platform, people: { users: Account
     lines.push(`  ${rows.join('      ')}      ${where}`)
     lines.push(
       'First minute:  1. Sign in as eva; the inbox has one gate.   2. Read what changes on eu1 and approve it.',
-      '               3. Watch the hosts turn green in the graph.   4. Open "web 2.4.0 on us1": a node failed; as olga, retry it.',
-      'Or in a terminal:  npm run demo',
+      '               3. Watch the hosts turn green in the graph.   4. Open "web 2.4.0 on us1": a failed node and a patch to judge.',
+      'Or in a terminal:  npx signalbox login eva && npx signalbox inbox',
     )
   } else {
     lines.push('No demo data. The first administrator:  npm run admin -- identity bootstrap-admin --username NAME')

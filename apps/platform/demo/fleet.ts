@@ -23,5 +23,6 @@ export type FleetHost = {
   traffic: string
   base_url: string
   resource_id: string | null
+  faults: Record<string, unknown>
 }
 export type FleetClient = ReturnType<typeof createFleetClient>

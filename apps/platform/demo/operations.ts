@@ -62,6 +62,46 @@ export const approveGate = async (
   )
 }
 
+/** Waits until this node has failed at least once, whether it is tried again or held. */
+export const waitForFailure = (person: Person, operation_id: string, node_id: string) =>
+  waitUntil(
+    `${node_id} to fail`,
+    () => person.get<{ state: string; attempt: number }>(`/v1/operations/${operation_id}/nodes/${node_id}`),
+    ({ state, attempt }) => attempt > 1 || state === 'backoff' || state === 'failed',
+    90_000,
+  )
+
+/** Proposes what mends a host whose verify fails: a step that reinstalls it, before traffic comes back to it. */
+export const proposeReinstall = (operator: Person, operation_id: string, host: string) => {
+  const node_id = `reinstall.${host}`
+  const node = {
+    node_id,
+    name: `Reinstall ${host}`,
+    executor: 'http',
+    target_id: host,
+    depends_on: [`deploy.${host}`],
+    idempotent: true,
+    secrets: { token: 'secret://file/fleet-token#1' },
+    with: {
+      base_url: { $from: 'target/observed_state/base_url' },
+      headers: { authorization: { $secret: 'token' } },
+      request: { method: 'POST', url: '/reinstall' },
+    },
+  }
+  return operator.post(
+    `/v1/operations/${operation_id}/patches`,
+    {
+      base_revision: 1,
+      changes: [
+        { op: 'add_node', node },
+        { op: 'add_dependency', node_id: `undrain.${host}`, depends_on: node_id },
+      ],
+      reason: `reinstall ${host}, then go on`,
+    },
+    `patch ${operation_id}`,
+  )
+}
+
 const ENDED = new Set(['succeeded', 'succeeded_with_exceptions', 'failed', 'cancelled', 'timed_out'])
 export const waitForEnd = (person: Person, operation_id: string, timeout_ms = 180_000) =>
   waitUntil(

@@ -1,7 +1,16 @@
 import { hostNames, seedCatalog } from './catalog.ts'
 import { type Account, signIn } from './client.ts'
 import { createFleetClient } from './fleet.ts'
-import { approveGate, releaseIntent, rotateIntent, startOperation, waitForEnd, waitForGate } from './operations.ts'
+import {
+  approveGate,
+  proposeReinstall,
+  releaseIntent,
+  rotateIntent,
+  startOperation,
+  waitForEnd,
+  waitForFailure,
+  waitForGate,
+} from './operations.ts'
 
 export type Scenario = {
   gateway_url: string
@@ -21,8 +30,8 @@ const accountOf = (accounts: Account[], username: string): Account => {
 
 /**
  * The demo of console.md 13: a catalog of hosts that really listen, and three operations: one waits at a gate after
- * its canary, one is finished with evidence, one goes on until a host fails its health check. All of it goes through
- * the public API with the demo accounts, so every log line, digest and name is true. Repeating it changes nothing.
+ * its canary, one is finished with evidence, one goes on until a host fails its health check, with a patch that would
+ * mend it for somebody to judge. All of it goes through the public API with the demo accounts, so every log line, digest and name is true. Repeating it changes nothing.
  */
 export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, progress }: Scenario): Promise<void> => {
   const [ada, olga, eva] = await Promise.all(
@@ -52,7 +61,11 @@ export const runScenario = async ({ gateway_url, fleet_url, hosts, accounts, pro
     releaseIntent(`web ${NEW_RELEASE} on us1`, us1, NEW_RELEASE),
   )
   await approveGate(eva, failing.operation_id, await waitForGate(eva, failing.operation_id), 'The canary looks good.')
-  progress(`"${failing.title}" goes on; ${broken} will fail its health check`)
+  if (broken) {
+    await waitForFailure(olga, failing.operation_id, `verify.${broken}`)
+    await proposeReinstall(olga, failing.operation_id, broken)
+  }
+  progress(`"${failing.title}" goes on; ${broken} fails its health check, and a patch would mend it`)
   await waitForGate(eva, waiting.operation_id)
   progress(`"${waiting.title}" waits for a person`)
 }
