@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Graph, PatchChange } from '../../apps/console/api/types.ts'
 import { type Choice, draftOf, placeViolations, readDraft } from '../../apps/console/parts/patch-drafts.ts'
 import { changeWords } from '../../apps/console/parts/patch-words.ts'
+import { foldedGroups, patchedGraph } from '../../apps/console/parts/patched-graph.ts'
 
 const WORDS = { insert_name: (name: string) => `before ${name}`, question: (name: string) => `Go on with ${name}?` }
 const node = (node_id: string, depends_on: string[] = []) => ({ node_id, name: `task ${node_id}`, depends_on })
@@ -65,5 +66,54 @@ describe('what is wrong with a patch', () => {
       expect(changeWords((read as { change: unknown }).change)).toBe('A change that this console does not know')
     }
     expect(placeViolations([], [{ op: 'add_node' } as never])).toEqual({ at: new Map(), rest: [] })
+  })
+})
+
+describe('the drawing of a patch', () => {
+  const none = { added: [], removed: [], changed: [], added_gates: [], removed_gates: [], max_parallel: null }
+  const compare = (changes: PatchChange[], diff: object) => patchedGraph(graph, changes, { ...none, ...diff })
+  const waits = (drawn: ReturnType<typeof compare>) =>
+    Object.fromEntries(drawn.graph.nodes.map(({ node_id, depends_on }) => [node_id, depends_on]))
+
+  it('shows what comes where it would stand, with the dependencies that come with it', () => {
+    const changes = drafted('insert_before', { node: 'c' })
+    const drawn = compare(changes, { added: ['before.c'], changed: [{ node_id: 'c', fields: [] }] })
+    expect([...drawn.marks]).toEqual([
+      ['c', 'changed'],
+      ['before.c', 'added'],
+    ])
+    expect(Object.keys(waits(drawn))).toEqual(['a', 'b', 'before.c', 'c', 'd'])
+    expect(Object.fromEntries(drawn.lines)).toEqual({
+      'a>before.c': 'added',
+      'b>before.c': 'added',
+      'before.c>c': 'added',
+    })
+  })
+
+  it('keeps what goes, with the lines that go with it, and marks what a gate comes to stand before', () => {
+    const gone = compare(drafted('remove_step', { node: 'c' }), {
+      removed: ['c'],
+      changed: [{ node_id: 'd', fields: [] }],
+    })
+    expect(gone.marks.get('c')).toBe('removed')
+    expect(waits(gone)).toEqual({ a: [], b: [], c: ['a', 'b'], d: ['c', 'a', 'b'] })
+    expect(Object.fromEntries(gone.lines)).toEqual({
+      'a>c': 'removed',
+      'b>c': 'removed',
+      'c>d': 'removed',
+      'b>d': 'added',
+    })
+    const guarded = compare(drafted('add_gate', { node: 'd' }), { added_gates: ['ask-2'] })
+    expect([...guarded.marks]).toEqual([['d', 'changed']])
+    expect(guarded.lines.size).toBe(0)
+  })
+
+  it('folds the groups that nothing happens to when the whole is too large to look at', () => {
+    const many = Array.from({ length: 42 }, (_, at) => ({ ...node(`n${at}`), group: at < 21 ? 'one' : 'two' }))
+    const groups = [{ group_id: 'one' }, { group_id: 'two' }]
+    const large = { nodes: many, gates: [], groups } as unknown as Graph
+    const drawn = patchedGraph(large, [], { ...none, changed: [{ node_id: 'n30', fields: [] }] })
+    expect([...foldedGroups(drawn)]).toEqual(['one'])
+    expect(foldedGroups(compare([], {}))).toEqual(new Set())
   })
 })

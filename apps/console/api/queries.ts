@@ -72,6 +72,20 @@ export const graphQuery = (operation_id: string) =>
       read(api.GET('/v1/operations/{operation_id}/graph', { params: { path: { operation_id } }, signal })),
   })
 
+/** The graph of one revision: its nodes and dependencies never change any more. */
+export const revisionQuery = (operation_id: string, revision: number) =>
+  queryOptions({
+    queryKey: ['revision', operation_id, revision],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/graph', {
+          params: { path: { operation_id }, query: { revision } },
+          signal,
+        }),
+      ),
+  })
+
 /** The newest run of every node, failures first; operations of up to 2,000 nodes are read in pages of 500. */
 export const nodesQuery = (operation_id: string) =>
   infiniteQueryOptions({

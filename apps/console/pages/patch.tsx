@@ -12,6 +12,7 @@ import { Failure } from '../parts/failure.tsx'
 import { Heading, Loading, Page } from '../parts/page.tsx'
 import { PatchDecide } from '../parts/patch-decide.tsx'
 import { PatchChanges, PatchDiff } from '../parts/patch-diff.tsx'
+import { PatchGraph } from '../parts/patch-graph.tsx'
 import { nodeNames } from '../parts/patch-words.ts'
 import { nameOf } from '../parts/person.tsx'
 import { ShapeIcon, Status } from '../parts/status.tsx'
@@ -56,6 +57,7 @@ export const PatchPage = () => {
             <PatchChanges changes={patch.changes} nameOf={nodeName} />
           </Section>
           <Section id="result" title={tChange.patch.result} note={tChange.patch.result_note(patch.base_revision)}>
+            <PatchGraph patch={patch} />
             <PatchDiff diff={patch.diff_graph} changes={patch.changes} nameOf={nodeName} />
           </Section>
           <Section id="required" title={tChange.patch.required}>

@@ -16,6 +16,7 @@ import { ChangeList } from '../parts/diff-view.tsx'
 import { Failure, ProblemText } from '../parts/failure.tsx'
 import { Heading, Loading, Page } from '../parts/page.tsx'
 import { PlanChecks } from '../parts/plan-checks.tsx'
+import { PlanGraph } from '../parts/plan-graph.tsx'
 import { PlanRehearsal } from '../parts/plan-rehearsal.tsx'
 import { ShapeIcon, Status } from '../parts/status.tsx'
 import { ruleWords } from '../parts/votes.tsx'
@@ -23,7 +24,7 @@ import { ruleWords } from '../parts/votes.tsx'
 const CommandDialog = lazy(() =>
   import('../parts/command-dialog.tsx').then((part) => ({ default: part.CommandDialog })),
 )
-const TABS = ['changes', 'gates', 'checks', 'rehearsal'] as const
+const TABS = ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const
 
 /** One plan: what would change, who will be asked, what the policies say, and how it would go. */
 export const PlanPage = () => {
@@ -95,6 +96,7 @@ export const PlanPage = () => {
             </>
           )
         ) : null}
+        {tab === 'graph' ? <PlanGraph plan={plan} /> : null}
         {tab === 'gates' ? <Gates plan={plan} /> : null}
         {tab === 'checks' ? <PlanChecks plan={plan} /> : null}
         {tab === 'rehearsal' ? (

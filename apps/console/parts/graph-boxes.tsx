@@ -1,13 +1,26 @@
 import { type EdgeProps, Handle, type NodeProps, Position } from '@xyflow/react'
 import { ChevronRight } from 'lucide-react'
 import { memo } from 'react'
+import type { Tone } from '../../shared/contracts/client/status.ts'
 import { t } from '../i18n/index.ts'
 import { tOperation } from '../i18n/operation.ts'
 import type { Point } from './graph-layout.ts'
 import { useGroupCounts, useNodeState } from './graph-states.ts'
+import type { Mark } from './patched-graph.ts'
 import { ShapeIcon, statusWord } from './status.tsx'
 
-type Data = { name: string; at: boolean; selected: boolean; only: string | undefined; fold: (group: string) => void }
+type Data = {
+  name: string
+  at: boolean
+  selected: boolean
+  only: string | undefined
+  fold: (group: string) => void
+  mark: Mark | undefined
+  /** The drawing compares two graphs: what has no mark stays as it is. */
+  patched: boolean
+}
+
+export const MARK_TONES: Record<Mark, Tone> = { added: 'ok', changed: 'run', removed: 'bad' }
 
 const Ends = () => (
   <>
@@ -18,9 +31,10 @@ const Ends = () => (
 
 /** One node of the plan: name, status as shape and word, attempt; fixed size, so nothing is measured. */
 export const StepNode = memo(({ id, data }: NodeProps) => {
-  const { at, selected, only } = data as Data
+  const { at, selected, only, mark, patched } = data as Data
   const { node, look } = useNodeState(id)
   if (node === undefined || look === undefined) return null
+  if (patched) return <ComparedStep name={node.name} kind={node.kind} mark={mark} at={at} />
   const dim = only !== undefined && only !== look.word
   return (
     <div
@@ -41,6 +55,29 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
     </div>
   )
 })
+
+/** A node in a comparison: whether it comes, goes or differs, as sign, word and colour. */
+const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at'> & { kind: string }) => (
+  <div
+    className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${at ? 'at' : ''} ${kind}`}
+    data-mark={mark}
+  >
+    <Ends />
+    <div className="min-w-0 flex-1">
+      <p className="truncate text-table font-medium" title={name}>
+        {mark === 'removed' ? <del>{name}</del> : name}
+      </p>
+      {mark ? (
+        <p className="mark">
+          <span aria-hidden="true" className="mono">
+            {tOperation.graph.marks[mark].sign}
+          </span>{' '}
+          {tOperation.graph.marks[mark].word}
+        </p>
+      ) : null}
+    </div>
+  </div>
+)
 
 /** The frame around an unfolded group. */
 export const GroupFrame = memo(({ id, data }: NodeProps) => {
@@ -95,7 +132,7 @@ const Counts = ({ id }: { id: string }) => (
 
 /** A dependency along the points of the layout. */
 export const LineEdge = memo(({ id, data }: EdgeProps) => {
-  const { points, critical } = data as { points: Point[]; critical: boolean }
+  const { points, critical, mark } = data as { points: Point[]; critical: boolean; mark?: 'added' | 'removed' }
   const path = points.map(({ x, y }, at) => `${at === 0 ? 'M' : 'L'}${x} ${y}`).join(' ')
-  return <path id={id} d={path} className={critical ? 'graph-line critical' : 'graph-line'} fill="none" />
+  return <path id={id} d={path} className={`graph-line ${critical ? 'critical' : ''} ${mark ?? ''}`} fill="none" />
 })

@@ -5,10 +5,11 @@ import { Maximize, Minus, Plus } from 'lucide-react'
 import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from 'react'
 import type { Graph } from '../api/types.ts'
 import { tOperation } from '../i18n/operation.ts'
-import { FoldedGroup, GroupFrame, LineEdge, StepNode } from './graph-boxes.tsx'
+import { FoldedGroup, GroupFrame, LineEdge, MARK_TONES, StepNode } from './graph-boxes.tsx'
 import { type Drawing, drawGraph, warmUp } from './graph-layout.ts'
 import { StatesContext } from './graph-states.ts'
 import { neighbour } from './graph-walk.ts'
+import type { PatchedGraph } from './patched-graph.ts'
 import { statusWord } from './status.tsx'
 
 warmUp()
@@ -27,6 +28,9 @@ type Props = {
   selected: string | undefined
   only: string | undefined
   open: (node_id: string) => void
+  label?: string
+  /** What a patch adds, changes and takes out of it. */
+  patched?: PatchedGraph
 }
 
 /** The drawing: positions come from the layout and stay; states reach their boxes one by one. One tab stop, walked by arrows. */
@@ -36,7 +40,7 @@ export const GraphCanvas = (props: Props) => (
   </ReactFlowProvider>
 )
 
-const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
+const Canvas = ({ graph, name, folded, fold, selected, only, open, label, patched }: Props) => {
   const drawing = useDrawing(name, graph, folded)
   const states = useContext(StatesContext)
   const flow = useReactFlow()
@@ -48,10 +52,11 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
   const first = useRef(true)
 
   const nodes = useMemo(
-    () => (drawing === null ? [] : toNodes(drawing, graph, { at: focused ? at : undefined, selected, only, fold })),
-    [drawing, graph, at, focused, selected, only, fold],
+    () =>
+      drawing === null ? [] : toNodes(drawing, graph, { at: focused ? at : undefined, selected, only, fold, patched }),
+    [drawing, graph, at, focused, selected, only, fold, patched],
   )
-  const edges = useMemo(() => (drawing === null ? [] : toEdges(drawing, graph)), [drawing, graph])
+  const edges = useMemo(() => (drawing === null ? [] : toEdges(drawing, graph, patched)), [drawing, graph, patched])
 
   const show = useCallback(
     (id: string) => {
@@ -75,16 +80,17 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
     void flow.fitView({ padding: 0.06, maxZoom: 1 }).then(() => {
       if (flow.getZoom() >= READABLE) return
       const urgent = [...graph.nodes].sort((a, b) => states.look(a).rank - states.look(b).rank)[0]
-      const id = selected ?? urgent?.node_id
+      const id = selected ?? patched?.marks.keys().next().value ?? urgent?.node_id
       if (id !== undefined) show(id)
     })
-  }, [drawing, flow, graph.nodes, selected, show, states])
+  }, [drawing, flow, graph.nodes, patched, selected, show, states])
 
   const speak = (id: string) => {
     const node = states.node(id)
     if (node === undefined) return setSpoken(graph.groups.find((group) => group.group_id === id)?.name ?? id)
-    const look = states.look(node)
-    setSpoken(tOperation.graph.spoken(node.name, statusWord(node.state, look), node.attempt))
+    const mark = patched?.marks.get(id)
+    const word = mark ? tOperation.graph.marks[mark].word : statusWord(node.state, states.look(node))
+    setSpoken(tOperation.graph.spoken(node.name, word, node.attempt))
   }
   const key = (event: React.KeyboardEvent) => {
     const step = { ArrowRight: 'right', ArrowLeft: 'left', ArrowUp: 'up', ArrowDown: 'down' }[event.key]
@@ -114,7 +120,7 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
         role="application"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the drawing is one widget with its own keys
         tabIndex={0}
-        aria-label={tOperation.graph.label}
+        aria-label={label ?? tOperation.graph.label}
         aria-describedby={keysId}
         onKeyDown={key}
         onFocus={() => {
@@ -153,7 +159,9 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open }: Props) => {
             <MiniMap
               pannable
               ariaLabel={null}
-              nodeClassName={(node) => `map-${node.type} tone-${toneOf(states, node.id)}`}
+              nodeClassName={(node) =>
+                `map-${node.type} tone-${patched ? markTone(patched, node.id) : toneOf(states, node.id)}`
+              }
               style={MAP}
             />
           </ReactFlow>
@@ -220,6 +228,11 @@ const toneOf = (states: React.ContextType<typeof StatesContext>, id: string): st
   return node ? states.look(node).tone : 'idle'
 }
 
+const markTone = ({ marks }: PatchedGraph, id: string): string => {
+  const mark = marks.get(id)
+  return mark ? MARK_TONES[mark] : 'idle'
+}
+
 function useDrawing(name: string, graph: Graph, folded: ReadonlySet<string>): Drawing | null {
   const [drawing, setDrawing] = useState<Drawing | null>(null)
   const key = `${name} ${graph.plan_revision} ${[...folded].sort().join(' ')}`
@@ -243,9 +256,10 @@ type Marks = {
   selected: string | undefined
   only: string | undefined
   fold: (group: string) => void
+  patched: PatchedGraph | undefined
 }
 
-function toNodes(drawing: Drawing, graph: Graph, { at, selected, only, fold }: Marks): Node[] {
+function toNodes(drawing: Drawing, graph: Graph, { at, selected, only, fold, patched }: Marks): Node[] {
   const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
   return drawing.boxes.map(
     (box): Node => ({
@@ -254,14 +268,22 @@ function toNodes(drawing: Drawing, graph: Graph, { at, selected, only, fold }: M
       position: { x: box.x, y: box.y },
       width: box.width,
       height: box.height,
-      data: { name: names.get(box.id) ?? box.id, at: at === box.id, selected: selected === box.id, only, fold },
+      data: {
+        name: names.get(box.id) ?? box.id,
+        at: at === box.id,
+        selected: selected === box.id,
+        only,
+        fold,
+        mark: patched?.marks.get(box.id),
+        patched: patched !== undefined,
+      },
       ...(box.parent === undefined ? {} : { parentId: box.parent }),
       ...(box.kind === 'group' ? { zIndex: -1 } : {}),
     }),
   )
 }
 
-function toEdges(drawing: Drawing, graph: Graph): Edge[] {
+function toEdges(drawing: Drawing, graph: Graph, patched: PatchedGraph | undefined): Edge[] {
   const critical = new Set(graph.critical_path)
   return drawing.lines.map(
     (line): Edge => ({
@@ -269,7 +291,11 @@ function toEdges(drawing: Drawing, graph: Graph): Edge[] {
       source: line.from,
       target: line.to,
       type: 'line',
-      data: { points: line.points, critical: critical.has(line.from) && critical.has(line.to) },
+      data: {
+        points: line.points,
+        critical: critical.has(line.from) && critical.has(line.to),
+        mark: patched?.lines.get(line.id),
+      },
     }),
   )
 }

@@ -14,7 +14,8 @@ export const GraphList = ({
 }: {
   graph: Graph
   states: GraphStates
-  operation_id: string
+  /** Where a node leads to; a plan has no node pages yet. */
+  operation_id: string | null
   only: string | undefined
 }) => {
   const names = new Map(graph.nodes.map((node) => [node.node_id, node.name]))
@@ -78,7 +79,7 @@ const Item = ({
 }: {
   node: GraphNode
   states: GraphStates
-  operation_id: string
+  operation_id: string | null
   after: string[]
   critical: boolean
   gates: string[]
@@ -91,15 +92,19 @@ const Item = ({
   ]
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0">
-      <Link
-        to="/operations/$operation_id/nodes/$node_id"
-        params={{ operation_id, node_id: node.node_id }}
-        search={{ tab: 'summary' }}
-        data-row=""
-        className="min-w-44 font-medium wrap-anywhere"
-      >
-        {node.name}
-      </Link>
+      {operation_id === null ? (
+        <span className="min-w-44 font-medium wrap-anywhere">{node.name}</span>
+      ) : (
+        <Link
+          to="/operations/$operation_id/nodes/$node_id"
+          params={{ operation_id, node_id: node.node_id }}
+          search={{ tab: 'summary' }}
+          data-row=""
+          className="min-w-44 font-medium wrap-anywhere"
+        >
+          {node.name}
+        </Link>
+      )}
       <span className="min-w-40">
         <Status state={node.state} look={states.look(node)} />
       </span>

@@ -74,7 +74,11 @@ describe('changing a running graph', () => {
       await Promise.all([eva.goto(`${url}/patches`), olga.goto(otherPage)])
       await eva.getByRole('link', { name: 'look first' }).click()
       await eva.getByText(/computed in this browser/).waitFor()
-      await eva.getByText('before task second').first().waitFor()
+      // Drawn before and after in one: what comes and what differs says so in words.
+      const drawing = eva.getByRole('application')
+      await drawing.getByText('Added').waitFor()
+      await drawing.getByText('Changed').waitFor()
+      expect(await drawing.getByText('before task second').count()).toBe(1)
       expect(await accessibilityOf(eva)).toEqual([])
       await press(eva, 'Approve')
       await dialogOf(eva).getByText('Yours is the last vote: the graph becomes revision 2 at once.').waitFor()

@@ -28,4 +28,9 @@ export const graph = {
   draw: 'Draw the graph',
   keys: 'Arrow keys move along the graph, Enter opens a node, plus and minus zoom, 0 fits.',
   selected: 'Selected node',
+  marks: {
+    added: { sign: '+', word: 'Added' },
+    changed: { sign: '~', word: 'Changed' },
+    removed: { sign: '−', word: 'Removed' },
+  },
 }

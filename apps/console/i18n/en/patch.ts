@@ -55,6 +55,7 @@ export const patch = {
   subject: 'What is proposed',
   subject_note: 'Everything in this part is covered by the digest that your decision names.',
   result: 'What it makes of the graph',
+  drawing: 'The graph before and after: what is added, changed and removed',
   result_note: (base: number) => `Compared with revision ${base}.`,
   words: {
     add_node: (node: string) => `Add the step “${node}”`,

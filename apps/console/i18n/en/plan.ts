@@ -7,9 +7,12 @@ const list = new Intl.ListFormat('en', { type: 'conjunction' })
 export const plan = {
   title: 'Plan',
   digest: 'Plan hash',
-  tabs: { changes: 'Changes', gates: 'Gates', checks: 'Checks', rehearsal: 'Rehearsal' },
+  tabs: { changes: 'Changes', graph: 'Graph', gates: 'Gates', checks: 'Checks', rehearsal: 'Rehearsal' },
   tabs_label: 'Views of this plan',
   time: 'Expected time',
+  drawing: 'Graph of the plan: every node that would run',
+  no_nodes: 'Nothing would run.',
+  gate_before: 'Gate before it',
   range: (low: string, high: string) => `${low} to ${high}`,
   operation: 'Open the operation',
   start: 'Start',
