@@ -107,6 +107,13 @@ const timeline = createRoute({
     search.kinds === 'people' || search.kinds === 'problems' ? { kinds: search.kinds } : {},
   component: lazyRouteComponent(() => import('./pages/operation-timeline.tsx'), 'OperationTimelinePage'),
 })
+const activity = createRoute({
+  getParentRoute: () => operation,
+  path: '/activity',
+  validateSearch: (search): { who?: 'people' | 'system' | 'all' } =>
+    search.who === 'system' || search.who === 'all' || search.who === 'people' ? { who: search.who } : {},
+  component: lazyRouteComponent(() => import('./pages/operation-activity.tsx'), 'OperationActivityPage'),
+})
 const nodes = createRoute({
   getParentRoute: () => operation,
   path: '/nodes',
@@ -178,7 +185,7 @@ const plan = createRoute({
   getParentRoute: () => shell,
   path: '/plans/$plan_id',
   validateSearch: (search) => ({
-    tab: oneOf(search.tab, ['changes', 'gates', 'checks', 'rehearsal'] as const, 'changes'),
+    tab: oneOf(search.tab, ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const, 'changes'),
   }),
   component: lazyRouteComponent(() => import('./pages/plan.tsx'), 'PlanPage'),
 })
@@ -230,6 +237,25 @@ const capabilities = createRoute({
   component: lazyRouteComponent(() => import('./pages/capabilities.tsx'), 'CapabilitiesPage'),
 })
 
+const health = createRoute({
+  getParentRoute: () => shell,
+  path: '/health',
+  component: lazyRouteComponent(() => import('./pages/health.tsx'), 'HealthPage'),
+})
+const audit = createRoute({
+  getParentRoute: () => shell,
+  path: '/audit',
+  validateSearch: (search) => ({
+    source: oneOf(search.source, ['operations', 'catalog', 'users', 'sign-ins'] as const, 'operations'),
+    actor: text(search.actor),
+    action: text(search.action),
+    object: text(search.object),
+    from: text(search.from),
+    to: text(search.to),
+  }),
+  component: lazyRouteComponent(() => import('./pages/audit.tsx'), 'AuditPage'),
+})
+
 const settings = createRoute({
   getParentRoute: () => shell,
   path: '/settings/display',
@@ -243,7 +269,7 @@ const routeTree = root.addChildren([
   shell.addChildren([
     inbox,
     operations,
-    operation.addChildren([operationHome, graph, timeline, nodes, patches, artifacts, evidence]),
+    operation.addChildren([operationHome, graph, timeline, activity, nodes, patches, artifacts, evidence]),
     node,
     gate,
     patchNew,
@@ -257,6 +283,8 @@ const routeTree = root.addChildren([
     password,
     topology,
     capabilities,
+    health,
+    audit,
     settings,
   ]),
 ])

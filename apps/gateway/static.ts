@@ -82,7 +82,8 @@ export const createStaticFiles = (dir: string, meta: Record<string, string>) => 
     await refresh()
     const exact = files.get(path === '/' ? '/index.html' : path)
     if (exact) return exact
-    const reserved = RESERVED.has((segments[0] ?? '').toLowerCase())
+    // The console has a page of this very path; what is below it is asked by machines.
+    const reserved = path !== '/health' && RESERVED.has((segments[0] ?? '').toLowerCase())
     return !reserved && accept?.includes('text/html') ? files.get('/index.html') : undefined
   }
 }

@@ -191,6 +191,7 @@ describe('the edge refuses', () => {
       '/v1/sessions',
       '/assets/missing.js',
       '/docs/x',
+      '/health/of-the-world',
     ]) {
       const answer = await api(path, { headers: { accept: 'text/html' } })
       expect(codeOf(answer), path).toEqual(path === '/metrics' ? [200, undefined] : [404, 'not_found'])
@@ -415,6 +416,9 @@ describe('the console', () => {
     expect(page.text).toContain('<meta name="signalbox-tier" content="dev" />')
     expect(page.text).toContain('<meta name="signalbox-environment" content="demo" />')
     expect(page.text).toContain('<meta name="signalbox-version" content="1.2.3" />')
+    // Beside the probes, which machines ask below it, the console has a page of this path.
+    const health = await send(`${gateway.url}/health`, { headers: { accept: 'text/html' } })
+    expect([health.status, health.text]).toEqual([200, page.text])
   })
 
   it('has only the files of its build: assets immutable and compressed, no climbing out', async () => {

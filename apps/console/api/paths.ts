@@ -1,4 +1,5 @@
 import type { Static, TSchema } from 'typebox'
+import type { AuditQuery } from '../../shared/contracts/audit.ts'
 import type {
   DefinitionsQuery,
   ProvidersQuery,
@@ -21,6 +22,7 @@ import type {
 } from '../../shared/contracts/operations/operations.ts'
 import type { PatchListQuery } from '../../shared/contracts/operations/patches.ts'
 import type { PlanQuery } from '../../shared/contracts/operations/plans.ts'
+import type { AuditRow } from './audit.ts'
 import type {
   Artifact,
   Capabilities,
@@ -40,6 +42,7 @@ import type {
   Patch,
   Place,
   Plan,
+  PlatformHealth,
   ProviderRow,
   Resource,
   ResourceHealth,
@@ -53,12 +56,24 @@ import type {
 type Nothing = Record<never, never>
 type Get<Reply, Path = Nothing, Query = unknown> = {
   get: {
-    parameters: { path: Path; query?: Query extends TSchema ? Partial<Static<Query>> : Nothing }
+    parameters: {
+      path: Path
+      query?: Query extends TSchema ? Partial<Static<Query>> : Query extends object ? Query : Nothing
+    }
     responses: {
       200: { content: { 'application/json': Reply } }
       default: { content: { 'application/problem+json': Problem } }
     }
   }
+}
+/** The logs of users and of sign-ins: no contract of their own, the same filters in both. */
+type UserEventsQuery = {
+  page_size?: number
+  page_token?: string
+  user_id?: string
+  type?: string
+  from?: string
+  to?: string
 }
 type OfOperation = { operation_id: string }
 type OfNode = OfOperation & { node_id: string }
@@ -99,5 +114,11 @@ export type paths = {
   '/v1/topology/segments': Get<Page<Place>, Nothing, typeof TopologyQuery>
   '/v1/capabilities/definitions': Get<Page<Definition>, Nothing, typeof DefinitionsQuery>
   '/v1/capabilities/providers': Get<Page<ProviderRow>, Nothing, typeof ProvidersQuery>
+  '/v1/audit': Get<Page<AuditRow>, Nothing, typeof AuditQuery>
+  '/v1/audit/catalog': Get<Page<AuditRow>, Nothing, typeof AuditQuery>
+  '/v1/admin/user-events': Get<Page<AuditRow>, Nothing, UserEventsQuery>
+  '/v1/admin/auth-events': Get<Page<AuditRow>, Nothing, UserEventsQuery>
+  '/v1/admin/users': Get<Page<{ id: string; username: string }>, Nothing, { page_size?: number }>
+  '/v1/platform/health': Get<PlatformHealth>
   '/v1/resources/{resource_id}/operations': Get<Page<OperationRow>, OfResource, typeof ResourceOperationsQuery>
 }

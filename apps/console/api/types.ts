@@ -89,4 +89,16 @@ export type Place = Static<typeof TopologyList>['items'][number]
 export type Definition = CapabilityDefinition
 export type ProviderRow = Provider
 export type Capabilities = Static<typeof ResourceCapabilities>
+/** What every process of the platform last said of itself; the gateway answers it without a schema of its own. */
+export type PlatformHealth = {
+  parts: {
+    app: string
+    instance: string
+    status: string
+    since: string
+    checks: Record<string, unknown>
+    lags: Record<string, number>
+  }[]
+  as_of: string
+}
 export type Need = Capabilities['required'][number]

@@ -52,12 +52,12 @@ export const NodePage = () => {
           {operation?.title ?? t.noun.operation}
         </Link>
       </p>
-      <div className="flex flex-wrap items-center justify-between gap-3">
+      <div className="flex flex-wrap items-start justify-between gap-3">
         <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1" aria-live="polite">
           <Heading title={node.name}>{node.name}</Heading>
           <NodeStatus state={node.state} person={node.gates.some(({ status }) => status === 'waiting')} badge />
         </div>
-        <div className="flex flex-wrap items-center gap-2 sm:justify-end">
+        <div className="flex flex-wrap items-center gap-2 sm:ml-auto sm:justify-end lg:max-w-140">
           <AttemptSwitch node={node} attempt={attempt?.attempt} />
           {stuck && mayPress(operation && actionOf(operation, 'propose_patch')) ? (
             <Link

@@ -1,17 +1,12 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { useEffect } from 'react'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { nodesQuery, operationQuery, timelineQuery } from '../api/queries.ts'
-import type { TimelineEvent } from '../api/types.ts'
 import { tOperation } from '../i18n/operation.ts'
-import { type Column, DataTable } from '../parts/data-table.tsx'
-import { eventWords, isAboutPeople, isProblem } from '../parts/event-words.ts'
+import { EventTable, useAllPages } from '../parts/event-table.tsx'
+import { isAboutPeople, isProblem } from '../parts/event-words.ts'
 import { Failure } from '../parts/failure.tsx'
 import { Gantt } from '../parts/gantt.tsx'
 import { Empty, Loading } from '../parts/page.tsx'
-import { Person } from '../parts/person.tsx'
-import { ShapeIcon } from '../parts/status.tsx'
-import { TimeText } from '../parts/time-text.tsx'
 
 /** What happened when: bars per node, and every event with who and why. */
 export const OperationTimelinePage = () => {
@@ -71,67 +66,8 @@ export const OperationTimelinePage = () => {
         {timeline.isPending ? <Loading /> : null}
         {timeline.isError ? <Failure error={timeline.error} retry={() => void timeline.refetch()} /> : null}
         {timeline.isSuccess && events.length === 0 ? <Empty>{tOperation.timeline.empty}</Empty> : null}
-        {events.length > 0 ? (
-          <DataTable
-            caption={tOperation.timeline.caption}
-            columns={columnsOf(operation_id, names)}
-            rows={events}
-            keyOf={({ seq }) => seq}
-          />
-        ) : null}
+        {events.length > 0 ? <EventTable operation_id={operation_id} events={events} names={names} /> : null}
       </section>
     </>
   )
-}
-
-const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Column<TimelineEvent>[] => [
-  {
-    name: tOperation.timeline.at,
-    className: 'whitespace-nowrap tabular-nums',
-    cell: (event) => <TimeText at={event.at} form="clock" />,
-  },
-  {
-    name: tOperation.timeline.event,
-    kind: 'lead',
-    cell: (event) => {
-      const { shape, tone, words } = eventWords(event)
-      return (
-        <span className="flex items-start gap-2">
-          <span className="mt-px">
-            <ShapeIcon shape={shape} tone={tone} />
-          </span>
-          <span className="min-w-0 wrap-anywhere">
-            {words}
-            {event.reason ? <span className="text-muted">: “{event.reason}”</span> : null}
-          </span>
-        </span>
-      )
-    },
-  },
-  {
-    name: tOperation.timeline.about,
-    className: 'wrap-anywhere',
-    cell: (event) =>
-      event.node_id ? (
-        <Link
-          to="/operations/$operation_id/nodes/$node_id"
-          params={{ operation_id, node_id: event.node_id }}
-          search={{ tab: 'summary' }}
-        >
-          {names.get(event.node_id) ?? event.node_id}
-        </Link>
-      ) : event.gate_id ? (
-        <Link to="/operations/$operation_id/gates/$gate_id" params={{ operation_id, gate_id: event.gate_id }}>
-          {event.gate_id}
-        </Link>
-      ) : null,
-  },
-  { name: tOperation.timeline.who, cell: (event) => <Person who={event.actor} /> },
-]
-
-function useAllPages(list: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown }): void {
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
 }

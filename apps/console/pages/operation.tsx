@@ -71,6 +71,13 @@ export const OperationPage = () => {
         <Link to="/operations/$operation_id/evidence" params={{ operation_id }}>
           {tOperation.operation.tabs.evidence}
         </Link>
+        <Link
+          to="/operations/$operation_id/activity"
+          params={{ operation_id }}
+          activeOptions={{ includeSearch: false }}
+        >
+          {tOperation.operation.tabs.activity}
+        </Link>
       </nav>
       <Outlet />
     </Page>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, Outlet } from '@tanstack/react-router'
-import { Boxes, Goal, Inbox, Network, Plug, Workflow } from 'lucide-react'
-import { lazy, Suspense } from 'react'
+import { Link, Outlet, useLocation } from '@tanstack/react-router'
+import { Boxes, Ellipsis, Goal, HeartPulse, Inbox, Network, Plug, ScrollText, Workflow } from 'lucide-react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { clockTime, zoneWord } from '../api/format.ts'
 import { usePhase, useTopic } from '../api/hooks.ts'
 import { useDisplay } from '../api/prefs.ts'
@@ -82,8 +82,12 @@ const Clock = () => {
 
 const Navigation = () => {
   const waiting = useQuery(meQuery()).data?.counts.gates_mine ?? 0
+  const { pathname } = useLocation()
+  const [more, setMore] = useState(false)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever has gone somewhere needs the rest no longer
+  useEffect(() => setMore(false), [pathname])
   return (
-    <nav aria-label={t.nav.main} className="nav">
+    <nav aria-label={t.nav.main} className="nav" data-more={more}>
       <ul>
         <li>
           <Link to="/inbox" search={{ for: 'me' }} activeOptions={{ includeSearch: false }} title={t.nav.inbox}>
@@ -108,7 +112,7 @@ const Navigation = () => {
             <span className="word">{t.nav.operations}</span>
           </Link>
         </li>
-        <li>
+        <li className="further">
           <Link to="/intents" search={{ whose: 'mine' }} activeOptions={{ includeSearch: false }} title={t.nav.intents}>
             <Goal size={18} aria-hidden="true" />
             <span className="word">{t.nav.intents}</span>
@@ -125,17 +129,40 @@ const Navigation = () => {
             <span className="word">{t.nav.resources}</span>
           </Link>
         </li>
-        <li>
+        <li className="further">
           <Link to="/topology" activeOptions={{ includeSearch: false }} title={t.nav.topology}>
             <Network size={18} aria-hidden="true" />
             <span className="word">{t.nav.topology}</span>
           </Link>
         </li>
-        <li>
+        <li className="further">
           <Link to="/capabilities" activeOptions={{ includeSearch: false }} title={t.nav.capabilities}>
             <Plug size={18} aria-hidden="true" />
             <span className="word">{t.nav.capabilities}</span>
           </Link>
+        </li>
+        <li className="further">
+          <Link to="/health" title={t.nav.health}>
+            <HeartPulse size={18} aria-hidden="true" />
+            <span className="word">{t.nav.health}</span>
+          </Link>
+        </li>
+        <li className="further">
+          <Link
+            to="/audit"
+            search={{ source: 'operations', actor: '', action: '', object: '', from: '', to: '' }}
+            activeOptions={{ includeSearch: false }}
+            title={t.nav.audit}
+          >
+            <ScrollText size={18} aria-hidden="true" />
+            <span className="word">{t.nav.audit}</span>
+          </Link>
+        </li>
+        <li className="phone">
+          <button type="button" aria-expanded={more} onClick={() => setMore(!more)}>
+            <Ellipsis size={18} aria-hidden="true" />
+            <span className="word">{t.nav.more}</span>
+          </button>
         </li>
       </ul>
     </nav>

@@ -149,6 +149,7 @@ describe('doctor', () => {
       ahead.on('error', () => res.destroy())
       req.pipe(ahead)
     })
+    await login('olga')
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
     url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
   })

@@ -38,6 +38,7 @@ export const operation = {
     patches: 'Patches',
     artifacts: 'Artifacts',
     evidence: 'Evidence',
+    activity: 'Activity',
   },
   tabs_label: 'Views of this operation',
   requested: (who: string) => `Requested by ${who}`,

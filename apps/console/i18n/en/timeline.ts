@@ -18,6 +18,14 @@ export const timeline = {
   nothing_ran: 'No node has started yet.',
 }
 
+export const activity = {
+  title: 'Acts on this operation',
+  who: { people: 'People', system: 'System', all: 'Everything' },
+  details: 'Details',
+  evidence: 'Evidence',
+  empty: 'Nobody has done anything yet.',
+}
+
 export const event_nouns = {
   operation: 'Operation',
   node: 'Node',
@@ -43,6 +51,7 @@ export const events = {
   'node.progress': 'Node reported progress',
   'node.reset': 'Node set back for a retry',
   'node.result_refused': 'A late result was refused',
+  'patch.awaiting_approval': 'Patch proposed',
   'gate.waiting': 'Gate asks for a decision',
   'gate.armed': 'Gate armed',
   'gate.voted': 'Vote counted',
