@@ -177,12 +177,12 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
     claimKey(tx, idempotency, command.request, command_id),
     steps.lock(tx),
   ])
-  const claim = valueOf(claiming)
+  const claim = unwrap(claiming)
   if (!claim.fresh) {
     if (claim.answer) return { answer: claim.answer }
     return { command_id: claim.command_id ?? command_id, sent: true, repeated: true }
   }
-  const subject = valueOf(locking)
+  const subject = unwrap(locking)
   const decision = await steps.decide(tx, subject, command_id)
   if (command.dry_run) throw new DryRun(decision.effect)
   const decided = decision.events.length > 0
@@ -226,7 +226,7 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
   return { command_id, sent: decision.payload !== null && !decision.awaits, repeated: false }
 }
 
-const valueOf = <T>(settled: PromiseSettledResult<T>): T => {
+const unwrap = <T>(settled: PromiseSettledResult<T>): T => {
   if (settled.status === 'rejected') throw settled.reason
   return settled.value
 }
