@@ -19,20 +19,23 @@ type Catalog = {
 
 /**
  * What every test file leaves behind is proof too: the log alone gives the documents, open relationships and healths of
- * the truth, and the graph folded from the first event is the graph that is loaded from the tables (catalog.md 16.12).
+ * the truth, and the graph folded from the first event, what is below each place included, is the graph that is loaded from
+ * the tables (catalog.md 16.12).
  */
 export const provesRebuild = async (c: Catalog): Promise<void> => {
   while (await c.sequence());
   await c.deps.registry.reload()
   expect(await foldedDocuments(c)).toEqual(await snapshotDocuments(c))
+  const { types } = c.deps.registry
   const folded = createStore(emptyArrays('0', 1))
+  await folded.countPlaces(types)
   for (;;) {
     const events = await graphEventsAfter(c.deps.db, folded.watermark, 500)
     if (events.length === 0) break
-    folded.apply(events, c.deps.registry.types)
+    folded.apply(events, types)
   }
   const loaded = createStore(await loadGraph(c.config.CATALOG__DATABASE__URL))
-  loaded.rankTypes(c.deps.registry.types)
+  await loaded.countPlaces(types)
   expect(folded.watermark).toBe(loaded.watermark)
   const rids = (await c.rows<{ rid: string }>('select rid from catalog.resource order by rid')).map(({ rid }) =>
     Number(rid),
@@ -48,8 +51,10 @@ const picture = (store: Store, rids: readonly number[]) =>
   rids.map((rid) => {
     const arcs: string[] = []
     store.eachArc(rid, (type, out, peer, no) => void arcs.push(`${type} ${out ? 'to' : 'from'} ${peer} #${no}`))
+    const below: string[] = []
+    store.eachCount(rid, (...counted) => void below.push(counted.join(' ')))
     const facts = [store.idOf(rid), store.nameOf(rid), store.typeOf(rid), store.parentOf(rid), store.versionOf(rid)]
-    return [...facts, store.isOpen(rid), store.lifecycleOf(rid), store.healthOf(rid), arcs.sort()]
+    return [...facts, store.isOpen(rid), store.lifecycleOf(rid), store.healthOf(rid), arcs.sort(), below.sort()]
   })
 
 type Document = { parent_id: string | null }
