@@ -116,8 +116,8 @@ const follow = async (
     })
     const location = answer.headers.location
     const repeatable = SAFE.has(request.method) || answer.statusCode === 307 || answer.statusCode === 308
-    if (!FOLLOWED.has(answer.statusCode) || typeof location !== 'string' || !repeatable || hops >= MAX_REDIRECTS)
-      return answer
+    const leads = typeof location === 'string' && URL.canParse(location, url)
+    if (!FOLLOWED.has(answer.statusCode) || !leads || !repeatable || hops >= MAX_REDIRECTS) return answer
     await answer.body.dump()
     const next = new URL(location, url)
     if (next.host !== url.host) headers = withoutCredentials(headers)

@@ -349,6 +349,13 @@ describe('destinations', () => {
     expect(seen).toHaveLength(1)
   })
 
+  it('takes a redirect to no address for the answer that it is: nobody has to wonder what happened', async () => {
+    handler = (_req, res) => void res.writeHead(307, { location: 'http://[' }).end()
+    const { result } = await run({ base_url: base, request: { method: 'POST', url: '/r' } })
+    expect(result).toMatchObject({ status: 'failed', class: 'unexpected_response' })
+    expect(seen).toHaveLength(1)
+  })
+
   it('lets a pool resolve only its own secrets', () => {
     expect(policy.mayResolve('default', 'secret://file/fleet-token#1')).toBe(true)
     expect(policy.mayResolve('default', 'secret://file/database#1')).toBe(false)
