@@ -50,6 +50,7 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
             workflowIdConflictPolicy: 'USE_EXISTING',
             memo: { operation_id: input.operation_id, title: input.title, plan_hash: input.plan_hash },
             staticSummary: input.title.slice(0, 200),
+            staticDetails: detailsOf(input),
             ...(input.search_attributes && { typedSearchAttributes: initialAttributes(input) }),
           }),
         )
@@ -93,6 +94,13 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
   }
 }
 export type Engine = ReturnType<typeof createEngine>
+
+/** What an engineer needs to go on from the engine's own pages. */
+const detailsOf = ({ operation_id, plan_id, plan_hash, kind, requester }: OperationInput): string =>
+  [
+    `Operation \`${operation_id}\` of kind ${kind}, asked for by \`${requester}\`.`,
+    `It carries out plan \`${plan_id}\`, reviewed as \`${plan_hash}\`.`,
+  ].join('\n\n')
 
 const contextOf = (namespace: string, workflowId: string) => ({ type: 'workflow', namespace, workflowId }) as const
 
