@@ -116,7 +116,7 @@ const follow = async (
     })
     const location = answer.headers.location
     const repeatable = SAFE.has(request.method) || answer.statusCode === 307 || answer.statusCode === 308
-    const leads = typeof location === 'string' && URL.canParse(location, url)
+    const leads = typeof location === 'string' && URL.canParse(location, url.href)
     if (!FOLLOWED.has(answer.statusCode) || !leads || !repeatable || hops >= MAX_REDIRECTS) return answer
     await answer.body.dump()
     const next = new URL(location, url)
