@@ -4,25 +4,19 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { Runtime } from '@temporalio/worker'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { digest } from '../../apps/shared/digest.ts'
 import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence.ts'
-import { createTelemetry } from '../../apps/shared/telemetry.ts'
-import { loadWorkerConfig } from '../../apps/worker/config.ts'
-import { createDeps } from '../../apps/worker/deps.ts'
-import { startWorkers } from '../../apps/worker/workers.ts'
 import type { EvidenceRecord } from '../../db/operations/evidence.ts'
 import { repairTimeline } from '../../db/operations/rebuild.ts'
 import { type Answer, carryOut, createReporter, type Job, listenForWork, type Work } from '../support/agent/agent.ts'
-import { serverUrl } from '../support/database.ts'
 import { readModelDifferences } from '../support/read-models.ts'
 import { until } from '../support/until.ts'
 import { type Platform, startPlatform } from './platform.ts'
+import { startWorker } from './worker.support.ts'
 
 let p: Platform
-let worker: ReturnType<typeof startWorkers>
-let close: () => Promise<void>
+let worker: Awaited<ReturnType<typeof startWorker>>
 let stopAgents: () => Promise<void>
 /** What the agent of the lab was given, and what it is to do with it. */
 const handed: Work[] = []
@@ -88,27 +82,13 @@ beforeAll(async () => {
     instances: 2,
     env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
   })
-  const config = loadWorkerConfig({
-    WORKER__DATABASE__URL: p.config.OPERATIONS__DATABASE__URL,
-    WORKER__NATS__URL: serverUrl('NATS_URL'),
-    WORKER__TEMPORAL__ADDRESS: serverUrl('TEMPORAL_ADDRESS'),
-    WORKER__TEMPORAL__QUEUE_PREFIX: p.prefix,
-    WORKER__SERVICE__KEY_FILE: p.services.keyFile('worker'),
-    SIGNALBOX__NATS__PREFIX: p.prefix,
-    WORKER__OPERATIONS__URL: p.running[0]?.internal_url,
-    WORKER__EXECUTORS__POLICY_FILE: policy_file,
-  })
-  const deps = createDeps(config, createTelemetry('worker'))
-  worker = startWorkers(deps)
-  close = deps.close
-  await until(() => worker.isPolling(), { timeout_ms: 60_000, what: 'the worker polling' })
+  worker = await startWorker(p, policy_file)
 }, 90_000)
 afterAll(async () => {
   await worker.stop()
-  await close()
   await p.stop()
   await stopAgents()
-  await Runtime.instance().shutdown()
+  await worker.end()
 })
 
 const reason = 'a test'

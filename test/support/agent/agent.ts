@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 /**
  * A reference agent: takes work by HTTP, says that it begins, beats while it works, and says how it ended. It acts only
  * after its "started" was accepted, stops when it is told to, and repeats a message under the same result_id until it is
- * answered: so a lost answer never becomes a second effect.
+ * answered by more than "later": so a lost answer never becomes a second effect.
  */
 export type Work = {
   operation_id: string
@@ -53,8 +53,8 @@ export const createReporter = (work: Work) => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${execution_token}` }
     for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
       const response = await fetch(results_url, { method: 'POST', headers, body }).catch(() => undefined)
-      if (response && response.status < 500)
-        return { ...((await response.json()) as object), status: response.status } as Answer
+      const answer = (await response?.json().catch(() => undefined)) as { retryable?: boolean } | undefined
+      if (response && answer && !answer.retryable) return { ...answer, status: response.status } as Answer
       if (Date.now() > Date.parse(work.deadline_at)) return { status: 0 }
       await delay(wait)
     }
