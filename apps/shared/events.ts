@@ -12,6 +12,7 @@ import {
   RetentionPolicy,
   StorageType,
 } from 'nats'
+import { isDatabaseAway } from './problems.ts'
 
 /** The streams, their subjects, and how long they keep (auth.md 10, reliability.md 4.3). Postgres is the log of record. */
 export const STREAMS = { AUTH: 'auth.>', CATALOG: 'catalog.>', OPERATIONS: 'operations.>' } as const
@@ -147,7 +148,8 @@ const applyOne = async (message: JsMsg, options: ConsumeOptions, max_deliver: nu
     message.ack()
   } catch (error) {
     options.onError?.(error as Error)
-    if (message.info.redeliveryCount < max_deliver)
+    // An outage says nothing of the event, however often it is met.
+    if (message.info.redeliveryCount < max_deliver || isDatabaseAway(error))
       return message.nak(Math.min(200 * 2 ** message.info.redeliveryCount, 10_000))
     try {
       await options.park?.(event, error as Error)
