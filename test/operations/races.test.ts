@@ -94,7 +94,7 @@ describe('a cancel against an approval', () => {
   }, 180_000)
 })
 
-describe('a retry', () => {
+describe('retries', () => {
   /** A node whose agent has begun. */
   const atWork = async (timeouts = {}) => {
     handed.length = 0
@@ -121,6 +121,36 @@ describe('a retry', () => {
     await carryOut(given, async () => ({}))
     await reaches(operation_id, 'succeeded')
   }
+
+  const NOT_YET = [
+    '409 invalid_state_transition/node_not_retryable',
+    '409 invalid_state_transition/cone_in_flight',
+    '409 version_conflict/in_progress',
+  ]
+  it('against the result of the attempt: refused until it is known, then one of them has it', async () => {
+    for (const round of ROUNDS) {
+      const { operation_id, report, retry } = await atWork()
+      let won = 0
+      /** A person who asks until the node can be retried, or another has done it: then it is under way again. */
+      const insist = async (instance: number): Promise<void> => {
+        while (won === 0) {
+          const answer = answerOf(await retry(instance))
+          if (answer === 'won') won += 1
+          else if (answer !== '412 version_conflict/generation_moved') expect(NOT_YET).toContain(answer)
+          await delay(5)
+        }
+      }
+      const failed = () => report('failed', { error: { class: 'refused', message: 'no', retryable: false } })
+      const [said] = await both(round, failed, () => Promise.all([insist(0), insist(1)]))
+      expect(said.status).toBe(200)
+      expect(won).toBe(1)
+      await finish(operation_id)
+      expect(await attemptsOf(operation_id)).toMatchObject([
+        { attempt: 1, generation: 1, phase: 'failed' },
+        { attempt: 2, generation: 2, phase: 'succeeded' },
+      ])
+    }
+  }, 240_000)
 
   it('against a result that comes when the attempt was given up: the result has no effect in any order', async () => {
     for (const round of ROUNDS) {
