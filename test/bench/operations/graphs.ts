@@ -1,0 +1,103 @@
+import { median } from '../lib/graph.ts'
+import { printFigure } from '../lib/print.ts'
+import { platformCpuSince } from '../lib/processes.ts'
+import { type Bench, eventsOf, type Row, runBare, runGraph, WIDTH } from './runs.ts'
+
+/** The smaller the graph, the more one round says of the moment it met. */
+const ROUNDS = { 100: 9, 1000: 3 } as const
+
+type Arm = { nodes_per_s: number; events_per_node: number }
+type Arms = { ours: Arm; bare: Arm }[]
+
+const ourArm = async (bench: Bench, count: number): Promise<Arm> => {
+  const { operation_id, seconds } = await runGraph(bench, count)
+  return { nodes_per_s: count / seconds, events_per_node: (await eventsOf(bench, operation_id)) / count }
+}
+const bareArm = async (bench: Bench, count: number): Promise<Arm> => {
+  const { workflow_id, seconds } = await runBare(bench, count)
+  const { historyLength } = await bench.client.workflow.getHandle(workflow_id).describe()
+  return { nodes_per_s: count / seconds, events_per_node: historyLength / count }
+}
+
+/** Nodes per second and history events per node of layered graphs, arms interleaved. */
+export const benchGraphs = async (bench: Bench): Promise<Row[]> => {
+  const rows: Row[] = []
+  for (const count of [100, 1000] as const) {
+    const arms: Arms = []
+    for (let round = 1; round <= ROUNDS[count]; round++) {
+      const bare = await bareArm(bench, count)
+      const ours = await ourArm(bench, count)
+      arms.push({ bare, ours })
+      const rates = `${ours.nodes_per_s.toFixed(0)} against ${bare.nodes_per_s.toFixed(0)} nodes/s`
+      console.error(`dag(${count}), round ${round} of ${ROUNDS[count]}: ${rates}`)
+    }
+    rows.push(...report(count, arms))
+  }
+  return rows
+}
+
+const report = (count: number, arms: Arms): Row[] => {
+  const of = (pick: (arm: Arms[number]) => number) => median(arms.map(pick))
+  const rate = {
+    ours: of((arm) => arm.ours.nodes_per_s),
+    bare: of((arm) => arm.bare.nodes_per_s),
+    ratio: of((arm) => arm.ours.nodes_per_s / arm.bare.nodes_per_s),
+  }
+  const events = {
+    ours: of((arm) => arm.ours.events_per_node),
+    bare: of((arm) => arm.bare.events_per_node),
+    ratio: of((arm) => arm.ours.events_per_node / arm.bare.events_per_node),
+  }
+  printFigure({ figure: 'nodes_per_s', nodes: count, width: WIDTH, ...rate, rounds: arms.length })
+  printFigure({ figure: 'events_per_node', nodes: count, width: WIDTH, ...events, rounds: arms.length })
+  return [
+    [
+      `nodes/s, dag(${count}), ${WIDTH} in flight`,
+      rate.ours.toFixed(0),
+      rate.bare.toFixed(0),
+      `${rate.ratio.toFixed(2)} (aim >= 0.6)`,
+    ],
+    [
+      `history events per node, dag(${count})`,
+      events.ours.toFixed(2),
+      events.bare.toFixed(2),
+      `${events.ratio.toFixed(2)} (aim <= 1.3)`,
+    ],
+  ]
+}
+
+const [SMALL, LARGE] = [100, 5000]
+const SMALL_RUNS = 10
+
+/** CPU of all processes per node, of small graphs and of a large one; by process beside bare Temporal. */
+export const benchCost = async (bench: Bench): Promise<Row[]> => {
+  const perNode = async (count: number, runs: number, run: (bench: Bench, count: number) => Promise<unknown>) => {
+    const cpu = platformCpuSince()
+    for (let n = 0; n < runs; n++) await run(bench, count)
+    return Object.fromEntries(Object.entries(cpu()).map(([name, ms]) => [name, ms / (count * runs)]))
+  }
+  console.error(`cost per node: ${SMALL_RUNS} graphs of ${SMALL}, one of ${LARGE}`)
+  const small = await perNode(SMALL, SMALL_RUNS, runGraph)
+  const large = await perNode(LARGE, 1, runGraph)
+  const bare = await perNode(SMALL, SMALL_RUNS, runBare)
+  const total = (cpu: Record<string, number>) => Object.values(cpu).reduce((sum, ms) => sum + ms, 0)
+  const ratio = total(large) / total(small)
+  printFigure({ figure: 'cpu_ms_per_node', small, large, bare, ratio, nodes: { small: SMALL, large: LARGE } })
+  const ms = (value = 0) => `${value.toFixed(2)} ms`
+  const names = Object.keys(small).filter((name) => name !== 'bare worker' && (small[name] ?? 0) >= 0.05)
+  const bareOf = (name: string) => (name === 'worker' ? bare['bare worker'] : bare[name])
+  return [
+    [`CPU per node, dag(${SMALL})`, ms(total(small)), ms(total(bare)), (total(small) / total(bare)).toFixed(2)],
+    ...names
+      .toSorted((a, b) => (small[b] ?? 0) - (small[a] ?? 0))
+      .map(
+        (name): Row => [
+          `  of it in ${name}`,
+          ms(small[name]),
+          ['worker', 'temporal'].includes(name) ? ms(bareOf(name)) : '',
+          '',
+        ],
+      ),
+    [`CPU per node, dag(${LARGE})`, ms(total(large)), '', `${ratio.toFixed(2)} of dag(${SMALL}) (aim <= 1.2)`],
+  ]
+}
