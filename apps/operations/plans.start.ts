@@ -1,10 +1,10 @@
 import { eq } from 'drizzle-orm'
-import type { Tx } from '../../db/client.ts'
+import { type Tx, together } from '../../db/client.ts'
 import { lockCalendar } from '../../db/operations/calendar.ts'
 import { type Blocker, blockedOnLeases, listBlockers, takeLeases } from '../../db/operations/leases.ts'
 import {
-  getPlan,
   type Intent,
+  intentOfPlan,
   lockIntent,
   lockPlan,
   moveIntent,
@@ -88,13 +88,17 @@ export const startSteps = (
 
 /** The intent before the plan: in the order in which a preview locks them. */
 const lockSubject = async (tx: Tx, { caller }: Command, plan_id: string): Promise<StartSubject> => {
-  const found = await getPlan(tx, plan_id)
-  const intent = found && (await lockIntent(tx, found.intent_id))
-  const plan = intent && (await lockPlan(tx, plan_id))
+  const intent_id = await intentOfPlan(tx, plan_id)
+  if (intent_id === undefined) throw notFound('plan', plan_id)
+  // Both send as they are called.
+  const [intent, plan, [row]] = await together(
+    lockIntent(tx, intent_id),
+    lockPlan(tx, plan_id),
+    tx.select({ graph: plans.graph }).from(plans).where(eq(plans.plan_id, plan_id)),
+  )
   const places = intent && caller ? await placesFor(tx, caller, intent.resource_ids) : []
-  if (!plan || !intent || !caller || !isVisible(caller, intent.requester_id, places)) throw notFound('plan', plan_id)
-  const [row] = await tx.select({ graph: plans.graph }).from(plans).where(eq(plans.plan_id, plan_id))
-  if (!row) throw notFound('plan', plan_id)
+  if (!row || !plan || !intent || !caller || !isVisible(caller, intent.requester_id, places))
+    throw notFound('plan', plan_id)
   return { plan, intent, graph: row.graph, places }
 }
 
@@ -180,7 +184,7 @@ const writeOperation = async (
     ...gate,
     ...gateSubject(operation_id, gate, document.nodes, report.diff),
   }))
-  await insertOperation(tx, {
+  const inserted = insertOperation(tx, {
     operation_id,
     intent_id: intent.intent_id,
     plan_id: plan.plan_id,
@@ -205,9 +209,12 @@ const writeOperation = async (
     resources: resourcesOf(plan, report, pins),
   })
   const origin = { actor, request_id: command.request_id, data: { operation_id } }
-  if (!(await movePlan(tx, plan.plan_id, ['ready'], { status: 'locked', operation_id }, origin)))
-    throw new AppError('plan_locked', 'already_started', 'Somebody else started this plan a moment ago.')
-  await moveIntent(tx, intent.intent_id, ['previewed'], { status: 'executing', operation_id }, origin)
+  const [, locked] = await together(
+    inserted,
+    movePlan(tx, plan.plan_id, ['ready'], { status: 'locked', operation_id }, origin),
+    moveIntent(tx, intent.intent_id, ['previewed'], { status: 'executing', operation_id }, origin),
+  )
+  if (!locked) throw new AppError('plan_locked', 'already_started', 'Somebody else started this plan a moment ago.')
   const start = { operation_id, plan_id: plan.plan_id, plan_hash: plan.plan_hash, constraints, starter: actor.id }
   return {
     payload: {

@@ -149,6 +149,14 @@ export const getPlanOf = (db: Queryable, operation_id: string) =>
 export const lockPlan = (tx: Tx, plan_id: string) =>
   tx.select(planColumns).from(plans).where(eq(plans.plan_id, plan_id)).for('update').then(first)
 
+/** The intent that a plan is of; nothing where there is no such plan. */
+export const intentOfPlan = (db: Queryable, plan_id: string): Promise<string | undefined> =>
+  db
+    .select({ intent_id: plans.intent_id })
+    .from(plans)
+    .where(eq(plans.plan_id, plan_id))
+    .then((rows) => rows[0]?.intent_id)
+
 export const getPlanGraph = (db: Queryable, plan_id: string) =>
   db
     .select({

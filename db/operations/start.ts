@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type { Actor, GateSubject, PlanGate, PlanGraph, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
-import type { Tx } from '../client.ts'
+import { type Tx, together } from '../client.ts'
 import {
   gates,
   nodes,
@@ -42,8 +42,8 @@ export type NewOperation = {
 /** Inserts a new operation with its control, nodes, gates and drawing. The caller states the facts afterwards. */
 export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<void> => {
   const { operation_id, plan_hash, requester, starter_id, pins, deadline_s } = operation
-  await tx.insert(operation_control).values({ operation_id, calendar: operation.calendar ?? null })
-  await tx.insert(operations).values({
+  const control = tx.insert(operation_control).values({ operation_id, calendar: operation.calendar ?? null })
+  const own = tx.insert(operations).values({
     operation_id,
     intent_id: operation.intent_id,
     plan_id: operation.plan_id,
@@ -68,22 +68,32 @@ export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<
     eta_at: sql`clock_timestamp() + make_interval(secs => ${operation.estimate_s})`,
     pins: Object.fromEntries(pins.map(({ resource_id, version }) => [resource_id, version])),
   })
-  await insertNodes(tx, operation)
-  if (operation.gates.length > 0)
-    await tx.insert(gates).values(
-      operation.gates.map(({ gate_id, kind, question, policy, guards, subject, digest }) => ({
-        operation_id,
-        gate_id,
-        kind,
-        question,
-        policy,
-        guards,
-        subject,
-        digest,
-      })),
-    )
-  await tx.insert(operation_graph_view).values({ operation_id, plan_revision: 1, graph: operation.graph, plan_hash })
-  await insertResources(tx, operation)
+  const drawing = { operation_id, plan_revision: 1, graph: operation.graph, plan_hash }
+  await together(
+    control,
+    own,
+    insertNodes(tx, operation),
+    insertGates(tx, operation),
+    tx.insert(operation_graph_view).values(drawing),
+    insertResources(tx, operation),
+  )
+}
+
+const insertGates = async (tx: Tx, operation: NewOperation): Promise<void> => {
+  if (operation.gates.length === 0) return
+  const { operation_id } = operation
+  await tx.insert(gates).values(
+    operation.gates.map(({ gate_id, kind, question, policy, guards, subject, digest }) => ({
+      operation_id,
+      gate_id,
+      kind,
+      question,
+      policy,
+      guards,
+      subject,
+      digest,
+    })),
+  )
 }
 
 /** One parameter for any number of nodes. */

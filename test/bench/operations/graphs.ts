@@ -66,7 +66,7 @@ const report = (count: number, arms: Arms): Row[] => {
   ]
 }
 
-const [SMALL, LARGE] = [100, 5000]
+const [SMALL, LARGE] = [100, 2000]
 const SMALL_RUNS = 10
 
 /** CPU of all processes per node, of small graphs and of a large one; by process beside bare Temporal. */
