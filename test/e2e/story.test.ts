@@ -224,7 +224,7 @@ describe('the first minute', () => {
       ['Users', /user\./],
       ['Sign-ins', /login/],
     ] as const) {
-      await desk.getByRole('navigation').getByRole('link', { name: log, exact: true }).last().click()
+      await desk.getByRole('navigation', { name: 'Which log' }).getByRole('link', { name: log, exact: true }).click()
       await desk.getByRole('cell', { name: row }).first().waitFor()
       expect(await accessibilityOf(desk)).toEqual([])
     }

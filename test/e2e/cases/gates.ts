@@ -137,7 +137,9 @@ describe('deciding a gate', () => {
     async () => {
       const page = await tabOf('eva')
       const { operation_id, gate } = await start('tampered')
+      let forging = true
       await page.route(`**/api/v1/operations/${operation_id}/gates/go`, async (route) => {
+        if (!forging) return route.continue()
         const answer = await route.fetch()
         const json = await answer.json()
         json.subject.releases[0].inputs = { forged: true }
@@ -148,9 +150,12 @@ describe('deciding a gate', () => {
       for (const name of ['Approve', 'Reject'])
         expect(await page.getByRole('button', { name }).getAttribute('aria-disabled')).toBe('true')
       expect(await accessibilityOf(page)).toEqual([])
-      await page.unroute(`**/api/v1/operations/${operation_id}/gates/go`)
-      await press(page, 'Reload')
+      // At once: the page, which is live, would soon read the gate again by itself.
+      const reload = await page.getByRole('button', { name: 'Reload', exact: true }).elementHandle()
+      forging = false
+      await reload?.dispatchEvent('click')
       await page.getByText(/computed in this browser/).waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
       await page.close()
     },
     PATIENCE_MS,
