@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs'
 
-const TICK_MS = 10
+export const TICK_MS = 10
 
-const ticksOf = (pid: number): number => {
+/** The parent of a process, and the ticks of user and system time that it has used. */
+export const statOf = (pid: number): { parent: number; ticks: number } => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return Number(fields[11]) + Number(fields[12])
+  return { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) }
 }
+
+const ticksOf = (pid: number): number => statOf(pid).ticks
 
 /** Milliseconds of CPU, user and system, that each process has used since this call. Linux only. */
 export const cpuSince = (pids: Record<string, number>) => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { statOf, TICK_MS } from './cpu.ts'
 
-const TICK_MS = 10
 type Process = { pid: number; parent: number; ticks: number; name: string }
 
 /** What a process is in the tables: an app of ours by its folder, a server by its program. */
@@ -15,17 +15,9 @@ const listProcesses = (): Process[] =>
   readdirSync('/proc').flatMap((entry) => {
     if (!/^\d+$/.test(entry)) return []
     try {
-      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8')
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      const pid = Number(entry)
       const name = nameOf(readFileSync(`/proc/${entry}/cmdline`, 'utf8').replaceAll('\0', ' '))
-      return [
-        {
-          pid: Number(entry),
-          parent: Number(fields[1]),
-          ticks: Number(fields[11]) + Number(fields[12]),
-          name: name ?? '',
-        },
-      ]
+      return [{ pid, name: name ?? '', ...statOf(pid) }]
     } catch {
       return []
     }
