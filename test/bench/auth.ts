@@ -69,6 +69,7 @@ const stack = await startStack({
     CREDENTIAL__HASH__MEMORY_KIB: '65536',
     CREDENTIAL__HASH__TIME: '3',
     CREDENTIAL__HASH__PARALLELISM: '4',
+    CREDENTIAL__HASH__PER_KEY: '3',
     ...(profile && { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }),
   },
 })

@@ -46,6 +46,8 @@ const RAISED_LIMITS: Record<string, string> = Object.fromEntries(
     ...['REFRESH', 'PASSWORD', 'LOGIN_FAILURES'].map((n) => `SESSION__LIMITS__${n}`),
   ].map((name) => [name, LIMIT]),
 )
+/** All people of a test come from one address, and several of them at once. */
+const ONE_ADDRESS = { CREDENTIAL__HASH__PER_KEY: '100' }
 /** A whole platform on a small machine beside other tests is always busy: only what is under way is bounded. */
 const PATIENT: Record<string, string> = {
   SIGNALBOX__PRESSURE__UTILISATION: '1',
@@ -90,6 +92,7 @@ export const startStack = async (options: StackOptions = {}) => {
       fleet_port_base: 20_000 + (randomBytes(2).readUInt16BE() % 100) * 100,
       env_overrides: {
         ...RAISED_LIMITS,
+        ...ONE_ADDRESS,
         WORKER__EXECUTORS__POLICY_FILE: policy_file,
         ...QUICK_HASHES,
         ...PATIENT,
