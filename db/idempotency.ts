@@ -1,21 +1,10 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import {
-  customType,
-  index,
-  integer,
-  jsonb,
-  type PgSchema,
-  primaryKey,
-  text,
-  timestamp,
-  uuid,
-} from 'drizzle-orm/pg-core'
+import { index, integer, jsonb, type PgSchema, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core'
 import { canonicalJson, hmacSha256 } from '../apps/shared/digest.ts'
 import { AppError } from '../apps/shared/errors.ts'
 import type { Db, Queryable, Tx } from './client.ts'
+import { bytea } from './columns.ts'
 import { pruneRows } from './prune.ts'
-
-const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 
 /** First answers of public mutations, by caller, route and key (reliability.md 3). Kept 7 days. */
 export const idempotencyTable = (schema: PgSchema) =>

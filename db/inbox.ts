@@ -1,8 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import { bigint, boolean, integer, type PgSchema, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core'
+import { bigint, boolean, integer, type PgSchema, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import type { Queryable, Tx } from './client.ts'
-
-const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
+import { at } from './columns.ts'
 
 /** The tables of whoever consumes events (reliability.md 4.1): seen events, version per aggregate, parked events, projections. */
 export const inboxTables = (schema: PgSchema) => ({

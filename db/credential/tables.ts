@@ -1,11 +1,10 @@
 import { sql } from 'drizzle-orm'
-import { index, integer, pgSchema, text, timestamp, uuid } from 'drizzle-orm/pg-core'
+import { index, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
+import { at } from '../columns.ts'
 import { outboxTables } from '../outbox.ts'
 
 /** Rows of the credential app: password hashes and one-time enrolment tokens (auth.md 8). Nobody else reads them. */
 export const credentialSchema = pgSchema('credential')
-
-const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
 
 /** `version` moves with each set or change; `change_id` names the last one, so that its repeat is recognised. */
 export const credentials = credentialSchema.table('credentials', {

@@ -1,24 +1,12 @@
 import { sql } from 'drizzle-orm'
-import {
-  bigint,
-  check,
-  index,
-  jsonb,
-  pgSchema,
-  primaryKey,
-  text,
-  timestamp,
-  uniqueIndex,
-  uuid,
-} from 'drizzle-orm/pg-core'
+import { bigint, check, index, jsonb, pgSchema, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core'
 import { auditTable } from '../audit.ts'
+import { at } from '../columns.ts'
 import { idempotencyTable } from '../idempotency.ts'
 import { outboxTables } from '../outbox.ts'
 
 /** Rows of the identity app: people, their groups, and what they may do where (auth.md 8, 9). */
 export const identitySchema = pgSchema('identity')
-
-const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
 
 export type UserStatus = 'ACTIVE' | 'DISABLED' | 'DELETED'
 export type ScopeColumn = Partial<

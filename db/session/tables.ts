@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { bigint, index, pgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
+import { bigint, index, pgSchema, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { at } from '../columns.ts'
 import { idempotencyTable } from '../idempotency.ts'
 
 /**
@@ -7,8 +8,6 @@ import { idempotencyTable } from '../idempotency.ts'
  * is older than it should be (auth.md 4, reliability.md 4.9), and the audit log of logins and sessions.
  */
 export const sessionSchema = pgSchema('session')
-
-const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
 
 /** Sessions that ended before their time. Written by session beside the script and by the relay from its stream. */
 export const revocations = sessionSchema.table(

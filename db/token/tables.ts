@@ -1,13 +1,11 @@
 import { sql } from 'drizzle-orm'
-import { check, customType, integer, jsonb, pgSchema, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core'
+import { check, integer, jsonb, pgSchema, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { auditTable } from '../audit.ts'
+import { at, bytea } from '../columns.ts'
 import { outboxTables } from '../outbox.ts'
 
 /** Rows of the token app: its signing keys and what happened to them (auth.md 5). */
 export const tokenSchema = pgSchema('token')
-
-const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
-const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 
 export type KeyStatus = 'next' | 'active' | 'retired' | 'killed'
 /** The public half of an RSA key, as it is published. */
