@@ -24,6 +24,7 @@ import { scopeOfRow } from './lock.service.ts'
 import type { Cause } from './outbox.ts'
 import { checkReadOnly, fittingType, identityHash, initialState, typeForCreate, violated } from './rules/change.ts'
 import { driftOf } from './rules/drift.ts'
+import { refusedAs } from './rules/names.ts'
 import { checkNotes } from './rules/notes.ts'
 import type { JsonObject } from './rules/pointers.ts'
 import type { StoredType } from './types.registry.ts'
@@ -37,7 +38,15 @@ import { causeOf, commandOf, headersOf, permissionFor, readAccess, rehearse, typ
 export const createResource = async (deps: CatalogDeps, body: ResourceCreate, write: Write): Promise<Answer> => {
   // A repeat without an id must make the same resource, so the id is fixed before the transaction may start again.
   const resource_id = body.resource_id ?? base32Id('res')
-  const create = (tx: Tx, cause: Cause) => insertNew(tx, deps, { ...body, resource_id }, write, cause)
+  if (body.resource_id !== undefined) return createAs(deps, { ...body, resource_id }, write)
+  return createAs(deps, { ...body, resource_id }, write).catch((error) => {
+    throw error instanceof AppError ? refusedAs(error, new Map([[resource_id, body.name]])) : error
+  })
+}
+
+const createAs = async (deps: CatalogDeps, body: Wanted, write: Write): Promise<Answer> => {
+  const { resource_id } = body
+  const create = (tx: Tx, cause: Cause) => insertNew(tx, deps, body, write, cause)
   if (write.query.validate_only) {
     const at = deps.clock.now().toISOString()
     const { row, intent } = await rehearse(deps.db, (tx) => create(tx, causeOf(write, NO_COMMAND, at)))
@@ -144,12 +153,11 @@ const refuseTwin = async (
 }
 
 /** Two creations at once: an index let one through; the other learns which one it met. */
-const explainTwin = async (deps: CatalogDeps, body: ResourceCreate, write: Write, error: unknown): Promise<never> => {
+const explainTwin = async (deps: CatalogDeps, body: Wanted, write: Write, error: unknown): Promise<never> => {
   if (error instanceof AppError && error.code === 'already_exists') {
     const { db, registry } = deps
-    const wanted = { ...body, resource_id: body.resource_id ?? '' }
     const parent = body.parent_id === undefined ? undefined : await getResource(db, body.parent_id)
-    await refuseTwin(db, deps, wanted, registry.types.newest(body.type_key), parent, write)
+    await refuseTwin(db, deps, body, registry.types.newest(body.type_key), parent, write)
   }
   throw error
 }

@@ -20,8 +20,9 @@ import { documentOf } from './documents.ts'
 import { lockResource, scopeOfRow } from './lock.service.ts'
 import type { Cause } from './outbox.ts'
 import { identityHash } from './rules/change.ts'
+import { asCalled, type Names, refusedAs } from './rules/names.ts'
 import { checkNotes, type Notes } from './rules/notes.ts'
-import { changedPaths, type JsonObject, valueAt } from './rules/pointers.ts'
+import { changedPaths, escapeToken, type JsonObject, valueAt } from './rules/pointers.ts'
 import type { Change } from './versions.ts'
 import { applyChange } from './write.service.ts'
 import { asObject, causeOf, commandOf, readAccess, rehearse, type Write } from './writers.ts'
@@ -37,7 +38,8 @@ const MISSING_LABEL = 'signalbox/import-missing'
 export const importItems = async (deps: CatalogDeps, body: ImportRequest, write: Write): Promise<Answer> => {
   if (write.query.validate_only) {
     const cause = causeOf(write, NO_COMMAND, deps.clock.now().toISOString())
-    const reply = await rehearse(deps.db, (tx) => takeAll(tx, deps, body, write, cause))
+    const made = new Map<string, string>()
+    const reply = rehearsed(await rehearse(deps.db, (tx) => takeAll(tx, deps, body, write, cause, made)), made)
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)), replayed: false }
   }
   const command = commandOf(deps, write)
@@ -48,6 +50,24 @@ export const importItems = async (deps: CatalogDeps, body: ImportRequest, write:
   }))
 }
 
+/** What was answered in a rehearsal: ids that were made in it lead to nothing, so things are called as in the source. */
+const rehearsed = ({ results, counts }: ImportReply, made: Names): ImportReply => ({
+  counts,
+  results: results.map(({ resource_id, diff, ...result }) => ({
+    ...result,
+    ...(resource_id !== undefined && !made.has(resource_id) && { resource_id }),
+    diff: diff.map(({ path, ...change }) => ({
+      path: asCalled(path, made, escapeToken),
+      ...Object.fromEntries(
+        Object.entries(change).map(([side, value]) => [
+          side,
+          typeof value === 'string' ? asCalled(value, made) : value,
+        ]),
+      ),
+    })),
+  })),
+})
+
 type Taking = {
   deps: CatalogDeps
   request: ImportRequest
@@ -55,6 +75,8 @@ type Taking = {
   cause: Cause
   /** Ids of this source that are known by now. */
   known: Map<string, string>
+  /** What this request made, by our ids: a refusal calls it as the source does. */
+  made: Map<string, string>
 }
 
 const takeAll = async (
@@ -63,11 +85,12 @@ const takeAll = async (
   request: ImportRequest,
   write: Write,
   cause: Cause,
+  made = new Map<string, string>(),
 ): Promise<ImportReply> => {
   const { source, items } = request
   await lockSource(tx, source.name)
   const known = await getImported(tx, source.name, idsIn(items))
-  const taking = { deps, request, write, cause: { ...cause, source: 'import' as const }, known }
+  const taking = { deps, request, write, cause: { ...cause, source: 'import' as const }, known, made }
   const results: ImportResult[] = []
   const again: number[] = []
   for (const [index, item] of items.entries()) {
@@ -104,7 +127,7 @@ const merged = (first: ImportResult, second: ImportResult, missing: string[], wr
   const outcome =
     second.outcome === 'unchanged' ? first.outcome : first.outcome === 'created' ? 'created' : second.outcome
   const lost = missing.length > 0 ? { problem: problemFor(targetsMissing(missing), write) } : {}
-  return { ...second, ...lost, outcome, diff: [...first.diff, ...second.diff] }
+  return { ...first, ...second, ...lost, outcome, diff: [...first.diff, ...second.diff] }
 }
 
 const targetsMissing = (missing: readonly string[]) =>
@@ -136,10 +159,11 @@ const takeOne = async (tx: Tx, taking: Taking, item: ImportItem, index: number):
       result: { index, external_id, outcome, resource_id: row.resource_id, version: row.version, diff },
     }
   } catch (error) {
-    const refusal = error instanceof AppError ? error : clashOf(error)
-    if (!refusal || refusal.options.retryable) throw error
+    const refused = error instanceof AppError ? error : clashOf(error)
+    if (!refused || refused.options.retryable) throw error
+    const refusal = refusedAs(refused, taking.made)
     const outcome = refusal.code === 'already_exists' || refusal.code === 'type_changed' ? 'conflict' : 'refused'
-    const resource_id = refusal.options.extra?.existing_resource_id as string | undefined
+    const resource_id = refused.options.extra?.existing_resource_id as string | undefined
     const problem = problemFor(refusal, write)
     return {
       missing: [],
@@ -220,7 +244,7 @@ const twinOf = async (
 
 const create = async (
   tx: Tx,
-  { deps, write, cause }: Taking,
+  { deps, write, cause, made: called }: Taking,
   item: ImportItem,
   parent_id: string | undefined,
   relationships: RelationshipChange[],
@@ -240,6 +264,7 @@ const create = async (
     ...(observed_state && { observed_state: withoutNull(observed_state) }),
     ...(relationships.length > 0 && { relationships: relationships.map(({ op: _, ...edge }) => edge) }),
   }
+  called.set(body.resource_id, item.external_id)
   const facts = { ...write, query: { ...write.query, mode: 'record_only' as const } }
   const made = await insertNew(tx, deps, body, facts, cause)
   let { row } = made.row

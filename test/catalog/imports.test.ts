@@ -69,10 +69,43 @@ describe('import', () => {
     const shape = (reply: typeof dry) =>
       reply.body.results.map(({ outcome, diff }: { outcome: string; diff: { path: string }[] }) => ({
         outcome,
-        paths: diff.map(({ path }) => path.replace(/res_\w+/, 'ID')),
+        paths: diff.map(({ path }) => path.replace(/(?<=^\/relationships\/\w+\/).*/, 'ID')),
       }))
     expect(shape(dry)).toEqual(shape(done))
     expect(outcomes(done)).toEqual(['created', 'created', 'refused'])
+  })
+
+  it('calls what does not exist yet as the source does, in refusals and in what a dry run says', async () => {
+    const from = source()
+    const host = (external_id: string, parent_external_id?: string): Item => ({
+      external_id,
+      type_key: 'fleet.host',
+      name: external_id,
+      lifecycle_status: 'active',
+      desired_state: { hostname: 'h' },
+      ...(parent_external_id !== undefined ? { parent_external_id } : {}),
+    })
+    const segment: Item = { external_id: 'vlan/7', type_key: 'topology.segment', name: 'v7', parent_id: 'eu1-a-edge' }
+    const items = [
+      segment,
+      host('no place'),
+      host('in/place', 'vlan/7'),
+      { ...host('in/place', 'vlan/7'), external_id: 'again' },
+      service('circle', { relationships: [calls('circle')] }),
+    ]
+    const dry = await send(from, items, {}, { query: '?validate_only=true', key: null })
+    expect(outcomes(dry)).toEqual(['created', 'refused', 'created', 'conflict', 'created'])
+    expect(dry.body.results[4].problem.code).toBe('cycle')
+    expect(dry.text).not.toMatch(/res_[a-z2-7]{26}/)
+    expect(dry.body.results[1].problem.detail).toContain('no place needs at least 1 contained_in')
+    expect(dry.body.results[2].diff).toContainEqual({ path: '/parent_id', after: 'vlan/7' })
+    expect(dry.body.results[3].problem.existing_external_id).toBe('in/place')
+
+    const done = await send(from, items)
+    expect(outcomes(done)).toEqual(outcomes(dry))
+    expect(done.body.results[1].problem.violations).toEqual(dry.body.results[1].problem.violations)
+    expect(done.body.results[3].resource_id).toBe(done.body.results[2].resource_id)
+    expect(done.body.results[4]).toMatchObject({ resource_id: expect.stringMatching(/^res_/), version: 1 })
   })
 
   it('leaves the good items alone when others are refused, and tells category, code and pointers of each', async () => {

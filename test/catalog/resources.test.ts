@@ -155,6 +155,19 @@ describe('creating', () => {
     expect(homeless).toMatchObject({ status: 422, body: { code: 'cardinality' } })
   })
 
+  it('calls a refused resource by its name when its id would have been made here', async () => {
+    const { resource_id, ...host } = hostOf(name(), 'x')
+    const homeless = { ...host, parent_id: undefined }
+    for (const query of ['', '&validate_only=true']) {
+      const refused = await c.as('ada').post(`/v1/resources?mode=record_only${query}`, homeless)
+      expect(refused).toMatchObject({ status: 422, body: { code: 'cardinality' } })
+      expect(refused.text).not.toMatch(/res_[a-z2-7]{26}/)
+      expect(refused.body.detail).toContain(`${resource_id} needs at least 1 contained_in`)
+    }
+    const far = await c.as('far').post('/v1/resources', { type_key: 'infra.service', name: 'svc', desired_state: {} })
+    expect(far).toMatchObject({ status: 403, body: { detail: 'Your grants of catalog:write do not reach svc.' } })
+  })
+
   it('says for validate_only what would be, and stores nothing', async () => {
     const count = () =>
       c.rows(

@@ -1,0 +1,23 @@
+import { AppError } from '../../shared/errors.ts'
+
+/** Ids that the server has made in a request, with what the request itself calls the same things. */
+export type Names = ReadonlyMap<string, string>
+
+const ID = /\bres_[a-z2-7]{26}\b/g
+
+/** A text with these things called as in the request. */
+export const asCalled = (text: string, names: Names, spell = (name: string) => name): string =>
+  names.size === 0 ? text : text.replace(ID, (id) => (names.has(id) ? spell(names.get(id) as string) : id))
+
+/** A refusal in the words of the request: an id that was made for what is refused leads to nothing. */
+export const refusedAs = (error: AppError, names: Names): AppError => {
+  const { violations, extra, ...options } = error.options
+  const { existing_resource_id: existing, ...others } = extra ?? {}
+  const called = typeof existing === 'string' ? names.get(existing) : undefined
+  return new AppError(error.category, error.code, asCalled(error.message, names), {
+    ...options,
+    status: error.status,
+    ...(extra && { extra: called === undefined ? extra : { ...others, existing_external_id: called } }),
+    ...(violations && { violations: violations.map((one) => ({ ...one, message: asCalled(one.message, names) })) }),
+  })
+}
