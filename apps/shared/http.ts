@@ -1,7 +1,6 @@
 import type { TLSSocket } from 'node:tls'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Ajv } from 'ajv'
-import formats from 'ajv-formats'
 import fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -14,6 +13,7 @@ import Type, { type TSchema } from 'typebox'
 import { text } from './contracts/text.ts'
 import { createAnswered, type Edge, requestIdOf } from './edge.ts'
 import { AppError, CATEGORIES, type Category, overloaded, unavailable } from './errors.ts'
+import { addFormats } from './formats.ts'
 import { JSON_LIMITS, type JsonLimits } from './json.ts'
 import { acceptJson, unstorable } from './json-body.ts'
 import { endIdleConnections } from './lifecycle.ts'
@@ -207,7 +207,7 @@ const validators = (): FastifySchemaCompiler<TSchema> => {
   } as const
   const strict = new Ajv({ ...common, coerceTypes: false })
   const coercing = new Ajv({ ...common, coerceTypes: 'array' })
-  for (const ajv of [strict, coercing]) (formats as unknown as (ajv: Ajv) => void)(ajv)
+  for (const ajv of [strict, coercing]) addFormats(ajv)
   return ({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as object)
 }
 

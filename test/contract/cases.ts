@@ -62,6 +62,8 @@ const matches = (template: string, path: string) =>
 
 /** Spellings that no id has: a NUL, broken UTF-8, a way up, a space, SQL, a very long one, one beyond ASCII. */
 const MALFORMED = ['%00', '%F0%28%8C%28', '%2e%2e%2fadmin', 'a%20b', "'%20or%201=1--", 'x'.repeat(700), '%F0%9F%92%A5']
+/** Times by RFC 3339 that Postgres or this runtime does not know. */
+const ODD_TIMES = ['0000-01-01T00:00:00Z', '2026-12-31T23:59:60Z', '2026-01-01T00:00:00+23:59']
 /** Well-formed ids of nothing, by the name of the parameter. */
 const unknownId = (name: string) =>
   ({
@@ -134,6 +136,38 @@ export const CASES: readonly Case[] = [
           status: [400, 404, 414, 422],
         })),
       ),
+  },
+  {
+    name: 'an id in capitals',
+    breaks: (endpoint, call) =>
+      parametersOf(endpoint, 'path')
+        .filter(({ schema }) => schema.format === 'uuid')
+        .map(({ name }) => ({
+          what: name,
+          call: { ...call(), params: { ...call().params, [name]: `${call().params[name]}`.toUpperCase() } },
+          status: [400],
+        })),
+  },
+  {
+    name: 'a time that not every part of us reads',
+    behind: true,
+    breaks: (endpoint, call) => {
+      const isTime = ({ format }: JsonSchema) => format === 'date-time'
+      const queried = parametersOf(endpoint, 'query').filter(({ schema }) => isTime(schema))
+      const members = Object.entries(bodyOf(endpoint)?.properties ?? {}).filter(([, schema]) => isTime(schema))
+      return ODD_TIMES.flatMap((time) => [
+        ...queried.map(({ name }) => ({
+          what: `${name}=${time}`,
+          call: { ...call(), query: [...call().query, [name, encodeURIComponent(time)]] as Call['query'] },
+          status: [400],
+        })),
+        ...members.map(([name]) => ({
+          what: `${name} ${time}`,
+          call: withMember(call(), name, time),
+          status: [400, 422],
+        })),
+      ])
+    },
   },
   {
     name: 'an unknown id',
