@@ -8,7 +8,7 @@ import { benchFlood } from './auth/flood.ts'
 import { benchGateway } from './auth/gateway.ts'
 import { benchKeys } from './auth/keys.ts'
 import { benchLogins } from './auth/logins.ts'
-import { benchRefresh } from './auth/refresh.ts'
+import { benchRefresh, forkChain } from './auth/refresh.ts'
 import { benchRevocation } from './auth/revocation.ts'
 import { benchTiming } from './auth/timing.ts'
 import { forkBare } from './lib/fork.ts'
@@ -52,6 +52,9 @@ const run = async (bench: Bench, wanted: string[]) => {
 
 const upstream = await forkBare<number>('upstream')
 const proxy = await forkBare<number>('proxy', [`http://127.0.0.1:${upstream.first}`])
+const redis_url = process.env.REDIS_URL ?? ''
+const counting = await forkBare<number>('proxy', [`http://127.0.0.1:${upstream.first}`, redis_url])
+const chain = await forkChain(redis_url)
 const crypto = await forkBare<string>('crypto', [], { UV_THREADPOOL_SIZE: '14' })
 const profile = option('profile')
 const stack = await startStack({
@@ -78,15 +81,17 @@ try {
   const open = (url: string) => new Pool(url, { connections: 256, pipelining: 1, headersTimeout: 30_000 })
   const bench: Bench = {
     stack,
-    bares: { upstream, proxy, crypto },
+    bares: { upstream, proxy, counting, crypto, chain },
     gateway: open(stack.gateway_url.replace('localhost', '127.0.0.1')),
     proxy: open(`http://127.0.0.1:${proxy.first}`),
+    counting: open(`http://127.0.0.1:${counting.first}`),
+    chain: open(`http://127.0.0.1:${chain.gateway?.first}`),
     users: readDemo(stack.context.dir)?.users ?? [],
   }
   const wanted = Object.keys(FIGURES).filter((name) => process.argv.includes(name))
   await run(bench, wanted.length > 0 ? wanted : Object.keys(FIGURES))
-  await Promise.all([bench.gateway.close(), bench.proxy.close()])
+  await Promise.all([bench.gateway, bench.proxy, bench.counting, bench.chain].map((pool) => pool.close()))
 } finally {
-  for (const bare of [upstream, proxy, crypto]) bare.stop()
+  for (const bare of [upstream, proxy, counting, crypto, ...Object.values(chain)]) bare.stop()
   await stack.stop()
 }

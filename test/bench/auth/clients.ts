@@ -11,16 +11,25 @@ export const REFRESHERS = 16
 export type Physics = { count: number; seconds: number; cpu_ms: number }
 export type Bench = {
   stack: Stack
-  bares: { upstream: Bare<number>; proxy: Bare<number>; crypto: Bare<string> }
+  bares: {
+    upstream: Bare<number>
+    proxy: Bare<number>
+    counting: Bare<number>
+    crypto: Bare<string>
+    /** The processes of a refresh with nothing in them, by name. */
+    chain: Record<string, Bare<number>>
+  }
   gateway: Pool
   proxy: Pool
+  counting: Pool
+  chain: Pool
   users: { username: string; password: string }[]
 }
 export type Tokens = { access_token: string; refresh_token: string }
 /** A line of the table: figure, ours, baseline, ratio. */
 export type Row = [string, string, string, string]
 
-const json = { 'content-type': 'application/json' }
+export const json = { 'content-type': 'application/json' }
 let address = 0
 /** Each login from an address of its own, as the gateway hears it from a trusted proxy. */
 const fromAnywhere = () => {

@@ -1,13 +1,18 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Pool } from 'undici'
+import { createRedis } from '../../../db/redis.ts'
 
 /**
  * The baseline of the gateway: a pass-through on the same HTTP server and client that knows no token, limit, revocation,
- * header rule, metric or log. Sends its port; its argument is the upstream.
+ * header rule, metric or log. Sends its port; its arguments are the upstream and, if each request is to be counted
+ * before it passes, Redis.
  */
+const redis = process.argv[3] === undefined ? undefined : createRedis(process.argv[3], { name: 'bare-proxy' })
+await redis?.connect()
 const pool = new Pool(process.argv[2] ?? '', { connections: 128, pipelining: 1 })
-const server = createServer({ keepAliveTimeout: 75_000 }, (req, res) => {
+const server = createServer({ keepAliveTimeout: 75_000 }, async (req, res) => {
+  await redis?.incr('bare-proxy')
   const { host, connection, ...headers } = req.headers
   pool.dispatch(
     { method: req.method as 'GET', path: req.url ?? '/', headers, body: null },
