@@ -35,7 +35,8 @@ export const createCatalogClient = (base_url: string, signer: ServiceSigner) => 
     }
   }
   return {
-    eventsAfter: (pub_seq: string) => get<EventsPage>(`/internal/v1/events?after=${pub_seq}&limit=${PAGE}`),
+    eventsAfter: (pub_seq: string, limit = PAGE) =>
+      get<EventsPage>(`/internal/v1/events?after=${pub_seq}&limit=${limit}`),
     eventsOf: (agg_type: string, agg_id: string, after_version: number) =>
       get<EventsPage>(
         `/internal/v1/events?agg_type=${encodeURIComponent(agg_type)}&agg_id=${encodeURIComponent(agg_id)}&after_version=${after_version}&limit=${PAGE}`,

@@ -200,9 +200,27 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
     return 'followed'
   }
 
-  return { apply, catchUp, park, followOne, watermark: () => readWatermark(db) }
+  /**
+   * Milliseconds by which the projection is behind: the age of the oldest event of the log that is not folded, 0 when all
+   * are. While the catalog does not answer: since its end was last seen, for the log may have gone on. Nothing before the
+   * first fill.
+   */
+  const lag = async (): Promise<number | undefined> => {
+    const mark = await readWatermark(db)
+    if (!mark) return undefined
+    try {
+      const { items } = await catalog.eventsAfter(mark.pub_seq, 1)
+      return ageOf(items[0]?.occurred_at)
+    } catch {
+      return ageOf(mark.at)
+    }
+  }
+
+  return { apply, catchUp, park, followOne, lag, watermark: () => readWatermark(db) }
 }
 export type CatalogProjection = ReturnType<typeof createCatalogProjection>
+
+const ageOf = (time: string | null | undefined): number => (time ? Math.max(0, Date.now() - Date.parse(time)) : 0)
 
 /** Whether trying again later can help: the catalog, the network or the database was away. */
 const isTransient = (error: unknown): boolean => {

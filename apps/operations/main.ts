@@ -5,6 +5,7 @@ import { buildApp } from './app.ts'
 import { startBackground } from './background.ts'
 import { loadOperationsConfig } from './config.ts'
 import { createDeps, createTrust } from './deps.ts'
+import { createLags } from './lags.ts'
 import { recordLibrary } from './packs.ts'
 
 await runApp('operations', async () => {
@@ -24,10 +25,7 @@ await runApp('operations', async () => {
       redis_url: config.OPERATIONS__REDIS__URL,
       prefix: config.AUTH__REDIS__PREFIX,
       read: health.read,
-      lags: async () => {
-        const at = (await deps.projection.watermark())?.at
-        return at ? { catalog_projection_s: Math.max(0, (Date.now() - Date.parse(at)) / 1000) } : {}
-      },
+      lags: createLags(deps.projection, telemetry),
     },
     stop: async () => {
       await health.drain()

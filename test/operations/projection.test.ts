@@ -6,6 +6,7 @@ import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
 import { requireFresh, startCatalogConsumer } from '../../apps/operations/catalog.consumer.ts'
 import { type CatalogProjection, createCatalogProjection } from '../../apps/operations/catalog.projection.ts'
 import { createRequestedIntent } from '../../apps/operations/intents.requested.ts'
+import { createLags } from '../../apps/operations/lags.ts'
 import type { CatalogEvent } from '../../apps/shared/contracts/catalog/events.ts'
 import { connectNats, ensureStreams, subjectOf } from '../../apps/shared/events.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
@@ -314,6 +315,26 @@ describe('following the log', () => {
     await expect(requireFresh(projection, { max_lag_ms: 0, wait_ms: 200 })).rejects.toMatchObject({
       code: 'projection_lag',
     })
+  })
+
+  it('is behind by the age of the oldest event that is not folded, and not by the time since it last looked', async () => {
+    const telemetry = createTelemetry('operations')
+    const lags = createLags(projection, telemetry)
+    expect(await lags()).toEqual({})
+    await projection.catchUp()
+    const long_ago = new Date(Date.now() - 3_600_000).toISOString()
+    await connection.pool.query('update operations.projection set at = $1', [long_ago])
+    expect(await lags()).toEqual({ catalog_projection_s: 0 })
+    catalog.put('a').occurred_at = new Date(Date.now() - 60_000).toISOString()
+    catalog.put('b')
+    expect((await lags()).catalog_projection_s).toBeCloseTo(60, -1)
+    expect(await telemetry.metrics.metrics()).toMatch(/projection_lag_seconds\{consumer="catalog",[^}]*\} 6\d/)
+    await projection.catchUp()
+    expect(await lags()).toEqual({ catalog_projection_s: 0 })
+    // The log may have gone on unseen since.
+    catalog.state.away = true
+    await connection.pool.query('update operations.projection set at = $1', [long_ago])
+    expect((await lags()).catalog_projection_s).toBeGreaterThanOrEqual(3600)
   })
 
   it('hears by NATS at once, and by the log what NATS lost', async () => {

@@ -77,6 +77,9 @@ const LOOKS: Record<string, [Shape, Tone]> = {
 }
 const rankOf = ({ status }: Part): number => Object.keys(LOOKS).indexOf(status)
 
+/** An event that is just on its way is nothing to look at. */
+const WORTH_SAYING = 0.1
+
 const PARTS: Column<Part>[] = [
   { name: tAudit.health.columns.part, kind: 'lead', className: 'font-medium', cell: ({ app }) => app },
   { name: tAudit.health.columns.instance, className: 'mono', cell: ({ instance }) => instance },
@@ -107,7 +110,7 @@ const PARTS: Column<Part>[] = [
     className: 'wrap-anywhere',
     cell: ({ lags }) =>
       Object.entries(lags)
-        .filter(([, lag]) => lag > 0)
+        .filter(([, lag]) => lag >= WORTH_SAYING)
         .map(([name, lag]) => tAudit.health.lag(name, lag))
         .join(', '),
   },
