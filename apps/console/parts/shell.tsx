@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, Outlet, useLocation } from '@tanstack/react-router'
+import { Link, linkOptions, Outlet, useLocation } from '@tanstack/react-router'
 import { Boxes, Ellipsis, Goal, HeartPulse, Inbox, Network, Plug, ScrollText, Workflow } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { clockTime, zoneWord } from '../api/format.ts'
 import { usePhase, useTopic } from '../api/hooks.ts'
 import { useDisplay } from '../api/prefs.ts'
 import { meQuery } from '../api/queries.ts'
+import type { Me } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { ConnectionBanner, ConnectionWord } from './connection.tsx'
 import { EnvironmentBadge } from './environment-badge.tsx'
@@ -80,8 +81,60 @@ const Clock = () => {
   )
 }
 
+/** What each page reads: nobody is led to a refusal. `further` stands under "More" on a phone. */
+const PLACES = [
+  {
+    link: linkOptions({ to: '/inbox', search: { for: 'me' } }),
+    word: t.nav.inbox,
+    Icon: Inbox,
+    reads: 'operation:read',
+  },
+  {
+    link: linkOptions({ to: '/operations', search: { tab: 'running', q: '' } }),
+    word: t.nav.operations,
+    Icon: Workflow,
+    reads: 'operation:read',
+  },
+  {
+    link: linkOptions({ to: '/intents', search: { whose: 'mine' } }),
+    word: t.nav.intents,
+    Icon: Goal,
+    reads: 'operation:read',
+    further: true,
+  },
+  {
+    link: linkOptions({ to: '/resources', search: { type: '', region: '', health: '', q: '' } }),
+    word: t.nav.resources,
+    Icon: Boxes,
+    reads: 'catalog:read',
+  },
+  { link: linkOptions({ to: '/topology' }), word: t.nav.topology, Icon: Network, reads: 'catalog:read', further: true },
+  {
+    link: linkOptions({ to: '/capabilities' }),
+    word: t.nav.capabilities,
+    Icon: Plug,
+    reads: 'catalog:read',
+    further: true,
+  },
+  { link: linkOptions({ to: '/health' }), word: t.nav.health, Icon: HeartPulse, reads: 'catalog:read', further: true },
+  {
+    link: linkOptions({
+      to: '/audit',
+      search: { source: 'operations', actor: '', action: '', object: '', from: '', to: '' },
+    }),
+    word: t.nav.audit,
+    Icon: ScrollText,
+    reads: 'audit:read',
+    further: true,
+  },
+]
+
+/** Until it is known what somebody may read, what most people may. */
+const mayRead = (me: Me | undefined, permission: string): boolean =>
+  me === undefined ? permission !== 'audit:read' : me.permissions.includes(permission)
+
 const Navigation = () => {
-  const waiting = useQuery(meQuery()).data?.counts.gates_mine ?? 0
+  const me = useQuery(meQuery()).data
   const { pathname } = useLocation()
   const [more, setMore] = useState(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: whoever has gone somewhere needs the rest no longer
@@ -89,75 +142,15 @@ const Navigation = () => {
   return (
     <nav aria-label={t.nav.main} className="nav" data-more={more}>
       <ul>
-        <li>
-          <Link to="/inbox" search={{ for: 'me' }} activeOptions={{ includeSearch: false }} title={t.nav.inbox}>
-            <Inbox size={18} aria-hidden="true" />
-            <span className="word">{t.nav.inbox}</span>
-            {waiting > 0 ? (
-              <span className="count">
-                <span aria-hidden="true">{waiting}</span>
-                <span className="sr-only">{t.nav.waiting(waiting)}</span>
-              </span>
-            ) : null}
-          </Link>
-        </li>
-        <li>
-          <Link
-            to="/operations"
-            search={{ tab: 'running', q: '' }}
-            activeOptions={{ includeSearch: false }}
-            title={t.nav.operations}
-          >
-            <Workflow size={18} aria-hidden="true" />
-            <span className="word">{t.nav.operations}</span>
-          </Link>
-        </li>
-        <li className="further">
-          <Link to="/intents" search={{ whose: 'mine' }} activeOptions={{ includeSearch: false }} title={t.nav.intents}>
-            <Goal size={18} aria-hidden="true" />
-            <span className="word">{t.nav.intents}</span>
-          </Link>
-        </li>
-        <li>
-          <Link
-            to="/resources"
-            search={{ type: '', region: '', health: '', q: '' }}
-            activeOptions={{ includeSearch: false }}
-            title={t.nav.resources}
-          >
-            <Boxes size={18} aria-hidden="true" />
-            <span className="word">{t.nav.resources}</span>
-          </Link>
-        </li>
-        <li className="further">
-          <Link to="/topology" activeOptions={{ includeSearch: false }} title={t.nav.topology}>
-            <Network size={18} aria-hidden="true" />
-            <span className="word">{t.nav.topology}</span>
-          </Link>
-        </li>
-        <li className="further">
-          <Link to="/capabilities" activeOptions={{ includeSearch: false }} title={t.nav.capabilities}>
-            <Plug size={18} aria-hidden="true" />
-            <span className="word">{t.nav.capabilities}</span>
-          </Link>
-        </li>
-        <li className="further">
-          <Link to="/health" title={t.nav.health}>
-            <HeartPulse size={18} aria-hidden="true" />
-            <span className="word">{t.nav.health}</span>
-          </Link>
-        </li>
-        <li className="further">
-          <Link
-            to="/audit"
-            search={{ source: 'operations', actor: '', action: '', object: '', from: '', to: '' }}
-            activeOptions={{ includeSearch: false }}
-            title={t.nav.audit}
-          >
-            <ScrollText size={18} aria-hidden="true" />
-            <span className="word">{t.nav.audit}</span>
-          </Link>
-        </li>
+        {PLACES.filter(({ reads }) => mayRead(me, reads)).map(({ link, word, Icon, further }) => (
+          <li key={link.to} className={further ? 'further' : undefined}>
+            <Link {...link} activeOptions={{ includeSearch: false }} title={word}>
+              <Icon size={18} aria-hidden="true" />
+              <span className="word">{word}</span>
+              {link.to === '/inbox' ? <Waiting count={me?.counts.gates_mine ?? 0} /> : null}
+            </Link>
+          </li>
+        ))}
         <li className="phone">
           <button type="button" aria-expanded={more} onClick={() => setMore(!more)}>
             <Ellipsis size={18} aria-hidden="true" />
@@ -168,3 +161,11 @@ const Navigation = () => {
     </nav>
   )
 }
+
+const Waiting = ({ count }: { count: number }) =>
+  count === 0 ? null : (
+    <span className="count">
+      <span aria-hidden="true">{count}</span>
+      <span className="sr-only">{t.nav.waiting(count)}</span>
+    </span>
+  )
