@@ -9,7 +9,7 @@ import type {
   ImportResult,
 } from '../shared/contracts/catalog/imports.ts'
 import type { RelationshipChange } from '../shared/contracts/catalog/relationships.ts'
-import { AppError, problemOf } from '../shared/errors.ts'
+import { AppError, unavailable } from '../shared/errors.ts'
 import { base32Id } from '../shared/ids.ts'
 import { mergePatch } from '../shared/pointer.ts'
 import { accessOf, outOfScope, reaches } from './access.ts'
@@ -17,12 +17,13 @@ import { type Answer, alreadyExists, clashOf, runCommand } from './commands.serv
 import { insertNew, NO_COMMAND } from './create.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { documentOf } from './documents.ts'
+import { deferred, differences, merged, problemFor, rehearsed, replyOf } from './imports.results.ts'
 import { lockResource, scopeOfRow } from './lock.service.ts'
 import type { Cause } from './outbox.ts'
 import { identityHash } from './rules/change.ts'
-import { asCalled, type Names, refusedAs } from './rules/names.ts'
+import { refusedAs } from './rules/names.ts'
 import { checkNotes, type Notes } from './rules/notes.ts'
-import { changedPaths, escapeToken, type JsonObject, valueAt } from './rules/pointers.ts'
+import type { JsonObject } from './rules/pointers.ts'
 import type { Change } from './versions.ts'
 import { applyChange } from './write.service.ts'
 import { asObject, causeOf, commandOf, readAccess, rehearse, type Write } from './writers.ts'
@@ -33,7 +34,8 @@ const MISSING_LABEL = 'signalbox/import-missing'
 /**
  * Takes what another system says that exists (catalog.md 13). Items are independent: each is created, updated, found
  * unchanged, in conflict or refused by itself; edges whose target comes later are tried again at the end. The request as
- * a whole has one key, so an interrupted import goes on by repeating it.
+ * a whole has one key, so an interrupted import goes on by repeating it. Items that its time does not suffice for are
+ * deferred; all of it is rolled back when the caller has been told that it took too long.
  */
 export const importItems = async (deps: CatalogDeps, body: ImportRequest, write: Write): Promise<Answer> => {
   if (write.query.validate_only) {
@@ -49,24 +51,6 @@ export const importItems = async (deps: CatalogDeps, body: ImportRequest, write:
     resource_id: null,
   }))
 }
-
-/** What was answered in a rehearsal: ids that were made in it lead to nothing, so things are called as in the source. */
-const rehearsed = ({ results, counts }: ImportReply, made: Names): ImportReply => ({
-  counts,
-  results: results.map(({ resource_id, diff, ...result }) => ({
-    ...result,
-    ...(resource_id !== undefined && !made.has(resource_id) && { resource_id }),
-    diff: diff.map(({ path, ...change }) => ({
-      path: asCalled(path, made, escapeToken),
-      ...Object.fromEntries(
-        Object.entries(change).map(([side, value]) => [
-          side,
-          typeof value === 'string' ? asCalled(value, made) : value,
-        ]),
-      ),
-    })),
-  })),
-})
 
 type Taking = {
   deps: CatalogDeps
@@ -93,24 +77,41 @@ const takeAll = async (
   const taking = { deps, request, write, cause: { ...cause, source: 'import' as const }, known, made }
   const results: ImportResult[] = []
   const again: number[] = []
+  const time = timeOf(write)
   for (const [index, item] of items.entries()) {
+    if (index > 0 && time.isSpent()) {
+      results.push(deferred(item, index))
+      continue
+    }
+    time.refuseLate()
     const { result, missing } = await takeOne(tx, taking, item, index)
     results.push(result)
     if (missing.length > 0) again.push(index)
   }
   for (const index of again) {
+    time.refuseLate()
     const item = items[index] as ImportItem
     const before = results[index] as ImportResult
     const { result, missing } = await takeOne(tx, taking, item, index)
     results[index] = merged(before, result, missing, write)
   }
-  const counts = Object.fromEntries(
-    OUTCOMES.map((outcome) => [outcome, results.filter((r) => r.outcome === outcome).length]),
-  )
-  return { results, counts: counts as ImportReply['counts'] }
+  time.refuseLate()
+  return replyOf(results)
 }
 
-const OUTCOMES: ImportOutcome[] = ['created', 'updated', 'unchanged', 'conflict', 'refused']
+/** Of the time of a request, what its items are begun in; the rest is for their second look and the commit. */
+const FOR_ITEMS = 0.4
+
+/** What a request may still begin. Who has been told that it took too long finds nothing of it done. */
+const timeOf = ({ ends_at }: Write) => {
+  const began = performance.now()
+  return {
+    isSpent: () => performance.now() - began > (ends_at - began) * FOR_ITEMS,
+    refuseLate: () => {
+      if (performance.now() >= ends_at) throw unavailable('The time of this import is over; nothing of it was kept.')
+    },
+  }
+}
 
 const idsIn = (items: readonly ImportItem[]): string[] => [
   ...new Set(
@@ -121,28 +122,6 @@ const idsIn = (items: readonly ImportItem[]): string[] => [
     ]),
   ),
 ]
-
-/** The second look at an item says what both did; what is missing for good is told as a problem of its edges. */
-const merged = (first: ImportResult, second: ImportResult, missing: string[], write: Write): ImportResult => {
-  const outcome =
-    second.outcome === 'unchanged' ? first.outcome : first.outcome === 'created' ? 'created' : second.outcome
-  const lost = missing.length > 0 ? { problem: problemFor(targetsMissing(missing), write) } : {}
-  return { ...first, ...second, ...lost, outcome, diff: [...first.diff, ...second.diff] }
-}
-
-const targetsMissing = (missing: readonly string[]) =>
-  new AppError('validation_error', 'target_not_found', `Not found in this source: ${missing.slice(0, 5).join(', ')}.`, {
-    status: 422,
-    violations: missing.map((pointer) => ({
-      pointer,
-      code: 'target_not_found',
-      message: 'names nothing that was imported',
-    })),
-    hint: 'Import the targets too, or leave the relationship out.',
-  })
-
-const problemFor = (error: AppError, { request_id, route }: Write) =>
-  problemOf(error, request_id, route.split(' ')[1] ?? '') as unknown as NonNullable<ImportResult['problem']>
 
 type Taken = { result: ImportResult; missing: string[] }
 
@@ -291,13 +270,6 @@ const SHOWN = [
   'desired_state',
   'observed_state',
 ] as const
-
-/** Pointers with both values of everything that differs. */
-const differences = (before: JsonObject, after: JsonObject): ImportResult['diff'] =>
-  changedPaths(before, after).map((path) => {
-    const [old, next] = [valueAt(before, path), valueAt(after, path)]
-    return { path, ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) }
-  })
 
 const withoutNull = (state: Record<string, unknown> | undefined): JsonObject => asObject(mergePatch({}, state ?? {}))
 

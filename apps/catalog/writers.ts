@@ -21,6 +21,8 @@ export type Write = {
   route: string
   request_id: string
   key: string | undefined
+  /** By when it must have committed, in `performance.now()`. */
+  ends_at: number
   /** What makes two requests the same: path, query, If-Match, body. */
   content: unknown
 }
@@ -31,6 +33,7 @@ export const writeOf = (req: FastifyRequest, content: unknown): Write => ({
   route: `${req.method} ${req.routeOptions.url}`,
   request_id: req.id,
   key: req.headers['idempotency-key'] as string | undefined,
+  ends_at: req.ends_at,
   content,
 })
 

@@ -232,6 +232,7 @@ const admitOurs = (app: HttpApp, codes: EdgeCodes, mtls: Mtls) => {
  * knows one time per route, and makes and ends an abort signal for every request.
  */
 const boundTime = (app: HttpApp, codes: EdgeCodes, deadline_ms: number) => {
+  app.decorateRequest('ends_at', Number.POSITIVE_INFINITY)
   app.addHook('onRequest', (req, reply, done) => {
     if (req.routeOptions.config?.endless) return done()
     const given = Number(req.headers['x-request-deadline'])
@@ -240,7 +241,9 @@ const boundTime = (app: HttpApp, codes: EdgeCodes, deadline_ms: number) => {
       if (reply.raw.headersSent) reply.raw.destroy()
       else reply.send(unavailable('The answer took too long.', undefined, codes.outage))
     }
-    const timer = setTimeout(late, given > 0 ? Math.min(given, deadline_ms) : deadline_ms)
+    const time_ms = given > 0 ? Math.min(given, deadline_ms) : deadline_ms
+    req.ends_at = performance.now() + time_ms
+    const timer = setTimeout(late, time_ms)
     reply.raw.once('close', () => clearTimeout(timer))
     done()
   })
@@ -281,6 +284,10 @@ const measureRequests = (target: HttpApp, answered: Edge['answered']) => {
 declare module 'fastify' {
   interface FastifyInstance {
     edge: Edge
+  }
+  interface FastifyRequest {
+    /** When its caller is told that it took too long, in the process's `performance.now()`: long work stops by then. */
+    ends_at: number
   }
   interface FastifyContextConfig {
     /** A stream that stays open: it is no request under way. */

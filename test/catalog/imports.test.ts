@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { until } from '../support/until.ts'
 import { type Ask, type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
 
 let c: Catalog
@@ -210,6 +211,69 @@ describe('import', () => {
     for (const reply of replies) expect(reply.status).toBe(200)
     const rows = await c.rows(`select name from catalog.resource where name = any($1)`, [items.map(({ name }) => name)])
     expect(rows).toHaveLength(3)
+  })
+
+  /** While this runs, the database takes its time for each new resource of this source's. */
+  const slowly = async <T>(prefix: string, seconds: number, run: () => Promise<T>): Promise<T> => {
+    await c.rows(`create or replace function public.take_time() returns trigger language plpgsql as
+      $$ begin perform pg_sleep(tg_argv[0]::float); return new; end $$`)
+    await c.rows(`create trigger take_time before insert on catalog.resource for each row
+      when (new.name like '${prefix}%') execute function public.take_time(${seconds})`)
+    return run().finally(() => c.rows('drop trigger take_time on catalog.resource'))
+  }
+  const within = (ms: number, key: string): Ask => ({ key, once: true, headers: { 'x-request-deadline': String(ms) } })
+  const stored = (items: readonly Item[]) =>
+    c.rows('select name from catalog.resource where name = any($1)', [items.map(({ name }) => name)])
+
+  it('answers in time for as many items as the time suffices for; the rest is deferred and is taken when sent again', async () => {
+    const from = source()
+    const items = Array.from({ length: 8 }, (_, i) =>
+      service(`tardy${i}`, { relationships: [calls(i === 0 ? 'tardy1' : `tardy${8 - i}`)] }),
+    )
+    const key = randomUUID()
+    const part = await slowly('tardy', 0.3, () => send(from, items, {}, within(2500, key)))
+    expect(part.status).toBe(200)
+    const { created, deferred } = part.body.counts
+    expect(created).toBeGreaterThan(0)
+    expect(deferred).toBeGreaterThan(0)
+    expect(outcomes(part)).toEqual([...Array(created).fill('created'), ...Array(deferred).fill('deferred')])
+    expect(await stored(items)).toHaveLength(created)
+
+    const repeat = await send(from, items, {}, { key })
+    expect(repeat.headers.get('idempotency-replayed')).toBe('true')
+    expect(repeat.text).toBe(part.text)
+    expect(await stored(items)).toHaveLength(created)
+    const rest = await send(from, items)
+    expect(rest.body.counts).toMatchObject({ created: deferred, deferred: 0, refused: 0, conflict: 0 })
+    expect(await stored(items)).toHaveLength(items.length)
+  })
+
+  it('keeps nothing of what its caller was told took too long; the same request again is taken as new', async () => {
+    const from = source()
+    const items = [service('late'), service('later')]
+    const key = randomUUID()
+    const before = await c.traces()
+    await slowly('late', 1, async () => {
+      expect(await send(from, items, {}, within(500, key))).toMatchObject({
+        status: 503,
+        body: { category: 'internal_error', code: 'unavailable', retryable: true },
+      })
+      const busy = () =>
+        c.rows(`select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`)
+      const held = () =>
+        c.rows(`select 1 from pg_locks join pg_database d on d.oid = database
+          where datname = current_database() and locktype = 'advisory'`)
+      await until(async () => (await busy()).length === 0, { what: 'the slow moment to end' })
+      // Whoever repeats it waits for the first to let go of the key.
+      await until(async () => (await held()).length === 0, {
+        what: 'the first request to end',
+      })
+    })
+    expect(await c.traces()).toEqual(before)
+    const again = await send(from, items, {}, { key })
+    expect(again.headers.get('idempotency-replayed')).toBeNull()
+    expect(again.body.counts).toMatchObject({ created: 2 })
+    expect(await stored(items)).toHaveLength(2)
   })
 
   it('needs catalog:record, a key and items within bounds', async () => {

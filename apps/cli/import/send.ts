@@ -3,7 +3,7 @@ import type { ImportItem, ImportReply, ImportResult } from '../../shared/contrac
 import { digest } from '../../shared/digest.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { Api } from '../api.ts'
-import { CliError } from '../errors.ts'
+import { CliError, EXIT } from '../errors.ts'
 import { containersFirst } from './items.ts'
 
 export type Plan = {
@@ -13,7 +13,10 @@ export type Plan = {
   size: number
   adopt: boolean
   dry_run: boolean
-  /** Of --idempotency-key: every batch has a key of its own that follows from it, so a run that broke off goes on. */
+  /**
+   * Of --idempotency-key: every batch has a key of its own that follows from it and from what is in it, so a run that
+   * broke off goes on, however large its batches were.
+   */
   key: string | undefined
   onBatch: (batch: BatchDone) => void
 }
@@ -36,7 +39,7 @@ const MAX_BYTES = 900_000
 const TRIES = 30
 const LONGEST_WAIT_MS = 5000
 
-/** How many items go into the next batch: half as many after one that the catalog could not answer at once. */
+/** How many items go into the next batch: fewer after one that was too much for the catalog, then again more. */
 type Pace = { size: number }
 
 /**
@@ -84,7 +87,7 @@ async function* answered(
   const byId = new Map(sorted.map((item) => [item.external_id, item]))
   for (let from = 0, number = 0; from < sorted.length; ) {
     const batch = batchFrom(sorted, from, byId, plan.dry_run, pace.size)
-    const answers = await send(plan, batch, `${prefix}${number}`, pace)
+    const answers = await send(plan, batch, prefix, pace)
     if (!answers) continue
     yield { number, batch, answers }
     from += answers.length
@@ -93,22 +96,27 @@ async function* answered(
 }
 
 /**
- * Sends one batch until it is answered: a repeat has the same key, so nothing is done twice. Nothing is the answer where
- * the same would take as long again, since a dry run is not kept: then less is sent at once.
+ * Sends one batch until it is answered, for its first items at least: a repeat has the same key, so nothing is done
+ * twice. Nothing is the answer where the same would take as long again, since a dry run is not kept: then less is sent
+ * at once.
  */
 const send = async (
-  { api, source, adopt, dry_run, key }: Plan,
+  { api, source, adopt, dry_run, key, size }: Plan,
   { items, context }: Batch,
-  name: string,
+  pass: string,
   pace: Pace,
 ): Promise<ImportResult[] | undefined> => {
   const path = `/api/v1/resources:import${dry_run ? '?validate_only=true' : ''}`
-  const headers = { 'idempotency-key': key === undefined ? uuidv7() : digest([key, source, name]) }
+  const headers = { 'idempotency-key': key === undefined ? uuidv7() : digest([key, source, pass, adopt, items]) }
   const own = items.length - context
   for (let tries = 1; ; tries++) {
     try {
       const { body } = await api.send<ImportReply>('POST', path, { source, items, options: { adopt } }, headers)
-      return body.results.slice(context)
+      const answers = body.results.slice(context).filter(({ outcome }) => outcome !== 'deferred')
+      if (answers.length === 0) throw tooSlow()
+      if (answers.length < own) pace.size = answers.length
+      else if (tries === 1) pace.size = Math.min(size, pace.size * 2)
+      return answers
     } catch (error) {
       const wait_ms = error instanceof CliError ? error.retry_after_ms : undefined
       if (wait_ms === undefined || tries === TRIES) throw error
@@ -117,6 +125,13 @@ const send = async (
       if (dry_run && own > 1) return undefined
     }
   }
+}
+
+/** A dry run's containers have taken all the time of the request. */
+const tooSlow = () => {
+  const error = new CliError(EXIT.error, 'failed   The catalog is too busy to look at a single item in time.')
+  error.retry_after_ms = LONGEST_WAIT_MS
+  return error
 }
 
 /** The items of one batch; those of a dry run bring along the containers that stand before them. */

@@ -96,7 +96,8 @@ export const ImportQuery = Type.Object(
   closed,
 )
 
-export const OUTCOMES = ['created', 'updated', 'unchanged', 'conflict', 'refused'] as const
+/** `deferred`: the time of the request was over before this item, which is to be sent in another. */
+export const OUTCOMES = ['created', 'updated', 'unchanged', 'conflict', 'refused', 'deferred'] as const
 export type ImportOutcome = (typeof OUTCOMES)[number]
 const Open = { additionalProperties: true }
 
