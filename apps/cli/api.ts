@@ -46,11 +46,13 @@ export const createApi = ({ url, credentials, token, idempotency_key, timeout_ms
     } catch (error) {
       if (error instanceof CliError) throw error
       const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
-      throw new CliError(
+      const failed = new CliError(
         EXIT.error,
         `failed   ${url} did not answer: ${why}`,
         repeat ? `hint     Whether it was taken is not known. Repeat it with --idempotency-key ${repeat}` : HINT_URL,
       )
+      failed.passing = true
+      throw failed
     }
   }
 

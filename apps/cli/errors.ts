@@ -10,6 +10,8 @@ export const EXIT = {
   refused: 7,
   changes: 8,
   sign_in: 9,
+  /** Ctrl-C, as shells count it. */
+  interrupted: 130,
 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
@@ -19,6 +21,8 @@ export class CliError extends Error {
   readonly lines: string[]
   /** How long to wait before the same request with the same key may be sent again; nothing where that does not help. */
   retry_after_ms: number | undefined
+  /** The server was not reached, or not able to answer: reading again later may do. */
+  passing = false
   constructor(exit: ExitCode, ...lines: string[]) {
     super(lines[0])
     this.exit = exit
@@ -50,6 +54,7 @@ export const refused = (status: number, problem: Problem): CliError => {
     ...violations.map(({ pointer, message }) => `         ${pointer || '/'} ${message}`),
     `hint     ${hint ?? 'Try again later.'}${request_id ? `        request ${request_id}` : ''}`,
   )
+  error.passing = status === 429 || status >= 500
   if (problem.retryable) error.retry_after_ms = problem.retry_after_ms ?? 1000
   return error
 }

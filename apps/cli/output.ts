@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { stringify } from 'yaml'
 import { dim, paint, stateColour, table } from '../shared/print.ts'
 
@@ -24,14 +25,14 @@ export const createOutput = ({ format, jsonl }: { format: Format; jsonl: boolean
       else if (format === 'id') for (const item of items) print(idOf(item))
       else if (format !== 'table') data(items)
       else if (items.length === 0) note('nothing')
-      else for (const line of tableOf(items, columns)) print(line)
+      else for (const line of tableOf(harmless(items), columns)) print(line)
     },
     /** One thing: lines for people, or the body as it came. */
     one: <T>(body: T, lines: (body: T) => string[], idOf: (body: T) => string): void => {
       if (jsonl) print(JSON.stringify(body))
       else if (format === 'id') print(idOf(body))
       else if (format !== 'table') data(body)
-      else for (const line of lines(body)) print(line)
+      else for (const line of lines(harmless(body))) print(line)
     },
     print,
     note,
@@ -40,6 +41,18 @@ export const createOutput = ({ format, jsonl }: { format: Format; jsonl: boolean
 export type Output = ReturnType<typeof createOutput>
 
 const note = (text: string): void => void process.stderr.write(`${text}\n`)
+
+/** Everything that steers a terminal or turns the order of letters: names and logs are written by others. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** The same data, fit to be shown to people: no text in it steers their terminal. */
+export const harmless = <T>(data: T): T => {
+  if (typeof data === 'string') return stripVTControlCharacters(data).replace(STEERING, '') as T
+  if (Array.isArray(data)) return data.map(harmless) as T
+  if (typeof data !== 'object' || data === null) return data
+  return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, harmless(value)])) as T
+}
 
 /** A status as a coloured word. */
 export const word = (state: string): string => paint(state.toUpperCase(), stateColour(state))

@@ -119,7 +119,7 @@ const help = (about: string | undefined): ExitCode => {
   for (const command of shown) process.stdout.write(`${usage(command)}\n    ${dim(command.about)}\n`)
   process.stdout.write(
     `\nEach takes --url URL (or SIGNALBOX_URL), -o table|json|yaml|id, --zone NAME, --jsonl, --all, --yes, --dry-run, --idempotency-key KEY.\n` +
-      'Exit codes: 0 done, 1 error, 2 usage, 3 waited too long, 4 waiting for a person, 5 failed, 6 cancelled, 7 refused, 8 there would be changes, 9 sign in.\n',
+      'Exit codes: 0 done, 1 error, 2 usage, 3 waited too long, 4 waiting for a person, 5 failed, 6 cancelled, 7 refused, 8 there would be changes, 9 sign in, 130 Ctrl-C.\n',
   )
   return EXIT.done
 }

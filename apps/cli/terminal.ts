@@ -45,6 +45,10 @@ export const readPassword = async (from_stdin: boolean): Promise<string> => {
 }
 
 const BAR = 24
+export const bar = (done: number, total: number): string => {
+  const filled = total === 0 ? BAR : Math.round((done / total) * BAR)
+  return `${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}`
+}
 
 /** A bar on a terminal's stderr with the rate, as wide as there is room for; elsewhere nothing. */
 export const progress = (total: number, done_word: string) => {
@@ -53,13 +57,68 @@ export const progress = (total: number, done_word: string) => {
   const started = performance.now()
   const at = (done: number) => {
     if (!shown) return
-    const filled = total === 0 ? BAR : Math.round((done / total) * BAR)
     const rate = Math.round(done / Math.max(0.001, (performance.now() - started) / 1000))
     const count = `${done}/${total} ${done_word}`
-    const line = `${'#'.repeat(filled)}${'.'.repeat(BAR - filled)} ${count}, ${rate}/s`
+    const line = `${bar(done, total)} ${count}, ${rate}/s`
     const room = (stream.columns ?? 80) - 1
     stream.write(`\r${(line.length <= room ? line : count).slice(0, room).padEnd(Math.min(room, 60))}`)
   }
   at(0)
   return { at, end: () => void (shown && stream.write('\n')) }
+}
+
+const HIDE_CURSOR = '\u001b[?25l'
+const SHOW_CURSOR = '\u001b[?25h'
+/** Without it a line that is wider than counted (an emoji, a wide letter) would take two rows. */
+const NO_WRAP = '\u001b[?7l'
+const WRAP = '\u001b[?7h'
+const CLEAR_LINE = '\u001b[K'
+const CLEAR_BELOW = '\u001b[J'
+const CLEAR_ALL = '\u001b[2J\u001b[H'
+
+/** Lines on stdout that are drawn over by the next ones; the last stay. Only for a terminal. */
+export const liveLines = () => {
+  const stream = process.stdout
+  let drawn = 0
+  let resized = false
+  const onResize = () => {
+    resized = true
+  }
+  stream.on('resize', onResize)
+  stream.write(HIDE_CURSOR + NO_WRAP)
+  return {
+    rows: (): number => stream.rows ?? 24,
+    draw: (lines: string[]): void => {
+      // After a change of size nobody knows where the old lines ended.
+      const back = resized ? CLEAR_ALL : drawn > 0 ? `\u001b[${drawn}A` : ''
+      const shown = lines.slice(0, Math.max(1, (stream.rows ?? 24) - 1))
+      stream.write(
+        `${back}\r${shown.map((line) => `${clip(line, stream.columns ?? 80)}${CLEAR_LINE}\n`).join('')}${CLEAR_BELOW}`,
+      )
+      drawn = shown.length
+      resized = false
+    },
+    end: (): void => {
+      stream.off('resize', onResize)
+      stream.write(WRAP + SHOW_CURSOR)
+    },
+  }
+}
+
+/** The line as far as there is room, with its colours, which take none. */
+const clip = (line: string, width: number): string => {
+  let room = width
+  return (
+    line
+      .replaceAll(/[\n\t]/g, ' ')
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what is looked for
+      .split(/(\u001b\[[\d;]*m)/)
+      .map((piece, at) => {
+        if (at % 2 === 1) return piece
+        const seen = piece.slice(0, room)
+        room -= seen.length
+        return seen
+      })
+      .join('')
+  )
 }

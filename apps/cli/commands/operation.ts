@@ -7,13 +7,13 @@ import type {
   OperationGraph,
   OperationReply,
   OperationSummary,
-  Timeline,
 } from '../../shared/contracts/operations/operations.ts'
 import { withQuery } from '../api.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
 import { EXIT, type ExitCode, usageError } from '../errors.ts'
-import { minute, moment, second, short, word, zoned } from '../output.ts'
+import { harmless, minute, moment, second, short, word, zoned } from '../output.ts'
 import { confirm } from '../terminal.ts'
+import { watch } from '../watch.ts'
 
 const ENDS: Record<string, ExitCode> = {
   succeeded: EXIT.done,
@@ -24,8 +24,6 @@ const ENDS: Record<string, ExitCode> = {
 }
 const WANTED = ['ended', 'succeeded', 'waiting']
 const LOOK_MS = 1000
-/** The server holds a question for news so long. */
-const NEWS_MS = 5000
 const STRICT = { strict: { type: 'boolean' } } as const
 const OP = { op: { type: 'string' } } as const
 
@@ -124,20 +122,15 @@ export const operationCommands: Command[] = [
   {
     name: 'op watch',
     takes: 'OPERATION',
-    about: 'One line for each thing that happens, until it ends; the exit code tells how.',
+    about:
+      'Until it ends: at a terminal a table that is drawn over, else one line for each thing that happens. The exit code tells how it ended.',
     options: STRICT,
     run: async (context, [given = ''], values) => {
       const id = await operationId(context, given)
-      for (let after = 0; ; ) {
-        const query = { after_seq: String(after), limit: '500', wait_ms: String(NEWS_MS) }
-        const { events, last_seq } = await context.api.get<Timeline>(
-          withQuery(`/api/v1/operations/${id}/timeline`, query),
-        )
-        for (const event of events) context.out.print(eventLine(event))
-        after = events.at(-1)?.seq ?? after
-        const operation = await context.api.get<Operation>(`/api/v1/operations/${id}`)
-        if (operation.status in ENDS && after >= last_seq) return ended(context, operation, values.strict === true)
-      }
+      const operation = await watch(context, id, ({ status }) => status in ENDS)
+      if (operation) return ended(context, operation, values.strict === true)
+      context.out.note(`It goes on. Watch again: signalbox op watch ${short(id)}`)
+      return EXIT.interrupted
     },
   },
   {
@@ -178,7 +171,7 @@ export const operationCommands: Command[] = [
         const query = { attempt: text(values, 'attempt'), after_seq: String(after), limit: '1000' }
         const { lines, total_lines } = await context.api.get<LogPage>(withQuery(path, query))
         for (const { time, level, text: line } of lines)
-          context.out.print(`${second(time).slice(11)} ${level.padEnd(5)} ${line}`)
+          context.out.print(harmless(`${second(time).slice(11)} ${level.padEnd(5)} ${line}`))
         after = lines.at(-1)?.seq ?? total_lines
         if (after >= total_lines) return
       }
@@ -299,17 +292,6 @@ const operationLines = ({ operation_id, title, status, progress, blocked_on, ope
     .filter(({ status: gate }) => gate === 'waiting')
     .map(({ gate_id }) => `Next: signalbox gate show ${gate_id} --op ${short(operation_id)}`),
 ]
-
-const eventLine = ({ at, type, actor, node_id, gate_id, reason }: Timeline['events'][number]): string =>
-  [
-    second(at).slice(11),
-    type.padEnd(24),
-    node_id ?? gate_id ?? '',
-    actor.kind === 'engine' ? '' : `by ${actor.name}`,
-    reason ? `"${reason}"` : '',
-  ]
-    .filter(Boolean)
-    .join('  ')
 
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000 }
 

@@ -1,5 +1,7 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { atTerminal, json, passwords, signalbox } from '../client.ts'
+import { until } from '../../support/until.ts'
+import { atTerminal, json, passwords, signalbox, stack } from '../client.ts'
 
 describe('at a terminal', () => {
   /** A started operation of one gate, or its plan before the start. */
@@ -67,4 +69,88 @@ describe('at a terminal', () => {
     expect(await yes.code).toBe(0)
     expect(yes.screen()).toContain('APPROVED')
   })
+
+  it('a watched operation is one table that is drawn over until it ends; Ctrl-C leaves the terminal as it was', async () => {
+    const id = await start(await plan())
+    await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])
+    const at = atTerminal('olga', ['op', 'watch', id])
+    await at.shows(`signalbox gate show go --op ${id.slice(-6)}`)
+    at.type('\u0003')
+    expect(await at.code).toBe(130)
+    expect(at.screen()).toContain(`It goes on. Watch again: signalbox op watch ${id.slice(-6)}`)
+    // The cursor is there again, and lines wrap.
+    expect(at.screen().lastIndexOf('\u001b[?25h')).toBeGreaterThan(at.screen().lastIndexOf('\u001b[?25l'))
+    expect(at.screen().lastIndexOf('\u001b[?7h')).toBeGreaterThan(at.screen().lastIndexOf('\u001b[?7l'))
+
+    const again = atTerminal('olga', ['op', 'watch', id])
+    await again.shows('WAITING')
+    const gate = json<{ digest: string }>(await signalbox('eva', ['gate', 'show', 'go', '--op', id, '-o', 'json']))
+    await signalbox('eva', ['gate', 'approve', 'go', '--op', id, '--yes', '--digest', gate.digest])
+    expect(await again.code).toBe(0)
+    // Drawn over by going up the lines that there were, never scrolled away.
+    const drawn = again.screen().split(/\[\d+A/)
+    expect(drawn.length).toBeGreaterThan(1)
+    const last = drawn.at(-1)
+    expect(last).toContain('2 of 2 done')
+    expect(last).toMatch(/SUCCEEDED.* {3}two steps and a gate/)
+  })
+
+  it('follows on from the last thing that was heard when the connection was cut', async () => {
+    const id = await start(await plan())
+    await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])
+    const line = await cutLine(stack.gateway_url)
+    await signalbox('olga', ['login', 'olga', '--password-stdin'], `${passwords.get('olga')}\n`, {
+      SIGNALBOX_URL: line.url,
+    })
+    const watching = signalbox('olga', ['op', 'watch', id], '', { SIGNALBOX_URL: line.url })
+    await until(() => line.answered() > 3, { timeout_ms: 60_000, what: 'the first news' })
+    line.cut()
+    const gate = json<{ digest: string }>(await signalbox('eva', ['gate', 'show', 'go', '--op', id, '-o', 'json']))
+    await signalbox('eva', ['gate', 'approve', 'go', '--op', id, '--yes', '--digest', gate.digest])
+    await signalbox('olga', ['op', 'wait', id, '--timeout', '60s'])
+    line.mend()
+    const { code, out, err } = await watching
+    await line.close()
+    expect(code).toBe(0)
+    expect(err).toMatch(/did not answer: .* Trying again until it answers\.\nIt answers again\./)
+    // Nothing is told twice, and nothing that happened meanwhile is left out.
+    const lines = out.trim().split('\n')
+    expect(new Set(lines).size).toBe(lines.length)
+    expect(lines.filter((text) => text.includes('node.succeeded'))).toHaveLength(2)
+    expect(lines.at(-1)).toMatch(/^SUCCEEDED/)
+  })
 })
+
+/** A line to the gateway that can be cut: then nobody answers at its address. */
+const cutLine = async (to: string) => {
+  const { hostname, port } = new URL(to)
+  const open = new Set<Socket>()
+  let answered = 0
+  let whole = true
+  const server = createServer((socket) => {
+    if (!whole) return void socket.destroy()
+    const far = connect(Number(port), hostname)
+    for (const one of [socket, far]) open.add(one.on('error', () => {}))
+    far.on('data', () => {
+      answered += 1
+    })
+    socket.pipe(far).pipe(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    answered: () => answered,
+    cut: () => {
+      whole = false
+      for (const socket of open) socket.destroy()
+    },
+    mend: () => {
+      whole = true
+    },
+    close: () =>
+      new Promise<void>((resolve) => {
+        for (const socket of open) socket.destroy()
+        server.close(() => resolve())
+      }),
+  }
+}
