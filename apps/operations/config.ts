@@ -36,7 +36,7 @@ const schema = Type.Object({
   OPERATIONS__GATES__DEADLINE_S: settings.integer(86_400, 1, 2_592_000),
   OPERATIONS__LIMITS__PLAN_NODES: settings.integer(5000, 1),
   OPERATIONS__LIMITS__PLAN_EDGES: settings.integer(20_000, 1),
-  OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(2000, 1),
+  OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(2000, 1, 2000),
   OPERATIONS__LIMITS__TARGETS: settings.integer(1000, 1),
   /** Days after the end of an operation: its logs are packed; packed logs are removed; contents of artifacts are. */
   OPERATIONS__LOGS__HOT_DAYS: settings.integer(7, 0, 3650),

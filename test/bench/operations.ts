@@ -6,6 +6,7 @@ import { type Stack, startStack } from '../support/stack.ts'
 import { forkBare } from './lib/fork.ts'
 import { benchGates, decideAlone } from './operations/gates.ts'
 import { benchCost, benchGraphs } from './operations/graphs.ts'
+import { packFolder } from './operations/hosts.ts'
 import { type Bench, type Row, runBare, runGraph } from './operations/runs.ts'
 import { benchCrowd, benchStarts } from './operations/starts.ts'
 
@@ -26,13 +27,13 @@ const FIGURES: Record<string, (bench: Bench) => Promise<Row[]>> = {
 }
 
 const run = async (stack: Stack, wanted: string[]) => {
-  const { olga: operator, eva: approver } = await stack.people()
+  const { ada: admin, olga: operator, eva: approver } = await stack.people()
   const { address, namespace } = stack.servers.temporal
   const connection = await Connection.connect({ address })
   const queue = `bare-${uuidv7()}`
   const bare = await forkBare('worker', [address, namespace, queue])
   try {
-    const bench: Bench = { operator, approver, client: new Client({ connection, namespace }), queue }
+    const bench: Bench = { admin, operator, approver, client: new Client({ connection, namespace }), queue }
     // A process that has just started runs uncompiled code; neither arm is judged by that.
     console.error('warm-up')
     await runBare(bench, WARM_UP)
@@ -48,7 +49,7 @@ const run = async (stack: Stack, wanted: string[]) => {
   }
 }
 
-const stack = await startStack()
+const stack = await startStack({ env_overrides: { OPERATIONS__PACKS__DIR: packFolder() } })
 try {
   const wanted = Object.keys(FIGURES).filter((name) => process.argv.includes(name))
   await run(stack, wanted.length > 0 ? wanted : Object.keys(FIGURES))

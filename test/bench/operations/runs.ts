@@ -9,7 +9,7 @@ export const WIDTH = 50
 /** A look takes time from what is measured. */
 const LOOK_MS = 1000
 
-export type Bench = { operator: Person; approver: Person; client: Client; queue: string }
+export type Bench = { admin: Person; operator: Person; approver: Person; client: Client; queue: string }
 /** A line of the table: figure, ours, bare Temporal, ratio and aim. */
 export type Row = [string, string, string, string]
 export type Run = { operation_id: string; begun: number }
