@@ -46,7 +46,7 @@ const PATIENCE_MS = 20_000
 export const createExecutionActivities = (deps: ActivityDeps) => ({
   run_attempt: async (input: AttemptInput): Promise<AttemptResult> => {
     // Nothing has happened yet: while Postgres is away the attempt waits, rather than end as one nobody knows about.
-    const claim = await patiently(() => claimAttempt(deps.pool, input))
+    const claim = await patiently(() => claimAttempt(deps.pool, input, deps.policy.places))
     if (claim.verdict === 'refused') {
       deps.observe.refused(claim.reason)
       const { verdict: _, ...refusal } = claim

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { closeExecution, insertExecution, newestExecution } from '../../db/operations/executions.ts'
-import { createAgent } from './agent.ts'
-import { failed, isFailure, send } from './http.send.ts'
+import { type AgentChannel, bringWork } from './doors.ts'
+import { failed } from './http.send.ts'
 import type { ExecutorPolicy } from './policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from './types.ts'
 
@@ -10,6 +10,8 @@ export type OutsideDeps = {
   pool: pg.Pool
   /** The internal listener of operations, as agents reach it. */
   operations_url: string
+  /** For pools whose agents take work from the stream. */
+  agents: AgentChannel
 }
 
 const START_S = 60
@@ -54,8 +56,7 @@ const handOver = async (
   const { operation_id, node_id, attempt, generation, fence, key, pool, deadline, timeouts } = context
   const { job, inputs = {} } = context.with
   const { secrets } = context
-  const endpoint = policy.agentOf(pool)
-  if (endpoint === undefined) return failed('refused', `The pool "${pool}" has no agent.`)
+  if (!policy.agentsOf(pool)) return failed('refused', `The pool "${pool}" has no agents.`)
   const { start_s = START_S, heartbeat_s = HEARTBEAT_S } = timeouts
   const left_s = (deadline - Date.now()) / 1000
   if (left_s <= 0) return failed('timeout', 'There was no time left to begin.')
@@ -79,19 +80,8 @@ const handOver = async (
     results_url: `${deps.operations_url}/internal/v1/execution-results`,
     artifacts_url: `${deps.operations_url}/internal/v1/artifacts`,
   }
-  const agent = createAgent(policy, pool)
-  try {
-    // The log belongs to the agent, which numbers its lines from one.
-    const silent = { ...context, log: () => {} }
-    const answer = await send(silent, {}, { method: 'POST', url: endpoint, body }, agent, { effect: true })
-    // It counts only once the agent has said "started": until then nothing has happened, whatever the call came to.
-    const refused = isFailure(answer)
-      ? 'message' in answer && answer.message
-      : answer.status >= 300 && `It answers ${answer.status}.`
-    if (refused !== false && (await closeExecution(deps.pool, ref, 'not_started')))
-      return failed('not_picked_up', `The agent of pool "${pool}" did not take it: ${refused}`)
-  } finally {
-    await agent.close()
-  }
+  const refused = await bringWork(policy, deps.agents, context, body)
+  if (refused !== undefined && (await closeExecution(deps.pool, ref, 'not_started')))
+    return failed('not_picked_up', `No agent of pool "${pool}" took it: ${refused}`)
   return waiting(Math.min(start_s, left_s))
 }

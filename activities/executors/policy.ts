@@ -27,8 +27,11 @@ const Policy = Type.Object(
             ),
           ),
           secrets: Type.Array(Type.String({ pattern: '^secret://' })),
-          /** Where the agent of the pool takes work; the destinations must allow it. */
-          agent: Type.Optional(Type.String({ pattern: '^https?://' })),
+          /** How agents outside take the pool's work: at `endpoint`, which the destinations must allow, or from the stream EXECUTION. */
+          mode: Type.Optional(Type.Enum(['http', 'nats'])),
+          endpoint: Type.Optional(Type.String({ pattern: '^https?://' })),
+          /** How much of it may be out at once, over all workers and operations. */
+          max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
         },
         { additionalProperties: false },
       ),
@@ -36,7 +39,10 @@ const Policy = Type.Object(
   },
   { additionalProperties: false },
 )
-type Destination = Static<typeof Policy>['pools'][string]['destinations'][number]
+type Pool = Static<typeof Policy>['pools'][string]
+type Destination = Pool['destinations'][number]
+/** How the agents of a pool are reached. */
+export type AgentDoor = { mode: 'http'; endpoint: string } | { mode: 'nats' }
 
 type Rule = {
   scheme: string
@@ -50,8 +56,10 @@ export type ExecutorPolicy = {
   /** Rules of the pool that this URL fits; none: it may not be called. */
   rulesFor: (pool: string, url: URL) => readonly Rule[]
   mayResolve: (pool: string, reference: string) => boolean
-  /** Where the agent of a pool takes work. */
-  agentOf: (pool: string) => string | undefined
+  /** How the agents of a pool take work; nothing where it has none. */
+  agentsOf: (pool: string) => AgentDoor | undefined
+  /** How much work of each pool with agents may be out at once. */
+  places: Readonly<Record<string, number>>
   programOf: (name: string) => Program | undefined
 }
 
@@ -79,13 +87,29 @@ export const loadPolicy = (file: string): ExecutorPolicy => {
   const rules = new Map(
     Object.entries(pools).map(([pool, { destinations }]) => [pool, destinations.map((d) => ruleOf(file, d))]),
   )
+  const doors = new Map(Object.entries(pools).flatMap(([name, pool]) => doorOf(file, name, pool)))
   const secrets = new Map(Object.entries(pools).map(([pool, own]) => [pool, own.secrets.map(matcherOf)]))
   return {
     rulesFor: (pool, url) => (rules.get(pool) ?? []).filter((rule) => fits(rule, url)),
-    agentOf: (pool) => pools[pool]?.agent,
+    agentsOf: (pool) => doors.get(pool),
+    places: Object.fromEntries([...doors.keys()].map((name) => [name, pools[name]?.max_in_flight ?? 0])),
     programOf: (name) => programs.get(name),
     mayResolve: (pool, reference) => (secrets.get(pool) ?? []).some((matches) => matches(reference)),
   }
+}
+
+/** A pool with agents says how they take work and how much; one without says nothing of it. */
+const doorOf = (file: string, name: string, { mode, endpoint, max_in_flight }: Pool): [string, AgentDoor][] => {
+  const fault = (key: string, says: string) => new ConfigError(`${file}/pools/${name}/${key}: ${says}`)
+  if (endpoint !== undefined && mode !== 'http') throw fault('endpoint', 'is for a pool with mode http.')
+  if (mode === undefined) {
+    if (max_in_flight !== undefined) throw fault('max_in_flight', 'is for a pool with a mode.')
+    return []
+  }
+  if (max_in_flight === undefined) throw fault('max_in_flight', 'is missing: how much work may be out at once.')
+  if (mode === 'nats') return [[name, { mode }]]
+  if (endpoint === undefined) throw fault('endpoint', 'is missing: where the agent takes work.')
+  return [[name, { mode, endpoint: endpoint.replace(/\/+$/, '') }]]
 }
 
 const readPrograms = (file: string, given: Static<typeof Programs>) => {

@@ -3,6 +3,7 @@ import { announceArtifacts } from '../../db/operations/artifacts.ts'
 import type { LogLine } from '../../db/operations/attempts.ts'
 import { stateFacts } from '../../db/operations/changes.ts'
 import { tellEngine } from '../../db/operations/commands.ts'
+import { offerPlaces } from '../../db/operations/places.ts'
 import {
   appendLines,
   endExecution,
@@ -58,7 +59,11 @@ export const takeResult = async (
     else await noteRefusal(tx, handed, message, outcome.refusal, request_id)
     return outcome
   })
-  if (TERMINAL.has(message.phase)) deps.nats.wake('operations')
+  if (TERMINAL.has(message.phase)) {
+    // Whoever waits for the place need not wait for the sweeper.
+    await offerPlaces(deps.db).catch((error) => deps.telemetry.log.warn({ err: error }, 'places'))
+    deps.nats.wake('operations')
+  }
   if ('refusal' in outcome) throw refused(outcome.refusal)
   return outcome.reply
 }

@@ -10,6 +10,7 @@ import { lockOperation, lockOverdueStart } from '../../db/operations/commands.ts
 import { grantLeases } from '../../db/operations/leases.ts'
 import { closePatch } from '../../db/operations/patch.close.ts'
 import { listExpiredPatches } from '../../db/operations/patches.ts'
+import { offerPlaces } from '../../db/operations/places.ts'
 import { expireDue } from '../../db/operations/plans.ts'
 import {
   engine_findings,
@@ -32,7 +33,7 @@ const ARCHIVE_EVERY_MS = 3_600_000
 
 /**
  * What only time brings about: start-class commands that were never sent in time are taken back, findings about the
- * engine are acted on, plans and intents expire, leases that became free are granted, changes of calendar and catalog reach running operations, old logs are packed. One process at a time, by an advisory lock of the turn's transaction.
+ * engine are acted on, plans and intents expire, leases and places that became free are granted, changes of calendar and catalog reach running operations, old logs are packed. One process at a time, by an advisory lock of the turn's transaction.
  */
 export const startSweeper = (deps: OperationsDeps) => {
   const { db, config, telemetry } = deps
@@ -48,6 +49,7 @@ export const startSweeper = (deps: OperationsDeps) => {
     const changed =
       (await sweep(db, (error) => telemetry.log.error({ err: error }, 'the sweeper cannot do this'))) +
       (await grantLeases(db, { deadline_s })) +
+      (await offerPlaces(db)) +
       (await tellUntold(deps)) +
       (await watchDrift())
     if (changed > 0) deps.nats.wake('operations')

@@ -125,9 +125,8 @@ export const gatewayUrl = (ports: AppContext['ports']): string => `http://localh
 
 /** What of our own environment every process inherits: the system's variables, and no setting of another app. */
 const inherited = (app: string): NodeJS.ProcessEnv => {
-  const own = new RegExp(
-    `^(${app.toUpperCase()}|AUTH|SIGNALBOX|${app === 'session' ? 'TOKEN|GATEWAY' : 'GATEWAY__HTTP'})__`,
-  )
+  const others: Record<string, string> = { session: 'TOKEN|GATEWAY', operations: 'GATEWAY__HTTP|WORKER__EXECUTORS' }
+  const own = new RegExp(`^(${app.toUpperCase()}|AUTH|SIGNALBOX|${others[app] ?? 'GATEWAY__HTTP'})__`)
   const system =
     /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|NODE_(ENV|OPTIONS|EXTRA_CA_CERTS)|OTEL_.*|SIGNALBOX_(LOG_LEVEL|CRASH_AT)|NO_COLOR)$/
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => own.test(name) || system.test(name)))

@@ -14,6 +14,49 @@ export const redisRules = (app: string): string => {
   return `${keys[app] ?? HEALTH_PART} ${COMMANDS}`
 }
 
-/** The subjects an app may not publish: what the outboxes promise goes out through the relay alone. */
-export const relayOnlySubjects = (app: string): string[] =>
-  app === 'relay' ? [] : ['auth.>', 'catalog.>', 'operations.>', '$JS.API.STREAM.DELETE.>', '$JS.API.STREAM.PURGE.>']
+/** Permissions of a NATS user, as the server's configuration spells them. */
+export type NatsRights = {
+  publish: { allow?: string[]; deny?: string[] }
+  subscribe?: { allow?: string[]; deny?: string[] }
+}
+
+/** Every way to work of agents, whose messages carry the tokens with which its results are reported. */
+const EXECUTION = {
+  publish: [
+    'execution.>',
+    '$JS.API.STREAM.*.EXECUTION',
+    '$JS.API.STREAM.MSG.*.EXECUTION',
+    '$JS.API.DIRECT.GET.EXECUTION',
+    '$JS.API.DIRECT.GET.EXECUTION.>',
+    '$JS.API.CONSUMER.*.EXECUTION',
+    '$JS.API.CONSUMER.*.EXECUTION.>',
+    '$JS.API.CONSUMER.*.*.EXECUTION.>',
+    '$JS.ACK.EXECUTION.>',
+  ],
+  subscribe: ['execution.>', '_INBOX_AGENT.>'],
+}
+
+/** What an app may not do: outboxes are published by the relay alone, and only the worker hands out work to agents. */
+export const natsRights = (app: string): NatsRights => {
+  const outboxes = ['auth.>', 'catalog.>', 'operations.>', '$JS.API.STREAM.DELETE.>', '$JS.API.STREAM.PURGE.>']
+  const publish = [...(app === 'relay' ? [] : outboxes), ...(app === 'worker' ? [] : EXECUTION.publish)]
+  return {
+    publish: { deny: publish },
+    subscribe: { deny: app === 'worker' ? ['_INBOX_AGENT.>'] : EXECUTION.subscribe },
+  }
+}
+
+/** Where an agent gets its answers: the inbox prefix of its connection. */
+export const agentInbox = (pool: string): string => `_INBOX_AGENT.${pool}`
+
+/** All that an agent outside may do: take the work of its pool from the stream, and hear what is to be stopped. */
+export const agentRights = (pool: string): NatsRights => ({
+  publish: {
+    allow: [
+      `$JS.API.CONSUMER.INFO.EXECUTION.${pool}`,
+      `$JS.API.CONSUMER.MSG.NEXT.EXECUTION.${pool}`,
+      `$JS.ACK.EXECUTION.${pool}.>`,
+    ],
+  },
+  subscribe: { allow: [`${agentInbox(pool)}.>`, `execution.${pool}.cancel`] },
+})

@@ -3,10 +3,11 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { databaseUrl, roleOf } from './database.ts'
+import { streamedPools } from './pools.ts'
 import { createPorts, type Ports } from './ports.ts'
 import { answers, knowsNamespace, listens } from './probes.ts'
 import { createProcess, type Managed, type Unit, type UnitEvents } from './process.ts'
-import { redisRules, relayOnlySubjects } from './rights.ts'
+import { agentRights, natsRights, redisRules } from './rights.ts'
 import { elapsed, type Screen, silentScreen } from './screen.ts'
 import { locateNats, writeNatsConfig } from './servers/nats.ts'
 import { dataFolder, locatePostgres, preparePostgres } from './servers/postgres.ts'
@@ -74,7 +75,8 @@ export type Servers = {
     own: boolean
   }
   redis: { url: (user?: string) => string; own: boolean }
-  nats: { url: (user?: string) => string; own: boolean }
+  /** `agents`: where the agents of each pool of mode nats connect. */
+  nats: { url: (user?: string) => string; agents: Record<string, string>; own: boolean }
   temporal: { address: string; ui_url: string | undefined; namespace: string; own: boolean }
   managed: Managed[]
   /** Temporal, NATS, Redis, Postgres: who writes goes before what is written to. */
@@ -196,16 +198,17 @@ const startRedis = async ({ start, ports, wish, options }: Begun): Promise<Serve
 
 const startNats = async ({ start, ports, wish, options }: Begun): Promise<Servers['nats']> => {
   const given = process.env.NATS_URL
-  if (given) return { url: () => given, own: false }
+  if (given) return { url: () => given, agents: {}, own: false }
   const port = await ports.take('nats', wish.nats)
   const { secrets, dir } = options
+  const agents = options.plain ? [] : streamedPools()
+  const passwordOf = (pool: string) => createHmac('sha256', secrets.redis).update(`agent ${pool}`).digest('base64url')
   const users = options.plain
     ? []
-    : Object.entries(secrets.users).map(([name, password]) => ({
-        name,
-        password,
-        publish_deny: relayOnlySubjects(name),
-      }))
+    : [
+        ...Object.entries(secrets.users).map(([name, password]) => ({ name, password, rights: natsRights(name) })),
+        ...agents.map((pool) => ({ name: `agent-${pool}`, password: passwordOf(pool), rights: agentRights(pool) })),
+      ]
   const config = writeNatsConfig(join(dir, 'nats'), port, users)
   const probe = () => answers(port, 'PING\r\n', /^INFO /)
   await start('nats', { command: options.programs.nats ?? '', args: ['-c', config], probe }, `127.0.0.1:${port}`)
@@ -213,7 +216,8 @@ const startNats = async ({ start, ports, wish, options }: Begun): Promise<Server
     const password = user && !options.plain ? secrets.users[user] : undefined
     return password ? `nats://${user}:${password}@127.0.0.1:${port}` : `nats://127.0.0.1:${port}`
   }
-  return { url, own: true }
+  const addresses = agents.map((pool) => [pool, `nats://agent-${pool}:${passwordOf(pool)}@127.0.0.1:${port}`] as const)
+  return { url, agents: Object.fromEntries(addresses), own: true }
 }
 
 const startTemporal = async ({ start, ports, wish, options }: Begun): Promise<Servers['temporal']> => {

@@ -180,6 +180,8 @@ export const runOf = ({ context, servers, apps, gateway_url }: Platform) => ({
   postgres: servers.postgres.url(undefined, context.database),
   redis: servers.redis.url(),
   nats: servers.nats.url(servers.nats.own ? 'relay' : undefined),
+  /** Where agents connect that take work from the stream, by pool. */
+  agents: servers.nats.agents,
   internal: {
     catalog: `http://127.0.0.1:${context.ports.catalog?.internal}`,
     operations: `http://127.0.0.1:${context.ports.operations?.internal}`,

@@ -6,7 +6,7 @@ import { createDb } from '../../db/client.ts'
 import { createServiceSigner, type ServiceSigner } from '../shared/auth/service.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
 import type { WorkerConfig } from './config.ts'
-import { createWaker } from './waker.ts'
+import { createNats } from './nats.ts'
 
 /** What the worker's activities work with. Nothing here waits for NATS, the catalog or Temporal. */
 export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: ServiceSigner) => {
@@ -16,8 +16,9 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     max: 16,
     statement_timeout_ms: 10_000,
   })
-  const waker = createWaker(config.WORKER__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
   const policy = loadPolicy(config.WORKER__EXECUTORS__POLICY_FILE)
+  const streamed = Object.keys(policy.places).filter((pool) => policy.agentsOf(pool)?.mode === 'nats')
+  const nats = createNats(config.WORKER__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log, streamed)
   const sign = signer ?? createServiceSigner({ name: 'worker', key_file: config.WORKER__SERVICE__KEY_FILE })
   const leave = new AbortController()
   const attempts = telemetry.counter('node_attempts_total', 'Attempts of nodes by executor and result.', [
@@ -31,7 +32,12 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     pool,
     log: telemetry.log,
     policy,
-    executors: createExecutors(policy, { pool, operations_url: config.WORKER__OPERATIONS__URL, env: process.env }),
+    executors: createExecutors(policy, {
+      pool,
+      operations_url: config.WORKER__OPERATIONS__URL,
+      agents: nats.agents,
+      env: process.env,
+    }),
     secrets_dir: config.WORKER__EXECUTORS__SECRETS_DIR,
     env: process.env,
     catalog: createCatalogWriter(config.OPERATIONS__CATALOG__URL, sign),
@@ -41,7 +47,7 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
       slice_s: config.WORKER__ACTIVITY__SLICE_S,
       force_grace_s: config.OPERATIONS__CANCEL__FORCE_GRACE_S,
     },
-    wake: waker.wake,
+    wake: nats.wake,
     observe: {
       attempt: (executor, result, took) => {
         attempts.inc({ executor, result })
@@ -58,7 +64,7 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     /** Tells what only waits to end here and go on elsewhere. */
     leave: () => leave.abort(),
     close: async () => {
-      await waker.close()
+      await nats.close()
       await close()
     },
   }

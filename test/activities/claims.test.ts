@@ -6,6 +6,7 @@ import { uuidv7 } from '../../apps/shared/ids.ts'
 import { createDb } from '../../db/client.ts'
 import { endAttempt, noteAttempt } from '../../db/operations/attempts.ts'
 import { type Claim, claimAttempt } from '../../db/operations/claims.ts'
+import { offerPlaces } from '../../db/operations/places.ts'
 import {
   gates,
   node_attempts,
@@ -251,6 +252,60 @@ it('of many claims of one attempt that cannot be repeated exactly one is granted
   const operation_id = await setUp()
   const claims = await Promise.all(Array.from({ length: 20 }, () => claim(operation_id)))
   expect(claims.filter(({ verdict }) => verdict === 'granted')).toHaveLength(1)
+})
+
+const outside = (pool: string) => ({ spec: { executor: 'external', pool, idempotent: true } })
+const take = (operation_id: string) =>
+  claimAttempt(
+    connection.pool,
+    { operation_id, node_id: 'n', role: 'run', generation: 1, attempt: 1 },
+    { lab: 3, many: 3 },
+  )
+
+it('of many claims of one pool as many are granted as it has places, however they race', async () => {
+  for (let round = 1; round <= 5; round++) {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => setUp(outside('many'))))
+    const claims = await Promise.all(ids.map(take))
+    expect(claims.filter(({ verdict }) => verdict === 'granted')).toHaveLength(3)
+    await connection.db.update(node_attempts).set({ phase: 'succeeded' }).where(sql`pool = 'many'`)
+    await connection.pool.query(`delete from operations.pool_waits`)
+  }
+})
+
+it('who finds its pool full waits, and the oldest are told when a place is free', async () => {
+  const ids: string[] = []
+  for (let i = 0; i < 6; i++) ids.push(await setUp(outside('lab')))
+  const [first = '', second = '', third = '', ...late] = ids
+  const out = new Map<string, number>()
+  for (const id of [first, second, third]) {
+    const claim = await take(id)
+    if (claim.verdict === 'granted') out.set(id, claim.fence)
+  }
+  expect(out.size).toBe(3)
+  for (const id of late)
+    expect(await take(id)).toMatchObject({
+      reason: 'executor_busy',
+      closure: { kind: 'executor', id: 'lab' },
+      repeated: false,
+    })
+  const queue = async () =>
+    (await connection.pool.query('select operation_id from operations.pool_waits order by since')).rows.map(
+      ({ operation_id }) => operation_id as string,
+    )
+  expect(await queue()).toEqual(late)
+  expect(await offerPlaces(connection.db)).toBe(0)
+  // Its own place is no obstacle to a repeat, and another pool none to anybody.
+  expect(await take(first)).toMatchObject({ verdict: 'granted', repeated: true })
+  expect(await take(await setUp(outside('other')))).toMatchObject({ verdict: 'granted' })
+  expect(await endAttempt(connection.pool, ref(second, out.get(second) ?? 0), success)).toBeTruthy()
+  expect(await offerPlaces(connection.db)).toBe(1)
+  expect(await queue()).toEqual(late.slice(1))
+  const told = await connection.pool.query(
+    `select operation_id, payload from operations.operation_commands where kind = 'place_free'`,
+  )
+  expect(told.rows).toEqual([{ operation_id: late[0], payload: { node_ids: ['n'] } }])
+  expect(await take(late[0] ?? '')).toMatchObject({ verdict: 'granted' })
+  expect(await take(late[1] ?? '')).toMatchObject({ verdict: 'refused', reason: 'executor_busy' })
 })
 
 it('no claim is granted once a pause is committed, however they race', async () => {

@@ -51,7 +51,11 @@ const startAgents = async () => {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-agents-'))
   const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
   const secrets = ['secret://env/FLOW_*']
-  const pool = (agent?: string) => ({ destinations: [loopback], secrets, ...(agent && { agent }) })
+  const pool = (endpoint?: string) => ({
+    destinations: [loopback],
+    secrets,
+    ...(endpoint && { mode: 'http', endpoint, max_in_flight: 50 }),
+  })
   const policy = { default: pool(), lab: pool(lab.url), shell: pool(shell.url), gone: pool('http://127.0.0.1:9999/') }
   const file = join(folder, 'policy.yaml')
   const program = join(folder, 'program.sh')

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const policy_file = join(folder, 'policy.yaml')
   const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
   const pool = { destinations: [loopback], secrets: [] }
-  const pools = { default: pool, lab: { ...pool, agent: agent.url } }
+  const pools = { default: pool, lab: { ...pool, mode: 'http', endpoint: agent.url, max_in_flight: 50 } }
   writeFileSync(policy_file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools }))
   p = await startPlatform({
     instances: 2,

@@ -31,7 +31,9 @@ const policyWith = (agent_url: string | undefined) => {
   const destinations = [{ scheme: 'http', host: '*', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }]
   const pools = {
     default: { destinations, secrets: ['secret://file/fleet-*'] },
-    ...(agent_url !== undefined && { lab: { destinations, secrets: [], agent: agent_url } }),
+    ...(agent_url !== undefined && {
+      lab: { destinations, secrets: [], mode: 'http', endpoint: agent_url, max_in_flight: 50 },
+    }),
   }
   return JSON.stringify({ format: 'signalbox/executor-policy@1', pools })
 }

@@ -21,6 +21,7 @@ import { digest } from '../../apps/shared/digest.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { dataConverterOf, type EncryptingCodec, FAILURES } from '../../apps/shared/payload-codec.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { createNats } from '../../apps/worker/nats.ts'
 import { createDb } from '../../db/client.ts'
 import { appendCommand } from '../../db/operations/commands.ts'
 import { type Lease, takeLeases } from '../../db/operations/leases.ts'
@@ -133,12 +134,18 @@ export const createEngine = async (
   const linked = link && createDb(link.url, { app: 'test', max: 10, statement_timeout_ms: 5000 })
   const telemetry = createTelemetry('test')
   const policy = loadPolicy(TEST_POLICY)
+  const nats = createNats(serverUrl('NATS_URL'), prefix, telemetry.log)
   const deps: ActivityDeps = {
     db: linked?.db ?? db,
     pool: linked?.pool ?? pool,
     log: telemetry.log,
     policy,
-    executors: createExecutors(policy, { pool: linked?.pool ?? pool, operations_url: 'http://127.0.0.1:9', env: {} }),
+    executors: createExecutors(policy, {
+      pool: linked?.pool ?? pool,
+      operations_url: 'http://127.0.0.1:9',
+      agents: nats.agents,
+      env: {},
+    }),
     secrets_dir: '/nonexistent',
     env: { TEST_TOKEN: 'Bearer s3cret-token' },
     catalog: options.catalog ?? NO_CATALOG,
@@ -438,6 +445,7 @@ export const createEngine = async (
       await client.connection.close()
       await connection.close()
       await linked?.close()
+      await nats.close()
       link?.stop()
       await close()
       await database.drop()

@@ -89,6 +89,8 @@ export type CommandBodies = {
   lease_granted: { lease_epoch: number }
   /** Windows and freezes that came, went or moved; the rows have them. */
   calendar_changed: { entry_ids: string[] }
+  /** Agents of their pools can take more work: these nodes ask again. */
+  place_free: { node_ids: string[] }
 }
 export type CommandKind = keyof CommandBodies
 

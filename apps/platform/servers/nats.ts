@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { NatsRights } from '../rights.ts'
 import type { Screen } from '../screen.ts'
 import { cachePath, download, fromWheel, fromWheelWithApt, goInstall, PLATFORM } from './cache.ts'
 import { cached, locate, onPath } from './sources.ts'
@@ -47,19 +48,19 @@ export const locateNats = (screen: Screen): Promise<string> => {
   )
 }
 
-export type NatsUser = { name: string; password: string; publish_deny: string[] }
+export type NatsUser = { name: string; password: string; rights: NatsRights }
 
 /**
  * Writes the server's configuration: loopback, JetStream on disk, every write flushed before it is acknowledged, one
- * user per app. Only the relay may publish what the outboxes promised; the others are denied those subjects.
+ * user per app and per pool of agents, each with its rights.
  */
 export const writeNatsConfig = (dir: string, port: number, users: NatsUser[]): string => {
   mkdirSync(dir, { recursive: true })
   const file = join(dir, 'nats.conf')
-  const list = users.map(({ name, password, publish_deny }) => {
-    const deny = publish_deny.length > 0 ? `, permissions: {publish: {deny: ${JSON.stringify(publish_deny)}}}` : ''
-    return `    {user: ${JSON.stringify(name)}, password: ${JSON.stringify(password)}${deny}}`
-  })
+  const list = users.map(
+    ({ name, password, rights }) =>
+      `    {user: ${JSON.stringify(name)}, password: ${JSON.stringify(password)}, permissions: ${JSON.stringify(rights)}}`,
+  )
   const authorization = list.length > 0 ? `authorization {\n  users: [\n${list.join('\n')}\n  ]\n}\n` : ''
   const text = `host: 127.0.0.1
 port: ${port}

@@ -75,7 +75,27 @@ export const node_attempts = t(
     log_bytes: count('log_bytes'),
     log_complete: boolean('log_complete').notNull().default(false),
   },
-  (c) => [primaryKey({ columns: [c.operation_id, c.node_id, c.role, c.attempt] })],
+  (c) => [
+    primaryKey({ columns: [c.operation_id, c.node_id, c.role, c.attempt] }),
+    // What is out at agents is counted by each claim for one of them.
+    index('node_attempts_at_agents')
+      .on(sql`coalesce(${c.pool}, 'default')`)
+      .where(sql`${c.executor} = 'external' and ${c.phase} in ('dispatched', 'running')`),
+  ],
+)
+
+/** Work that waits for a place at the agents of its pool, because as much as may be is out (places.ts). */
+export const pool_waits = t(
+  'pool_waits',
+  {
+    operation_id: uuid('operation_id').notNull(),
+    node_id: text('node_id').notNull(),
+    pool: text('pool').notNull(),
+    /** How many places the pool has. */
+    places: integer('places').notNull(),
+    since: now('since'),
+  },
+  (c) => [primaryKey({ columns: [c.operation_id, c.node_id] }), index().on(c.pool, c.since)],
 )
 
 /**

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { NatsConnection } from 'nats'
 
 /**
  * A reference agent: takes work by HTTP, says that it begins, beats while it works, and says how it ended. It acts only
@@ -111,5 +112,27 @@ export const listenForWork = async (take: (work: Work) => Promise<void>) => {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  }
+}
+
+/**
+ * Takes the work of a pool from the stream. Each piece is acknowledged before it is begun, so that no two agents ever
+ * begin the same one; what gets lost then is given out again when its time to begin is over.
+ */
+export const takeFromStream = async (
+  nc: NatsConnection,
+  { stream = 'EXECUTION', pool }: { stream?: string; pool: string },
+  take: (work: Work) => Promise<void>,
+) => {
+  const consumer = await nc.jetstream().consumers.get(stream, pool)
+  const messages = await consumer.consume({ max_messages: 1 })
+  const loop = (async () => {
+    for await (const message of messages) if (await message.ackAck()) void take(message.json<Work>())
+  })()
+  return {
+    close: async () => {
+      await messages.close()
+      await loop
+    },
   }
 }

@@ -4,6 +4,7 @@ import { setGate } from './gates.ts'
 import { at as item } from './graph.ts'
 import { leasesLost } from './leases.ts'
 import {
+  askAgain,
   type Extra,
   fail,
   failAttempt,
@@ -124,10 +125,21 @@ const endUndo = (s: State, i: number, result: Exclude<AttemptResult, { status: '
       if (result.refusal.reason === 'lease_lost') leasesLost(s)
       node.generation = Math.max(node.generation, result.refusal.generation)
       if (!mayUndo(s)) return failUndo(s, i, s.mode === 'force' ? TAKEN_OVER : NOT_UNDONE, at)
+      if (shut(s, i, result.refusal, at)) return
       move(s, i, node.state, 'delay')
       return setDue(s, i, at + CLAIM_AGAIN_MS)
     }
   }
+}
+
+/** Something lets it start later only. What is older than the calendar, or the places, as they are known here says nothing any more. */
+const shut = (s: State, i: number, { closure, seq }: Refusal, at: number): boolean => {
+  if (!closure || seq < s.calendar_seq) return false
+  const { state } = item(s.nodes, i)
+  move(s, i, state === 'compensating' ? state : 'ready', 'shut')
+  s.shut[i] = closure
+  setDue(s, i, Math.max(closure.until, at + CLAIM_AGAIN_MS))
+  return true
 }
 
 /** Succeeded at the target; where the node writes to the catalog it is done when that has been accepted. */
@@ -189,13 +201,7 @@ const refused = (s: State, i: number, refusal: Refusal, at: number) => {
     leasesLost(s)
     return toReady(s, i)
   }
-  // One that is older than the calendar as it is known here says nothing any more.
-  if (refusal.closure && refusal.seq >= s.calendar_seq) {
-    move(s, i, 'ready', 'shut')
-    s.shut[i] = refusal.closure
-    s.fresh.add(i)
-    return setDue(s, i, Math.max(refusal.closure.until, at + CLAIM_AGAIN_MS))
-  }
+  if (shut(s, i, refusal, at)) return void s.fresh.add(i)
   const expected = refusal.seq > s.last_seq
   move(s, i, 'ready', expected ? 'parked' : 'delay')
   s.fresh.add(i)
@@ -234,9 +240,6 @@ export const nodeDue = (s: State, i: number, at: number) => {
     case 'wait':
       return succeed(s, i, at)
     default:
-      if (node.state === 'compensating') {
-        move(s, i, 'compensating', 'idle')
-        s.undo_ready.push(i)
-      } else if (node.state === 'backoff' || node.state === 'ready') toReady(s, i)
+      askAgain(s, i)
   }
 }

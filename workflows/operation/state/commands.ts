@@ -4,7 +4,7 @@ import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setDeadline, setGate } from './gates.ts'
 import { at as item } from './graph.ts'
 import { leasesGranted, leasesLost } from './leases.ts'
-import { enter, fail, isFlying, move, note, settle, toGate, toReady } from './nodes.ts'
+import { askAgain, enter, fail, isFlying, move, note, settle, toGate, toReady } from './nodes.ts'
 import { hold, release } from './patch.ts'
 import { INTERVENTION_STATES, type NodeIntervention } from './rules.ts'
 import { BAD, GOOD, type NodeRun, OPEN, type State } from './types.ts'
@@ -108,7 +108,15 @@ const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
   },
   catalog_drift: (s, _body, at) => void pause(s, 'catalog_drift', at),
   lease_granted: (s) => void leasesGranted(s),
-  calendar_changed: (s, _body, _at, { seq }) => void askAgain(s, seq),
+  calendar_changed: (s, _body, _at, { seq }) => void askCalendar(s, seq),
+  place_free: (s, { node_ids }, _at, { seq }) => {
+    s.calendar_seq = seq
+    for (const id of node_ids) {
+      const i = s.graph.index.get(id)
+      if (i !== undefined && item(s.nodes, i).doing === 'shut') askAgain(s, i)
+    }
+    return undefined
+  },
   patch_proposed: (s, { patch_id, node_ids }) => void hold(s, patch_id, node_ids),
   patch_closed: (s, { patch_id, plan_revision = 0 }) => {
     release(s, patch_id)
@@ -196,7 +204,7 @@ const intervene = (
   if (type === 'extend_deadline') return extend(s, body, at)
   if (type === 'override_freeze') {
     s.overridden = true
-    return void askAgain(s, seq)
+    return void askCalendar(s, seq)
   }
   const i = node_id === null ? undefined : s.graph.index.get(node_id)
   if (i === undefined) return refuse('node', `There is no node "${node_id}".`, 'not_found')
@@ -225,9 +233,9 @@ const isUnderWay = (node: NodeRun, attempt: number | undefined): boolean =>
   (node.doing === 'attempt' || node.doing === 'poll')
 
 /** The calendar is another one: what it held asks its claim again, which says what still holds it. */
-const askAgain = (s: State, seq: number) => {
+const askCalendar = (s: State, seq: number) => {
   s.calendar_seq = seq
-  for (const key of Object.keys(s.shut)) toReady(s, Number(key))
+  for (const key of Object.keys(s.shut)) askAgain(s, Number(key))
 }
 
 const raise = (s: State, i: number, generation = 0) => {

@@ -125,6 +125,15 @@ export const toReady = (s: State, i: number) => {
   if (!held) queue(s, i)
 }
 
+/** What waited for a time or a word asks again. */
+export const askAgain = (s: State, i: number) => {
+  const { state } = item(s.nodes, i)
+  if (state === 'compensating') {
+    move(s, i, state, 'idle')
+    s.undo_ready.push(i)
+  } else if (state === 'backoff' || state === 'ready') toReady(s, i)
+}
+
 const queue = (s: State, i: number) => {
   if (item(s.graph.profiles, i).kind === 'task') s.ready.push(i)
   else s.instant.push(i)

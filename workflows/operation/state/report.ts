@@ -23,7 +23,7 @@ export const reportOf = (s: State, engine_status: EngineStatus): Report => {
 const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
   if (status === 'paused') return [{ kind: 'paused', id: s.operation_id, message: pausedBecause(s.pause_reason) }]
   const stuck = status === 'blocked' || (status === 'cancelling' && s.in_flight === 0)
-  if (!stuck) return waitingForCatalog(s)
+  if (!stuck) return [...waitingForCatalog(s), ...closures(s, 'executor')]
   const gates = s.gates
     .filter((gate) => gate.status === 'waiting' || (gate.status !== 'armed' && holdsBack(s, gate)))
     .map(
@@ -46,12 +46,13 @@ const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
   return [...leases, ...gates, ...patches, ...closures(s), ...nodesInTheWay(s)].slice(0, SHOWN)
 }
 
-/** Windows and freezes, each once, with the time at which the first node asks again. */
-const closures = (s: State): BlockedOn[] => {
+/** Windows, freezes and pools, each once; of the calendar with the time at which the first node asks again. */
+const closures = (s: State, only?: Closure['kind']): BlockedOn[] => {
   const first = new Map<string, Closure>()
   for (const closure of Object.values(s.shut)) {
     const key = `${closure.kind} ${closure.id}`
     const known = first.get(key)
+    if (only !== undefined && closure.kind !== only) continue
     if (!known || closure.until < known.until) first.set(key, closure)
   }
   return [...first.values()]
@@ -59,9 +60,15 @@ const closures = (s: State): BlockedOn[] => {
     .map(({ kind, id, until }) => ({
       kind,
       id,
-      until: new Date(until).toISOString(),
-      message: kind === 'freeze' ? `The freeze ${id} is not over.` : `The window ${id} is closed.`,
+      ...(kind !== 'executor' && { until: new Date(until).toISOString() }),
+      message: CLOSED_BY[kind](id),
     }))
+}
+
+const CLOSED_BY: Record<Closure['kind'], (id: string) => string> = {
+  freeze: (id) => `The freeze ${id} is not over.`,
+  window: (id) => `The window ${id} is closed.`,
+  executor: (id) => `The agents of pool ${id} have as much work as they may have at once.`,
 }
 
 const holdsBack = (s: State, gate: State['gates'][number]): boolean =>

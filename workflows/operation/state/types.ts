@@ -87,7 +87,7 @@ export type Doing =
   | 'delay' // the claim said no for a reason that no command explains: asked again soon
   | 'parked' // the claim said no because of a command that is on its way
   | 'held' // an open patch would change it
-  | 'shut' // a window is closed or a freeze holds it
+  | 'shut' // a window is closed, a freeze holds it, or the agents of its pool have enough to do
 
 export type Role = 'run' | 'undo'
 
@@ -208,13 +208,13 @@ export type RecordResult = {
 
 /** Why a claim was refused (operations.md 1.5). `seq`: the last command the rows know of. */
 export type Refusal = {
-  reason: 'stopped' | 'superseded' | 'held' | 'gate_open' | 'lease_lost' | 'frozen' | 'window_closed'
+  reason: 'stopped' | 'superseded' | 'held' | 'gate_open' | 'lease_lost' | 'frozen' | 'window_closed' | 'executor_busy'
   seq: number
   generation: number
   gates: { gate_id: string; status: GateStatus; round: number }[]
   /** An earlier try of this attempt had begun: its effect may be there. */
   repeated: boolean
-  /** Of frozen and window_closed: by what, and until when. */
+  /** Of frozen, window_closed and executor_busy: by what, and until when. */
   closure?: Closure
 }
 
@@ -331,9 +331,9 @@ export type State = {
   /** Whether what starts holds what it needs; `none`: there is nothing to give back. */
   leases: 'held' | 'giving' | 'released' | 'taking' | 'waiting' | 'none'
   lease_blockers: BlockedOn[]
-  /** The last command that changed what the calendar allows. */
+  /** The last command that changed what the calendar allows, or told of free places. */
   calendar_seq: number
-  /** Ready, but the calendar lets it start later: by position of the node. */
+  /** Ready, or to be undone, but the calendar or its pool lets it start later: by position of the node. */
   shut: Record<number, Closure>
   /** Open patch by position of the node. */
   holds: Record<number, string>

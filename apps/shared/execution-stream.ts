@@ -1,0 +1,64 @@
+import {
+  AckPolicy,
+  DeliverPolicy,
+  DiscardPolicy,
+  type JetStreamManager,
+  type NatsConnection,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+} from 'nats'
+import { prefixed } from './events.ts'
+
+/**
+ * The work queue for agents outside (operations.md 7.4): one message is one hand-over, on `execution.<pool>`, and goes to
+ * one agent of the pool, through the durable consumer of the pool's name. It is transport alone: what is not begun in
+ * time is given out again as another attempt. `execution.<pool>.cancel` is told to all agents of the pool and not kept.
+ */
+export const EXECUTION_STREAM = 'EXECUTION'
+export const executionSubject = (pool: string): string => `execution.${pool}`
+export const cancelSubject = (pool: string): string => `execution.${pool}.cancel`
+
+const MINUTE = 60_000
+/** As long as work may wait for its "started" at most. */
+const DAY = 24 * 60 * MINUTE
+const UNKNOWN = new Set([10_059, 10_014])
+
+/** Creates the stream and the consumer of a pool where they are missing; existing ones keep their settings. */
+export const ensureExecution = async (nc: NatsConnection, prefix: string, pool: string): Promise<void> => {
+  const jsm = await nc.jetstreamManager()
+  const stream = `${prefix}${EXECUTION_STREAM}`
+  if (!(await exists(jsm.streams.info(stream))))
+    await jsm.streams.add({
+      name: stream,
+      subjects: [prefixed(prefix, executionSubject('*'))],
+      storage: StorageType.File,
+      retention: RetentionPolicy.Workqueue,
+      discard: DiscardPolicy.New,
+      max_age: nanos(DAY),
+      duplicate_window: nanos(10 * MINUTE),
+      max_bytes: 1024 ** 3,
+    })
+  await ensureConsumer(jsm, stream, pool, prefixed(prefix, executionSubject(pool)))
+}
+
+const ensureConsumer = async (jsm: JetStreamManager, stream: string, pool: string, filter_subject: string) => {
+  if (await exists(jsm.consumers.info(stream, pool))) return
+  await jsm.consumers.add(stream, {
+    durable_name: pool,
+    filter_subject,
+    ack_policy: AckPolicy.Explicit,
+    deliver_policy: DeliverPolicy.All,
+    ack_wait: nanos(10_000),
+  })
+}
+
+const exists = async (asked: Promise<unknown>): Promise<boolean> => {
+  try {
+    await asked
+    return true
+  } catch (error) {
+    if (UNKNOWN.has((error as { api_error?: { err_code?: number } }).api_error?.err_code ?? 0)) return false
+    throw error
+  }
+}
