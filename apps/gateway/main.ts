@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { listen } from '../shared/http.ts'
-import { endIdleConnections, runApp } from '../shared/lifecycle.ts'
+import { idleConnections, runApp } from '../shared/lifecycle.ts'
 import { buildApp } from './app.ts'
 import { loadGatewayConfig } from './config.ts'
 import { createDeps } from './deps.ts'
@@ -18,6 +18,7 @@ await runApp('gateway', async () => {
   const deps = createDeps(config, { version })
   await deps.settled()
   const { server, internal, health } = buildApp(deps)
+  const endIdle = idleConnections(server)
   server.listen(config.GATEWAY__HTTP__PORT, config.GATEWAY__LISTEN__HOST)
   await once(server, 'listening')
   await listen(internal, config.GATEWAY__LISTEN__HOST, config.GATEWAY__INTERNAL__PORT)
@@ -32,7 +33,7 @@ await runApp('gateway', async () => {
       const closed = once(server, 'close')
       server.close()
       server.closeIdleConnections()
-      endIdleConnections(server)
+      endIdle()
       await closed
       await internal.close()
       await deps.close()

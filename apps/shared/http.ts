@@ -16,7 +16,7 @@ import { AppError, CATEGORIES, type Category, overloaded, unavailable } from './
 import { addFormats } from './formats.ts'
 import { JSON_LIMITS, type JsonLimits } from './json.ts'
 import { acceptJson, unstorable } from './json-body.ts'
-import { endIdleConnections } from './lifecycle.ts'
+import { idleConnections } from './lifecycle.ts'
 import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from './mtls.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import { createPressure, loadBounds } from './pressure.ts'
@@ -188,7 +188,8 @@ export const createHttpApp = (options: HttpOptions) => {
   answerErrors(app, options)
   const answered = createAnswered(telemetry)
   measureRequests(app, answered)
-  app.addHook('preClose', async () => endIdleConnections(app.server))
+  const endIdle = idleConnections(app.server)
+  app.addHook('preClose', async () => endIdle())
   shedLoad(app, telemetry, codes)
   app.decorate('edge', { admits: (req) => !mtls || isAdmitted(req.socket as TLSSocket, mtls), answered })
   return app

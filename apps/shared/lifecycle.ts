@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ConfigError } from './config.ts'
 import { mtlsOfProcess } from './mtls.ts'
@@ -69,12 +70,24 @@ const wordsFor = (name: string, error: unknown): string | undefined => {
 const IDLE_LOOK_MS = 50
 
 /**
- * Lets a closing server end: Node closes idle connections once, and one whose answer was still under way then would stay
- * open for its whole keep-alive time.
+ * What lets a server end once it is closing: Node closes idle connections once, so one whose answer was still under way
+ * then would stay open for its whole keep-alive time, and it takes one that nobody has said anything on (browsers and
+ * pools open such ahead) for busy. To be called before the server listens; the returned function, as it closes.
  */
-export const endIdleConnections = (server: Server): void => {
-  const look = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
-  server.once('close', () => clearInterval(look))
+export const idleConnections = (server: Server): (() => void) => {
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  const end = () => {
+    server.closeIdleConnections()
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+  }
+  return () => {
+    const look = setInterval(end, IDLE_LOOK_MS)
+    server.once('close', () => clearInterval(look))
+  }
 }
 
 /** Waits for a dependency at start; after the time-out throws a ConfigError that names what is missing. */

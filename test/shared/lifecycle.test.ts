@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import http from 'node:http'
+import net from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { createReadiness } from '../../apps/shared/health.ts'
 import { AUTH_CODES, createHttpApp, listen } from '../../apps/shared/http.ts'
@@ -99,5 +101,15 @@ describe('stopping in order', () => {
     expect(await answered).toBe(200)
     expect(await closed).toBe(true)
     agent.destroy()
+  }, 5000)
+
+  it('does not wait for a connection on which nothing was ever said', async () => {
+    const app = createHttpApp({ telemetry: createTelemetry('test', { level: 'silent' }), codes: AUTH_CODES })
+    const url = await listen(app, '127.0.0.1', 0)
+    const connected = once(app.server, 'connection')
+    const socket = net.connect(Number(new URL(url).port), '127.0.0.1')
+    await connected
+    await app.close()
+    socket.destroy()
   }, 5000)
 })
