@@ -6,6 +6,7 @@ import { operations } from '../../db/operations/tables.ts'
 import type { ChangedResource } from '../../db/operations/tail.ts'
 import type { Caller } from '../shared/auth/caller.ts'
 import type { Frame } from '../shared/contracts/client/frames.ts'
+import { sha256Hex } from '../shared/digest.ts'
 import type { OperationsDeps } from './deps.ts'
 import { type LiveChange, resourceFrame } from './events.frames.ts'
 import { maySeeResource, type Topics } from './events.topics.ts'
@@ -18,7 +19,7 @@ export type Cursor = {
   p: number
   /** Change counter of the catalog's projection. */
   c: number
-  /** Last line by log topic. */
+  /** Last line of each log that is followed, by a short name of its topic: the whole has to fit into a header. */
   l: Record<string, number>
 }
 
@@ -34,7 +35,9 @@ export const createStream = (
   topics: Topics,
   start: Cursor,
 ) => {
-  const cursor: Cursor = { ...start, l: { ...start.l } }
+  const cursor: Cursor = { ...start, l: {} }
+  // Only of what is followed now: a reader goes from log to log all day long with one cursor.
+  for (const name of [...topics.logs.keys()].map(shortName)) if (start.l[name]) cursor.l[name] = start.l[name]
   let ended = false
 
   const write = (text: string) => {
@@ -97,10 +100,11 @@ export const createStream = (
   /** New lines of one followed log; when there are too many, only how far it reaches. */
   const deliverLog = async (topic: string, last_seq: number): Promise<void> => {
     const ref = topics.logs.get(topic)
-    const from = (cursor.l[topic] ?? 0) + 1
+    const name = shortName(topic)
+    const from = (cursor.l[name] ?? 0) + 1
     if (!ref || last_seq < from) return
     const place = { operation_id: ref.operation_id, node_id: ref.node_id, attempt: ref.attempt, to_seq: last_seq }
-    cursor.l[topic] = last_seq
+    cursor.l[name] = last_seq
     if (last_seq - from < LOG_LINES) {
       const range = { from_seq: from, to_seq: last_seq, limit: LOG_LINES, backwards: false }
       const lines = await listLines(deps.db, ref, range)
@@ -128,6 +132,8 @@ export const createStream = (
   }
 }
 export type Stream = ReturnType<typeof createStream>
+
+const shortName = (topic: string): string => sha256Hex(topic).slice(0, 12)
 
 export const encodeCursor = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).toString('base64url')
 

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { createParser } from 'eventsource-parser'
 import { connect } from 'nats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { prefixed } from '../../apps/shared/events.ts'
@@ -8,6 +7,7 @@ import { ENGINE } from '../../db/operations/timeline.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { gated, type Person, type Platform, startPlatform } from './platform.ts'
+import { listenTo } from './stream.support.ts'
 
 let p: Platform
 beforeAll(async () => {
@@ -15,52 +15,8 @@ beforeAll(async () => {
 })
 afterAll(() => p.stop())
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into any frame
-type Frame = { event: string; id: string | undefined; data: any }
-
-/** A client of the live stream that keeps all frames. */
-const listen = async (
-  who: Person,
-  topics: string,
-  { last_event_id, instance = 0, lives_s = 900 }: { last_event_id?: string; instance?: number; lives_s?: number } = {},
-) => {
-  const abort = new AbortController()
-  const response = await fetch(`${p.running[instance]?.url}/v1/events?topics=${encodeURIComponent(topics)}`, {
-    signal: abort.signal,
-    headers: {
-      authorization: `Bearer ${p.tokenOf(who, { lives_s })}`,
-      accept: 'text/event-stream',
-      ...(last_event_id && { 'last-event-id': last_event_id }),
-    },
-  })
-  const frames: Frame[] = []
-  let ended = false
-  const parser = createParser({
-    onEvent: ({ event = '', id, data }) => frames.push({ event, id, data: JSON.parse(data) }),
-  })
-  const reading = (async () => {
-    const decoder = new TextDecoder()
-    for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }))
-  })()
-    .catch(() => {})
-    .finally(() => {
-      ended = true
-    })
-  const next = (event: string, match: (frame: Frame) => boolean = () => true) =>
-    until(() => frames.find((frame) => frame.event === event && match(frame)), { what: `a frame ${event}` })
-  if (response.status === 200) await next('hello')
-  return {
-    response,
-    frames,
-    next,
-    isEnded: () => ended,
-    lastId: () => frames.findLast(({ id }) => id !== undefined)?.id,
-    stop: async () => {
-      abort.abort()
-      await reading
-    },
-  }
-}
+const listen = (who: Person, topics: string, options?: Parameters<typeof listenTo>[3]) =>
+  listenTo(p, who, topics, options)
 const pause = (operation_id: string) => p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
 
 describe('the live stream', () => {
