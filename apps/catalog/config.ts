@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { authSettings } from '../shared/auth/settings.ts'
 import { loadConfig, settings } from '../shared/config.ts'
 
 const schema = Type.Object({
@@ -11,7 +12,7 @@ const schema = Type.Object({
   CATALOG__HTTP__PORT: settings.port(7141),
   CATALOG__INTERNAL__PORT: settings.port(7142),
   CATALOG__SECRET__KEYS: settings.secretKeys(),
-  CATALOG__SERVICE__KEY_FILE: Type.String({ default: '.signalbox/keys/catalog.json' }),
+  CATALOG__SERVICE__KEY_FILE: authSettings.keyFile('catalog'),
   CATALOG__PACKS__DIRS: Type.Array(Type.String(), {
     default: [],
     description: 'A JSON array of folders with a site’s own type packs.',
@@ -39,15 +40,10 @@ const schema = Type.Object({
   CATALOG__PROJECTOR__BATCH: settings.integer(500, 1, 10_000),
   CATALOG__STALE__WAIT_MS: settings.integer(2000, 0, 7000),
   CATALOG__GRAPH__MAX_NODES: settings.integer(5000, 1, 5000),
-  AUTH__TOKENS__ISSUER: Type.String({ default: 'signalbox' }),
-  AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api' }),
-  AUTH__TOKENS__CLOCK_SKEW_S: settings.integer(5, 0, 30),
-  AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks'),
-  AUTH__JWKS__CACHE_S: settings.integer(300, 1),
-  AUTH__JWKS__COOLDOWN_S: settings.integer(30, 0),
-  AUTH__JWKS__MAX_STALE_S: settings.integer(86_400, 1),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
-  AUTH__SERVICES__FILE: Type.String({ default: '.signalbox/keys/services.json' }),
+  ...authSettings.tokens,
+  ...authSettings.jwks,
+  ...authSettings.services,
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
 })
 

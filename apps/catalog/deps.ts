@@ -1,13 +1,8 @@
 import { createDb } from '../../db/client.ts'
-import { createJwksClient } from '../shared/auth/jwks.ts'
 import { createPrincipals, type Principals } from '../shared/auth/principals.ts'
-import {
-  createServiceSigner,
-  loadRegistry,
-  type Registry as ServiceRegistry,
-  type ServiceSigner,
-} from '../shared/auth/service.ts'
-import { type AccessVerifier, createAccessVerifier } from '../shared/auth/user-tokens.ts'
+import { createServiceSigner, type Registry as ServiceRegistry, type ServiceSigner } from '../shared/auth/service.ts'
+import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
+import type { AccessVerifier } from '../shared/auth/user-tokens.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
@@ -111,19 +106,10 @@ export type CatalogDeps = Awaited<ReturnType<typeof createDeps>>
 
 /** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
 export const createTrust = (config: CatalogConfig, telemetry: Telemetry): Trust => {
-  const jwks = createJwksClient({
-    telemetry,
-    url: config.AUTH__JWKS__URL,
-    cache_s: config.AUTH__JWKS__CACHE_S,
-    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
-    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
-    onError: (error) => telemetry.log.warn({ err: error }, 'the keys of tokens could not be fetched'),
-  })
+  const jwks = jwksOf(config, telemetry)
   void jwks.start()
   const signer = createServiceSigner({ name: 'catalog', key_file: config.CATALOG__SERVICE__KEY_FILE })
-  const services = loadRegistry(config.AUTH__SERVICES__FILE, {
-    onError: (error) => telemetry.log.warn({ err: error }, 'the registry of services could not be read again'),
-  })
+  const services = registryOf(config, telemetry)
   const identityClient = createRpcClient(Identity, {
     telemetry,
     url: config.AUTH__RPC__IDENTITY_URL,
@@ -131,13 +117,7 @@ export const createTrust = (config: CatalogConfig, telemetry: Telemetry): Trust 
     audience: 'identity-internal',
   })
   return {
-    verifier: createAccessVerifier({
-      jwks,
-      issuer: config.AUTH__TOKENS__ISSUER,
-      audience: config.AUTH__TOKENS__AUDIENCE,
-      skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
-      clock: systemClock,
-    }),
+    verifier: accessVerifierOf(config, jwks),
     principals: createPrincipals({ identityClient, outage: 'internal_error' }),
     services,
     signer,

@@ -1,7 +1,7 @@
 import { createDb } from '../../db/client.ts'
 import { pruneEnrolmentTokens } from '../../db/credential/queries.ts'
 import { startPruning } from '../../db/prune.ts'
-import { loadRegistry } from '../shared/auth/service.ts'
+import { registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { CredentialConfig } from './config.ts'
@@ -16,9 +16,7 @@ const ANSWER_MS = 4000
 export const createDeps = async (config: CredentialConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
   const telemetry = createTelemetry('credential')
   const { db, pool, close } = createDb(config.CREDENTIAL__DATABASE__URL, { app: 'credential' })
-  const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
-    onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
-  })
+  const registry = registryOf(config, telemetry)
   const stopPruning = startPruning([() => pruneEnrolmentTokens(db)], (err) =>
     telemetry.log.warn({ err }, 'old enrolment tokens cannot be removed'),
   )

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
-import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/config.ts'
+import { loadConfig, secretKeysOf, settings } from '../shared/config.ts'
 import { parseRate, rateSetting } from '../shared/web/rates.ts'
 
 /** What credential can answer in its two seconds, with a hash of 0.2 s on each core: more would be refused there later. */
@@ -14,7 +14,7 @@ const schema = Type.Object({
   GATEWAY__LISTEN__HOST: settings.host(),
   GATEWAY__HTTP__PORT: settings.port(8080),
   GATEWAY__INTERNAL__PORT: settings.port(7091),
-  GATEWAY__HTTP__PUBLIC_ORIGIN: settings.url('http://localhost:8080'),
+  GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   GATEWAY__HTTP__TRUSTED_PROXIES: Type.Array(Type.String(), { default: [], description: 'A JSON array of CIDRs.' }),
   GATEWAY__UPSTREAM__SESSION_URL: settings.url('http://127.0.0.1:7101'),
   GATEWAY__UPSTREAM__IDENTITY_URL: settings.url('http://127.0.0.1:7111'),
@@ -52,9 +52,6 @@ const schema = Type.Object({
 /** Reads the gateway's settings. */
 export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const config = loadConfig(schema, env)
-  if (env.NODE_ENV === 'production' && !config.GATEWAY__HTTP__PUBLIC_ORIGIN.startsWith('https:')) {
-    throw new ConfigError('GATEWAY__HTTP__PUBLIC_ORIGIN must be an https origin in production.')
-  }
   return {
     ...config,
     auth_secrets: secretKeysOf(config.AUTH__SECRET__KEYS),

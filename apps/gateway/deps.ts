@@ -1,11 +1,10 @@
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createRedis } from '../../db/redis.ts'
-import { createJwksClient } from '../shared/auth/jwks.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { createServiceSigner } from '../shared/auth/service.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
-import { createAccessVerifier } from '../shared/auth/user-tokens.ts'
+import { accessVerifierOf, jwksOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import type { Checks } from '../shared/health.ts'
@@ -55,14 +54,7 @@ export const createDeps = (
     onDenied: streams.end,
     onDropped: () => log.error('the denylist is full: the oldest entry went'),
   })
-  const jwks = createJwksClient({
-    telemetry,
-    url: config.AUTH__JWKS__URL,
-    cache_s: config.AUTH__JWKS__CACHE_S,
-    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
-    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
-    onError: (err) => log.warn({ err }, 'the keys of token cannot be read'),
-  })
+  const jwks = jwksOf(config, telemetry)
   const feed = startFeed({
     url: config.GATEWAY__NATS__URL,
     prefix: config.SIGNALBOX__NATS__PREFIX,
@@ -149,13 +141,7 @@ export const createDeps = (
     }),
     guard: createGuard({
       limits: config.limits,
-      verify: createAccessVerifier({
-        jwks,
-        issuer: config.AUTH__TOKENS__ISSUER,
-        audience: config.AUTH__TOKENS__AUDIENCE,
-        skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
-        clock,
-      }),
+      verify: accessVerifierOf(config, jwks, clock),
       redisGate: createRedisGate(redis, {
         prefix,
         observe: (script, time) => counts.script_seconds.observe({ script }, time),

@@ -12,7 +12,7 @@ const schema = Type.Object({
   IDENTITY__RPC__PORT: settings.port(7112),
   IDENTITY__SECRET__KEYS: settings.secretKeys(),
   IDENTITY__SERVICE__KEY_FILE: authSettings.keyFile('identity'),
-  AUTH__RPC__CREDENTIAL_URL: authSettings.rpc('http://127.0.0.1:7122'),
+  AUTH__RPC__CREDENTIAL_URL: settings.url('http://127.0.0.1:7122'),
   AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   ...authSettings.tokens,

@@ -2,11 +2,10 @@ import { createDb } from '../../db/client.ts'
 import { pruneKeys } from '../../db/idempotency.ts'
 import { idempotency } from '../../db/identity/tables.ts'
 import { startPruning } from '../../db/prune.ts'
-import { createJwksClient } from '../shared/auth/jwks.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
-import { createServiceSigner, loadRegistry } from '../shared/auth/service.ts'
+import { createServiceSigner } from '../shared/auth/service.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
-import { createAccessVerifier } from '../shared/auth/user-tokens.ts'
+import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Credential } from '../shared/contracts/gen/auth_pb.ts'
@@ -23,20 +22,11 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
   const telemetry = createTelemetry('identity')
   const { db, pool, close } = createDb(config.IDENTITY__DATABASE__URL, { app: 'identity' })
   const [secret] = secretKeysOf(config.IDENTITY__SECRET__KEYS)
-  const jwks = createJwksClient({
-    telemetry,
-    url: config.AUTH__JWKS__URL,
-    cache_s: config.AUTH__JWKS__CACHE_S,
-    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
-    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
-    onError: (err) => telemetry.log.warn({ err }, 'the keys of token cannot be read'),
-  })
+  const jwks = jwksOf(config, telemetry)
   const stopPruning = startPruning([() => pruneKeys(db, idempotency)], (err) =>
     telemetry.log.warn({ err }, 'old keys cannot be removed'),
   )
-  const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
-    onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
-  })
+  const registry = registryOf(config, telemetry)
   const signer = createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE })
   return {
     config,
@@ -51,13 +41,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
     },
     registry,
     jwks,
-    verifier: createAccessVerifier({
-      jwks,
-      issuer: config.AUTH__TOKENS__ISSUER,
-      audience: config.AUTH__TOKENS__AUDIENCE,
-      skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
-      clock,
-    }),
+    verifier: accessVerifierOf(config, jwks, clock),
     // No cache: what was granted or taken away here counts here at once.
     principals: createPrincipals({
       identityClient: { getPrincipal: async ({ userId }) => ({ principal: await principalMessage(db, userId) }) },

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import Type from 'typebox'
+import { authSettings } from '../shared/auth/settings.ts'
 import { loadConfig, settings } from '../shared/config.ts'
 import { payloadKeys } from '../shared/payload-codec.ts'
 
@@ -15,12 +16,12 @@ const schema = Type.Object({
   OPERATIONS__HTTP__PORT: settings.port(7151),
   OPERATIONS__INTERNAL__PORT: settings.port(7152),
   OPERATIONS__SECRET__KEYS: settings.secretKeys(),
-  OPERATIONS__SERVICE__KEY_FILE: Type.String({ default: '.signalbox/keys/operations.json' }),
+  OPERATIONS__SERVICE__KEY_FILE: authSettings.keyFile('operations'),
   /** The private key that signs exported evidence: an Ed25519 JWK. */
-  OPERATIONS__EVIDENCE__KEY_FILE: Type.String({ default: '.signalbox/keys/evidence.json' }),
+  OPERATIONS__EVIDENCE__KEY_FILE: authSettings.keyFile('evidence'),
   OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
   OPERATIONS__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
-  OPERATIONS__TEMPORAL__UI_URL: settings.url('http://127.0.0.1:8233'),
+  OPERATIONS__TEMPORAL__UI_URL: settings.url('http://127.0.0.1:8233', {}),
   OPERATIONS__PACKS__DIR: Type.Optional(Type.String({ description: "A folder with a site's procedure packs." })),
   OPERATIONS__POLICY__DIR: Type.Optional(
     Type.String({ description: "A folder with a site's gates, calendar and Cedar forbids." }),
@@ -45,15 +46,10 @@ const schema = Type.Object({
   OPERATIONS__ARTIFACTS__DIR: Type.String({ default: '.signalbox/artifacts' }),
   OPERATIONS__ARTIFACTS__DAYS: settings.integer(90, 1, 3650),
   OPERATIONS__SWEEP__INTERVAL_MS: settings.integer(1000, 20),
-  AUTH__TOKENS__ISSUER: Type.String({ default: 'signalbox' }),
-  AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api' }),
-  AUTH__TOKENS__CLOCK_SKEW_S: settings.integer(5, 0, 30),
-  AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks'),
-  AUTH__JWKS__CACHE_S: settings.integer(300, 1),
-  AUTH__JWKS__COOLDOWN_S: settings.integer(30, 0),
-  AUTH__JWKS__MAX_STALE_S: settings.integer(86_400, 1),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
-  AUTH__SERVICES__FILE: Type.String({ default: '.signalbox/keys/services.json' }),
+  ...authSettings.tokens,
+  ...authSettings.jwks,
+  ...authSettings.services,
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
 })
 

@@ -1,9 +1,9 @@
 import { createDb } from '../../db/client.ts'
-import { createJwksClient } from '../shared/auth/jwks.ts'
 import { createPrincipals, type Principals } from '../shared/auth/principals.ts'
-import { createServiceSigner, loadRegistry, type Registry } from '../shared/auth/service.ts'
+import { createServiceSigner, type Registry } from '../shared/auth/service.ts'
 import { type PrivateKey, readKeyFile } from '../shared/auth/service-keys.ts'
-import { type AccessVerifier, createAccessVerifier } from '../shared/auth/user-tokens.ts'
+import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
+import type { AccessVerifier } from '../shared/auth/user-tokens.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
@@ -86,14 +86,7 @@ export type OperationsDeps = ReturnType<typeof createDeps>
 
 /** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
 export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Trust => {
-  const jwks = createJwksClient({
-    telemetry,
-    url: config.AUTH__JWKS__URL,
-    cache_s: config.AUTH__JWKS__CACHE_S,
-    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
-    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
-    onError: (error) => telemetry.log.warn({ err: error }, 'the keys of tokens could not be fetched'),
-  })
+  const jwks = jwksOf(config, telemetry)
   void jwks.start()
   const signer = createServiceSigner({ name: 'operations', key_file: config.OPERATIONS__SERVICE__KEY_FILE })
   const identityClient = createRpcClient(Identity, {
@@ -102,17 +95,9 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
     signer,
     audience: 'identity-internal',
   })
-  const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
-    onError: (error) => telemetry.log.warn({ err: error }, 'the registry of services could not be read again'),
-  })
+  const registry = registryOf(config, telemetry)
   return {
-    verifier: createAccessVerifier({
-      jwks,
-      issuer: config.AUTH__TOKENS__ISSUER,
-      audience: config.AUTH__TOKENS__AUDIENCE,
-      skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
-      clock: systemClock,
-    }),
+    verifier: accessVerifierOf(config, jwks),
     principals: createPrincipals({ identityClient, outage: 'internal_error' }),
     approvers: createApprovers(identityClient),
     registry,

@@ -218,8 +218,6 @@ const special = (name: string, context: AppContext): Record<string, string | und
     operations: {
       OPERATIONS__CATALOG__URL: catalog,
       OPERATIONS__TEMPORAL__UI_URL: servers.temporal.ui_url,
-      OPERATIONS__TEMPORAL__NAMESPACE: servers.temporal.namespace,
-      OPERATIONS__EXECUTION__KEY_FILE: keys.execution_key_file,
       OPERATIONS__EVIDENCE__KEY_FILE: keys.evidence_key_file,
       OPERATIONS__ARTIFACTS__DIR: join(dir, 'artifacts'),
     },
@@ -227,7 +225,6 @@ const special = (name: string, context: AppContext): Record<string, string | und
       OPERATIONS__CATALOG__URL: catalog,
       WORKER__OPERATIONS__URL: operations,
       WORKER__EXECUTORS__SECRETS_DIR: keys.secrets_dir,
-      OPERATIONS__EXECUTION__KEY_FILE: keys.execution_key_file,
       OPERATIONS__ARTIFACTS__DIR: join(dir, 'artifacts'),
     },
     relay: {

@@ -24,7 +24,6 @@ export type Keys = {
   serviceKeyFile: (app: string) => string
   /** The registry of all callers of internal listeners. */
   services_file: string
-  execution_key_file: string
   evidence_key_file: string
   audit_key_file: string
   /** The token that the demo fleet asks of writers, as a secret of the executors. */
@@ -65,7 +64,6 @@ export const ensureKeys = (dir: string): Keys => {
   return {
     serviceKeyFile,
     services_file,
-    execution_key_file: signingKey(join(keys, 'execution.json')),
     evidence_key_file: signingKey(join(keys, 'evidence.json')),
     audit_key_file: signingKey(join(keys, 'audit.json')),
     fleet_token_file,

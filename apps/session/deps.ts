@@ -4,11 +4,11 @@ import { pruneKeys } from '../../db/idempotency.ts'
 import { startPruning } from '../../db/prune.ts'
 import { createRedis } from '../../db/redis.ts'
 import { idempotency } from '../../db/session/tables.ts'
-import { createJwksClient } from '../shared/auth/jwks.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
-import { createServiceSigner, loadRegistry } from '../shared/auth/service.ts'
+import { createServiceSigner } from '../shared/auth/service.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
-import { createAccessVerifier, createRefreshVerifier } from '../shared/auth/user-tokens.ts'
+import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
+import { createRefreshVerifier } from '../shared/auth/user-tokens.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { Credential, Identity, Token } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/digest.ts'
@@ -49,15 +49,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
   const signer = createServiceSigner({ name: 'session', key_file: config.SESSION__SERVICE__KEY_FILE })
   const rpc = (url: string, target: string) => ({ url, signer, audience: audienceOf(target), telemetry })
   const identity = createRpcClient(Identity, rpc(config.AUTH__RPC__IDENTITY_URL, 'identity'))
-  const jwks = createJwksClient({
-    telemetry,
-    url: config.AUTH__JWKS__URL,
-    cache_s: config.AUTH__JWKS__CACHE_S,
-    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
-    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
-    onError: (error) => telemetry.log.warn({ err: error }, 'the keys of token cannot be read'),
-  })
-  const verifying = { jwks, issuer: config.AUTH__TOKENS__ISSUER, skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S, clock }
+  const jwks = jwksOf(config, telemetry)
   return {
     config,
     telemetry,
@@ -67,9 +59,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     store,
     audit,
     revocations: createRevocations({ db, redis, store, audit, telemetry }),
-    registry: loadRegistry(config.AUTH__SERVICES__FILE, {
-      onError: (error) => telemetry.log.error({ err: error }, 'the registry of services cannot be read'),
-    }),
+    registry: registryOf(config, telemetry),
     identity,
     credential: createRpcClient(Credential, {
       ...rpc(config.AUTH__RPC__CREDENTIAL_URL, 'credential'),
@@ -77,8 +67,14 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     }),
     issuer: createIssuer(createRpcClient(Token, rpc(config.AUTH__RPC__TOKEN_URL, 'token'))),
     jwks,
-    verifyAccess: createAccessVerifier({ ...verifying, audience: config.AUTH__TOKENS__AUDIENCE }),
-    verifyRefresh: createRefreshVerifier({ ...verifying, audience: config.AUTH__TOKENS__REFRESH_AUDIENCE }),
+    verifyAccess: accessVerifierOf(config, jwks, clock),
+    verifyRefresh: createRefreshVerifier({
+      jwks,
+      issuer: config.AUTH__TOKENS__ISSUER,
+      audience: config.AUTH__TOKENS__REFRESH_AUDIENCE,
+      skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
+      clock,
+    }),
     principals: createPrincipals({ identityClient: identity, clock }),
     cookies: createCookies(config),
     devices: createDevices(config.auth_secrets, clock),

@@ -126,8 +126,16 @@ export const settings = {
     }),
   redis: () => Type.String({ pattern: '^rediss?://', description: 'A Redis URL: redis://user:password@host:port.' }),
   nats: () => Type.String({ pattern: '^(nats|tls)://', description: 'A NATS URL: nats://user:password@host:port.' }),
-  url: (fallback: string, options: SettingOptions = {}) =>
+  /** Where another part is: production has no default for it. */
+  url: (fallback: string, options: SettingOptions = { production: 'required' }) =>
     Type.String({ pattern: '^https?://', default: fallback, description: 'An http or https URL.', ...options }),
+  /** The Temporal frontend. */
+  temporal: () =>
+    Type.String({
+      default: '127.0.0.1:7233',
+      production: 'required',
+      description: 'host:port of the Temporal frontend.',
+    }),
   secretKeys: () =>
     Type.Array(Type.String({ pattern: '^[A-Za-z0-9+/]{43}=?$' }), {
       minItems: 1,

@@ -1,5 +1,5 @@
 import { createDb } from '../../db/client.ts'
-import { loadRegistry } from '../shared/auth/service.ts'
+import { registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { deriveKey } from '../shared/digest.ts'
@@ -26,9 +26,7 @@ const TEND_EVERY_MS = 60_000
 export const createDeps = async (config: TokenConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
   const telemetry = createTelemetry('token')
   const { db, pool, close } = createDb(config.TOKEN__DATABASE__URL, { app: 'token' })
-  const registry = loadRegistry(config.AUTH__SERVICES__FILE, {
-    onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
-  })
+  const registry = registryOf(config, telemetry)
   const settings = keySettingsOf(config, db, clock)
   const keyring = createKeyring({ db, keks: keksOf(config.TOKEN__KEYS__KEK) })
   await waitFor('Postgres', () => pool.query('select 1'))

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import Type from 'typebox'
+import { authSettings } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 import { payloadKeys } from '../shared/payload-codec.ts'
 
@@ -13,12 +14,9 @@ const schema = Type.Object({
   AUTH__REDIS__PREFIX: settings.prefix(),
   WORKER__LISTEN__HOST: settings.host(),
   WORKER__INTERNAL__PORT: settings.port(7161),
-  WORKER__SERVICE__KEY_FILE: Type.String({ default: '.signalbox/keys/worker.json' }),
+  WORKER__SERVICE__KEY_FILE: authSettings.keyFile('worker'),
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
-  WORKER__TEMPORAL__ADDRESS: Type.String({
-    default: '127.0.0.1:7233',
-    description: 'host:port of the Temporal frontend.',
-  }),
+  WORKER__TEMPORAL__ADDRESS: settings.temporal(),
   WORKER__TEMPORAL__NAMESPACE: Type.String({ default: 'default' }),
   WORKER__TEMPORAL__QUEUE_PREFIX: settings.prefix(),
   WORKER__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),

@@ -3,22 +3,27 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadCatalogConfig } from '../../apps/catalog/config.ts'
 import { loadCredentialConfig } from '../../apps/credential/config.ts'
+import { loadGatewayConfig } from '../../apps/gateway/config.ts'
 import { loadIdentityConfig } from '../../apps/identity/config.ts'
+import { loadOperationsConfig } from '../../apps/operations/config.ts'
 import { loadRelayConfig } from '../../apps/relay/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
 import { loadTokenConfig } from '../../apps/token/config.ts'
+import { loadWorkerConfig } from '../../apps/worker/config.ts'
 
 const key = () => randomBytes(32).toString('base64')
 const keys = () => JSON.stringify([key()])
+const APPS = ['GATEWAY', 'SESSION', 'IDENTITY', 'CREDENTIAL', 'TOKEN', 'CATALOG', 'OPERATIONS', 'WORKER', 'RELAY']
 const ORIGIN = 'https://signalbox.example'
 
-/** An environment with which every auth app may start in production. */
+/** An environment with which every app may start in production. */
 const production = (): Record<string, string> => ({
   NODE_ENV: 'production',
   UV_THREADPOOL_SIZE: '14',
   ...Object.fromEntries(
-    ['SESSION', 'IDENTITY', 'CREDENTIAL', 'TOKEN', 'RELAY'].flatMap((app) => [
+    APPS.flatMap((app) => [
       [`${app}__DATABASE__URL`, 'postgres://app:secret@db/signalbox'],
       [`${app}__REDIS__URL`, 'redis://redis'],
       [`${app}__NATS__URL`, 'nats://nats'],
@@ -37,14 +42,30 @@ const production = (): Record<string, string> => ({
     ]),
   ),
   GATEWAY__HTTP__PUBLIC_ORIGIN: ORIGIN,
+  ...Object.fromEntries(
+    ['SESSION', 'IDENTITY', 'TOKEN', 'CATALOG', 'OPERATIONS'].map((app) => [
+      `GATEWAY__UPSTREAM__${app}_URL`,
+      `https://${app.toLowerCase()}.internal`,
+    ]),
+  ),
   CREDENTIAL__ENROLMENT__KEY: key(),
   TOKEN__KEYS__KEK: key(),
+  CATALOG__OPERATIONS__URL: 'https://operations.internal',
+  OPERATIONS__CATALOG__URL: 'https://catalog.internal',
+  OPERATIONS__EVIDENCE__KEY_FILE: '/run/secrets/evidence.json',
+  WORKER__OPERATIONS__URL: 'https://operations.internal',
+  WORKER__TEMPORAL__ADDRESS: 'temporal:7233',
+  RELAY__TEMPORAL__ADDRESS: 'temporal:7233',
 })
 const LOADERS = {
+  gateway: loadGatewayConfig,
   session: loadSessionConfig,
   identity: loadIdentityConfig,
   credential: loadCredentialConfig,
   token: loadTokenConfig,
+  catalog: loadCatalogConfig,
+  operations: loadOperationsConfig,
+  worker: loadWorkerConfig,
   relay: loadRelayConfig,
 }
 
@@ -55,7 +76,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-describe('the production profile of the auth apps', () => {
+describe('the production profile', () => {
   it('starts with settings of its own', () => {
     for (const load of Object.values(LOADERS)) expect(() => load(production())).not.toThrow()
     expect(loadSessionConfig(production()).SESSION__IDLE__LIMIT_S).toBe(43_200)
@@ -63,6 +84,7 @@ describe('the production profile of the auth apps', () => {
   })
 
   it('has no default for what it must know: it names the variable that is missing', () => {
+    const believing = ['AUTH__TOKENS__ISSUER', 'AUTH__JWKS__URL', 'AUTH__SERVICES__FILE', 'AUTH__RPC__IDENTITY_URL']
     const needed: [keyof typeof LOADERS, string[]][] = [
       [
         'session',
@@ -81,7 +103,14 @@ describe('the production profile of the auth apps', () => {
       ['identity', ['AUTH__TOKENS__ISSUER', 'AUTH__RPC__CREDENTIAL_URL', 'GATEWAY__HTTP__PUBLIC_ORIGIN']],
       ['credential', ['CREDENTIAL__ENROLMENT__KEY', 'AUTH__SERVICES__FILE']],
       ['token', ['TOKEN__KEYS__KEK', 'AUTH__TOKENS__ISSUER']],
-      ['relay', ['AUTH__RPC__SESSION_URL', 'RELAY__SERVICE__KEY_FILE']],
+      ['relay', ['AUTH__RPC__SESSION_URL', 'RELAY__SERVICE__KEY_FILE', 'RELAY__TEMPORAL__ADDRESS']],
+      [
+        'gateway',
+        ['GATEWAY__HTTP__PUBLIC_ORIGIN', 'AUTH__TOKENS__ISSUER', 'AUTH__JWKS__URL', 'GATEWAY__UPSTREAM__SESSION_URL'],
+      ],
+      ['catalog', [...believing, 'CATALOG__SERVICE__KEY_FILE', 'CATALOG__OPERATIONS__URL']],
+      ['operations', [...believing, 'OPERATIONS__EVIDENCE__KEY_FILE', 'OPERATIONS__CATALOG__URL']],
+      ['worker', ['WORKER__SERVICE__KEY_FILE', 'WORKER__OPERATIONS__URL', 'WORKER__TEMPORAL__ADDRESS']],
     ]
     for (const [app, names] of needed) {
       for (const name of names) {
@@ -104,6 +133,8 @@ describe('the production profile of the auth apps', () => {
       ['identity', 'IDENTITY__SERVICE__KEY_FILE', '/srv/.signalbox/keys/identity.json'],
       ['credential', 'AUTH__SERVICES__FILE', '.signalbox/keys/services.json'],
       ['identity', 'GATEWAY__HTTP__PUBLIC_ORIGIN', 'http://signalbox.example'],
+      ['gateway', 'GATEWAY__HTTP__PUBLIC_ORIGIN', 'http://signalbox.example'],
+      ['operations', 'OPERATIONS__EVIDENCE__KEY_FILE', '.signalbox/keys/evidence.json'],
     ]
     for (const [app, name, value] of cases) {
       const start = () => LOADERS[app]({ ...production(), SIGNALBOX_DIR: folder, [name]: value })

@@ -14,7 +14,7 @@ export const authSettings = {
     AUTH__TOKENS__CLOCK_SKEW_S: settings.integer(5, 0, 30),
   },
   jwks: {
-    AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks', { production: 'required' }),
+    AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks'),
     AUTH__JWKS__CACHE_S: settings.integer(300, 1, 3600),
     AUTH__JWKS__COOLDOWN_S: settings.integer(30, 0, 3600),
     AUTH__JWKS__MAX_STALE_S: settings.integer(86_400, 1),
@@ -32,7 +32,5 @@ export const authSettings = {
       production: 'required',
       description: 'The Ed25519 key that this app signs with.',
     }),
-  /** Where another app's RPC listener is. */
-  rpc: (fallback: string) => settings.url(fallback, { production: 'required' }),
   publicOrigin: () => settings.url('http://localhost:8080', { production: 'https' }),
 }

@@ -1,0 +1,41 @@
+import type { Static, TObject } from 'typebox'
+import { type Clock, systemClock } from '../clock.ts'
+import type { Telemetry } from '../telemetry.ts'
+import { createJwksClient } from './jwks.ts'
+import { loadRegistry } from './service.ts'
+import type { authSettings } from './settings.ts'
+import { createAccessVerifier } from './user-tokens.ts'
+
+type Settings<T extends TObject['properties']> = Static<TObject<T>>
+
+/** The public keys of token, as an app keeps them; nothing is read before `start`. */
+export const jwksOf = (config: Settings<typeof authSettings.jwks>, telemetry: Telemetry) =>
+  createJwksClient({
+    telemetry,
+    url: config.AUTH__JWKS__URL,
+    cache_s: config.AUTH__JWKS__CACHE_S,
+    cooldown_s: config.AUTH__JWKS__COOLDOWN_S,
+    max_stale_s: config.AUTH__JWKS__MAX_STALE_S,
+    onError: (err) => telemetry.log.warn({ err }, 'the keys of token cannot be read'),
+  })
+type Jwks = ReturnType<typeof jwksOf>
+
+/** Who believes which access tokens. */
+export const accessVerifierOf = (
+  config: Settings<typeof authSettings.tokens>,
+  jwks: Jwks,
+  clock: Clock = systemClock,
+) =>
+  createAccessVerifier({
+    jwks,
+    issuer: config.AUTH__TOKENS__ISSUER,
+    audience: config.AUTH__TOKENS__AUDIENCE,
+    skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
+    clock,
+  })
+
+/** The services that may call this app, read again when the file changes. */
+export const registryOf = (config: Settings<typeof authSettings.services>, telemetry: Telemetry) =>
+  loadRegistry(config.AUTH__SERVICES__FILE, {
+    onError: (err) => telemetry.log.error({ err }, 'the registry of services cannot be read'),
+  })
