@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Logger } from '../apps/shared/telemetry.ts'
 import type { Db } from '../db/client.ts'
 import type { CatalogWriter } from './catalog.client.ts'
+import type { AgentChannel } from './executors/doors.ts'
 import type { ExecutorPolicy } from './executors/policy.ts'
 import type { Executor } from './executors/types.ts'
 
@@ -13,6 +14,8 @@ export type ActivityDeps = {
   log: Logger
   executors: ReadonlyMap<string, Executor>
   policy: ExecutorPolicy
+  /** For pools whose agents are reached by NATS. */
+  agents: AgentChannel
   secrets_dir: string
   env: NodeJS.ProcessEnv
   catalog: CatalogWriter

@@ -1,3 +1,4 @@
+import { createCancelActivities } from './cancel.ts'
 import { createCatalogActivities } from './catalog.ts'
 import type { ActivityDeps } from './deps.ts'
 import { createExecutionActivities } from './execution.ts'
@@ -11,7 +12,10 @@ export const createBookkeeping = (deps: ActivityDeps) => ({
 })
 
 /** Activities of the queue `operation`, beside the workflows: the work of nodes. */
-export const createExecution = createExecutionActivities
+export const createExecution = (deps: ActivityDeps) => ({
+  ...createExecutionActivities(deps),
+  ...createCancelActivities(deps),
+})
 
 /** What workflows do where they run, without a queue. */
 export const createLocal = createLocalActivities

@@ -1,5 +1,5 @@
 import { createAgent } from './agent.ts'
-import { isFailure, send } from './http.send.ts'
+import { isFailure, type Sender, send } from './http.send.ts'
 import type { ExecutorPolicy } from './policy.ts'
 import type { ExecutorContext } from './types.ts'
 
@@ -28,14 +28,56 @@ export const bringWork = async (
       () => undefined,
       (error: Error) => `The stream did not take it: ${error.message}`,
     )
-  const agent = createAgent(policy, context.pool)
+  // The log belongs to the agent, which numbers its lines from one.
+  return post(policy, context.pool, { ...context, log: () => {} }, door.endpoint, work, true)
+}
+
+/** Names the work that is to be stopped; fences are drawn once. */
+export type Stop = { operation_id: string; node_id: string; attempt: number; generation: number; fence: number }
+const STOP_MS = 5000
+
+/**
+ * Tells the agents of a pool to stop a piece of work, in seconds at most: at `<endpoint>/cancel`, or on the subject that
+ * all agents of the pool hear. Answers why it was not told, where trying again may help; what an agent makes of it is
+ * said by its results alone.
+ */
+export const tellToStop = async (
+  policy: ExecutorPolicy,
+  channel: AgentChannel,
+  pool: string,
+  stop: Stop,
+): Promise<string | undefined> => {
+  const door = policy.agentsOf(pool)
+  if (!door) return undefined
+  const message = { v: 1, ...stop }
+  if (door.mode === 'nats')
+    return channel.cancel(pool, message).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+  const url = new URL(door.endpoint)
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/cancel`
+  const end = Date.now() + STOP_MS
+  const signal = AbortSignal.timeout(STOP_MS)
+  const sender = { log: () => {}, signal, slice_end: end, deadline: end, key: '', fence: stop.fence }
+  return post(policy, pool, sender, url.href, message, false)
+}
+
+const post = async (
+  policy: ExecutorPolicy,
+  pool: string,
+  sender: Sender,
+  url: string,
+  body: object,
+  effect: boolean,
+): Promise<string | undefined> => {
+  const agent = createAgent(policy, pool)
   try {
-    // The log belongs to the agent, which numbers its lines from one.
-    const silent = { ...context, log: () => {} }
-    const answer = await send(silent, {}, { method: 'POST', url: door.endpoint, body: work }, agent, { effect: true })
+    const answer = await send(sender, {}, { method: 'POST', url, body }, agent, { effect })
     if (isFailure(answer)) return answer.message
     return answer.status >= 300 ? `It answers ${answer.status}.` : undefined
   } finally {
-    await agent.close()
+    // One that does not answer is not waited for.
+    await agent.destroy()
   }
 }

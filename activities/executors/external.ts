@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { closeExecution, insertExecution, newestExecution } from '../../db/operations/executions.ts'
-import { type AgentChannel, bringWork } from './doors.ts'
+import { type AgentChannel, bringWork, tellToStop } from './doors.ts'
 import { failed } from './http.send.ts'
 import type { ExecutorPolicy } from './policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from './types.ts'
@@ -29,8 +29,15 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
   run: async (context) => {
     const known = await newestExecution(deps.pool, context)
     if (!known || known.closed) return handOver(policy, deps, context)
-    const close = (because: 'not_started' | 'silent' | 'over') =>
-      closeExecution(deps.pool, { ...context, fence: known.fence }, because)
+    const { operation_id, node_id, attempt } = context
+    const { fence, generation } = known
+    const close = async (because: 'not_started' | 'silent' | 'over') => {
+      const closed = await closeExecution(deps.pool, { ...context, fence }, because)
+      // Nothing it says counts any more: whether it hears of that changes nothing here.
+      if (closed)
+        await tellToStop(policy, deps.agents, known.pool, { operation_id, node_id, attempt, generation, fence })
+      return closed
+    }
     if (known.overdue && (await close('over')))
       return { status: 'unknown', class: 'timeout', message: 'The agent did not end it in time.' }
     if (!known.started && known.start_due && (await close('not_started')))

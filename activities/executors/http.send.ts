@@ -11,6 +11,8 @@ export type Request = {
   body?: unknown
   timeout_s?: number
 }
+/** What of an attempt a request needs. */
+export type Sender = Pick<ExecutorContext, 'log' | 'signal' | 'slice_end' | 'deadline' | 'key' | 'fence'>
 /** The raw result: what expressions and outputs see. */
 export type Response = { status: number; headers: Record<string, string>; body: unknown }
 export type Settings = { base_url?: string; headers?: Record<string, string>; max_response_bytes?: number }
@@ -37,7 +39,7 @@ export const failed = (
  * fence, and a cut after sending is `unknown`. Bodies, queries and credentials are never logged.
  */
 export const send = async (
-  context: ExecutorContext,
+  context: Sender,
   settings: Settings,
   request: Request,
   agent: Agent,
@@ -68,7 +70,7 @@ export const send = async (
   }
 }
 
-const timeLeft = ({ slice_end, deadline }: ExecutorContext, { timeout_s = DEFAULT_TIMEOUT_S }: Request): number =>
+const timeLeft = ({ slice_end, deadline }: Sender, { timeout_s = DEFAULT_TIMEOUT_S }: Request): number =>
   Math.min(timeout_s * 1000, slice_end - Date.now(), deadline - Date.now())
 
 const urlOf = (base_url: string | undefined, { url, query = {} }: Request): URL | undefined => {
@@ -79,12 +81,7 @@ const urlOf = (base_url: string | undefined, { url, query = {} }: Request): URL 
   return parsed.protocol === 'http:' || parsed.protocol === 'https:' ? parsed : undefined
 }
 
-const headersOf = (
-  context: ExecutorContext,
-  settings: Settings,
-  request: Request,
-  effect: boolean,
-): Record<string, string> => {
+const headersOf = (context: Sender, settings: Settings, request: Request, effect: boolean): Record<string, string> => {
   const headers: Record<string, string> = { accept: 'application/json', 'user-agent': 'signalbox' }
   for (const [name, value] of Object.entries({ ...settings.headers, ...request.headers }))
     headers[name.toLowerCase()] = String(value)

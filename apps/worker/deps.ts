@@ -32,6 +32,7 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     pool,
     log: telemetry.log,
     policy,
+    agents: nats.agents,
     executors: createExecutors(policy, {
       pool,
       operations_url: config.WORKER__OPERATIONS__URL,

@@ -7,6 +7,8 @@ import type { AttemptRef } from './attempts.ts'
 /** One hand-over of an attempt to an agent outside (operations.md 7.4). */
 export type Execution = {
   fence: number
+  generation: number
+  pool: string
   started: boolean
   closed: boolean
   /** By the clock of Postgres. */
@@ -18,7 +20,7 @@ export type Execution = {
 }
 
 const SELECT = `
-select fence, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,
+select fence, generation, pool, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,
   started_at is not null and heartbeat_at + make_interval(secs => 3 * heartbeat_s) <= clock_timestamp() as silent,
   deadline_at <= clock_timestamp() as overdue,
   greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then start_before

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { NatsConnection } from 'nats'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { connectNats } from '../../apps/shared/events.ts'
-import { carryOut, createReporter, type Job, takeFromStream, type Work } from '../support/agent/agent.ts'
+import { carryOut, createReporter, type Job, listenForWork, takeFromStream, type Work } from '../support/agent/agent.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Platform, startPlatform } from './platform.ts'
@@ -15,6 +17,12 @@ let p: Platform
 let worker: Awaited<ReturnType<typeof startWorker>>
 let nc: NatsConnection
 let folder: string
+let web: Awaited<ReturnType<typeof listenForWork>>
+let answerBy: (work: Work) => Promise<void>
+/** An agent that takes work and never answers a cancel. */
+let deaf: Server
+const toldDeaf: Work[] = []
+let deafCancels = 0
 const PLACES = 2
 const reason = 'a test'
 
@@ -22,7 +30,29 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'signalbox-pools-'))
   const policy_file = join(folder, 'policy.yaml')
   const pool = { destinations: [], secrets: [], mode: 'nats', max_in_flight: PLACES }
-  const pools = { default: { destinations: [], secrets: [] }, lab: pool, idle: pool }
+  web = await listenForWork((work) => answerBy(work))
+  deaf = createServer((req, res) => {
+    if (req.url === '/cancel') {
+      deafCancels += 1
+      return
+    }
+    let text = ''
+    req.on('data', (chunk) => (text += chunk))
+    req.on('end', () => {
+      toldDeaf.push(JSON.parse(text))
+      res.writeHead(202).end()
+    })
+  })
+  await new Promise<void>((resolve) => deaf.listen(0, '127.0.0.1', resolve))
+  const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
+  const http = (endpoint: string) => ({ ...pool, destinations: [loopback], mode: 'http', endpoint })
+  const pools = {
+    default: { destinations: [], secrets: [] },
+    lab: pool,
+    idle: pool,
+    web: http(web.url),
+    deaf: http(`http://127.0.0.1:${(deaf.address() as AddressInfo).port}`),
+  }
   writeFileSync(policy_file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools }))
   p = await startPlatform({
     env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
@@ -34,6 +64,9 @@ afterAll(async () => {
   await nc.close()
   await worker.stop()
   await p.stop()
+  await web.close()
+  deaf.closeAllConnections()
+  deaf.close()
   rmSync(folder, { recursive: true })
   await worker.end()
 })
@@ -55,10 +88,16 @@ const reaches = (operation_id: string, wanted: string) =>
   until(async () => (await status(operation_id)) === wanted, { timeout_ms: 60_000, what: `status ${wanted}` })
 const stream = () => `${p.prefix}EXECUTION`
 const agentOf = async (pool: string, take: (work: Work) => Promise<void>) =>
-  until(() => takeFromStream(nc, { stream: stream(), pool }, take).catch(() => undefined), {
-    timeout_ms: 30_000,
-    what: 'the consumer of the pool',
-  })
+  until(
+    () =>
+      takeFromStream(nc, { pool, stream: stream(), subject: `${p.prefix}.execution.${pool}` }, take).catch(
+        () => undefined,
+      ),
+    {
+      timeout_ms: 30_000,
+      what: 'the consumer of the pool',
+    },
+  )
 
 it('work of a pool waits in the stream for an agent, which takes, reports and ends it', async () => {
   const greet: Job = async ({ inputs }, { log }) => {
@@ -95,6 +134,74 @@ it('what no agent takes in time fails definitely, and who finds it later is refu
   await agent.close()
   expect(refused).toEqual(['attempt_closed'])
   await p.as('olga').post(`${path}/cancel`, { reason })
+}, 90_000)
+
+/** Works until it is told to stop, without a word in between. */
+const stall =
+  (heard: string[]): Job =>
+  (work, { signal }) =>
+    new Promise((_, reject) => {
+      const stopped = () => {
+        heard.push(work.node_id)
+        reject(new Error('stopped'))
+      }
+      if (signal.aborted) stopped()
+      else signal.addEventListener('abort', stopped)
+    })
+const silent = { timeouts: { run_s: 600, heartbeat_s: 600 } }
+const force = async (operation_id: string, path: string) => {
+  expect((await p.as('both').post(`${path}/cancel`, { reason })).status).toBe(200)
+  await p.query(
+    `update operations.operation_control set cancelled_at = cancelled_at - interval '1 h' where operation_id = $1`,
+    [operation_id],
+  )
+  expect((await p.as('both').post(`${path}/cancel`, { reason, mode: 'force' })).status).toBe(200)
+}
+const isAtAgent = (path: string, node_id: string) =>
+  until(
+    async () =>
+      (await p.query(`select 1 from operations.executions where node_id = $1 and started_at is not null`, [node_id]))
+        .length > 0,
+    { timeout_ms: 30_000, what: `${path} at the agent` },
+  )
+
+it('a forced cancel is pushed to the agent that has the work, at once and to no other', async () => {
+  const heard: string[] = []
+  const agent = await agentOf('lab', (work) => carryOut(work, stall(heard)))
+  const kept = await start(external('kept', silent))
+  const { operation_id, path } = await start(external('stopped', silent))
+  await isAtAgent(kept.path, 'kept')
+  await isAtAgent(path, 'stopped')
+  await force(operation_id, path)
+  await reaches(operation_id, 'cancelled')
+  expect((await p.as('vic').get(`${path}/nodes/stopped`)).body).toMatchObject({ error_class: 'cancelled' })
+  expect(heard).toEqual(['stopped'])
+  await force(kept.operation_id, kept.path)
+  await reaches(kept.operation_id, 'cancelled')
+  await agent.close()
+}, 90_000)
+
+it('an agent whose time is over is told so, by HTTP as well; one that never answers holds nothing up', async () => {
+  const heard: string[] = []
+  answerBy = (work) => carryOut(work, stall(heard))
+  const over = await start(
+    external('over', { pool: 'web', timeouts: { run_s: 2, heartbeat_s: 600 }, idempotent: false }),
+  )
+  await until(async () => (await p.as('vic').get(`${over.path}/nodes/over`)).body.state === 'outcome_unknown', {
+    timeout_ms: 30_000,
+  })
+  await until(() => heard.includes('over'), { timeout_ms: 10_000, what: 'the agent hearing of it' })
+  await p.as('olga').post(`${over.path}/cancel`, { reason })
+
+  const deaf = await start(external('deaf', { pool: 'deaf', ...silent }))
+  const work = await until(() => toldDeaf.find(({ node_id }) => node_id === 'deaf'), { timeout_ms: 30_000 })
+  const report = createReporter(work)
+  expect((await report('started')).status).toBe(200)
+  await force(deaf.operation_id, deaf.path)
+  await until(() => deafCancels > 0, { timeout_ms: 10_000, what: 'the call that nobody answers' })
+  expect(await report('heartbeat')).toMatchObject({ status: 200, cancel_requested: true })
+  expect((await report('failed', { error: { class: 'cancelled', message: 'Stopped.' } })).status).toBe(200)
+  await reaches(deaf.operation_id, 'cancelled')
 }, 90_000)
 
 it('gives out no more than max_in_flight over all operations; what waits says so, and goes on by itself', async () => {

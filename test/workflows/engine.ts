@@ -140,6 +140,7 @@ export const createEngine = async (
     pool: linked?.pool ?? pool,
     log: telemetry.log,
     policy,
+    agents: nats.agents,
     executors: createExecutors(policy, {
       pool: linked?.pool ?? pool,
       operations_url: 'http://127.0.0.1:9',

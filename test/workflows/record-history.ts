@@ -9,7 +9,7 @@ import { createEngine, gate, node } from './engine.ts'
 
 /**
  * Records the history of an operation with parallel nodes, a retry, a condition, an intervention, a patch, a gate that
- * releases leases, a pause over a drift, a freeze that comes and goes, and an undo, for replay.test.ts: `node test/workflows/record-history.ts <name>` with the servers' addresses in the environment. Old
+ * releases leases, a pause over a drift, a freeze that comes and goes, work at an agent and for a pool that is full, and a forced cancel, for replay.test.ts: `node test/workflows/record-history.ts <name>` with the servers' addresses in the environment. Old
  * histories stay: code that cannot carry them on must not be deployed over running operations.
  */
 const name = process.argv[2]
@@ -26,6 +26,9 @@ const operation_id = await engine.start({
     node('all', { kind: 'barrier', executor: '', depends_on: ['left', 'right', 'never', 'broken'] }),
     node('guarded', { depends_on: ['all'], target_id: 'host' }),
     node('last', { depends_on: ['guarded'], executor: 'missing', on_failure: 'compensate' }),
+    ...['outside', 'waits'].map((node_id) =>
+      node(node_id, { depends_on: ['guarded'], executor: 'external', pool: 'lab', with: { job: 'stall' } }),
+    ),
   ],
   gates: [gate('go', ['guarded'], { lease_policy: 'release' })],
   leases: [{ resource_id: 'host', mode: 'exclusive' }],
@@ -71,6 +74,19 @@ await engine.command(operation_id, 'gate_decided', { gate_id: 'go', round: 1, st
 )
 await until(async () => (await engine.read.operation(operation_id)).blocked_on[0]?.kind === 'freeze')
 await calendarIs(null)
+await until(async () => {
+  const [{ cancel_mode, busy }] = (
+    await engine.pool.query(
+      `select cancel_mode, exists (select from operations.pool_waits where operation_id = $1) as busy
+       from operations.operation_control where operation_id = $1`,
+      [operation_id],
+    )
+  ).rows
+  return cancel_mode === 'compensate' && busy
+})
+await engine.command(operation_id, 'cancel', { mode: 'force' }, (tx) =>
+  tx.update(operation_control).set({ cancel_mode: 'force' }).where(own),
+)
 console.log(await engine.ends(operation_id))
 const history = historyToJSON(await engine.client.workflow.getHandle(operation_id).fetchHistory())
 const file = new URL(`./histories/${name}.json`, import.meta.url)

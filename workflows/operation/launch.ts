@@ -46,6 +46,10 @@ export const createLauncher = (input: OperationInput, push: (event: Event) => vo
     heartbeatTimeout: '10s',
     retry: { ...patient, initialInterval: '1s', maximumAttempts: 5 },
   })
+  const { cancel_attempt } = proxyActivities<Execution>({
+    startToCloseTimeout: '15s',
+    retry: { ...patient, maximumAttempts: 10 },
+  })
   // Only a forced cancel tells attempts to stop, and it tells all: a scope for each would cost five promises a node.
   let attempts = new CancellationScope({ cancellable: true })
   const timer = createTimer(push)
@@ -71,6 +75,17 @@ export const createLauncher = (input: OperationInput, push: (event: Event) => vo
         attempts.cancel()
         attempts = new CancellationScope({ cancellable: true })
         return
+      case 'cancel_attempt': {
+        const { type: _, ...attempt } = effect
+        // Nobody waits for it: the agent also hears in the answer to its next word.
+        if (patched('cancel-attempt'))
+          void cancel_attempt
+            .executeWithOptions({ summary: `tell the agent of ${attempt.node_id} to stop` }, [
+              { operation_id, ...attempt },
+            ])
+            .catch(() => {})
+        return
+      }
       case 'apply_catalog': {
         const { node, node_id, generation, attempt } = effect
         void apply_catalog_result

@@ -62,11 +62,17 @@ export const createReporter = (work: Work) => {
   }
 }
 
+/** What this agent works at, by fence. */
+const working = new Map<number, AbortController>()
+
 /** Carries one piece of work through; a refusal anywhere means that it is somebody else's now. */
 export const carryOut = async (work: Work, job: Job | undefined): Promise<void> => {
   const report = createReporter(work)
-  if ((await report('started')).status !== 200) return
+  const first = await report('started')
+  if (first.status !== 200) return
   const stop = new AbortController()
+  working.set(work.fence, stop)
+  if (first.cancel_requested) stop.abort()
   const lines: NonNullable<More['lines']> = []
   let numbered = 0
   const log = (text: string) => {
@@ -95,17 +101,20 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
     await report('failed', { error: { class: told ? 'cancelled' : 'refused', message }, lines: lines.splice(0) })
   } finally {
     clearInterval(timer)
+    working.delete(work.fence)
   }
 }
 
-/** Listens for work; `take` says what is done with each. */
+/** Listens for work, and at `/cancel` for what is to be stopped; `take` says what is done with each. */
 export const listenForWork = async (take: (work: Work) => Promise<void>) => {
   const server = createServer((req, res) => {
     const chunks: Buffer[] = []
     req.on('data', (chunk: Buffer) => chunks.push(chunk))
     req.on('end', () => {
       res.writeHead(202).end()
-      void take(JSON.parse(Buffer.concat(chunks).toString()) as Work)
+      const work = JSON.parse(Buffer.concat(chunks).toString()) as Work
+      if (req.url?.endsWith('/cancel')) working.get(work.fence)?.abort()
+      else void take(work)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -121,7 +130,7 @@ export const listenForWork = async (take: (work: Work) => Promise<void>) => {
  */
 export const takeFromStream = async (
   nc: NatsConnection,
-  { stream = 'EXECUTION', pool }: { stream?: string; pool: string },
+  { pool, stream = 'EXECUTION', subject = `execution.${pool}` }: { pool: string; stream?: string; subject?: string },
   take: (work: Work) => Promise<void>,
 ) => {
   const consumer = await nc.jetstream().consumers.get(stream, pool)
@@ -129,8 +138,12 @@ export const takeFromStream = async (
   const loop = (async () => {
     for await (const message of messages) if (await message.ackAck()) void take(message.json<Work>())
   })()
+  const stops = nc.subscribe(`${subject}.cancel`, {
+    callback: (_, message) => working.get(message.json<Work>().fence)?.abort(),
+  })
   return {
     close: async () => {
+      stops.unsubscribe()
       await messages.close()
       await loop
     },

@@ -4,7 +4,7 @@ import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setDeadline, setGate } from './gates.ts'
 import { at as item } from './graph.ts'
 import { leasesGranted, leasesLost } from './leases.ts'
-import { askAgain, enter, fail, isFlying, move, note, settle, toGate, toReady } from './nodes.ts'
+import { askAgain, enter, fail, isFlying, move, note, settle, tellAgent, toGate, toReady } from './nodes.ts'
 import { hold, release } from './patch.ts'
 import { INTERVENTION_STATES, type NodeIntervention } from './rules.ts'
 import { BAD, GOOD, type NodeRun, OPEN, type State } from './types.ts'
@@ -221,6 +221,7 @@ const intervene = (
   if (s.control === 'cancel' && !undoing) return refuse('already_cancelling', 'The operation is being cancelled.')
   if (others.some((n) => isFlying(item(s.nodes, n))))
     return refuse('intervention_not_applicable', 'What comes after the node is under way by now.')
+  if (givenUp) tellAgent(s, i)
   ON_NODE[type](s, i, at, body, others)
   return undefined
 }

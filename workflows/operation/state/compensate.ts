@@ -1,7 +1,7 @@
 import type { CancelMode, NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { cancelGates } from './gates.ts'
 import { at as item } from './graph.ts'
-import { backoff, enter, isFlying, loseSight, move, noteNode, setDue, stopHere } from './nodes.ts'
+import { backoff, enter, isFlying, loseSight, move, noteNode, setDue, stopHere, tellAgent } from './nodes.ts'
 import type { Ending, State } from './types.ts'
 
 const STARTABLE: ReadonlySet<NodeState> = new Set<NodeState>(['pending', 'gated', 'ready', 'backoff'])
@@ -36,6 +36,7 @@ const tellToStop = (s: State, at: number) => {
   s.force_at = at + s.force_grace_ms
   s.dues.push(s.force_at, FORCE_DUE)
   if (s.nodes.some(isFlying)) s.out.push({ type: 'cancel_attempts' })
+  for (const i of s.nodes.keys()) tellAgent(s, i)
   for (const [node, run] of s.nodes.entries()) if (run.state === 'compensating' && !isFlying(run)) loseUndo(s, node, at)
 }
 /** Keys of the queue of due times beside nodes (>= 0) and gates (-1 - position). */

@@ -125,6 +125,15 @@ export const toReady = (s: State, i: number) => {
   if (!held) queue(s, i)
 }
 
+/** Tells the agent that may have the attempt to stop; the activity knows whether there is one. */
+export const tellAgent = (s: State, i: number) => {
+  const { state, doing, attempt, undo_attempt } = item(s.nodes, i)
+  const undo = state === 'compensating'
+  if ((doing !== 'attempt' && doing !== 'poll') || !(undo || item(s.graph.profiles, i).executor === 'external')) return
+  const node_id = item(s.graph.ids, i)
+  s.out.push({ type: 'cancel_attempt', node_id, role: undo ? 'undo' : 'run', attempt: undo ? undo_attempt : attempt })
+}
+
 /** What waited for a time or a word asks again. */
 export const askAgain = (s: State, i: number) => {
   const { state } = item(s.nodes, i)

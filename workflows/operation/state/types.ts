@@ -272,6 +272,8 @@ export type RunEffect = {
 export type Effect =
   | RunEffect
   | { type: 'cancel_attempts' }
+  /** An agent outside may have it: it is told to stop. */
+  | { type: 'cancel_attempt'; node_id: string; role: Role; attempt: number }
   | { type: 'apply_catalog'; node: number; node_id: string; generation: number; attempt: number }
   | { type: 'record'; batch: RecordBatch }
   | { type: 'load_graph' }
