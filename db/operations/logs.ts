@@ -3,6 +3,7 @@ import type { LogLineView } from '../../apps/shared/contracts/operations/logs.ts
 import { first, type Queryable } from '../client.ts'
 import { openChunk } from './archive.ts'
 import { log_chunks, node_attempts, operation_job_log_index } from './tables.ts'
+import { anyCase } from './views.ts'
 
 /** One attempt's log. Line numbers are dense, so a range of lines is a range of numbers. */
 export type LogRef = { operation_id: string; node_id: string; role: 'run' | 'undo'; attempt: number }
@@ -124,7 +125,9 @@ export const searchLines = async (db: Queryable, ref: LogRef, q: string) => {
     .from(i)
     .innerJoin(log_chunks, sameChunk)
     .innerJoin(sql`lateral jsonb_array_elements(${log_chunks.lines}) as l(line)`, sql`true`)
-    .where(and(ofLog(ref), sql`position(lower(${q}) in lower(l.line ->> 'text')) > 0`))
+    .where(
+      and(ofLog(ref), sql`position(lower(${q}::text${anyCase(q)}) in lower((l.line ->> 'text')${anyCase(q)})) > 0`),
+    )
   return row ?? { count: 0, seqs: [] }
 }
 

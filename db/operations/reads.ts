@@ -4,7 +4,7 @@ import type { OperationListQuery } from '../../apps/shared/contracts/operations/
 import { first, type Queryable } from '../client.ts'
 import { votableBy } from './gates.ts'
 import { gates, leases, nodes, operation_control, operations, outbox, resource_operation_index } from './tables.ts'
-import { iso, operation_summary_view as summary } from './views.ts'
+import { anyCase, iso, operation_summary_view as summary } from './views.ts'
 
 /** How new what was read is: Postgres' time, and the last numbered position of the own log. */
 export const readAsOf = async (db: Queryable): Promise<{ time: string; seq: string }> => {
@@ -98,7 +98,9 @@ const conditionsOf = (filter: OperationFilter): (SQL | undefined)[] => {
     ...label.map(labelled),
     gate_for &&
       sql`exists (select 1 from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${gates.status} = 'waiting' and ${votableBy(gate_for.user_id, gate_for.groups)})`,
-    q === undefined ? undefined : sql`(${operations.title} ilike ${like(q)} or ${operations.ticket} ilike ${like(q)})`,
+    q === undefined
+      ? undefined
+      : sql`(${operations.title}${anyCase(q)} ilike ${like(q)} or ${operations.ticket}${anyCase(q)} ilike ${like(q)})`,
     filter.created_after === undefined ? undefined : sql`${operations.created_at} >= ${filter.created_after}`,
     filter.created_before === undefined ? undefined : sql`${operations.created_at} < ${filter.created_before}`,
   ]

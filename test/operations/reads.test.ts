@@ -54,7 +54,7 @@ describe('lists', () => {
 
   it('narrow by every filter', async () => {
     const { operation_id } = await p.startOperation(gated(), {
-      more: { title: 'Rotate 100% of keys', ticket: 'OPS-7', labels: { environment: 'prod', team: 'web' } },
+      more: { title: 'Rotate 100% of keys, ÄRGERLICH', ticket: 'OPS-7', labels: { environment: 'prod', team: 'web' } },
     })
     await p.query(`update operations.operations set failed = 1, engine_status = 'blocked' where operation_id = $1`, [
       operation_id,
@@ -66,6 +66,7 @@ describe('lists', () => {
     for (const query of [
       'q=100%25',
       'q=ops-7',
+      `q=${encodeURIComponent('ärger')}`,
       'label=team',
       'label=team=web',
       'status=blocked',
@@ -440,6 +441,18 @@ describe('nodes and logs', () => {
     expect(await p.as('nobody').get(path)).toMatchObject({ status: 403, body: { permission: 'log:read' } })
     expect(await read('attempt=1&limit=1')).toMatchObject({ attempt: 1 })
     expect(await p.as('vic').get(`${path}?attempt=3`)).toMatchObject({ status: 404, body: { code: 'attempt' } })
+  })
+
+  it('are searched in any case of any language', async () => {
+    const nodes = await withLog()
+    await p.query(
+      `update operations.log_chunks set lines = jsonb_set(lines, '{3,text}', '"ÄRGER, ПУТЬ, 🚀🚀"') where operation_id = $1 and chunk = 2`,
+      [nodes.split('/')[3]],
+    )
+    for (const q of ['ärger', 'путь', 'ЛУТЬ', '🚀🚀']) {
+      const { body } = must(await p.as('vic').get(`${nodes}/behind/logs?limit=1&q=${encodeURIComponent(q)}`), 200)
+      expect([q, body.matches.seqs]).toEqual([q, q === 'ЛУТЬ' ? [] : [204]])
+    }
   })
 
   it('are downloaded whole or by a range', async () => {
