@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   AckPolicy,
   type Consumer,
+  ConsumerEvents,
   connect,
   DeliverPolicy,
   DiscardPolicy,
@@ -113,25 +114,40 @@ export type ConsumeOptions = {
   onError?: (error: Error) => void
 }
 
-/** A durable pull consumer with explicit acknowledgement. `stop` ends it between two messages. */
+/** How long a pull waits at the server; also how soon a consumer that is gone is missed. */
+const PULL_MS = 10_000
+const GONE = new Set<string>([ConsumerEvents.StreamNotFound, ConsumerEvents.ConsumerNotFound])
+
+/**
+ * A durable pull consumer with explicit acknowledgement. One that went with its stream is made anew and reads what is
+ * there from its start. `stop` ends it between two messages.
+ */
 export const consume = async (options: ConsumeOptions): Promise<{ stop: () => Promise<void> }> => {
   const { nc, prefix, durable, max_deliver = 5 } = options
   const stream = streamName(prefix, options.stream)
-  const jsm = await ensureStreams(nc, prefix, [options.stream])
   const filter_subjects = (options.filter ?? []).map((subject) => prefixed(prefix, subject))
-  await jsm.consumers.add(stream, {
-    durable_name: durable,
-    ack_policy: AckPolicy.Explicit,
-    deliver_policy: DeliverPolicy.All,
-    ack_wait: nanos(30_000),
-    max_ack_pending: 64,
-    ...(filter_subjects.length > 0 && { filter_subjects }),
-  })
+  const ensure = async () => {
+    const jsm = await ensureStreams(nc, prefix, [options.stream])
+    await jsm.consumers.add(stream, {
+      durable_name: durable,
+      ack_policy: AckPolicy.Explicit,
+      deliver_policy: DeliverPolicy.All,
+      ack_wait: nanos(30_000),
+      max_ack_pending: 64,
+      ...(filter_subjects.length > 0 && { filter_subjects }),
+    })
+  }
+  await ensure()
   const consumer: Consumer = await nc.jetstream().consumers.get(stream, durable)
-  const messages = await consumer.consume({ max_messages: 64 })
+  const messages = await consumer.consume({ max_messages: 64, expires: PULL_MS })
   const work = (async () => {
     for await (const message of messages) await applyOne(message, options, max_deliver)
   })().catch((error: Error) => options.onError?.(error))
+  const heal = async () => {
+    for await (const { type } of await messages.status())
+      if (GONE.has(type)) await ensure().catch((error: Error) => options.onError?.(error))
+  }
+  void heal()
   return {
     stop: async () => {
       await messages.close()

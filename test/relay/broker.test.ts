@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { NatsConnection } from 'nats'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createPorts } from '../../apps/platform/ports.ts'
+import { silentScreen } from '../../apps/platform/screen.ts'
+import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
+import { checkBroker } from '../../apps/relay/broker.ts'
+import { createPublisher } from '../../apps/relay/publisher.ts'
+import { sequenceOnce } from '../../apps/relay/sequencer.ts'
+import { connectNats, consume, ensureStreams } from '../../apps/shared/events.ts'
+import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { testDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+/** A broker that loses what it had acknowledged, and a consumer that was there before (reliability.md 4.8). */
+const { log } = createTelemetry('test', { level: 'silent' })
+const dir = mkdtempSync(join(tmpdir(), 'signalbox-broker-'))
+const store = join(dir, 'store/jetstream/$G/streams/CATALOG')
+let program: string
+let config: string
+let server: ChildProcess
+let database: Awaited<ReturnType<typeof testDatabase>>
+let pool: pg.Pool
+let nc: NatsConnection
+let consumer: { stop: () => Promise<void> }
+const heard: string[] = []
+
+const startServer = () => {
+  server = spawn(program, ['-c', config], { stdio: 'ignore' })
+}
+const whileStopped = async (act: () => void) => {
+  const gone = once(server, 'exit')
+  server.kill('SIGKILL')
+  await gone
+  act()
+  startServer()
+  await until(() => nc.flush().then(() => true), { timeout_ms: 15_000, what: 'the connection' })
+}
+
+/** Writes events of the catalog, one resource each, and lets the relay carry them. */
+const write = async (...names: string[]) => {
+  for (const name of names)
+    await pool.query(
+      `insert into catalog.outbox (event_id, agg_type, agg_id, agg_version, type, payload) values ($1, 'resource', $2, 1, 'resource.created', '{}')`,
+      [randomUUID(), name],
+    )
+  await carry()
+}
+const carry = async () => {
+  while ((await sequenceOnce(pool, 'catalog', 1)) > 0);
+  const { turn } = createPublisher({ pool, schema: 'catalog', prefix: '', log, nats: () => nc, published: () => true })
+  while (await turn());
+}
+const check = () => checkBroker(pool, nc, '', 'catalog', 'CATALOG', log)
+const hears = (name: string) =>
+  until(async () => heard.includes(name), { timeout_ms: 30_000, what: `the consumer hears of ${name}` })
+
+beforeAll(async () => {
+  program = await locateNats(silentScreen)
+  const port = await createPorts().take('nats', 0)
+  config = writeNatsConfig(dir, port, [])
+  startServer()
+  database = await testDatabase('catalog')
+  pool = new pg.Pool({ connectionString: database.url })
+  await pool.query(`insert into catalog.relay_state (name, epoch, next) values ('relay', 1, 1)`)
+  nc = await until(() => connectNats(`nats://127.0.0.1:${port}`, 'test').catch(() => undefined), {
+    timeout_ms: 15_000,
+    what: 'the server',
+  })
+  await ensureStreams(nc, '', ['CATALOG'])
+  await check()
+  consumer = await consume({
+    nc,
+    prefix: '',
+    stream: 'CATALOG',
+    durable: 'reader',
+    handle: async ({ agg_id }) => void heard.push(String(agg_id)),
+  })
+}, 60_000)
+afterAll(async () => {
+  await consumer?.stop()
+  await nc?.close()
+  server?.kill('SIGKILL')
+  await pool?.end()
+  await database?.drop()
+  rmSync(dir, { recursive: true, force: true })
+})
+
+it('publishes again what a rolled back stream lost, and a consumer that was further on hears of what comes then', async () => {
+  await write('a1', 'a2')
+  await hears('a2')
+  cpSync(join(store, 'msgs'), join(dir, 'before'), { recursive: true })
+  await write('a3', 'a4', 'a5', 'a6')
+  await hears('a6')
+  await check()
+  await whileStopped(() => {
+    rmSync(join(store, 'msgs'), { recursive: true })
+    cpSync(join(dir, 'before'), join(store, 'msgs'), { recursive: true })
+  })
+  heard.length = 0
+  expect(await check()).toBe(true)
+  await carry()
+  await write('a7')
+  await hears('a3')
+  await hears('a7')
+}, 60_000)
+
+it('publishes everything again to a stream that was made anew, and the consumer is made anew with it', async () => {
+  await whileStopped(() => rmSync(join(dir, 'store'), { recursive: true }))
+  heard.length = 0
+  expect(await check()).toBe(true)
+  await carry()
+  await write('b1')
+  await hears('a1')
+  await hears('b1')
+}, 60_000)
