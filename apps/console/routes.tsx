@@ -23,6 +23,14 @@ const whole = (value: unknown): number | undefined => {
   return Number.isSafeInteger(number) && number > 0 ? number : undefined
 }
 
+/** How a graph is shown, and what is selected in it. */
+type DrawnSearch = { view?: 'list' | 'drawing'; node?: string; gate?: string }
+const drawnSearch = (search: Record<string, unknown>): DrawnSearch => ({
+  ...(search.view === 'list' || search.view === 'drawing' ? { view: search.view } : {}),
+  ...(text(search.node) === '' ? {} : { node: text(search.node) }),
+  ...(text(search.gate) === '' ? {} : { gate: text(search.gate) }),
+})
+
 const root = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet, notFoundComponent: NotFound })
 
 const login = createRoute({
@@ -93,10 +101,9 @@ const operationHome = createRoute({
 const graph = createRoute({
   getParentRoute: () => operation,
   path: '/graph',
-  validateSearch: (search): { node?: string; only?: string; view?: 'list' | 'drawing' } => ({
-    ...(text(search.node) === '' ? {} : { node: text(search.node) }),
+  validateSearch: (search): DrawnSearch & { only?: string } => ({
+    ...drawnSearch(search),
     ...(text(search.only) === '' ? {} : { only: text(search.only) }),
-    ...(search.view === 'list' || search.view === 'drawing' ? { view: search.view } : {}),
   }),
   component: lazyRouteComponent(() => import('./pages/operation-graph.tsx'), 'OperationGraphPage'),
 })
@@ -184,8 +191,9 @@ const intentNew = createRoute({
 const plan = createRoute({
   getParentRoute: () => shell,
   path: '/plans/$plan_id',
-  validateSearch: (search) => ({
+  validateSearch: (search): DrawnSearch & { tab: 'changes' | 'graph' | 'gates' | 'checks' | 'rehearsal' } => ({
     tab: oneOf(search.tab, ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const, 'changes'),
+    ...drawnSearch(search),
   }),
   component: lazyRouteComponent(() => import('./pages/plan.tsx'), 'PlanPage'),
 })

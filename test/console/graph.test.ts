@@ -74,6 +74,77 @@ describe('columns by longest path', () => {
   })
 })
 
+describe('gates in the drawing', () => {
+  const gate = (gate_id: string, guards: string[]) => ({
+    gate_id,
+    question: `${gate_id}?`,
+    guards,
+    state: 'armed' as const,
+  })
+  const edgesOf = (plan: Graph, folded: string[] = []) => [...visibleGraph(plan, new Set(folded)).edges.keys()]
+
+  it('stand between what they guard and what that waits for', () => {
+    const plan = graph([node('a'), node('b', ['a']), node('c', ['a']), node('d', ['b', 'c'])], {
+      gates: [gate('go', ['b', 'c'])],
+    })
+    expect(edgesOf(plan)).toEqual(['b>d', 'c>d', 'a>gate/go', 'gate/go>b', 'gate/go>c'])
+    const { boxes } = columns(plan, new Set())
+    expect(boxes.map(({ id, kind, x }) => [id, kind, x / 240])).toEqual([
+      ['a', 'node', 0],
+      ['gate/go', 'gate', 1],
+      ['b', 'node', 2],
+      ['c', 'node', 2],
+      ['d', 'node', 3],
+    ])
+  })
+
+  it('stand at the entry where nothing comes before, and before the first only of what they guard in a row', () => {
+    const plan = graph([node('a'), node('b', ['a']), node('c', ['b'])], { gates: [gate('entry', ['a', 'b', 'c'])] })
+    expect(edgesOf(plan)).toEqual(['a>b', 'b>c', 'gate/entry>a'])
+  })
+
+  it('say of nothing that it waits for what it does not wait for', () => {
+    const plan = graph([node('a'), node('b'), node('c', ['a']), node('d', ['b'])], { gates: [gate('go', ['c', 'd'])] })
+    expect(edgesOf(plan)).toEqual(['a>c', 'b>d', 'gate/go>c', 'gate/go>d'])
+  })
+
+  it('are not drawn into a folded group, and guard the group as a whole', () => {
+    const plan = graph([node('a'), node('b', ['a'], { group: 'g' }), node('c', ['b'], { group: 'g' })], {
+      groups: [{ group_id: 'g', name: 'Batch 1', kind: 'batch', counts: {} }],
+      gates: [gate('before', ['b']), gate('within', ['c'])],
+    })
+    expect(edgesOf(plan, ['g'])).toEqual(['a>gate/before', 'gate/before>g', 'gate/within>g'])
+  })
+
+  it('never close a circle, and keep the order of every plan', () => {
+    const plans = fc.array(fc.array(fc.nat({ max: 20 }), { maxLength: 3 }), { minLength: 1, maxLength: 20 })
+    const guards = fc.array(fc.array(fc.nat({ max: 20 }), { minLength: 1, maxLength: 6 }), { maxLength: 6 })
+    fc.assert(
+      fc.property(plans, guards, (edges, guarded) => {
+        const nodes = edges.map((from, at) =>
+          node(
+            `n${at}`,
+            [...new Set(from)].filter((id) => id < at).map((id) => `n${id}`),
+          ),
+        )
+        const gates = guarded.map((ids, at) =>
+          gate(
+            `g${at}`,
+            [...new Set(ids)].map((id) => `n${id}`),
+          ),
+        )
+        const plan = graph(nodes, { gates })
+        const { boxes } = columns(plan, new Set())
+        const x = new Map(boxes.map((box) => [box.id, box.x]))
+        for (const { from, to } of visibleGraph(plan, new Set()).edges.values())
+          expect(x.get(from)).toBeLessThan(x.get(to) ?? 0)
+        for (const one of nodes)
+          for (const before of one.depends_on) expect(x.get(before)).toBeLessThan(x.get(one.node_id) ?? 0)
+      }),
+    )
+  })
+})
+
 describe('walking the drawing by keys', () => {
   const drawing: Drawing = columns(
     graph([node('a'), node('b', ['a']), node('c', ['a']), node('d', ['b', 'c'])]),
@@ -99,6 +170,18 @@ describe('live states of a drawing', () => {
     for (const id of ['a', 'b', 'g']) states.subscribe(id, () => told.push(id))
     states.update({ ...before, nodes: [node('a', [], { group: 'g', state: 'running' }), node('b', ['a'])] })
     expect(told).toEqual(['a', 'g'])
+  })
+
+  it('tell the gate that was decided, and the nodes behind it alone', () => {
+    const states = new GraphStates()
+    const gates = ['go', 'on'].map((gate_id) => ({ gate_id, question: '?', guards: [], state: 'waiting' as const }))
+    const plan = graph([node('a', [], { gates: ['go'] }), node('b', [], { gates: ['on'] })], { gates })
+    states.update(plan)
+    const told: string[] = []
+    for (const id of ['a', 'b', 'gate/go', 'gate/on']) states.subscribe(id, () => told.push(id))
+    states.update({ ...plan, gates: gates.map((one) => (one.gate_id === 'go' ? { ...one, state: 'approved' } : one)) })
+    expect(told).toEqual(['gate/go', 'a'])
+    expect(states.gate('go')?.state).toBe('approved')
   })
 
   it('show a node behind an open gate as waiting for a person', () => {

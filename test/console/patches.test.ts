@@ -104,7 +104,16 @@ describe('the drawing of a patch', () => {
       'b>d': 'added',
     })
     const guarded = compare(drafted('add_gate', { node: 'd' }), { added_gates: ['ask-2'] })
-    expect([...guarded.marks]).toEqual([['d', 'changed']])
+    expect([...guarded.marks]).toEqual([
+      ['d', 'changed'],
+      ['gate/ask-2', 'added'],
+    ])
+    expect(guarded.graph.gates.at(-1)).toEqual({
+      gate_id: 'ask-2',
+      question: 'Go on with task d?',
+      guards: ['d'],
+      state: 'armed',
+    })
     expect(guarded.lines.size).toBe(0)
   })
 

@@ -170,6 +170,8 @@ describe('the first minute', () => {
     expect(await accessibilityOf(desk)).toEqual([])
     await desk.getByRole('button', { name: 'List' }).click()
     await desk.getByRole('list').getByText('Not started').first().waitFor()
+    await desk.reload()
+    await desk.getByRole('list').getByText('Not started').first().waitFor()
     await desk.getByRole('link', { name: 'Checks' }).click()
     await desk.getByRole('heading', { name: /^Risk: / }).waitFor()
     expect(await accessibilityOf(desk)).toEqual([])

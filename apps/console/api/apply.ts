@@ -146,7 +146,9 @@ function patchGraphGate(
   graph: Graph,
   change: { gate_id: string } & Record<string, unknown>,
 ): { data?: Graph; read: boolean } {
-  if (typeof change.status !== 'string') return { read: true }
+  // One that came by itself, like that of a freeze, is not known yet.
+  if (typeof change.status !== 'string' || !graph.gates.some(({ gate_id }) => gate_id === change.gate_id))
+    return { read: true }
   const state = change.status as Graph['gates'][number]['state']
   const gates = graph.gates.map((gate) => (gate.gate_id === change.gate_id ? { ...gate, state } : gate))
   return { data: { ...graph, gates }, read: false }

@@ -1,23 +1,25 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useCallback, useMemo, useRef } from 'react'
 import { graphQuery } from '../api/queries.ts'
 import type { Graph } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { tOperation } from '../i18n/operation.ts'
 import { Failure } from '../parts/failure.tsx'
+import { GatePanel } from '../parts/gate-panel.tsx'
+import { largeGroups, useFolding } from '../parts/graph-folding.ts'
+import { gateBox } from '../parts/graph-gates.ts'
 import { GraphList } from '../parts/graph-list.tsx'
 import { countLooks, GraphStates, StatesContext } from '../parts/graph-states.ts'
 import { NodePanel } from '../parts/node-panel.tsx'
 import { Loading } from '../parts/page.tsx'
 import { ShapeIcon } from '../parts/status.tsx'
+import { isNarrow, ViewChoice } from '../parts/view-choice.tsx'
 
 const loadCanvas = () => import('../parts/graph-canvas.tsx').then((part) => ({ default: part.GraphCanvas }))
 const GraphCanvas = lazy(loadCanvas)
-const isNarrow = (): boolean => window.matchMedia('(max-width: 639px)').matches
 // The drawing is fetched beside the data that it shows; a phone begins with the list and needs none.
 if (!isNarrow()) void loadCanvas()
-const FOLD_ABOVE = 200
 
 /** The plan as a graph with live states; the same as a list, one press away. */
 export const OperationGraphPage = () => {
@@ -34,25 +36,19 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
   const states = useRef<GraphStates>(undefined)
   states.current ??= new GraphStates()
   states.current.update(graph)
-  const [folded, setFolded] = useState<ReadonlySet<string>>(
-    () => new Set(graph.nodes.length > FOLD_ABOVE ? graph.groups.map((group) => group.group_id) : []),
-  )
-  const fold = useCallback((group: string) => {
-    setFolded((before) => {
-      const next = new Set(before)
-      if (!next.delete(group)) next.add(group)
-      return next
-    })
-  }, [])
-  const open = useCallback(
-    (node: string | undefined) =>
+  const [folded, fold] = useFolding(() => largeGroups(graph))
+  const select = useCallback(
+    (chosen: { node?: string; gate?: string }) =>
       void navigate({
-        search: ({ node: _before, ...rest }) => ({ ...rest, ...(node === undefined ? {} : { node }) }),
+        search: ({ node: _node, gate: _gate, ...rest }) => ({ ...rest, ...chosen }),
         replace: true,
         resetScroll: false,
       }),
     [navigate],
   )
+  const open = useCallback((node: string) => select({ node }), [select])
+  const openGate = useCallback((gate: string) => select({ gate }), [select])
+  const gate = graph.gates.find(({ gate_id }) => gate_id === search.gate)
   const narrow = useMemo(isNarrow, [])
   const view = search.view ?? (narrow ? 'list' : 'drawing')
   const counts = countLooks(states.current, graph.nodes)
@@ -79,20 +75,12 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
             </button>
           ))}
         </fieldset>
-        <fieldset className="choices" aria-label={tOperation.graph.view}>
-          {(['drawing', 'list'] as const).map((choice) => (
-            <button
-              key={choice}
-              type="button"
-              aria-pressed={view === choice}
-              onClick={() =>
-                void navigate({ search: (before) => ({ ...before, view: choice }), replace: true, resetScroll: false })
-              }
-            >
-              {tOperation.graph[choice]}
-            </button>
-          ))}
-        </fieldset>
+        <ViewChoice
+          view={view}
+          choose={(choice) =>
+            void navigate({ search: (before) => ({ ...before, view: choice }), replace: true, resetScroll: false })
+          }
+        />
       </div>
       {view === 'list' ? (
         <GraphList graph={graph} states={states.current} operation_id={operation_id} only={search.only} />
@@ -104,13 +92,16 @@ const GraphView = ({ graph, operation_id }: { graph: Graph; operation_id: string
               name={operation_id}
               folded={folded}
               fold={fold}
-              selected={search.node}
+              selected={search.node ?? (gate && gateBox(gate.gate_id))}
               only={search.only}
               open={open}
+              openGate={openGate}
             />
           </Suspense>
           {search.node ? (
-            <NodePanel operation_id={operation_id} node_id={search.node} close={() => open(undefined)} />
+            <NodePanel operation_id={operation_id} node_id={search.node} close={() => select({})} />
+          ) : gate ? (
+            <GatePanel gate={gate} graph={graph} operation_id={operation_id} close={() => select({})} />
           ) : null}
         </div>
       )}

@@ -131,7 +131,7 @@ const Editor = ({
           remove={(draft) => setDrafts((before) => before.filter((one) => one.id !== draft))}
         />
       </div>
-      <PatchOutlook check={check} changes={changes} nameOf={nameOf} />
+      <PatchOutlook operation_id={operation_id} check={check} changes={changes} nameOf={nameOf} />
       <div className="flex flex-wrap items-end gap-3">
         <TicketField value={ticket} change={setTicket} />
         <button type="button" className="button main" aria-disabled={!ready} onClick={() => ready && setAsking(true)}>

@@ -57,7 +57,12 @@ export const PatchPage = () => {
             <PatchChanges changes={patch.changes} nameOf={nodeName} />
           </Section>
           <Section id="result" title={tChange.patch.result} note={tChange.patch.result_note(patch.base_revision)}>
-            <PatchGraph patch={patch} />
+            <PatchGraph
+              operation_id={patch.operation_id}
+              base_revision={patch.base_revision}
+              changes={patch.changes}
+              diff={patch.diff_graph}
+            />
             <PatchDiff diff={patch.diff_graph} changes={patch.changes} nameOf={nodeName} />
           </Section>
           <Section id="required" title={tChange.patch.required}>

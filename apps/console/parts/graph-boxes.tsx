@@ -1,11 +1,11 @@
 import { type EdgeProps, Handle, type NodeProps, Position } from '@xyflow/react'
 import { ChevronRight } from 'lucide-react'
 import { memo } from 'react'
-import type { Tone } from '../../shared/contracts/client/status.ts'
+import { lookOf, type Tone } from '../../shared/contracts/client/status.ts'
 import { t } from '../i18n/index.ts'
 import { tOperation } from '../i18n/operation.ts'
 import type { Point } from './graph-layout.ts'
-import { useGroupCounts, useNodeState } from './graph-states.ts'
+import { useGateState, useGroupCounts, useNodeState } from './graph-states.ts'
 import type { Mark } from './patched-graph.ts'
 import { ShapeIcon, statusWord } from './status.tsx'
 
@@ -67,16 +67,52 @@ const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at
       <p className="truncate text-table font-medium" title={name}>
         {mark === 'removed' ? <del>{name}</del> : name}
       </p>
-      {mark ? (
-        <p className="mark">
-          <span aria-hidden="true" className="mono">
-            {tOperation.graph.marks[mark].sign}
-          </span>{' '}
-          {tOperation.graph.marks[mark].word}
-        </p>
-      ) : null}
+      {mark ? <MarkWord mark={mark} /> : null}
     </div>
   </div>
+)
+
+/** A gate before what it guards: its question, and whether it is open, approved or rejected; round, so that it is no node. */
+export const GateBox = memo(({ id, data }: NodeProps) => {
+  const { at, selected, only, mark, patched } = data as Data
+  const gate = useGateState(id)
+  if (gate === undefined) return null
+  const look = lookOf(gate.state)
+  const dim = !patched && only !== undefined && only !== look.word
+  const tone = patched ? (mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same') : `tone-${look.tone}`
+  return (
+    <div
+      className={`step gate ${tone} ${at ? 'at' : ''} ${selected ? 'chosen' : ''} ${dim ? 'dim' : ''}`}
+      data-gate={gate.gate_id}
+      data-mark={mark}
+    >
+      <Ends />
+      {patched ? null : <ShapeIcon shape={look.shape} tone={look.tone} size={18} />}
+      <div className="min-w-0 flex-1">
+        <p className="truncate text-table font-medium" title={gate.question}>
+          {mark === 'removed' ? <del>{gate.question}</del> : gate.question}
+        </p>
+        {mark ? (
+          <MarkWord mark={mark} />
+        ) : (
+          <p className="truncate text-meta text-muted">
+            {patched
+              ? tOperation.graph.gate
+              : tOperation.graph.gate_state(statusWord(gate.state, look), gate.state === 'waiting')}
+          </p>
+        )}
+      </div>
+    </div>
+  )
+})
+
+const MarkWord = ({ mark }: { mark: Mark }) => (
+  <p className="mark">
+    <span aria-hidden="true" className="mono">
+      {tOperation.graph.marks[mark].sign}
+    </span>{' '}
+    {tOperation.graph.marks[mark].word}
+  </p>
 )
 
 /** The frame around an unfolded group. */

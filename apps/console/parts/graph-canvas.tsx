@@ -3,10 +3,12 @@ import '../styles/graph.css'
 import { type Edge, MiniMap, type Node, ReactFlow, ReactFlowProvider, useReactFlow, useStoreApi } from '@xyflow/react'
 import { Maximize, Minus, Plus } from 'lucide-react'
 import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from 'react'
+import { lookOf } from '../../shared/contracts/client/status.ts'
 import type { Graph } from '../api/types.ts'
 import { tOperation } from '../i18n/operation.ts'
-import { FoldedGroup, GroupFrame, LineEdge, MARK_TONES, StepNode } from './graph-boxes.tsx'
-import { type Drawing, drawGraph, warmUp } from './graph-layout.ts'
+import { FoldedGroup, GateBox, GroupFrame, LineEdge, MARK_TONES, StepNode } from './graph-boxes.tsx'
+import { gateOfBox } from './graph-gates.ts'
+import { type Drawing, drawGraph, drawingKey, warmUp } from './graph-layout.ts'
 import { StatesContext } from './graph-states.ts'
 import { neighbour } from './graph-walk.ts'
 import type { PatchedGraph } from './patched-graph.ts'
@@ -14,7 +16,7 @@ import { statusWord } from './status.tsx'
 
 warmUp()
 
-const NODE_TYPES = { node: StepNode, group: GroupFrame, folded: FoldedGroup }
+const NODE_TYPES = { node: StepNode, gate: GateBox, group: GroupFrame, folded: FoldedGroup }
 const EDGE_TYPES = { line: LineEdge }
 /** Below this nobody reads a node's name. */
 const READABLE = 0.75
@@ -25,9 +27,11 @@ type Props = {
   name: string
   folded: ReadonlySet<string>
   fold: (group: string) => void
+  /** The box that is selected: a node, or a gate's (`gateBox`). */
   selected: string | undefined
   only: string | undefined
   open: (node_id: string) => void
+  openGate: (gate_id: string) => void
   label?: string
   /** What a patch adds, changes and takes out of it. */
   patched?: PatchedGraph
@@ -40,8 +44,8 @@ export const GraphCanvas = (props: Props) => (
   </ReactFlowProvider>
 )
 
-const Canvas = ({ graph, name, folded, fold, selected, only, open, label, patched }: Props) => {
-  const drawing = useDrawing(name, graph, folded)
+const Canvas = ({ graph, name, folded, fold, selected, only, open, openGate, label, patched }: Props) => {
+  const drawing = useDrawing(name, graph, folded, patched !== undefined)
   const states = useContext(StatesContext)
   const flow = useReactFlow()
   const store = useStoreApi()
@@ -85,10 +89,20 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open, label, patche
     })
   }, [drawing, flow, graph.nodes, patched, selected, show, states])
 
+  const enter = (id: string) => {
+    const gate_id = gateOfBox(id)
+    if (gate_id === undefined) open(id)
+    else openGate(gate_id)
+  }
   const speak = (id: string) => {
+    const mark = patched?.marks.get(id)
+    const gate = states.gate(gateOfBox(id) ?? '')
+    if (gate !== undefined) {
+      const word = mark ? tOperation.graph.marks[mark].word : statusWord(gate.state)
+      return setSpoken(tOperation.graph.spoken_gate(gate.question, word, gate.guards.length))
+    }
     const node = states.node(id)
     if (node === undefined) return setSpoken(graph.groups.find((group) => group.group_id === id)?.name ?? id)
-    const mark = patched?.marks.get(id)
     const word = mark ? tOperation.graph.marks[mark].word : statusWord(node.state, states.look(node))
     setSpoken(tOperation.graph.spoken(node.name, word, node.attempt))
   }
@@ -101,7 +115,7 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open, label, patche
       speak(next)
     } else if (event.key === 'Enter' && at !== undefined) {
       if (folded.has(at)) fold(at)
-      else open(at)
+      else enter(at)
     } else if (event.key === '+') void flow.zoomIn()
     else if (event.key === '-') void flow.zoomOut()
     else if (event.key === '0') void flow.fitView({ padding: 0.06, maxZoom: 1 })
@@ -140,7 +154,7 @@ const Canvas = ({ graph, name, folded, fold, selected, only, open, label, patche
             onInit={begin}
             onNodeClick={(_, node) => {
               setAt(node.id)
-              if (node.type === 'node') open(node.id)
+              if (node.type === 'node' || node.type === 'gate') enter(node.id)
             }}
             minZoom={0.1}
             maxZoom={1.5}
@@ -225,7 +239,8 @@ const heightOf = (drawing: Drawing | null): number => {
 
 const toneOf = (states: React.ContextType<typeof StatesContext>, id: string): string => {
   const node = states.node(id)
-  return node ? states.look(node).tone : 'idle'
+  const gate = states.gate(gateOfBox(id) ?? '')
+  return node ? states.look(node).tone : gate ? lookOf(gate.state).tone : 'idle'
 }
 
 const markTone = ({ marks }: PatchedGraph, id: string): string => {
@@ -233,15 +248,15 @@ const markTone = ({ marks }: PatchedGraph, id: string): string => {
   return mark ? MARK_TONES[mark] : 'idle'
 }
 
-function useDrawing(name: string, graph: Graph, folded: ReadonlySet<string>): Drawing | null {
+function useDrawing(name: string, graph: Graph, folded: ReadonlySet<string>, compared: boolean): Drawing | null {
   const [drawing, setDrawing] = useState<Drawing | null>(null)
-  const key = `${name} ${graph.plan_revision} ${[...folded].sort().join(' ')}`
+  const key = drawingKey(name, graph, folded)
   const latest = useRef(graph)
   latest.current = graph
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the layout is another one
   useEffect(() => {
     let left = false
-    void drawGraph(name, latest.current, folded).then((done) => {
+    void drawGraph(key, latest.current, folded, compared).then((done) => {
       if (!left) setDrawing(done)
     })
     return () => {
@@ -294,7 +309,7 @@ function toEdges(drawing: Drawing, graph: Graph, patched: PatchedGraph | undefin
       data: {
         points: line.points,
         critical: critical.has(line.from) && critical.has(line.to),
-        mark: patched?.lines.get(line.id),
+        mark: patched?.lines.get(line.id) ?? (gateOfBox(line.from) && patched?.marks.get(line.from)),
       },
     }),
   )

@@ -1,11 +1,14 @@
 import type { ELK, ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js'
 import type { Graph } from '../api/types.ts'
 import { workerUrl } from '../work/worker-url.ts'
+import { gateBox, gateOfBox, standingGates } from './graph-gates.ts'
 
 export const NODE_WIDTH = 200
 export const NODE_HEIGHT = 56
 const GROUP_PADDING = { top: 40, side: 16 }
 const LIMIT_MS = 10_000
+/** Drawings that are kept: an editor makes one with every change. */
+const KEPT = 50
 
 export type Point = { x: number; y: number }
 export type Box = Point & {
@@ -13,7 +16,7 @@ export type Box = Point & {
   width: number
   height: number
   parent?: string
-  kind: 'node' | 'group' | 'folded'
+  kind: 'node' | 'gate' | 'group' | 'folded'
 }
 export type Line = { id: string; from: string; to: string; points: Point[] }
 /** Where everything stands. `whole` is false when the layout did not finish in time and columns by longest path were used. */
@@ -22,34 +25,62 @@ export type Drawing = { boxes: Box[]; lines: Line[]; whole: boolean }
 let engine: Promise<ELK> | undefined
 const known = new Map<string, Promise<Drawing>>()
 
+/** What a layout is of: the nodes of a revision never change, gates may come by themselves. */
+export const drawingKey = (name: string, graph: Graph, folded: ReadonlySet<string>): string =>
+  [name, graph.plan_revision, ...graph.gates.map(({ gate_id }) => gateBox(gate_id)), ...[...folded].sort()].join(' ')
+
 /** The drawing of a plan revision with the given groups folded; computed in a worker and kept. */
-export const drawGraph = (key: string, graph: Graph, folded: ReadonlySet<string>): Promise<Drawing> => {
-  const whole = `${key} ${graph.plan_revision} ${[...folded].sort().join(' ')}`
-  let drawing = known.get(whole)
+export const drawGraph = (
+  key: string,
+  graph: Graph,
+  folded: ReadonlySet<string>,
+  compared: boolean,
+): Promise<Drawing> => {
+  let drawing = known.get(key)
   if (drawing === undefined) {
-    drawing = layout(graph, folded)
-    known.set(whole, drawing)
+    drawing = layout(graph, folded, compared)
+    known.set(key, drawing)
+    const [oldest] = known.keys()
+    if (known.size > KEPT && oldest !== undefined) known.delete(oldest)
   }
   return drawing
 }
 
-/** Nodes and folded groups as they are drawn, with the edges between them. */
-export const visibleGraph = (graph: Graph, folded: ReadonlySet<string>) => {
+/**
+ * Nodes, gates and folded groups as they are drawn, with the edges between them. In a comparison every dependency keeps
+ * a line of its own, so gates stand beside them.
+ */
+export const visibleGraph = (graph: Graph, folded: ReadonlySet<string>, compared = false) => {
+  const group = new Map(graph.nodes.map((node) => [node.node_id, node.group ?? undefined]))
   const place = new Map(
-    graph.nodes.map((node) => [node.node_id, node.group && folded.has(node.group) ? node.group : node.node_id]),
+    [...group].map(([id, within]) => [id, within !== undefined && folded.has(within) ? within : id]),
   )
+  const placesOf = (ids: readonly string[]) => new Set(ids.flatMap((id) => place.get(id) ?? []))
   const edges = new Map<string, { from: string; to: string }>()
-  for (const node of graph.nodes) {
-    for (const dependency of node.depends_on) {
-      const [from, to] = [place.get(dependency), place.get(node.node_id)]
-      if (from !== undefined && to !== undefined && from !== to) edges.set(`${from}>${to}`, { from, to })
-    }
+  const connect = (from: string | undefined, to: string | undefined) => {
+    if (from !== undefined && to !== undefined && from !== to) edges.set(`${from}>${to}`, { from, to })
   }
-  return { place, edges }
+  const gates = standingGates(graph).map(({ gate_id, first, behind }) => {
+    const [from, to] = [placesOf(behind ?? []), placesOf(first)]
+    // Both ends in one folded group: it cannot stand between them.
+    const between = !compared && behind !== undefined && [...from].every((id) => !to.has(id))
+    const around = new Set([...first, ...(between ? behind : [])].map((id) => group.get(id)))
+    const [within] = around
+    const parent = around.size === 1 && within !== undefined && !folded.has(within) ? within : undefined
+    return { id: gateBox(gate_id), first, from: between ? from : new Set<string>(), to, between, parent }
+  })
+  const crossed = new Set(gates.flatMap(({ between, first }) => (between ? first : [])))
+  for (const { node_id, depends_on } of graph.nodes)
+    if (!crossed.has(node_id)) for (const id of depends_on) connect(place.get(id), place.get(node_id))
+  for (const { id, from, to } of gates) {
+    for (const one of from) connect(one, id)
+    for (const one of to) connect(id, one)
+  }
+  return { place, edges, gates }
 }
 
-async function layout(graph: Graph, folded: ReadonlySet<string>): Promise<Drawing> {
-  const { place, edges } = visibleGraph(graph, folded)
+async function layout(graph: Graph, folded: ReadonlySet<string>, compared: boolean): Promise<Drawing> {
+  const { place, edges, gates } = visibleGraph(graph, folded, compared)
   const groups = graph.groups.filter((group) => graph.nodes.some((node) => node.group === group.group_id))
   const boxOf = (id: string): ElkNode => ({ id, width: NODE_WIDTH, height: NODE_HEIGHT })
   const root: ElkNode = {
@@ -64,7 +95,7 @@ async function layout(graph: Graph, folded: ReadonlySet<string>): Promise<Drawin
       'elk.spacing.nodeNode': '16',
       'elk.edgeRouting': 'ORTHOGONAL',
     },
-    children: [],
+    children: gates.flatMap(({ id, parent }) => (parent === undefined ? [boxOf(id)] : [])),
     edges: [...edges].map(([id, { from, to }]): ElkExtendedEdge => ({ id, sources: [from], targets: [to] })),
   }
   const inGroup = new Set<string>()
@@ -79,7 +110,10 @@ async function layout(graph: Graph, folded: ReadonlySet<string>): Promise<Drawin
             layoutOptions: {
               'elk.padding': `[top=${GROUP_PADDING.top},left=${GROUP_PADDING.side},bottom=${GROUP_PADDING.side},right=${GROUP_PADDING.side}]`,
             },
-            children: members.map((node) => boxOf(node.node_id)),
+            children: [
+              ...gates.flatMap(({ id, parent }) => (parent === group.group_id ? [boxOf(id)] : [])),
+              ...members.map((node) => boxOf(node.node_id)),
+            ],
           },
     )
   }
@@ -92,7 +126,7 @@ async function layout(graph: Graph, folded: ReadonlySet<string>): Promise<Drawin
     )
     return fromElk(await Promise.race([elk.layout(root), late]), folded)
   } catch {
-    return columns(graph, folded)
+    return columns(graph, folded, compared)
   }
 }
 
@@ -117,7 +151,7 @@ function fromElk(root: ElkNode, folded: ReadonlySet<string>): Drawing {
         y: child.y ?? 0,
         width: child.width ?? NODE_WIDTH,
         height: child.height ?? NODE_HEIGHT,
-        kind: isGroup ? 'group' : folded.has(child.id) ? 'folded' : 'node',
+        kind: isGroup ? 'group' : kindOf(child.id, folded),
         ...(parent === undefined ? {} : { parent }),
       })
       if (isGroup) walk(child, child.id)
@@ -132,10 +166,21 @@ function fromElk(root: ElkNode, folded: ReadonlySet<string>): Drawing {
   return { boxes, lines, whole: true }
 }
 
+const kindOf = (id: string, folded: ReadonlySet<string>): Box['kind'] =>
+  folded.has(id) ? 'folded' : gateOfBox(id) === undefined ? 'node' : 'gate'
+
 /** Columns by longest path: what is drawn when the layout does not come. Pure. */
-export const columns = (graph: Graph, folded: ReadonlySet<string>): Drawing => {
-  const { place, edges } = visibleGraph(graph, folded)
-  const ids = [...new Set(graph.nodes.map((node) => place.get(node.node_id) ?? node.node_id))]
+export const columns = (graph: Graph, folded: ReadonlySet<string>, compared = false): Drawing => {
+  const { place, edges, gates } = visibleGraph(graph, folded, compared)
+  // In rank order, each gate before the first that it guards.
+  const ids = [
+    ...new Set(
+      graph.nodes.flatMap(({ node_id }) => [
+        ...gates.flatMap(({ id, first }) => (first.includes(node_id) ? [id] : [])),
+        place.get(node_id) ?? node_id,
+      ]),
+    ),
+  ]
   const column = new Map<string, number>(ids.map((id) => [id, 0]))
   // Nodes come in rank order, so one pass settles every longest path between unfolded nodes.
   for (let pass = 0; pass < (folded.size > 0 ? ids.length : 1); pass += 1) {
@@ -153,8 +198,8 @@ export const columns = (graph: Graph, folded: ReadonlySet<string>): Drawing => {
     const at = column.get(id) ?? 0
     const row = filled.get(at) ?? 0
     filled.set(at, row + 1)
-    const kind = folded.has(id) ? 'folded' : 'node'
-    return { id, x: at * (NODE_WIDTH + 40), y: row * (NODE_HEIGHT + 16), width: NODE_WIDTH, height: NODE_HEIGHT, kind }
+    const [x, y] = [at * (NODE_WIDTH + 40), row * (NODE_HEIGHT + 16)]
+    return { id, x, y, width: NODE_WIDTH, height: NODE_HEIGHT, kind: kindOf(id, folded) }
   })
   const at = new Map(boxes.map((box) => [box.id, box]))
   const lines = [...edges].map(([id, { from, to }]): Line => {

@@ -1,6 +1,7 @@
 import { createContext, useContext, useSyncExternalStore } from 'react'
 import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.ts'
 import type { Graph, GraphNode } from '../api/types.ts'
+import { gateBox, gateOfBox } from './graph-gates.ts'
 
 /**
  * The live states of a drawn graph. A change reaches the one box that shows it, through its own subscription; the
@@ -9,15 +10,15 @@ import type { Graph, GraphNode } from '../api/types.ts'
 export class GraphStates {
   private nodes = new Map<string, GraphNode>()
   private readonly members = new Map<string, string[]>()
-  private open = new Set<string>()
+  private gates = new Map<string, Graph['gates'][number]>()
   private readonly listeners = new Map<string, Set<() => void>>()
 
   /** Takes over the newest states and tells the boxes of those that changed, and of their groups. */
   update(graph: Graph): void {
     const before = this.nodes
-    const openBefore = this.open
+    const gatesBefore = this.gates
     this.nodes = new Map(graph.nodes.map((node) => [node.node_id, node]))
-    this.open = new Set(graph.gates.filter((gate) => gate.state === 'waiting').map((gate) => gate.gate_id))
+    this.gates = new Map(graph.gates.map((gate) => [gate.gate_id, gate]))
     this.members.clear()
     for (const node of graph.nodes) {
       if (node.group === null) continue
@@ -25,11 +26,12 @@ export class GraphStates {
       ids.push(node.node_id)
       this.members.set(node.group, ids)
     }
-    const gatesMoved = openBefore.size !== this.open.size || [...this.open].some((gate) => !openBefore.has(gate))
+    const moved = graph.gates.filter(({ gate_id, state }) => gatesBefore.get(gate_id)?.state !== state)
+    for (const { gate_id } of moved) this.tell(gateBox(gate_id))
     for (const node of graph.nodes) {
       const old = before.get(node.node_id)
       const same = old !== undefined && old.state === node.state && old.attempt === node.attempt
-      if (same && !(gatesMoved && node.gates.length > 0)) continue
+      if (same && !moved.some(({ gate_id }) => node.gates.includes(gate_id))) continue
       this.tell(node.node_id)
       if (node.group !== null) this.tell(node.group)
     }
@@ -39,10 +41,14 @@ export class GraphStates {
     return this.nodes.get(id)
   }
 
+  gate(id: string): Graph['gates'][number] | undefined {
+    return this.gates.get(id)
+  }
+
   look(node: GraphNode): StatusLook {
     return nodeLook(
       node.state,
-      node.gates.some((gate) => this.open.has(gate)),
+      node.gates.some((gate) => this.gates.get(gate)?.state === 'waiting'),
     )
   }
 
@@ -72,6 +78,15 @@ export const useNodeState = (id: string): { node: GraphNode | undefined; look: S
     () => states.node(id),
   )
   return { node, look: node && states.look(node) }
+}
+
+/** The live state of a gate, by the id of its box. */
+export const useGateState = (box_id: string): Graph['gates'][number] | undefined => {
+  const states = useContext(StatesContext)
+  return useSyncExternalStore(
+    (listener) => states.subscribe(box_id, listener),
+    () => states.gate(gateOfBox(box_id) ?? ''),
+  )
 }
 
 /** How many nodes of a group are in which state, worst first; a text, so that equal counts draw nothing. */

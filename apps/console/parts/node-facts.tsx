@@ -3,6 +3,7 @@ import type { Attempt, NodeDetail } from '../api/types.ts'
 import { tDecide } from '../i18n/decide.ts'
 import { tOperation } from '../i18n/operation.ts'
 import { Status } from './status.tsx'
+import { TargetRow } from './target-row.tsx'
 import { DurationText, TimeText } from './time-text.tsx'
 
 /** What a node is and how its newest (or the chosen) attempt went. */
@@ -16,16 +17,7 @@ export const NodeFacts = ({
   <>
     {attempt?.error ? <ErrorCard error={attempt.error} /> : null}
     <dl className="facts">
-      {node.target_id ? (
-        <>
-          <dt>{tOperation.node.target}</dt>
-          <dd>
-            <Link to="/resources/$resource_id" params={{ resource_id: node.target_id }} search={{ tab: 'overview' }}>
-              {node.target_id}
-            </Link>
-          </dd>
-        </>
-      ) : null}
+      <TargetRow target_id={node.target_id} />
       {node.executor ? (
         <>
           <dt>{tOperation.node.executor}</dt>

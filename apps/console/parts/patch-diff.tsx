@@ -1,5 +1,7 @@
 import type { Patch, PatchChange } from '../api/types.ts'
 import { tChange } from '../i18n/change.ts'
+import { t } from '../i18n/index.ts'
+import { tOperation } from '../i18n/operation.ts'
 import { ChangeMark, FieldDiffs, valueText } from './diff-view.tsx'
 import { changeWords } from './patch-words.ts'
 
@@ -36,6 +38,11 @@ export const PatchDiff = ({
       change.op === 'add_node' ? [[change.node.node_id, change.node]] : [],
     ),
   )
+  const gates = new Map(
+    (changes as PatchChange[]).flatMap((change) =>
+      change.op === 'add_gate' ? [[change.gate.gate_id, change.gate]] : [],
+    ),
+  )
   const { added, removed, changed, added_gates, removed_gates, max_parallel } = diff
   const lists = [added, removed, changed, added_gates, removed_gates]
   if (max_parallel === null && lists.every(({ length }) => length === 0))
@@ -64,7 +71,11 @@ export const PatchDiff = ({
         <Row key={`-${id}`} change="delete" kind={tChange.patch.added_step} name={nameOf(id)} id={id} />
       ))}
       {added_gates.map((id) => (
-        <Row key={`+g${id}`} change="create" kind={tChange.patch.gate} name={id} />
+        <Row key={`+g${id}`} change="create" kind={tChange.patch.gate} name={gates.get(id)?.question ?? id} id={id}>
+          <p className="text-table text-muted wrap-anywhere">
+            {tOperation.graph.guards} {t.and((gates.get(id)?.guards ?? []).map(nameOf))}
+          </p>
+        </Row>
       ))}
       {removed_gates.map((id) => (
         <Row key={`-g${id}`} change="delete" kind={tChange.patch.gate} name={id} />

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Trash2 } from 'lucide-react'
-import { useEffect, useId, useState } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { dryRun } from '../api/commands.ts'
 import type { Patch, PatchChange } from '../api/types.ts'
@@ -8,6 +8,7 @@ import { tChange } from '../i18n/change.ts'
 import { ProblemText } from './failure.tsx'
 import { PatchDiff } from './patch-diff.tsx'
 import { placeViolations, readDraft } from './patch-drafts.ts'
+import { PatchGraph } from './patch-graph.tsx'
 import { changeWords } from './patch-words.ts'
 import { ShapeIcon } from './status.tsx'
 
@@ -21,7 +22,9 @@ export const draftFrom = (change: PatchChange): Draft => {
 
 /** What the server says of a patch that nobody has proposed yet. */
 export type PatchEffect = Pick<Patch, 'diff_graph' | 'held_nodes' | 'rearmed_gates'>
-export type Check = { state: 'none' } | { state: 'checking' } | { state: 'sound'; effect: PatchEffect } | Unsound
+export type Check = { state: 'none' } | { state: 'checking' } | Sound | Unsound
+/** Sound at this revision, with the changes that this was said of. */
+type Sound = { state: 'sound'; effect: PatchEffect; changes: PatchChange[]; base_revision: number }
 type Unsound = { state: 'refused'; problem: Problem }
 
 const REST_MS = 400
@@ -49,17 +52,18 @@ export const usePatchCheck = (
     queryKey: ['patch-check', operation_id, rested],
     enabled: rested !== '',
     staleTime: 0,
-    queryFn: () => {
-      const [base, list] = JSON.parse(rested) as [number, PatchChange[]]
-      return dryRun<PatchEffect>({
+    queryFn: async () => {
+      const [base_revision, changes] = JSON.parse(rested) as [number, PatchChange[]]
+      const outcome = await dryRun<PatchEffect>({
         path: `/v1/operations/${encodeURIComponent(operation_id)}/patches`,
-        body: { base_revision: base, changes: list, reason: '-' },
+        body: { base_revision, changes, reason: '-' },
       })
+      return { ...outcome, base_revision, changes }
     },
   }).data
   if (asked === '') return { state: 'none' }
   if (asked !== rested || reply === undefined) return { state: 'checking' }
-  return 'effect' in reply ? { state: 'sound', effect: reply.effect } : { state: 'refused', problem: reply.problem }
+  return 'effect' in reply ? { state: 'sound', ...reply } : { state: 'refused', problem: reply.problem }
 }
 
 /** The changes as a list, each in words and as JSON, with what is wrong with it beneath it. */
@@ -160,17 +164,23 @@ const DraftItem = ({
   )
 }
 
-/** What the patch would do, in the server's words: the changed graph, or every reason why it could not run. */
+/** What the patch would do, in the server's words: the changed graph, drawn, or every reason why it could not run. */
 export const PatchOutlook = ({
+  operation_id,
   check,
   changes,
   nameOf,
 }: {
+  operation_id: string
   check: Check
   changes: PatchChange[] | undefined
   nameOf: (node_id: string) => string
 }) => {
+  const last = useRef<Sound>(undefined)
+  if (check.state === 'sound') last.current = check
   if (check.state === 'none') return null
+  // While the next answer is under way the one before stays, and says so.
+  const shown = check.state === 'sound' ? check : check.state === 'checking' ? last.current : undefined
   const violations = violationsOf(check)
   const { at } = placeViolations(violations, changes ?? [])
   const placeOf = (violation: Violation) => {
@@ -184,14 +194,15 @@ export const PatchOutlook = ({
       </h2>
       <div className="flex flex-col gap-3 p-4" aria-live="polite">
         {check.state === 'checking' ? (
-          <p className="text-muted">{tChange.patch.editor.checking}</p>
+          <p className="text-muted">
+            {tChange.patch.editor.checking} {shown ? tChange.patch.editor.before_this : null}
+          </p>
         ) : check.state === 'sound' ? (
           <>
             <Verdict shape="check" tone="ok">
               {tChange.patch.editor.sound} {tChange.patch.editor.effect(check.effect.held_nodes.length)}
             </Verdict>
             {check.effect.rearmed_gates.length > 0 ? <p>{tChange.patch.rearmed(check.effect.rearmed_gates)}</p> : null}
-            <PatchDiff diff={check.effect.diff_graph} changes={changes ?? []} nameOf={nameOf} />
           </>
         ) : violations.length > 0 ? (
           <>
@@ -216,6 +227,17 @@ export const PatchOutlook = ({
           </>
         )}
       </div>
+      {shown ? (
+        <div className="flex flex-col gap-3 px-4 pb-4">
+          <PatchGraph
+            operation_id={operation_id}
+            base_revision={shown.base_revision}
+            changes={shown.changes}
+            diff={shown.effect.diff_graph}
+          />
+          <PatchDiff diff={shown.effect.diff_graph} changes={shown.changes} nameOf={nameOf} />
+        </div>
+      ) : null}
     </section>
   )
 }

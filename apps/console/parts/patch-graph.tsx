@@ -1,24 +1,31 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
+import { lazy, Suspense, useMemo, useState } from 'react'
 import { revisionQuery } from '../api/queries.ts'
 import type { Patch } from '../api/types.ts'
 import { tChange } from '../i18n/change.ts'
 import { tOperation } from '../i18n/operation.ts'
+import { useFolding } from './graph-folding.ts'
+import { gateBox } from './graph-gates.ts'
 import { GraphStates, StatesContext } from './graph-states.ts'
 import { Loading } from './page.tsx'
 import { foldedGroups, type PatchedGraph, patchedGraph } from './patched-graph.ts'
+import { isNarrow } from './view-choice.tsx'
 
 const GraphCanvas = lazy(() => import('./graph-canvas.tsx').then((part) => ({ default: part.GraphCanvas })))
 
+type Props = {
+  operation_id: string
+  base_revision: number
+  changes: readonly unknown[]
+  diff: Patch['diff_graph']
+}
+
 /** The graph as the patch would make it: what comes, goes and differs has its word; the list beside it says the same. */
-export const PatchGraph = ({ patch }: { patch: Patch }) => {
-  const [drawn, setDrawn] = useState(() => window.matchMedia('(min-width: 640px)').matches)
-  const base = useQuery({ ...revisionQuery(patch.operation_id, patch.base_revision), enabled: drawn }).data
-  const patched = useMemo(
-    () => base && patchedGraph(base, patch.changes, patch.diff_graph),
-    [base, patch.changes, patch.diff_graph],
-  )
+export const PatchGraph = ({ operation_id, base_revision, changes, diff }: Props) => {
+  const [drawn, setDrawn] = useState(() => !isNarrow())
+  const base = useQuery({ ...revisionQuery(operation_id, base_revision), enabled: drawn }).data
+  const patched = useMemo(() => base && patchedGraph(base, changes, diff), [base, changes, diff])
   if (!drawn)
     return (
       <button type="button" className="button self-start" onClick={() => setDrawn(true)}>
@@ -27,30 +34,24 @@ export const PatchGraph = ({ patch }: { patch: Patch }) => {
     )
   if (patched === undefined) return <Loading rows={1} />
   if (patched.marks.size === 0) return null
-  return <Drawing patched={patched} patch={patch} />
+  const name = `patch ${operation_id} ${JSON.stringify(changes)}`
+  return <Drawing key={name} name={name} patched={patched} operation_id={operation_id} />
 }
 
-const Drawing = ({ patched, patch: { operation_id, patch_id } }: { patched: PatchedGraph; patch: Patch }) => {
+const Drawing = ({ name, patched, operation_id }: { name: string; patched: PatchedGraph; operation_id: string }) => {
   const navigate = useNavigate()
   const states = useMemo(() => {
     const made = new GraphStates()
     made.update(patched.graph)
     return made
   }, [patched])
-  const [folded, setFolded] = useState(() => foldedGroups(patched))
-  const fold = useCallback((group: string) => {
-    setFolded((before) => {
-      const next = new Set(before)
-      if (!next.delete(group)) next.add(group)
-      return next
-    })
-  }, [])
+  const [folded, fold] = useFolding(() => foldedGroups(patched))
   return (
     <StatesContext value={states}>
       <Suspense fallback={<Loading rows={1} />}>
         <GraphCanvas
           graph={patched.graph}
-          name={`patch ${patch_id}`}
+          name={name}
           label={tChange.patch.drawing}
           folded={folded}
           fold={fold}
@@ -64,6 +65,10 @@ const Drawing = ({ patched, patch: { operation_id, patch_id } }: { patched: Patc
               params: { operation_id, node_id },
               search: { tab: 'summary' },
             })
+          }}
+          openGate={(gate_id) => {
+            if (patched.marks.get(gateBox(gate_id)) === 'added') return
+            void navigate({ to: '/operations/$operation_id/gates/$gate_id', params: { operation_id, gate_id } })
           }}
         />
       </Suspense>

@@ -1,9 +1,11 @@
 import type { Graph, GraphNode, Patch, PatchChange } from '../api/types.ts'
+import { gateBox } from './graph-gates.ts'
 
 export type Mark = 'added' | 'removed' | 'changed'
 /** The graph before and after in one: what goes is still there, and everything that differs says how. */
 export type PatchedGraph = {
   graph: Graph
+  /** By the id of the box: nodes, and gates (`gateBox`). */
   marks: ReadonlyMap<string, Mark>
   /** Dependencies as `from>to` that only the one or the other has. */
   lines: ReadonlyMap<string, 'added' | 'removed'>
@@ -15,10 +17,13 @@ const FOLD_ABOVE = 40
 export const patchedGraph = (base: Graph, changes: readonly unknown[], diff: Patch['diff_graph']): PatchedGraph => {
   const marks = new Map<string, Mark>()
   for (const { node_id } of diff.changed) marks.set(node_id, 'changed')
-  for (const { guards } of touchedGates(base, changes as PatchChange[], diff))
-    for (const id of guards) marks.set(id, 'changed')
+  const added_gates = addedGates(changes as PatchChange[], diff)
+  const removed_gates = base.gates.filter(({ gate_id }) => diff.removed_gates.includes(gate_id))
+  for (const { guards } of [...added_gates, ...removed_gates]) for (const id of guards) marks.set(id, 'changed')
   for (const id of diff.removed) marks.set(id, 'removed')
   for (const id of diff.added) marks.set(id, 'added')
+  for (const id of diff.removed_gates) marks.set(gateBox(id), 'removed')
+  for (const { gate_id } of added_gates) marks.set(gateBox(gate_id), 'added')
 
   const before = new Map(base.nodes.map(({ node_id, depends_on }) => [node_id, depends_on]))
   const after = dependenciesAfter(before, changes as PatchChange[])
@@ -29,7 +34,7 @@ export const patchedGraph = (base: Graph, changes: readonly unknown[], diff: Pat
     for (const id of is) if (!was.includes(id)) lines.set(`${id}>${node.node_id}`, 'added')
     return { ...node, depends_on: [...new Set([...was, ...is])] }
   })
-  return { graph: { ...base, nodes, critical_path: [] }, marks, lines }
+  return { graph: { ...base, nodes, gates: [...base.gates, ...added_gates], critical_path: [] }, marks, lines }
 }
 
 /** Groups that nothing happens to, where the whole would be too much to look at. */
@@ -39,12 +44,12 @@ export const foldedGroups = ({ graph, marks }: PatchedGraph): ReadonlySet<string
   return new Set(graph.groups.map(({ group_id }) => group_id).filter((id) => !open.has(id)))
 }
 
-const touchedGates = (base: Graph, changes: PatchChange[], { added_gates, removed_gates }: Patch['diff_graph']) => [
-  ...changes.flatMap((change) =>
-    change.op === 'add_gate' && added_gates.includes(change.gate.gate_id) ? [change.gate] : [],
-  ),
-  ...base.gates.filter(({ gate_id }) => removed_gates.includes(gate_id)),
-]
+const addedGates = (changes: PatchChange[], { added_gates }: Patch['diff_graph']): Graph['gates'] =>
+  changes.flatMap((change) => {
+    if (change.op !== 'add_gate' || !added_gates.includes(change.gate.gate_id)) return []
+    const { gate_id, question = gate_id, guards } = change.gate
+    return [{ gate_id, question, guards, state: 'armed' as const }]
+  })
 
 const dependenciesAfter = (before: ReadonlyMap<string, string[]>, changes: PatchChange[]): Map<string, string[]> => {
   const after = new Map(before)

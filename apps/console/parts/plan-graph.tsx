@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { X } from 'lucide-react'
+import { lazy, Suspense, useMemo } from 'react'
 import { duration } from '../api/format.ts'
 import { planGraphQuery } from '../api/queries.ts'
 import type { Graph, Plan } from '../api/types.ts'
@@ -8,12 +9,16 @@ import { t } from '../i18n/index.ts'
 import { tOperation } from '../i18n/operation.ts'
 import { tPlan } from '../i18n/plan.ts'
 import { Failure } from './failure.tsx'
+import { GatePanel } from './gate-panel.tsx'
+import { largeGroups, useFolding } from './graph-folding.ts'
+import { gateBox } from './graph-gates.ts'
 import { GraphList } from './graph-list.tsx'
 import { GraphStates, StatesContext } from './graph-states.ts'
 import { Loading } from './page.tsx'
+import { TargetRow } from './target-row.tsx'
+import { isNarrow, type View as Shown, ViewChoice } from './view-choice.tsx'
 
 const GraphCanvas = lazy(() => import('./graph-canvas.tsx').then((part) => ({ default: part.GraphCanvas })))
-const FOLD_ABOVE = 200
 
 /** Every node that would run, drawn before anything has; the same as a list, one press away. */
 export const PlanGraph = ({ plan }: { plan: Plan }) => {
@@ -25,40 +30,34 @@ export const PlanGraph = ({ plan }: { plan: Plan }) => {
 }
 
 const View = ({ graph, plan }: { graph: Graph; plan: Plan }) => {
-  const [view, setView] = useState<'drawing' | 'list'>(() =>
-    window.matchMedia('(max-width: 639px)').matches ? 'list' : 'drawing',
-  )
-  const [selected, setSelected] = useState<string>()
+  const search = useSearch({ from: '/shell/plans/$plan_id' })
+  const navigate = useNavigate({ from: '/plans/$plan_id' })
   const states = useMemo(() => {
     const made = new GraphStates()
     made.update(graph)
     return made
   }, [graph])
-  const [folded, setFolded] = useState<ReadonlySet<string>>(
-    () => new Set(graph.nodes.length > FOLD_ABOVE ? graph.groups.map(({ group_id }) => group_id) : []),
-  )
-  const fold = useCallback((group: string) => {
-    setFolded((before) => {
-      const next = new Set(before)
-      if (!next.delete(group)) next.add(group)
-      return next
+  const [folded, fold] = useFolding(() => largeGroups(graph))
+  const show = (chosen: { view?: Shown; node?: string; gate?: string }) =>
+    void navigate({
+      search: ({ tab, view }) => ({ tab, ...(view === undefined ? {} : { view }), ...chosen }),
+      replace: true,
+      resetScroll: false,
     })
-  }, [])
-  const node = graph.nodes.find(({ node_id }) => node_id === selected)
+  const narrow = useMemo(isNarrow, [])
+  const view = search.view ?? (narrow ? 'list' : 'drawing')
+  const node = graph.nodes.find(({ node_id }) => node_id === search.node)
+  const gate = graph.gates.find(({ gate_id }) => gate_id === search.gate)
   return (
     <StatesContext value={states}>
       <div className="flex flex-col gap-4">
-        <fieldset className="choices self-end" aria-label={tOperation.graph.view}>
-          {(['drawing', 'list'] as const).map((choice) => (
-            <button key={choice} type="button" aria-pressed={view === choice} onClick={() => setView(choice)}>
-              {tOperation.graph[choice]}
-            </button>
-          ))}
-        </fieldset>
+        <div className="self-end">
+          <ViewChoice view={view} choose={(choice) => show({ view: choice })} />
+        </div>
         {view === 'list' ? (
           <GraphList graph={graph} states={states} operation_id={plan.operation_id} only={undefined} />
         ) : (
-          <>
+          <div className="flex flex-col gap-4 lg:flex-row">
             <Suspense fallback={<Loading rows={1} />}>
               <GraphCanvas
                 graph={graph}
@@ -66,36 +65,36 @@ const View = ({ graph, plan }: { graph: Graph; plan: Plan }) => {
                 label={tPlan.plan.drawing}
                 folded={folded}
                 fold={fold}
-                selected={selected}
+                selected={node?.node_id ?? (gate && gateBox(gate.gate_id))}
                 only={undefined}
-                open={setSelected}
+                open={(node_id) => show({ node: node_id })}
+                openGate={(gate_id) => show({ gate: gate_id })}
               />
             </Suspense>
-            <div aria-live="polite">{node ? <Facts node={node} graph={graph} /> : null}</div>
-          </>
+            {node ? <Facts node={node} graph={graph} close={() => show({})} /> : null}
+            {gate ? (
+              <GatePanel gate={gate} graph={graph} operation_id={plan.operation_id} close={() => show({})} />
+            ) : null}
+          </div>
         )}
       </div>
     </StatesContext>
   )
 }
 
-const Facts = ({ node, graph }: { node: Graph['nodes'][number]; graph: Graph }) => {
+const Facts = ({ node, graph, close }: { node: Graph['nodes'][number]; graph: Graph; close: () => void }) => {
   const names = new Map(graph.nodes.map(({ node_id, name }) => [node_id, name]))
   const gates = graph.gates.filter(({ gate_id }) => node.gates.includes(gate_id)).map(({ question }) => question)
   return (
-    <section aria-label={tOperation.graph.selected} className="flex flex-col gap-2">
-      <h2 className="card-title wrap-anywhere">{node.name}</h2>
-      <dl className="facts">
-        {node.target_id === null ? null : (
-          <>
-            <dt>{tOperation.node.target}</dt>
-            <dd>
-              <Link to="/resources/$resource_id" params={{ resource_id: node.target_id }} search={{ tab: 'overview' }}>
-                {node.target_id}
-              </Link>
-            </dd>
-          </>
-        )}
+    <aside className="card side-panel" aria-label={tOperation.graph.selected}>
+      <div className="card-head">
+        <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{node.name}</h2>
+        <button type="button" className="button quiet icon" onClick={close} aria-label={t.close}>
+          <X size={18} aria-hidden="true" />
+        </button>
+      </div>
+      <dl className="facts p-4">
+        <TargetRow target_id={node.target_id} />
         {node.executor === '' ? null : (
           <>
             <dt>{tOperation.node.executor}</dt>
@@ -117,6 +116,6 @@ const Facts = ({ node, graph }: { node: Graph['nodes'][number]; graph: Graph }) 
         <dt>{tPlan.plan.time}</dt>
         <dd>{duration(node.estimate_s * 1000)}</dd>
       </dl>
-    </section>
+    </aside>
   )
 }

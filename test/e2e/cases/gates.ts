@@ -11,11 +11,53 @@ import {
   nodesOf,
   openTab,
   PATIENCE_MS,
+  people,
   press,
   stack,
   start,
   tabOf,
 } from '../desk.ts'
+
+describe('a gate in the graph', () => {
+  it(
+    'stands before what it guards, is walked to by keys and listed in words, and shows the decision as it is made',
+    async () => {
+      const page = await tabOf('eva')
+      const { operation_id, url } = await start('drawn')
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      await page.goto(`${url}/graph`)
+      const drawing = page.getByRole('application')
+      await drawing.getByText('Gate: undecided').waitFor()
+      await drawing.focus()
+      await page.keyboard.press('ArrowRight')
+      await page.getByText('Gate, Go on with drawn?, Waiting for a person, guards 1 node').waitFor()
+      await page.keyboard.press('Enter')
+      const panel = page.getByRole('complementary', { name: 'Selected gate' })
+      await panel.getByText('task second').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.reload()
+      await panel.getByRole('link', { name: 'Open gate' }).waitFor()
+      expect(await panel.getByRole('link', { name: 'Open gate' }).getAttribute('href')).toBe(
+        `/operations/${operation_id}/gates/go`,
+      )
+
+      const { digest, round } = await people.eva.get<{ digest: string; round: number }>(
+        `/v1/operations/${operation_id}/gates/go`,
+      )
+      await people.eva.post(`/v1/operations/${operation_id}/gates/go/approve`, { reviewed_digest: digest, round })
+      await drawing.getByText('Gate: approved').waitFor()
+      await panel.getByText('Approved').waitFor()
+      await press(page, 'List')
+      const row = page.getByRole('region', { name: 'Gates' }).getByRole('listitem')
+      expect(await row.textContent()).toMatch(/Go on with drawn\?\s*Approved\s*Guards task second/)
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.reload()
+      await row.waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
 
 describe('deciding a gate', () => {
   it(

@@ -21,12 +21,22 @@ export const graph = {
   layout_failed: 'The layout did not finish in time; nodes stand in columns by their longest path.',
   spoken: (name: string, status: string, attempt: number) =>
     `${name}, ${status}${attempt > 1 ? `, attempt ${attempt}` : ''}`,
+  gate: 'Gate',
+  gates: 'Gates',
+  /** A box has no room for "waiting for a person". */
+  gate_state: (word: string, open: boolean) =>
+    open ? 'Gate: undecided' : `Gate: ${word.charAt(0).toLowerCase()}${word.slice(1)}`,
+  spoken_gate: (question: string, status: string, guards: number) =>
+    `Gate, ${question}, ${status}, ${count(guards, 'guards {n} node', 'guards {n} nodes')}`,
+  guards: 'Guards',
+  open_gate: 'Open gate',
+  selected_gate: 'Selected gate',
   critical: 'on the critical path',
   gate_before: (question: string) => `gate before it: ${question}`,
   after: 'After',
   open: 'Open node',
   draw: 'Draw the graph',
-  keys: 'Arrow keys move along the graph, Enter opens a node, plus and minus zoom, 0 fits.',
+  keys: 'Arrow keys move along the graph, Enter opens a node or gate, plus and minus zoom, 0 fits.',
   selected: 'Selected node',
   marks: {
     added: { sign: '+', word: 'Added' },

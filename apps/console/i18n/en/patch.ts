@@ -124,6 +124,7 @@ export const patch = {
     not_json: (why: string) => `This is not JSON: ${why}`,
     not_object: 'A change is an object with a member "op".',
     checking: 'Checking against the running graph …',
+    before_this: 'What is drawn is as before the last change.',
     outcome: 'What it would do',
     sound: 'The graph would be sound. Nothing has been sent yet.',
     unsound: (n: number) => count(n, 'This could not run, for one reason:', 'This could not run, for {n} reasons:'),
