@@ -7,7 +7,7 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router'
-import { type OperationsTab, operationQuery } from './api/queries.ts'
+import { type OperationsTab, operationQuery } from './api/queries/operations.ts'
 import { sessionPhase, startSession } from './api/token.ts'
 import { NotFound } from './pages/not-found.tsx'
 import { Unreachable } from './pages/unreachable.tsx'

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
-import { definitionsQuery, providersQuery } from '../api/queries.ts'
+import { definitionsQuery, providersQuery } from '../api/queries/topology.ts'
 import type { Definition, ProviderRow } from '../api/types.ts'
 import { tCatalog } from '../i18n/catalog.ts'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'

@@ -1,9 +1,10 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Shape, Tone } from '../../shared/contracts/client/status.ts'
-import { type Part, partsQuery, unhealthyQuery } from '../api/health.ts'
+import { type Part, partsQuery } from '../api/health.ts'
 import { useTopic } from '../api/hooks.ts'
-import { meQuery } from '../api/queries.ts'
+import { meQuery } from '../api/queries/me.ts'
+import { resourcesQuery } from '../api/queries/resources.ts'
 import type { ResourceRow } from '../api/types.ts'
 import { tAudit } from '../i18n/audit.ts'
 import { tCatalog } from '../i18n/catalog.ts'
@@ -16,7 +17,7 @@ import { TimeText } from '../parts/time-text.tsx'
 /** How things are: what is not healthy, the worst first, and for engineers the platform's own parts. */
 export const HealthPage = () => {
   useTopic('resources')
-  const list = useInfiniteQuery(unhealthyQuery())
+  const list = useInfiniteQuery(resourcesQuery({ health: ['unhealthy', 'degraded'], worst_first: true }))
   const rows = list.data?.pages.flatMap((page) => page.items) ?? []
   // A reading right, not a role: who lacks it is not asked to look at a refusal.
   const mayReadParts = useQuery(meQuery()).data?.permissions.includes('platform:read') ?? false

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { usePreview } from '../api/preview.ts'
-import { intentsQuery } from '../api/queries.ts'
+import { intentsQuery } from '../api/queries/changes.ts'
 import type { IntentRow } from '../api/types.ts'
 import { tPlan } from '../i18n/plan.ts'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { artifactsQuery } from '../api/queries.ts'
+import { artifactsQuery } from '../api/queries/proof.ts'
 import { tProof } from '../i18n/proof.ts'
 import { ArtifactTable } from '../parts/artifacts.tsx'
 import { Listing } from '../parts/data-table.tsx'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useMemo, useRef } from 'react'
-import { graphQuery } from '../api/queries.ts'
+import { graphQuery } from '../api/queries/operations.ts'
 import type { Graph } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { tOperation } from '../i18n/operation.ts'

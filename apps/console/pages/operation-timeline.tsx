@@ -1,12 +1,13 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { nodesQuery, operationQuery, timelineQuery } from '../api/queries.ts'
+import { nodesQuery, operationQuery, timelineQuery } from '../api/queries/operations.ts'
 import { tOperation } from '../i18n/operation.ts'
-import { EventTable, useAllPages } from '../parts/event-table.tsx'
+import { EventLog } from '../parts/event-log.tsx'
+import { useAllPages } from '../parts/event-table.tsx'
 import { isAboutPeople, isProblem } from '../parts/event-words.ts'
 import { Failure } from '../parts/failure.tsx'
 import { Gantt } from '../parts/gantt.tsx'
-import { Empty, Loading } from '../parts/page.tsx'
+import { Loading } from '../parts/page.tsx'
 
 /** What happened when: bars per node, and every event with who and why. */
 export const OperationTimelinePage = () => {
@@ -39,35 +40,19 @@ export const OperationTimelinePage = () => {
           {nodes.data ? <Gantt rows={rows} ended_at={operation?.ended_at ?? null} /> : null}
         </section>
       </section>
-      <section className="card" aria-labelledby="events">
-        <div className="card-head justify-between">
-          <h2 id="events" className="card-title">
-            {tOperation.timeline.events}
-          </h2>
-          <fieldset className="choices" aria-label={tOperation.timeline.filter}>
-            {(['all', 'people', 'problems'] as const).map((choice) => (
-              <button
-                key={choice}
-                type="button"
-                aria-pressed={(kinds ?? 'all') === choice}
-                onClick={() =>
-                  void navigate({
-                    search: choice === 'all' ? {} : { kinds: choice },
-                    replace: true,
-                    resetScroll: false,
-                  })
-                }
-              >
-                {tOperation.timeline.kinds[choice]}
-              </button>
-            ))}
-          </fieldset>
-        </div>
-        {timeline.isPending ? <Loading /> : null}
-        {timeline.isError ? <Failure error={timeline.error} retry={() => void timeline.refetch()} /> : null}
-        {timeline.isSuccess && events.length === 0 ? <Empty>{tOperation.timeline.empty}</Empty> : null}
-        {events.length > 0 ? <EventTable operation_id={operation_id} events={events} names={names} /> : null}
-      </section>
+      <EventLog
+        title={tOperation.timeline.events}
+        empty={tOperation.timeline.empty}
+        choices={tOperation.timeline.kinds}
+        chosen={kinds ?? 'all'}
+        choose={(choice) =>
+          void navigate({ search: choice === 'all' ? {} : { kinds: choice }, replace: true, resetScroll: false })
+        }
+        timeline={timeline}
+        operation_id={operation_id}
+        events={events}
+        names={names}
+      />
     </>
   )
 }

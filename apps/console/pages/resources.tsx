@@ -3,7 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useId } from 'react'
 import { coarse } from '../api/format.ts'
 import { useTopic } from '../api/hooks.ts'
-import { resourcesQuery } from '../api/queries.ts'
+import { resourcesQuery } from '../api/queries/resources.ts'
 import type { ResourceRow } from '../api/types.ts'
 import { tCatalog } from '../i18n/catalog.ts'
 import { t } from '../i18n/index.ts'
@@ -20,7 +20,7 @@ const ALL = { type: '', region: '', health: '', q: '' }
 export const ResourcesPage = () => {
   const find = useSearch({ from: '/shell/resources' })
   const navigate = useNavigate({ from: '/resources' })
-  const list = useInfiniteQuery(resourcesQuery(find))
+  const list = useInfiniteQuery(resourcesQuery({ ...find, health: find.health ? [find.health] : [] }))
   const healthId = useId()
   useTopic('resources')
   const rows = list.data?.pages.flatMap((page) => page.items) ?? []

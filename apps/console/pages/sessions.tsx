@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
-import { sessionsQuery } from '../api/queries.ts'
+import { sessionsQuery } from '../api/queries/me.ts'
 import { endOtherSessions, endSession } from '../api/sessions.ts'
 import type { SessionRow } from '../api/types.ts'
 import { tAccount } from '../i18n/account.ts'

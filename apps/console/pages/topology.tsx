@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
-import { LEVELS, type PlaceLevel, placesQuery, type Within } from '../api/queries.ts'
+import { LEVELS, type PlaceLevel, placesQuery, type Within } from '../api/queries/topology.ts'
 import type { Place } from '../api/types.ts'
 import { tCatalog } from '../i18n/catalog.ts'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'

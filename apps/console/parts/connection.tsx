@@ -4,7 +4,7 @@ import { clockTime } from '../api/format.ts'
 import { useConnection } from '../api/hooks.ts'
 import { retryNow } from '../api/live.ts'
 import { useDisplay } from '../api/prefs.ts'
-import { meQuery } from '../api/queries.ts'
+import { meQuery } from '../api/queries/me.ts'
 import { t } from '../i18n/index.ts'
 import { ShapeIcon } from './status.tsx'
 

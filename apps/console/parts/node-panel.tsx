@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
-import { nodeQuery } from '../api/queries.ts'
+import { nodeQuery } from '../api/queries/operations.ts'
 import { t } from '../i18n/index.ts'
 import { tOperation } from '../i18n/operation.ts'
 import { Failure } from './failure.tsx'

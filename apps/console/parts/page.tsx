@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import { meQuery } from '../api/queries.ts'
+import { meQuery } from '../api/queries/me.ts'
 import { sessionPhase } from '../api/token.ts'
 import { t } from '../i18n/index.ts'
 

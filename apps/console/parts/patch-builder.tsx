@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
-import { nodeQuery } from '../api/queries.ts'
+import { nodeQuery } from '../api/queries/operations.ts'
 import type { Graph, PatchChange } from '../api/types.ts'
 import { tChange } from '../i18n/change.ts'
 import { CHOICES, type Choice, draftOf, NEEDS } from './patch-drafts.ts'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useMemo, useState } from 'react'
-import { revisionQuery } from '../api/queries.ts'
+import { revisionQuery } from '../api/queries/operations.ts'
 import type { Patch } from '../api/types.ts'
 import { tChange } from '../i18n/change.ts'
 import { tOperation } from '../i18n/operation.ts'

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { capabilitiesQuery } from '../api/queries.ts'
+import { capabilitiesQuery } from '../api/queries/resources.ts'
 import type { Need, ProviderRow } from '../api/types.ts'
 import { tCatalog } from '../i18n/catalog.ts'
 import { t } from '../i18n/index.ts'

@@ -1,4 +1,5 @@
 import { tOperation } from '../i18n/operation.ts'
+import { Choices } from './choices.tsx'
 
 export type View = 'drawing' | 'list'
 
@@ -6,12 +7,7 @@ export type View = 'drawing' | 'list'
 export const isNarrow = (): boolean => window.matchMedia('(max-width: 639px)').matches
 
 /** Whether a graph is shown as a drawing or as the list that says the same. */
-export const ViewChoice = ({ view, choose }: { view: View; choose: (view: View) => void }) => (
-  <fieldset className="choices" aria-label={tOperation.graph.view}>
-    {(['drawing', 'list'] as const).map((choice) => (
-      <button key={choice} type="button" aria-pressed={view === choice} onClick={() => choose(choice)}>
-        {tOperation.graph[choice]}
-      </button>
-    ))}
-  </fieldset>
-)
+export const ViewChoice = ({ view, choose }: { view: View; choose: (view: View) => void }) => {
+  const { drawing, list } = tOperation.graph
+  return <Choices label={tOperation.graph.view} choices={{ drawing, list }} chosen={view} choose={choose} />
+}
