@@ -8,7 +8,7 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { type OperationsTab, operationQuery } from './api/queries/operations.ts'
-import { sessionPhase, startSession } from './api/token.ts'
+import { SessionAway, sessionPhase, startSession } from './api/token.ts'
 import { NotFound } from './pages/not-found.tsx'
 import { Unreachable } from './pages/unreachable.tsx'
 import { Loading, Page } from './parts/page.tsx'
@@ -55,7 +55,7 @@ const shell = createRoute({
     const outcome = await startSession()
     if (outcome === 'ok') return
     if (outcome === 'over') throw redirect({ to: '/login', search: { next: location.href }, replace: true })
-    throw new Error('unreachable')
+    throw new SessionAway(outcome)
   },
   component: Shell,
   errorComponent: Unreachable,

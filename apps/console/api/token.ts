@@ -12,6 +12,14 @@ export type Phase =
   | { name: 'ended' }
   | { name: 'signed_out'; reason: 'none' | Goodbye }
 export type Refreshed = 'ok' | 'over' | 'unreachable' | { retry_after_ms: number }
+/** Why no session could be taken up though there may be one; with the time to ask again, where the server named it. */
+export class SessionAway extends Error {
+  readonly retry_at: number | undefined
+  constructor(outcome: Exclude<Refreshed, 'ok' | 'over'>) {
+    super('the session cannot be taken up')
+    if (outcome !== 'unreachable') this.retry_at = Date.now() + outcome.retry_after_ms
+  }
+}
 export type SignIn = { ok: true } | { ok: false; status: number | null; retry_after_ms: number }
 
 const CSRF = 'csrf_token'

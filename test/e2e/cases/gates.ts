@@ -26,7 +26,7 @@ describe('a gate in the graph', () => {
       const { operation_id, url } = await start('drawn')
       await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
       await page.goto(`${url}/graph`)
-      const drawing = page.getByRole('application')
+      const drawing = page.getByRole('application', { name: 'Graph of the operation' })
       await drawing.getByText('Gate: undecided').waitFor()
       await drawing.focus()
       await page.keyboard.press('ArrowRight')

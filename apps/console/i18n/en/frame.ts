@@ -80,7 +80,8 @@ export const frame = {
     revoked: 'Your session was ended elsewhere. Sign in again.',
     insecure: 'The console needs a secure connection: open it over https or on localhost.',
     starting: 'Taking up your session …',
-    unreachable: 'The server cannot be reached, so your session cannot be taken up.',
+    unreachable: 'The server cannot be reached, so your session cannot be taken up. This page tries again by itself.',
+    limited: (time: string) => `You stay signed in. This page goes on by itself at ${time}.`,
   },
   session: {
     title: 'Your session has ended',
@@ -101,6 +102,7 @@ export const frame = {
     operations: 'See all operations',
     forbidden_title: 'Not allowed',
     offline: 'No answer from the server',
+    limited: 'Too many pages were opened in a short time',
   },
   noun: { operation: 'operation', gate: 'gate', node: 'node', patch: 'patch', plan: 'plan', resource: 'resource' },
   status: {
