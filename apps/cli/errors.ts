@@ -52,11 +52,16 @@ export const refused = (status: number, problem: Problem): CliError => {
     exitOf(status, category),
     `${word} ${category}/${code}: ${detail}`,
     ...violations.map(({ pointer, message }) => `         ${pointer || '/'} ${message}`),
-    `hint     ${hint ?? 'Try again later.'}${request_id ? `        request ${request_id}` : ''}`,
+    `hint     ${HINTS[code] ?? hint ?? 'Try again later.'}${request_id ? `        request ${request_id}` : ''}`,
   )
   error.passing = status === 429 || status >= 500
   if (problem.retryable) error.retry_after_ms = problem.retry_after_ms ?? 1000
   return error
+}
+
+/** Where this client has a word for what the API asks for. */
+const HINTS: Record<string, string> = {
+  reauth_required: 'Prove it with your password: signalbox login NAME, then the same command again.',
 }
 
 const exitOf = (status: number, category: string): ExitCode => {
