@@ -65,6 +65,7 @@ const nameOf = (text: string): string | undefined => {
 
 const BEGIN = /^begin\b/i
 const ROLLBACK = /^rollback$/i
+const COMMIT = /^commit$/i
 
 /** What pg keeps of a connection; not in its types. */
 type Wire = { connection?: { stream?: Pick<Writable, 'cork' | 'uncork' | 'destroy'> } }
@@ -85,6 +86,7 @@ class PreparingClient extends pg.Client {
     this.writeTogether()
     if (BEGIN.test(given.text) && callback === undefined) return this.begin(config)
     if (ROLLBACK.test(given.text) && callback === undefined) return this.rollback(config)
+    if (COMMIT.test(given.text) && callback === undefined) return this.commit({ ...given, name })
     return super.query(name === undefined ? config : { ...given, name }, values, callback)
   }
 
@@ -102,6 +104,13 @@ class PreparingClient extends pg.Client {
     })
   }
 
+  /** A transaction in which a statement failed ends by its commit, too, but has kept nothing: that is a failure. */
+  private async commit(config: pg.QueryConfig): Promise<object> {
+    const result = await super.query(config)
+    if (result.command === 'ROLLBACK') throw new Error('the transaction had failed before its commit')
+    return result
+  }
+
   /** Gives the connection up. */
   private giveUp(error: Error): void {
     ;(this as unknown as Wire).connection?.stream?.destroy(error)
@@ -116,6 +125,28 @@ class PreparingClient extends pg.Client {
       this.corked = false
       stream.uncork()
     })
+  }
+}
+
+/** Takes what was sent last in a transaction and need not be waited for before its commit. */
+export type Last = (sent: Promise<unknown>) => void
+
+/**
+ * A transaction whose last statements go out together with its commit, in one round trip: `run` sends them and hands them
+ * to `last`. Fails as they fail, and then nothing of it is kept.
+ */
+export const transact = async <T>(db: Db, run: (tx: Tx, last: Last) => Promise<T>): Promise<T> => {
+  const all: Promise<unknown>[] = []
+  const last: Last = (sent) => {
+    sent.catch(() => {})
+    all.push(sent)
+  }
+  try {
+    return await db.transaction((tx) => run(tx, last))
+  } catch (error) {
+    // Why the commit kept nothing.
+    await Promise.all(all)
+    throw error
   }
 }
 

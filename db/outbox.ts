@@ -67,7 +67,10 @@ export const wakeRelay = async (db: Queryable, schema: string): Promise<void> =>
   await db.execute(sql`select pg_notify(${wakeChannel(schema)}, '')`).catch(() => {})
 }
 
+/** The row of one event, to be sent last in the transaction of the change. */
+export const outboxRow = (tx: Tx, outbox: OutboxTable, event: OutboxEvent) => insertRow(tx, outbox, event)
+
 /** Promises events in the transaction of the change. Call it last, under the aggregate's lock: id order is then version order. */
 export const appendOutbox = async (tx: Tx, outbox: OutboxTable, ...events: OutboxEvent[]): Promise<void> => {
-  await Promise.all(events.map((event) => insertRow(tx, outbox, event)))
+  await Promise.all(events.map((event) => outboxRow(tx, outbox, event)))
 }

@@ -8,10 +8,10 @@ import type { Tx } from './client.ts'
  * anew each time, which costs more than the rest of a small statement on this side. As with Drizzle's own builders
  * nothing is sent before it is awaited, and the database's error is the `cause` of what is thrown.
  */
-class Statement extends QueryPromise<pg.QueryResult> {
-  private readonly tx: Tx
-  private readonly text: string
-  private readonly values: unknown[]
+export class Statement extends QueryPromise<pg.QueryResult> {
+  readonly tx: Tx
+  readonly text: string
+  readonly values: unknown[]
 
   constructor(tx: Tx, text: string, values: unknown[]) {
     super()
@@ -61,27 +61,31 @@ const quoted = (names: readonly string[]) => names.map((name) => `"${name}"`).jo
 const givenOf = (row: object) => Object.entries(row).filter(([, value]) => value !== undefined)
 
 /** Inserts one row; `more` is what follows the values, such as a conflict clause. Names and values are those of columns. */
-export const insertRow = <T extends PgTable>(tx: Tx, table: T, row: T['$inferInsert'], more = ''): Statement => {
+export const insertRow = <T extends PgTable>(tx: Tx, table: T, row: T['$inferInsert'], more = ''): Statement =>
+  insertRows(tx, table, [row], more)
+
+/** Inserts rows in their order, a few and all with the same columns. */
+export const insertRows = <T extends PgTable>(
+  tx: Tx,
+  table: T,
+  rows: [T['$inferInsert'], ...T['$inferInsert'][]],
+  more = '',
+): Statement => {
   const described = describe(table)
-  const given = givenOf(row)
-  const names = given.map(([name]) => name)
-  const text = textOf(
-    described,
-    `insert ${more} ${names.join()}`,
-    () => `insert into ${described.name} (${quoted(names)}) values (${names.map((_, i) => `$${i + 1}`)}) ${more}`,
-  )
-  return new Statement(
-    tx,
-    text,
-    given.map(([name, value]) => driverValue(described, name, value)),
-  )
+  const names = givenOf(rows[0]).map(([name]) => name)
+  const text = textOf(described, `insert ${rows.length} ${more} ${names.join()}`, () => {
+    const places = rows.map((_, row) => `(${names.map((_, i) => `$${row * names.length + i + 1}`)})`)
+    return `insert into ${described.name} (${quoted(names)}) values ${places} ${more}`
+  })
+  const valuesOf = (row: Record<string, unknown>) => names.map((name) => driverValue(described, name, row[name]))
+  return new Statement(tx, text, rows.flatMap(valuesOf))
 }
 
 /** Changes the one row with this key. */
 export const updateRow = <T extends PgTable>(
   tx: Tx,
   table: T,
-  key: Partial<T['$inferInsert']>,
+  key: Partial<T['$inferSelect']>,
   set: Partial<T['$inferInsert']>,
 ): Statement => {
   const described = describe(table)
@@ -97,4 +101,35 @@ export const updateRow = <T extends PgTable>(
     text,
     [...given, ...wanted].map(([name, value]) => driverValue(described, name, value)),
   )
+}
+
+const merged = new Map<string, string>()
+
+/**
+ * Writes as one statement: each by itself costs the server an answer of its own. They touch different rows and see
+ * nothing of one another, for their order is not set.
+ */
+export const inOne = (...statements: [Statement, ...Statement[]]): Statement => {
+  const [{ tx }] = statements
+  const key = statements.map(({ text }) => text).join(';')
+  const text = merged.get(key) ?? mergedText(statements.map(({ text, values }) => ({ text, count: values.length })))
+  merged.set(key, text)
+  return new Statement(
+    tx,
+    text,
+    statements.flatMap(({ values }) => values),
+  )
+}
+
+const mergedText = (parts: { text: string; count: number }[]): string => {
+  let taken = 0
+  const texts = parts.map(({ text, count }) => {
+    const before = taken
+    taken += count
+    return text.replaceAll(/\$(\d+)/g, (_, number: string) => `$${before + Number(number)}`)
+  })
+  const last = texts.pop()
+  return texts.length === 0
+    ? (last as string)
+    : `with ${texts.map((text, i) => `w${i} as (${text})`).join(', ')} ${last}`
 }

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type CommandLogRow, claimCommand, getCommand, storeAnswer } from '../../db/catalog/commands.ts'
-import { getResource } from '../../db/catalog/resources.ts'
-import type { Tx } from '../../db/client.ts'
+import { getResource, lockAndGet, type ResourceRow } from '../../db/catalog/resources.ts'
+import { type Last, type Tx, together, transact } from '../../db/client.ts'
+import { inOne, type Statement } from '../../db/rows.ts'
 import { crashPoint } from '../shared/crash.ts'
 import { AppError } from '../shared/errors.ts'
 import { uuidv5 } from '../shared/ids.ts'
@@ -15,16 +16,18 @@ export type Command = {
   idempotency_key: string
   fingerprint: Buffer
   kind: 'internal' | 'public'
+  /** The resource that it changes, when it looks at no other: locked and read along with the claim. */
+  alone?: string | undefined
 }
 
 export type Answer = { status: number; headers: Record<string, string>; body: Buffer; replayed: boolean }
-/** What the work of a command gives: the answer, the resource it was about, if it was one, and what it sent last. */
+/** What the work of a command gives: the answer, the resource it was about, if it was one, and its last writes, unsent. */
 export type Work = {
   status: number
   headers?: Record<string, string>
   body: unknown
   resource_id: string | null
-  sent?: Promise<unknown>
+  writes?: Statement[]
 }
 
 const NAMESPACE = '3c1b8a52-54a3-5a5e-9c2e-5f4a9c7d1e60'
@@ -37,8 +40,10 @@ export class Again extends Error {}
 const TRIES = 3
 const DAY_MS = 86_400_000
 
+/** The resource of a command that is `alone`, under its lock; none where there is none. */
+export type Held = { row: ResourceRow | undefined }
 /** The work of a command, under its claim. */
-export type CommandWork = (tx: Tx, now: string) => Promise<Work>
+export type CommandWork = (tx: Tx, now: string, held?: Held) => Promise<Work>
 
 /**
  * Runs one command once, in one transaction (catalog.md 8, steps 3 to 11). The claim comes first: a repeat gets the
@@ -48,7 +53,7 @@ export type CommandWork = (tx: Tx, now: string) => Promise<Work>
 export const runCommand = (deps: CatalogDeps, command: Command, work: CommandWork): Promise<Answer> =>
   counting(
     deps,
-    commit(deps, (tx) => claimAndWork(tx, deps, command, work)),
+    commit(deps, (tx, last) => claimAndWork(tx, deps, command, work, last)),
   )
 
 /** Counts what became of a command. */
@@ -65,11 +70,11 @@ const counting = async ({ telemetry }: CatalogDeps, done: Promise<Answer>): Prom
 }
 
 /** Runs work in one transaction, up to three times: after a deadlock, or when what it locked was not enough. */
-export const commit = async <T>(deps: CatalogDeps, run: (tx: Tx) => Promise<T>): Promise<T> => {
+export const commit = async <T>(deps: CatalogDeps, run: (tx: Tx, last: Last) => Promise<T>): Promise<T> => {
   for (let tries = 1; ; tries++) {
     try {
-      const result = await deps.db.transaction(async (tx) => {
-        const done = await run(tx)
+      const result = await transact(deps.db, async (tx, last) => {
+        const done = await run(tx, last)
         crashPoint('api.before_commit')
         return done
       })
@@ -109,7 +114,7 @@ export const alreadyExists = (clash: Clash, existing_resource_id?: string): AppE
   })
 
 /** The row that claims a command's id and key. */
-export const claimOf = (deps: CatalogDeps, { kind, ...row }: Command, now: Date) => {
+export const claimOf = (deps: CatalogDeps, { kind, alone: _, ...row }: Command, now: Date) => {
   const retain_d = kind === 'internal' ? deps.config.retain_internal_d : deps.config.retain_public_d
   return {
     ...row,
@@ -118,17 +123,33 @@ export const claimOf = (deps: CatalogDeps, { kind, ...row }: Command, now: Date)
   }
 }
 
-/** One command inside a transaction: its claim and its work, or the first answer again. */
-export const claimAndWork = async (tx: Tx, deps: CatalogDeps, command: Command, work: CommandWork): Promise<Answer> => {
+/**
+ * One command inside a transaction: its claim and its work, or the first answer again. Its last writes are handed to
+ * `last`, if there is one, else waited for.
+ */
+export const claimAndWork = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  command: Command,
+  work: CommandWork,
+  last?: Last,
+): Promise<Answer> => {
   const now = deps.clock.now()
-  const claimed = await claimCommand(tx, claimOf(deps, command, now))
+  const { command_id, alone } = command
+  const claim = claimCommand(tx, claimOf(deps, command, now))
+  const [claimed, held] = await together(claim, hold(tx, command_id, alone))
   if (!claimed) return replay(tx, command)
 
-  const { status, headers = {}, body, resource_id, sent } = await work(tx, now.toISOString())
+  const { status, headers = {}, body, resource_id, writes = [] } = await work(tx, now.toISOString(), held)
   const bytes = Buffer.from(JSON.stringify(body))
-  await Promise.all([sent, storeAnswer(tx, command.command_id, { status, headers, body: bytes, resource_id })])
+  const sent = inOne(storeAnswer(tx, command_id, { status, headers, body: bytes, resource_id }), ...writes).execute()
+  if (last) last(sent)
+  else await sent
   return { status, headers, body: bytes, replayed: false }
 }
+
+const hold = async (tx: Tx, command_id: string, alone: string | undefined): Promise<Held | undefined> =>
+  alone === undefined ? undefined : { row: await lockAndGet(tx, alone, command_id) }
 
 const reused = (code: string, detail: string) =>
   new AppError('validation_error', code, detail, {

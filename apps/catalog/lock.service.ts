@@ -12,6 +12,7 @@ import type { RelationshipChange } from '../shared/contracts/catalog/relationshi
 import type { Scope } from '../shared/contracts/catalog/resources.ts'
 import { AppError, notFound } from '../shared/errors.ts'
 import { type Access, type Placed, scopesOf, visibleOf } from './access.ts'
+import type { Held } from './commands.service.ts'
 import { type EdgePlan, planEdges, type Sees } from './edges.service.ts'
 import { confirmRetirement, planRetirement } from './retire.service.ts'
 import { isTerminal } from './rules/lifecycle.ts'
@@ -24,6 +25,8 @@ export type LockWish = {
   pointer?: string
   lifecycle_status?: string | undefined
   read: Access
+  /** What was locked and read with the claim of the command. */
+  held?: Held | undefined
 }
 
 /**
@@ -32,13 +35,19 @@ export type LockWish = {
  * no such resource, or the reader may not see it.
  */
 export const lockResource = async (tx: Tx, types: Types, resource_id: string, wish: LockWish): Promise<Locked> => {
-  const alone = wish.lifecycle_status === undefined && (wish.relationship_changes?.length ?? 0) === 0
-  return alone ? lockAlone(tx, types, resource_id, wish) : lockWithPeers(tx, types, resource_id, wish)
+  return isAlone(wish) ? lockAlone(tx, types, resource_id, wish) : lockWithPeers(tx, types, resource_id, wish)
 }
 
+/** Whether a change looks at no other resource. */
+export const isAlone = ({
+  lifecycle_status,
+  relationship_changes,
+}: Pick<LockWish, 'lifecycle_status' | 'relationship_changes'>): boolean =>
+  lifecycle_status === undefined && (relationship_changes?.length ?? 0) === 0
+
 /** What touches no other resource needs its own lock only. */
-const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read }: LockWish): Promise<Locked> => {
-  const row = await lockAndGet(tx, resource_id)
+const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read, held }: LockWish): Promise<Locked> => {
+  const { row } = held ?? { row: await lockAndGet(tx, resource_id) }
   const plan: EdgePlan = { resolved: [], locks: new Map(), type_locks: new Map() }
   return { ...(await seen(tx, types, row, resource_id, read)), plan, leaving: [] }
 }

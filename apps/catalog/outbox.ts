@@ -2,7 +2,7 @@ import { saveAudit } from '../../db/catalog/commands.ts'
 import type { ResourceRow } from '../../db/catalog/resources.ts'
 import { outbox } from '../../db/catalog/tables.ts'
 import type { Tx } from '../../db/client.ts'
-import { appendOutbox, type OutboxEvent } from '../../db/outbox.ts'
+import { appendOutbox, type OutboxEvent, outboxRow } from '../../db/outbox.ts'
 import type { EvidenceRef } from '../shared/contracts/catalog/common.ts'
 import type { RelationshipEvent, ResourceEventPayload } from '../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../shared/contracts/catalog/resources.ts'
@@ -59,6 +59,9 @@ export const eventOf = (
 /** Promises events in this order. Call it last in the transaction, under the aggregate's lock (catalog.md 11). */
 export const tell = (tx: Tx, ...events: OutboxEvent[]): Promise<void> => appendOutbox(tx, outbox, ...events)
 
+/** The same for one event, sent when it is awaited. */
+export const telling = (tx: Tx, event: OutboxEvent) => outboxRow(tx, outbox, event)
+
 type ResourceChange = {
   type: 'resource.created' | 'resource.updated' | 'resource.retired'
   changed_paths: string[]
@@ -104,7 +107,12 @@ type AuditCause = Pick<Cause, 'actor' | 'roles' | 'action' | 'at' | 'request_id'
 }
 
 /** One audit row in the transaction of the change; the relay seals it afterwards (reliability.md 5.4). */
-export const recordAudit = (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCause, what: Audited) =>
+export const recordAudit = async (...given: Parameters<typeof auditing>): Promise<void> => {
+  await auditing(...given)
+}
+
+/** The same, sent when it is awaited. */
+export const auditing = (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCause, what: Audited) =>
   saveAudit(tx, auditOf(deps, cause, what))
 
 /** The audit row, bound to this app's key. */

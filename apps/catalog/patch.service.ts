@@ -4,12 +4,12 @@ import type { OperationRef } from '../shared/contracts/catalog/resources.ts'
 import { AppError, type Violation } from '../shared/errors.ts'
 import { mergePatch } from '../shared/pointer.ts'
 import { accessOf, outOfScope, reaches } from './access.ts'
-import { type Answer, runCommand, type Work } from './commands.service.ts'
+import { type Answer, type Held, runCommand, type Work } from './commands.service.ts'
 import { NO_COMMAND } from './create.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { documentOf, viewOf } from './documents.ts'
 import { requestIntent } from './intents.ts'
-import { lockResource, refuseVersion, scopeOfRow } from './lock.service.ts'
+import { isAlone, lockResource, refuseVersion, scopeOfRow } from './lock.service.ts'
 import { type Cause, recordAudit } from './outbox.ts'
 import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from './rules/change.ts'
 import { jsonPatch, type PatchOperation } from './rules/json-patch.ts'
@@ -17,7 +17,7 @@ import { mergeDiff } from './rules/merge-patch.ts'
 import { checkNotes, NOTES, type Notes } from './rules/notes.ts'
 import { changedPaths, equalJson, isObject, type JsonObject, parsePointer } from './rules/pointers.ts'
 import type { Change } from './versions.ts'
-import { applyChange, type Locked } from './write.service.ts'
+import { type Locked, sendAll, startChange } from './write.service.ts'
 import {
   asObject,
   causeOf,
@@ -49,11 +49,16 @@ export const patchResource = async (
   const precondition = preconditionOf(if_match, write.query.expected_version, given?.expected_version)
   const patch = given ? given.patch : (body as PatchOperation[])
   refuseMembers(patch, write.query.mode === 'record_only')
-  const run = (tx: Tx, cause: Cause) => change(tx, deps, resource_id, patch, precondition, write, cause)
+  const run = (tx: Tx, cause: Cause, held?: Held) =>
+    change(tx, deps, resource_id, patch, precondition, write, cause, held)
 
   if (write.query.validate_only) {
     const at = deps.clock.now().toISOString()
-    const done = await rehearse(deps.db, (tx) => run(tx, causeOf(write, NO_COMMAND, at)))
+    const done = await rehearse(deps.db, async (tx) => {
+      const changed = await run(tx, causeOf(write, NO_COMMAND, at))
+      await sendAll(changed.writes)
+      return changed
+    })
     const rehearsal = {
       resource: done.wanted,
       changed_paths: done.changed_paths,
@@ -61,14 +66,16 @@ export const patchResource = async (
     }
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(rehearsal)), replayed: false }
   }
-  const command = commandOf(deps, write)
-  return runCommand(deps, command, async (tx, at): Promise<Work> => {
-    const { row, view, intent } = await run(tx, causeOf(write, command.command_id, at))
+  const alone = isAlone({ lifecycle_status: lifecycleIn(patch) }) ? resource_id : undefined
+  const command = { ...commandOf(deps, write), alone }
+  return runCommand(deps, command, async (tx, at, held): Promise<Work> => {
+    const { row, writes, view, intent } = await run(tx, causeOf(write, command.command_id, at), held)
     return {
       status: intent ? 202 : 200,
       headers: headersOf(row, intent?.href),
       body: intent ? { resource: view, operation_ref: intent } : view,
       resource_id,
+      writes,
     }
   })
 }
@@ -134,10 +141,11 @@ const change = async (
   precondition: Precondition,
   write: Write,
   cause: Cause,
+  held: Held | undefined,
 ) => {
   const { types } = deps.registry
   const read = readAccess(deps, write.caller)
-  const locked = await lockResource(tx, types, resource_id, { read, lifecycle_status: lifecycleIn(patch) })
+  const locked = await lockResource(tx, types, resource_id, { read, lifecycle_status: lifecycleIn(patch), held })
   const { row } = locked
   const type = types.byId(row.type_id)
   const permission = permissionFor(write, type?.writes)
@@ -157,11 +165,13 @@ const change = async (
     checkAsked(deps, locked, asked)
     delete next.desired_state
   }
-  const written = await applyChange(tx, deps, locked, next, cause)
+  const { writes, ...written } = await startChange(tx, deps, locked, next, cause)
+  if (asked) await sendAll(writes.splice(0))
   const view = viewOf(written.row, scope, types)
   const intent = asked && (await askForIntent(tx, deps, written.row, asked, write, cause))
   return {
     row: written.row,
+    writes,
     view,
     intent,
     wanted: asked ? { ...view, desired_state: asked } : view,

@@ -15,11 +15,11 @@ import type { CatalogDeps } from './deps.ts'
 import { changeToken, etagOf } from './documents.ts'
 import type { Ignored } from './edges.service.ts'
 import { observe } from './health.service.ts'
-import { lockResource, refuseVersion } from './lock.service.ts'
-import { type Cause, recordAudit } from './outbox.ts'
+import { isAlone, lockResource, refuseVersion } from './lock.service.ts'
+import { auditing, type Cause } from './outbox.ts'
 import { isObject, type JsonObject } from './rules/pointers.ts'
 import type { Change } from './versions.ts'
-import { keepReferences, startChange } from './write.service.ts'
+import { keepReferences, sendAll, startChange } from './write.service.ts'
 
 /** Who sends an internal command, over which route. */
 export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
@@ -29,7 +29,8 @@ type Internal = ResourceUpdateCommand | CapabilitiesCommand | HealthObservation
 
 const actorOf = ({ service }: Sender) => `svc:${service.name}`
 
-export const commandOf = (deps: CatalogDeps, body: Internal, sender: Sender): Command => {
+/** `alone`: it looks at no other resource than its own. */
+export const commandOf = (deps: CatalogDeps, body: Internal, sender: Sender, alone: boolean): Command => {
   if (body.resource_id !== sender.path_id) {
     throw new AppError(
       'validation_error',
@@ -48,6 +49,7 @@ export const commandOf = (deps: CatalogDeps, body: Internal, sender: Sender): Co
     scope: `${actorOf(sender)} ${sender.route}`,
     fingerprint: fingerprintOf(deps.keys.fingerprint, content),
     kind: 'internal',
+    alone: alone ? body.resource_id : undefined,
   }
 }
 
@@ -87,24 +89,24 @@ export const resultOf = (
 /** The result of an operation, for the resource it changed (ResourceUpdateCommand of the specification). */
 export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, sender: Sender): Prepared => {
   refuseEmpty(body)
-  const work: CommandWork = async (tx, at) => {
-    const { changes } = body
-    const locked = await lockResource(tx, deps.registry.types, body.resource_id, { ...changes, read: 'all' })
+  const { changes, resource_id } = body
+  const work: CommandWork = async (tx, at, held) => {
+    const locked = await lockResource(tx, deps.registry.types, resource_id, { ...changes, read: 'all', held })
     const conflict = refuseVersion(locked.row, body.expected_version)
     if (conflict) throw conflict
     const cause = causeOf(body, sender, at)
     const written = await startChange(tx, deps, locked, changeOf(locked.row, changes), cause)
     let { row, applied } = written
     if (changes.health_status !== undefined) {
-      await written.sent
+      await sendAll(written.writes)
       const observed = await observeResult(tx, deps, row, changes.health_status, cause)
       applied = applied || observed !== undefined
       row = observed ?? row
     }
     const result = resultOf(row, written.previous_version, applied, written.ignored, applied ? undefined : 'no_change')
-    return { ...result, sent: written.sent }
+    return { ...result, writes: changes.health_status === undefined ? written.writes : [] }
   }
-  return { command: commandOf(deps, body, sender), work }
+  return { command: commandOf(deps, body, sender, isAlone(changes)), work }
 }
 
 const refuseEmpty = ({ changes, evidence_refs }: ResourceUpdateCommand) => {
@@ -149,9 +151,9 @@ const observeResult = (
 
 /** What a resource says that it provides. */
 export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesCommand, sender: Sender): Prepared => ({
-  command: commandOf(deps, body, sender),
-  work: async (tx, at) => {
-    const locked = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })
+  command: commandOf(deps, body, sender, true),
+  work: async (tx, at, held) => {
+    const locked = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all', held })
     const conflict = refuseVersion(locked.row, body.expected_version)
     if (conflict) throw conflict
     const change: Change = {
@@ -161,7 +163,7 @@ export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesComman
     const written = await startChange(tx, deps, locked, change, causeOf(body, sender, at))
     const code = written.applied ? undefined : 'no_change'
     const result = resultOf(written.row, written.previous_version, written.applied, written.ignored, code)
-    return { ...result, sent: written.sent }
+    return { ...result, writes: written.writes }
   },
 })
 
@@ -181,23 +183,21 @@ export const healthObservation = (deps: CatalogDeps, body: HealthObservation, se
       },
     )
   }
-  const work: CommandWork = async (tx, at) => {
-    const { row } = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all' })
+  const work: CommandWork = async (tx, at, held) => {
+    const { row } = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all', held })
     const conflict = body.expected_version === undefined ? undefined : refuseVersion(row, body.expected_version)
     if (conflict) throw conflict
     const cause = causeOf(body, sender, at)
     const { source, check_key, status, ttl_s, summary, attributes } = body
     const observation = { source, check_key, status, ttl_s, summary, attributes, observed_at: body.observed_at }
-    const [observed] = await Promise.all([
-      observe(tx, deps, row, observation, cause),
-      keepReferences(tx, row, row.version, cause),
-    ])
+    const observed = await observe(tx, deps, row, observation, cause)
     const after = observed ?? row
+    const writes = keepReferences(tx, row, row.version, cause)
     if (after.health_revision !== row.health_revision) {
       const details = { status: after.health_status, health_revision: after.health_revision }
-      await recordAudit(tx, deps, cause, { object: `resource:${row.resource_id}`, outcome: 'applied', details })
+      writes.push(auditing(tx, deps, cause, { object: `resource:${row.resource_id}`, outcome: 'applied', details }))
     }
-    return resultOf(after, row.version, observed !== undefined, [], observed ? undefined : 'superseded')
+    return { ...resultOf(after, row.version, observed !== undefined, [], observed ? undefined : 'superseded'), writes }
   }
-  return { command: commandOf(deps, body, sender), work }
+  return { command: commandOf(deps, body, sender, true), work }
 }

@@ -1,13 +1,14 @@
 import { saveAudit, saveEvidence, saveOperationRef, saveRevision } from '../../db/catalog/commands.ts'
 import { getResourcesByRid, type ResourceRow, updateResource, updateState } from '../../db/catalog/resources.ts'
 import type { Tx } from '../../db/client.ts'
+import { inOne, type Statement } from '../../db/rows.ts'
 import { AppError } from '../shared/errors.ts'
 import { applyCapabilities, type ProviderEvent } from './capabilities.service.ts'
 import { capabilityEventOf, tellClaims } from './claims.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { applyEdges, checkCardinality, checkPeers, type EdgePlan, type Ignored, type Sees } from './edges.service.ts'
 import { settleHealth } from './health.service.ts'
-import { type Cause, resourceEventOf, tell } from './outbox.ts'
+import { type Cause, resourceEventOf, tell, telling } from './outbox.ts'
 import { closeAllEdges } from './retire.service.ts'
 import { checkImmutable, checkTransition, fittingType, refuseTerminal } from './rules/change.ts'
 import { isTerminal } from './rules/lifecycle.ts'
@@ -31,22 +32,27 @@ export type Written = {
  * written but the reference to the operation.
  */
 export const applyChange = async (...given: Parameters<typeof startChange>): Promise<Written> => {
-  const { sent, ...written } = await startChange(...given)
-  await sent
+  const { writes, ...written } = await startChange(...given)
+  await sendAll(writes)
   return written
 }
 
-/** What was sent to the database and not answered yet: the transaction may commit only when it is fulfilled. */
-export type Sent = { sent: Promise<unknown> }
+/** The last writes of a change, not sent yet: what follows them may go out with them. */
+type Unsent = { writes: Statement[] }
 
-/** As `applyChange`, without waiting for the last writes: what comes after them need not wait for their answers. */
+/** Sends writes as one. */
+export const sendAll = async ([first, ...others]: Statement[]): Promise<void> => {
+  if (first) await inOne(first, ...others)
+}
+
+/** As `applyChange`, but the last writes are the caller's to send. */
 export const startChange = async (
   tx: Tx,
   deps: CatalogDeps,
   locked: Locked,
   change: Change,
   cause: Cause,
-): Promise<Written & Sent> => {
+): Promise<Written & Unsent> => {
   const { row, plan, sees } = locked
   const { types } = deps.registry
   const { type, lifecycle_status, desired_state, observed_state } = validate(deps, locked, change, cause)
@@ -76,8 +82,8 @@ export const startChange = async (
   if (lifecycle_status !== row.lifecycle_status) paths.push('/lifecycle_status')
   const states_equal = equalJson(desired_state, row.desired_state) && equalJson(observed_state, row.observed_state)
   if (states_equal && paths.length === 0 && edges.events.length === 0 && providers.length === 0) {
-    const sent = keepReferences(tx, row, row.version, cause)
-    return { row, previous_version: row.version, applied: false, changed_paths: [], ignored, sent }
+    const writes = keepReferences(tx, row, row.version, cause)
+    return { row, previous_version: row.version, applied: false, changed_paths: [], ignored, writes }
   }
   const next = { row, type, change, lifecycle_status, desired_state, observed_state, ends }
   const rows = nextRows(tx, next, cause, providers.length > 0)
@@ -125,8 +131,8 @@ const notesChanged = (row: ResourceRow, change: Change): string[] =>
 /** Changes of containment write the resource's own place, too. */
 const movesRow = ({ resolved }: EdgePlan): boolean => resolved.some(({ relation }) => relation?.containment)
 
-/** The row of a version and the writes that make it, sent when they are awaited; none left when it was read back. */
-type Rows = { row: ResourceRow; writes: (PromiseLike<unknown> | undefined)[] }
+/** The row of a version and the writes that make it; none left when it was read back. */
+type Rows = { row: ResourceRow } & Unsent
 
 const nextRows = (tx: Tx, next: Next, cause: Cause, provides: boolean): Rows => {
   const { fixed, state } = columnsOf(next, cause, provides)
@@ -134,12 +140,12 @@ const nextRows = (tx: Tx, next: Next, cause: Cause, provides: boolean): Rows => 
   const moved = Object.keys(fixed).length > 0
   return {
     row: { ...next.row, ...shown, ...state },
-    writes: [moved ? updateResource(tx, next.row.rid, fixed) : undefined, updateState(tx, next.row.rid, state)],
+    writes: [...(moved ? [updateResource(tx, next.row.rid, fixed)] : []), updateState(tx, next.row.rid, state)],
   }
 }
 
 const write = async (tx: Tx, { row: { rid }, writes }: Rows): Promise<Rows> => {
-  await Promise.all(writes)
+  await sendAll(writes)
   const [row] = await getResourcesByRid(tx, [rid])
   if (!row) throw new Error(`resource ${rid} is gone`)
   return { row, writes: [] }
@@ -152,10 +158,10 @@ type Told = Version & {
   event: 'resource.created' | 'resource.updated' | 'resource.retired'
 }
 
-/** Writes one version: its rows, revision, references, audit row and events, in one round trip where that can be. */
+/** Writes one version: its rows, revision, references, audit row and events, in one statement where that can be. */
 export const writeVersion = async (...given: Parameters<typeof startVersion>) => {
-  const { sent, ...written } = await startVersion(...given)
-  await sent
+  const { writes, ...written } = await startVersion(...given)
+  await sendAll(writes)
   return written
 }
 
@@ -164,36 +170,30 @@ const startVersion = async (
   deps: CatalogDeps,
   { row, writes }: Rows,
   { before, cause, edges, providers, event }: Told,
-): Promise<{ row: ResourceRow; changed_paths: string[] } & Sent> => {
+): Promise<{ row: ResourceRow; changed_paths: string[] } & Unsent> => {
   const { document, old, changed_paths, revision, audit } = recordOf(deps, row, before, { cause, edges, providers })
   const references = keepReferences(tx, row, before?.version ?? 0, cause)
-  const all = [...writes, saveRevision(tx, revision), references, saveAudit(tx, audit)]
-  const events = (now: ResourceRow) => [
-    ...(providers.length > 0
-      ? [
-          capabilityEventOf(
-            cause,
-            { ...document, capability_revision: row.capability_revision },
-            row.version - 1,
-            providers,
-          ),
-        ]
-      : []),
-    resourceEventOf(cause, now, document, { type: event, changed_paths, relationship_changes: edges }),
-  ]
-  if (!old || old.lifecycle_status === document.lifecycle_status) {
-    return { row, changed_paths, sent: Promise.all([...all, tell(tx, ...events(row))]) }
-  }
+  const all = [...writes, saveRevision(tx, revision), ...references, saveAudit(tx, audit)]
+  const follows = old !== undefined && old.lifecycle_status !== document.lifecycle_status
+  if (follows || providers.length > 0) await sendAll(all.splice(0))
   // Health follows the lifecycle, and its event comes before that of the version.
-  await Promise.all(all)
-  const settled = await settleHealth(tx, deps, row, cause, 'lifecycle')
-  return { row: settled, changed_paths, sent: tell(tx, ...events(settled)) }
+  const now = follows ? await settleHealth(tx, deps, row, cause, 'lifecycle') : row
+  if (providers.length > 0) {
+    const subject = { ...document, capability_revision: row.capability_revision }
+    await tell(tx, capabilityEventOf(cause, subject, row.version - 1, providers))
+  }
+  const change = { type: event, changed_paths, relationship_changes: edges }
+  return { row: now, changed_paths, writes: [...all, telling(tx, resourceEventOf(cause, now, document, change))] }
 }
 
 /** The reference to the operation and its evidence: kept for applied commands and for those that changed nothing. */
-export const keepReferences = (tx: Tx, row: ResourceRow, version_from: number, cause: Cause) => {
+export const keepReferences = (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Statement[] => {
   const { operation, evidence } = referencesOf(row, version_from, cause)
-  return Promise.all([operation && saveOperationRef(tx, operation), saveEvidence(tx, evidence)])
+  const [first, ...others] = evidence
+  return [
+    ...(operation ? [saveOperationRef(tx, operation)] : []),
+    ...(first ? [saveEvidence(tx, [first, ...others])] : []),
+  ]
 }
 
 /** Closes the edges of a resource that ends, and ends all that cascades from it, each with its own version and event. */

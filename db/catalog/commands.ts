@@ -1,15 +1,18 @@
 import { and, eq, or, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../client.ts'
-import { insertRow, updateRow } from '../rows.ts'
+import { insertRow, insertRows, updateRow } from '../rows.ts'
 import { array } from './resources.ts'
 import { audit, command_log, evidence_ref, resource_operation, revision } from './tables.ts'
 
 /** Command log, revisions, references and audit: what a command leaves behind beside its change. */
 export type CommandLogRow = typeof command_log.$inferSelect
 
-/** Takes a command id and key, or says that one of them is taken. A twin that still runs makes it wait. */
+/**
+ * Takes a command id and key, or says that one of them is taken. A twin that still runs makes it wait. The statement is
+ * sent by the call itself: what the caller sends next without waiting comes after it.
+ */
 export const claimCommand = async (tx: Tx, row: typeof command_log.$inferInsert): Promise<boolean> => {
-  const { rowCount } = await insertRow(tx, command_log, row, 'on conflict do nothing')
+  const { rowCount } = await insertRow(tx, command_log, row, 'on conflict do nothing').execute()
   return rowCount === 1
 }
 
@@ -89,6 +92,6 @@ export const pruneRevisions = async (db: Queryable, before: string, after: strin
 export const saveRevision = (tx: Tx, row: typeof revision.$inferInsert) => insertRow(tx, revision, row)
 export const saveOperationRef = (tx: Tx, row: typeof resource_operation.$inferInsert) =>
   insertRow(tx, resource_operation, row, 'on conflict do nothing')
-export const saveEvidence = (tx: Tx, rows: (typeof evidence_ref.$inferInsert)[]) =>
-  rows.length > 0 ? tx.insert(evidence_ref).values(rows) : undefined
+type Evidence = typeof evidence_ref.$inferInsert
+export const saveEvidence = (tx: Tx, rows: [Evidence, ...Evidence[]]) => insertRows(tx, evidence_ref, rows)
 export const saveAudit = (tx: Tx, row: typeof audit.$inferInsert) => insertRow(tx, audit, row)

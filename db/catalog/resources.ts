@@ -1,4 +1,4 @@
-import { eq, type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import { first, type Queryable, type Tx } from '../client.ts'
 import { updateRow } from '../rows.ts'
@@ -127,18 +127,29 @@ export const lockStates = async (tx: Tx, locks: ReadonlyMap<string, LockMode>): 
   }
 }
 
+/** Whether this command is claimed by the transaction that asks: the claims of others have their answer. */
+const claimedBy = (command_id: string) =>
+  sql`exists (select from catalog.command_log where command_id = ${command_id} and status is null)`
+
 /**
- * Locks one resource for a change of itself alone, and reads it. The two statements go out together, the lock first: the
- * read's snapshot is taken once the lock is held, so it sees what the lock waited for.
+ * Locks one resource for a change of itself alone, and reads it; with `command_id` only if that is claimed here. Who had
+ * to wait for the lock holds the newest state beside what the rest was before: its version tells, and it is read again.
  */
-export const lockAndGet = async (tx: Tx, resource_id: string): Promise<ResourceRow | undefined> => {
-  const lock = rowsOf(
+export const lockAndGet = async (
+  tx: Tx,
+  resource_id: string,
+  command_id?: string,
+): Promise<ResourceRow | undefined> => {
+  const [found] = await rowsOf<ResourceRow & { fresh: boolean }>(
     tx,
-    sql`select from catalog.resource_state
-        where rid = (select rid from catalog.resource where resource_id = ${resource_id}) for no key update`,
+    sql`select ${resourceColumns}, s.version = (select version from catalog.resource_state where rid = r.rid) as fresh
+        from ${resourceTables} where r.resource_id = ${resource_id}
+          ${command_id === undefined ? sql`` : sql`and ${claimedBy(command_id)}`}
+        for no key update of s`,
   )
-  const [, row] = await Promise.all([lock, getResource(tx, resource_id)])
-  return row
+  if (!found) return undefined
+  const { fresh, ...row } = found
+  return fresh ? row : getResource(tx, resource_id)
 }
 
 /** The same for many resources, locked in the order of their row numbers. Ids that are not there are missing. */
@@ -190,11 +201,7 @@ export const updateResource = (
   tx: Tx,
   rid: string,
   set: Partial<Omit<typeof resource.$inferInsert, 'rid' | 'path' | 'parent_rid'>>,
-) =>
-  tx
-    .update(resource)
-    .set(set)
-    .where(eq(resource.rid, BigInt(rid)))
+) => updateRow(tx, resource, { rid: BigInt(rid) }, set)
 
 export const updateState = (tx: Tx, rid: string, set: Partial<Omit<typeof resource_state.$inferInsert, 'rid'>>) =>
   updateRow(tx, resource_state, { rid }, set)

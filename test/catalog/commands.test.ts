@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { until } from '../support/until.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
 
 let c: Catalog
@@ -177,10 +178,11 @@ describe('apply-operation-result', () => {
     },
   )
 
-  it('costs few round trips: begin, claim, lock and read, all writes and the answer together, commit', async () => {
+  it('costs two round trips: begin, claim, lock and read; then all writes, the answer and the commit', async () => {
     const [id, prototype] = [await fresh(), pg.Client.prototype]
     const counted = async (work: () => Promise<{ status: number }>) => {
       let trips = 0
+      let statements = 0
       // A statement that goes out while an answer is still awaited costs no trip of its own.
       const open = new Map<unknown, number>()
       const before = prototype.query
@@ -188,6 +190,7 @@ describe('apply-operation-result', () => {
         const sent = (before as unknown as (...all: never[]) => unknown).apply(this, args)
         if (/pub_seq|advisory/.test(String((args[0] as unknown as { text?: string }).text ?? args[0]))) return sent
         if ((open.get(this) ?? 0) === 0) trips += 1
+        statements += 1
         open.set(this, (open.get(this) ?? 0) + 1)
         const done = () => void open.set(this, (open.get(this) ?? 0) - 1)
         ;(sent as Promise<unknown>).then(done, done)
@@ -197,14 +200,38 @@ describe('apply-operation-result', () => {
         prototype.query = before
       })
       expect(status).toBe(200)
-      return trips
+      return { trips, statements }
     }
-    expect(await counted(() => c.result(id, { expected_version: 1, changes: release('2.0.0') }))).toBeLessThanOrEqual(5)
+    const few = { trips: 2, statements: 5 }
+    expect(await counted(() => c.result(id, { expected_version: 1, changes: release('2.0.0') }))).toEqual(few)
     const evidence_refs = [{ uri: 'https://ci.example/1', kind: 'run' }]
-    expect(
-      await counted(() => c.result(id, { expected_version: 2, changes: release('2.1.0'), evidence_refs })),
-    ).toBeLessThanOrEqual(5)
-    expect(await counted(() => c.observe(id))).toBeLessThanOrEqual(9)
+    const proved = { expected_version: 2, changes: release('2.1.0'), evidence_refs }
+    expect(await counted(() => c.result(id, proved))).toEqual(few)
+    const patch = () => c.as('olga').patch(`/v1/resources/${id}?expected_version=3`, { labels: { a: 'b' } })
+    expect(await counted(patch)).toEqual(few)
+    expect((await counted(() => c.observe(id))).trips).toBeLessThanOrEqual(5)
+  })
+
+  it('who waits for the lock of a resource changes what it has become, all of it', async () => {
+    const id = await fresh()
+    await c.rows(`create or replace function public.take_time() returns trigger language plpgsql as
+      $$ begin perform pg_sleep(0.5); return new; end $$`)
+    await c.rows(`create trigger take_time before insert on catalog.revision for each row
+      when (new.doc -> 'labels' ->> 'first' = 'yes') execute function public.take_time()`)
+    try {
+      const patch = (version: number, labels: object) =>
+        c.as('olga').patch(`/v1/resources/${id}?expected_version=${version}`, { labels })
+      const first = patch(1, { first: 'yes' })
+      await until(async () => (await c.rows(`select from pg_stat_activity where wait_event = 'PgSleep'`)).length > 0, {
+        what: 'the first to hold the lock',
+      })
+      const second = await patch(2, { second: 'yes' })
+      expect(await first).toMatchObject({ status: 200, body: { version: 2 } })
+      expect(second).toMatchObject({ status: 200, body: { version: 3 } })
+      expect((await read(id)).labels).toEqual({ environment: 'test', first: 'yes', second: 'yes' })
+    } finally {
+      await c.rows('drop trigger take_time on catalog.revision')
+    }
   })
 
   it('keeps keys of two callers apart', async () => {
