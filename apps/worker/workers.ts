@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { DataConverter } from '@temporalio/common'
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
 import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
+import { createSinks } from '../../activities/sinks.ts'
 import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
 import { dataConverterOf, FAILURES, loadPayloadCodec } from '../shared/payload-codec.ts'
 import type { WorkerConfig } from './config.ts'
@@ -125,6 +126,7 @@ const connect = async (
       taskQueue: operationQueue(prefix),
       ...(workflowBundle && {
         workflowBundle,
+        sinks: createSinks(deps.activities),
         maxCachedWorkflows: config.WORKER__WORKFLOW__CACHED,
         maxConcurrentWorkflowTaskExecutions: config.WORKER__WORKFLOW__CONCURRENCY,
         workflowThreadPoolSize: 1,

@@ -15,6 +15,7 @@ import type { ActivityDeps } from '../../activities/deps.ts'
 import { createExecutors } from '../../activities/executors/index.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
 import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
+import { createSinks } from '../../activities/sinks.ts'
 import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type { GatePolicy, PlanGate, PlanGraph, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
@@ -121,6 +122,8 @@ export const createEngine = async (
     catalog?: CatalogWriter
     worker?: Partial<WorkerOptions>
     linked?: boolean
+    /** Another build of the workflows. */
+    workflows?: string
     /** Encrypts what the engine stores. */
     codec?: EncryptingCodec
   } = {},
@@ -166,11 +169,13 @@ export const createEngine = async (
     ...converting,
   })
   let running: { workers: Worker[]; runs: Promise<void>[] } | undefined
-  const bundle = await bundleWorkflowCode({
-    workflowsPath: WORKFLOWS,
-    logger: new DefaultLogger('ERROR'),
-    ...(dataConverter && { failureConverterPath: FAILURES }),
-  })
+  const bundleOf = (workflowsPath: string) =>
+    bundleWorkflowCode({
+      workflowsPath,
+      logger: new DefaultLogger('ERROR'),
+      ...(dataConverter && { failureConverterPath: FAILURES }),
+    })
+  let bundle = await bundleOf(options.workflows ?? WORKFLOWS)
 
   const startWorkers = async () => {
     const common = {
@@ -185,6 +190,7 @@ export const createEngine = async (
         ...common,
         taskQueue: operationQueue(prefix),
         workflowBundle: bundle,
+        sinks: createSinks(deps),
         activities: { ...createLocal(deps), ...createExecution(deps) },
         workflowThreadPoolSize: 1,
         maxCachedWorkflows: 100,
@@ -429,6 +435,12 @@ export const createEngine = async (
     read,
     startWorkers,
     stopWorkers,
+    /** Runs another build of the workflows from now on. */
+    deploy: async (workflowsPath: string) => {
+      bundle = await bundleOf(workflowsPath)
+      await stopWorkers()
+      await startWorkers()
+    },
     start: async (spec: Spec) => {
       const input = await prepare(spec)
       await launch(input)

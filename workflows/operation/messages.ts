@@ -1,3 +1,4 @@
+import type { Sinks } from '@temporalio/workflow'
 import type { Actor, CancelMode, GateStatus } from '../../apps/shared/contracts/operations/graph.ts'
 import type { NodeIntervention } from './state/rules.ts'
 
@@ -6,6 +7,11 @@ export const WORKFLOW_TYPE = 'operation'
 export const COMMAND_SIGNAL = 'command'
 export const STATE_QUERY = 'state'
 export const NODE_QUERY = 'node'
+
+/** What the worker does for a workflow that cannot go on: the one thing that is told past the history. */
+export interface OperationSinks extends Sinks {
+  engine: { mismatch: (message: string) => void }
+}
 
 /**
  * Task queues of one environment. Bookkeeping has its own, so that slow targets never starve decisions; node work shares
@@ -34,7 +40,8 @@ export type GatesNow = Record<string, { status: GateStatus; round: number; deadl
 /** Bodies of commands by kind (operations.md 8). `start` is never signalled: it starts the workflow. */
 export type CommandBodies = {
   start: Record<string, never>
-  pause: Record<string, never>
+  /** `reason`: not a person's wish, but a mismatch that the rows were told of. */
+  pause: { reason?: 'engine_mismatch' }
   /** `gates`, `guarding`: gates that ask again because values of what they guard have moved, and all they guard. */
   resume: { acknowledged: string[]; gates?: GatesNow; guarding?: Record<string, string[]> }
   cancel: { mode: CancelMode }

@@ -4,6 +4,7 @@ import {
   defineQuery,
   defineSignal,
   makeContinueAsNewFunc,
+  proxySinks,
   setCurrentDetails,
   setHandler,
   sleep,
@@ -16,9 +17,11 @@ import {
   NODE_QUERY,
   type OperationInput,
   type OperationOutcome,
+  type OperationSinks,
   STATE_QUERY,
 } from './messages.ts'
-import type { State } from './state/types.ts'
+import { brokenInvariant } from './state/invariants.ts'
+import type { Effect, State } from './state/types.ts'
 import { canLeave, type Event, isDone, outcome, restore, type Snapshot, snapshot, start, step } from './state.ts'
 import { createFace, nodeView, stateView } from './view.ts'
 
@@ -51,7 +54,9 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
   return CancellationScope.nonCancellable(async () => {
     const pages = await loadPages(input)
     const carried = input.carried as Snapshot | undefined
-    state = carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now())
+    state = orTell(() =>
+      carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now()),
+    )
     state.closes_apart = !closesWithRecord()
     const launch = createLauncher(input, (event) => void inbox.push(event))
     const face = createFace(input)
@@ -61,13 +66,37 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     while (!isDone(state)) {
       await condition(() => inbox.length > 0)
       if (shouldRoll(input, state)) inbox.push({ type: 'roll', at: Date.now() })
-      const { effects } = step(state, ...inbox.splice(0))
+      const effects = move(state, inbox.splice(0))
       launch(effects)
       setCurrentDetails(face(state, effects))
       if (state.rolling && inbox.length === 0 && canLeave(state)) return next({ ...input, carried: snapshot(state) })
     }
     return outcome(state)
   })
+}
+
+/** One step, and nothing of it where it cannot be right. */
+const move = (state: State, events: Event[]): readonly Effect[] =>
+  orTell(() => {
+    const { effects } = step(state, ...events)
+    const broken = brokenInvariant(state, effects)
+    if (broken !== undefined) throw new Error(broken)
+    return effects
+  })
+
+const { engine } = proxySinks<OperationSinks>()
+
+/**
+ * A reducer that throws fails the workflow task, which the engine repeats: so a build that is right goes on exactly here,
+ * and nothing is lost. Meanwhile the rows are told, which pause the operation as engine_mismatch (operations.md 2.3).
+ */
+const orTell = <T>(work: () => T): T => {
+  try {
+    return work()
+  } catch (error) {
+    engine.mismatch(error instanceof Error ? error.message : String(error))
+    throw error
+  }
 }
 
 /** The next run, on the build that is current then. */

@@ -59,7 +59,7 @@ const refuse = (code: string, detail: string, category = 'invalid_state_transiti
 
 const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
   start: () => undefined,
-  pause: (s, _body, at) => void pause(s, 'operator', at),
+  pause: (s, { reason = 'operator' }, at) => void pause(s, reason, at),
   resume: (s, { gates, guarding = {} }, at) => {
     for (const [gate_id, node_ids] of Object.entries(guarding))
       for (const id of node_ids) {

@@ -75,6 +75,7 @@ export const operation = {
     failed_node: 'A node failed.',
     catalog_drift: 'Targets have changed in the catalog since the plan.',
     engine_lost: 'The workflow service has lost it.',
+    engine_mismatch: 'The workflow service cannot carry it on as it is.',
     start_withdrawn: 'Its start came too late and was withdrawn.',
   } as Record<string, string>,
   pending: (kind: string) => `pending: ${kind}`,
