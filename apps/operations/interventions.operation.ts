@@ -178,7 +178,7 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
     return {
       payload: message('extend_deadline', { gates: { [id]: { status: 'waiting', ...moved } } }),
       gate_id: id,
-      undo: { gates: [{ ...undoOfGate(row.gate) }] },
+      undo: { gate_time: { gate_id: id, round: moved.round, added_s: add_s } },
       ...extended(`gate ${id}`, add_s, moved.deadline_at),
     }
   },
@@ -210,18 +210,6 @@ const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
     return { payload: null, node_id: id, ...extended(`the attempt of node ${id}`, add_s, moved.deadline_at) }
   },
 }
-
-const undoOfGate = ({
-  gate_id,
-  status,
-  waiting_since,
-  deadline_at,
-}: NonNullable<Awaited<ReturnType<typeof getGate>>>['gate']) => ({
-  gate_id,
-  status,
-  waiting_since,
-  deadline_at,
-})
 
 const extended = (what: string, add_s: number, deadline_at: string) => ({
   statement: `extend_deadline of ${what} by ${add_s} s`,

@@ -195,6 +195,36 @@ export const carryVotes = (tx: Tx, operation_id: string, gate_id: string, round:
     select operation_id, gate_id, round + 1, user_id, decision, comment, digest, group_key, actor, command_id, at
     from ${votes} where operation_id = ${operation_id} and gate_id = ${gate_id} and round = ${round} and user_id <> ${but_user_id} and not voided`)
 
+/** The round of gate `g` that is put back as it was in `r`: one that was decided since is over. */
+export const nextRound = sql.raw("g.round + (g.round > r.round and g.status not in ('armed', 'waiting'))::int")
+
+/**
+ * What follows where gates were put back as they were before: a vote on something else does not count any more, though
+ * its round goes on. Returns how they stand now, for the timeline.
+ */
+export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: readonly string[]) => {
+  if (gate_ids.length === 0) return []
+  const restored = and(eq(gates.operation_id, operation_id), sql`${gates.gate_id} = any(${textArray(gate_ids)})`)
+  await tx.execute(sql`update ${votes} v set voided = true from ${gates} where ${restored} and v.operation_id = ${gates.operation_id}
+    and v.gate_id = ${gates.gate_id} and v.round = ${gates.round} and v.digest <> ${gates.digest}`)
+  await tx
+    .update(operations)
+    .set({
+      open_gates: sql`(select count(*)::int from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${gates.status} = 'waiting')`,
+    })
+    .where(eq(operations.operation_id, operation_id))
+  const rows = await tx
+    .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round })
+    .from(gates)
+    .where(restored)
+    .orderBy(asc(gates.gate_id))
+  return rows.map(({ gate_id, status, round }) => ({
+    type: status === 'waiting' ? 'gate.reopened' : `gate.${status}`,
+    gate_id,
+    data: { round },
+  }))
+}
+
 /** Closes every gate of an operation that is cancelled, and what a second person was to see; returns those that were open. */
 export const cancelGates = async (tx: Tx, operation_id: string) => {
   await supersedeAwaiting(tx, operation_id)

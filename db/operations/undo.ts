@@ -4,7 +4,7 @@ import { digest } from '../../apps/shared/digest.ts'
 import type { Tx } from '../client.ts'
 import { tellEngine } from './commands.ts'
 import { FIRST_ESCALATION } from './gates.ask.ts'
-import { cancelGates } from './gates.ts'
+import { cancelGates, nextRound, settleRestored } from './gates.ts'
 import { undoRevision } from './patch.apply.ts'
 import { startWithdrawn } from './plans.ts'
 import { gates, nodes, operation_commands, operation_control, operations } from './tables.ts'
@@ -145,13 +145,16 @@ type RowsBefore = {
   max_parallel?: number
   /** Seconds that were added to the time of the operation. */
   added_s?: number
+  /** Seconds that were added to the time of a gate, in this round. */
+  gate_time?: { gate_id: string; round: number; added_s: number }
   /** Freezes that were overridden. */
   freezes?: Record<string, unknown>
 }
 
 /** Puts rows back as they were; generations and rounds only grow, so what was on its way stays refused. */
 const undoRows: Undo = async (tx, { command_id, operation_id, undo }) => {
-  const { nodes: before = [], gates: gatesBefore = [], max_parallel, added_s = 0, freezes } = (undo ?? {}) as RowsBefore
+  const rows = (undo ?? {}) as RowsBefore
+  const { nodes: before = [], gates: gatesBefore = [], max_parallel, added_s = 0, gate_time, freezes } = rows
   if (freezes)
     await tx
       .update(operation_control)
@@ -160,6 +163,17 @@ const undoRows: Undo = async (tx, { command_id, operation_id, undo }) => {
           sql`jsonb_set(${operation_control.calendar}, '{freezes}', ${operation_control.calendar} -> 'freezes' || ${JSON.stringify(freezes)}::jsonb)` as never,
       })
       .where(eq(operation_control.operation_id, operation_id))
+  if (gate_time)
+    await tx
+      .update(gates)
+      .set({ deadline_at: sql`${gates.deadline_at} - make_interval(secs => ${gate_time.added_s})` })
+      .where(
+        and(
+          eq(gates.operation_id, operation_id),
+          eq(gates.gate_id, gate_time.gate_id),
+          eq(gates.round, gate_time.round),
+        ),
+      )
   await tx
     .update(operations)
     .set({
@@ -177,13 +191,17 @@ const undoRows: Undo = async (tx, { command_id, operation_id, undo }) => {
     from jsonb_populate_recordset(null::${nodes}, ${JSON.stringify(before)}::jsonb) r
     where n.operation_id = ${operation_id} and n.node_id = r.node_id`)
   await tx.execute(sql`
-    update ${gates} g set status = r.status, approved_digest = r.approved_digest, consumed_at = r.consumed_at,
+    update ${gates} g set status = r.status, round = ${nextRound}, approved_digest = r.approved_digest, consumed_at = r.consumed_at,
       waiting_since = r.waiting_since, deadline_at = r.deadline_at, decided_by = r.decided_by, decided_at = r.decided_at,
       decided_command_id = r.decided_command_id, updated_at = clock_timestamp(), guards = coalesce(r.guards, g.guards),
       subject = coalesce(r.subject, g.subject), digest = coalesce(r.digest, g.digest)
     from jsonb_populate_recordset(null::${gates}, ${JSON.stringify(gatesBefore)}::jsonb) r
     where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and g.status <> 'cancelled'`)
-  return before.map(({ node_id, state }) => ({ type: `node.${String(state)}`, node_id: String(node_id), data: {} }))
+  const restored = gatesBefore.map(({ gate_id }) => String(gate_id))
+  return [
+    ...before.map(({ node_id, state }) => ({ type: `node.${String(state)}`, node_id: String(node_id), data: {} })),
+    ...(await settleRestored(tx, operation_id, restored)),
+  ]
 }
 
 /** The graph of before; where the engine never heard of the approval, it is told to let go of what the patch held. */
