@@ -36,6 +36,8 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
   // A commit wakes the loops at once; the poll is for when the wake is lost.
   const poll_ms = config.RELAY__OUTBOX__POLL_MS
   const active = telemetry.gauge('relay_active', 'Whether this process leads the schema.', ['schema'])
+  const rolledBack = telemetry.counter('broker_rollback_total', 'Times that the broker had lost messages.', ['schema'])
+  for (const schema of schemas) rolledBack.inc({ schema }, 0)
   const sent = telemetry.counter('commands_sent_total', 'Commands sent to the engine, by kind and result.', [
     'kind',
     'result',
@@ -68,6 +70,7 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
           const nc = nats.get()
           if (!nc) return false
           const lost = await checkBroker(pool, nc, prefix, schema, stream, log)
+          if (lost) rolledBack.inc({ schema })
           // Sessions have no outbox row; what the broker lost of them stands in Postgres.
           if (lost && schema === 'identity') await republishRevocations(pool, nc, prefix)
           return false

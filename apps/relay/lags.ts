@@ -1,17 +1,80 @@
 import type pg from 'pg'
+import { AUDIT_LOGS } from '../../db/audit.ts'
+import { type Measured, type MeasuredGauge, measure } from '../shared/measured.ts'
+import type { Telemetry } from '../shared/telemetry.ts'
 
 const SCHEMAS = ['identity', 'credential', 'token', 'catalog', 'operations']
+const CONSUMING = ['catalog', 'operations']
 
-/** What the relay has still to carry: events that are not out yet, commands that the engine has not got. */
-export const readLags = async (pool: pg.Pool): Promise<Record<string, number>> => {
-  const waiting = SCHEMAS.map(
-    (schema) => `(select count(*) from ${schema}.outbox where published_at is null and parked is null)`,
-  )
-  const { rows } = await pool.query<{ events: string; parked: string; commands: string }>(
-    `select ${waiting.join(' + ')} as events,
-      ${waiting.map((count) => count.replace('parked is null', 'parked is not null')).join(' + ')} as parked,
-      (select count(*) from operations.operation_commands where status in ('pending', 'sending')) as commands`,
-  )
-  const [{ events, parked, commands } = { events: 0, parked: 0, commands: 0 }] = rows
-  return { events_unpublished: Number(events), events_parked: Number(parked), commands_unsent: Number(commands) }
+const GAUGES: readonly MeasuredGauge[] = [
+  ['outbox_unsequenced', 'Committed events without a number.', 'schema'],
+  ['outbox_unpublished', 'Events that are not out yet.', 'schema'],
+  ['outbox_oldest_seconds', 'Age of the oldest event that is not out yet.', 'schema'],
+  ['outbox_parked', 'Events that NATS refuses; a person decides.', 'schema'],
+  ['commands_undelivered', 'Commands that the engine has not got.'],
+  ['commands_undelivered_oldest_seconds', 'Age of the oldest command that the engine has not got.'],
+  ['commands_in_doubt', 'Commands that were sent without an answer.'],
+  ['commands_withdrawn_total', 'Commands that were taken back because nobody could carry them out in time.'],
+  ['dead_letters', 'Events that a consumer set aside; a person decides.', 'consumer'],
+  ['held_aggregates', 'Aggregates that stand still behind an event that was set aside.', 'consumer'],
+  ['audit_unsealed_oldest_seconds', 'Age of the oldest audit row without a seal.', 'schema'],
+]
+
+const age = (column: string) => `coalesce(extract(epoch from clock_timestamp() - min(${column})), 0)`
+
+/** In the words of the partial indices of an outbox: it is far longer than what waits in it. */
+const ofSchema = (schema: string): string => `
+  select v.name, array['${schema}'] as labels, v.value from (
+    select count(*) filter (where pub_seq is null) as unsequenced, count(*) filter (where parked is null) as unpublished,
+      coalesce(extract(epoch from clock_timestamp() - min(occurred_at) filter (where parked is null)), 0) as oldest,
+      count(parked) as parked
+    from (select pub_seq, occurred_at, parked from ${schema}.outbox where pub_seq is null
+      union all select pub_seq, occurred_at, parked from ${schema}.outbox where published_at is null and pub_seq is not null) w) c,
+    lateral (values ('outbox_unsequenced', unsequenced), ('outbox_unpublished', unpublished),
+      ('outbox_oldest_seconds', oldest), ('outbox_parked', parked)) v(name, value)`
+
+const COMMANDS = `
+  select v.name, '{}'::text[], v.value from (
+    select count(*) as waiting, ${age('created_at')} as oldest, count(*) filter (where status = 'sending') as doubt
+    from operations.operation_commands where status in ('pending', 'sending')) c,
+    lateral (values ('commands_undelivered', waiting), ('commands_undelivered_oldest_seconds', oldest),
+      ('commands_in_doubt', doubt)) v(name, value)`
+
+const WITHDRAWN = `
+  select 'commands_withdrawn_total', '{}'::text[], count(*) from operations.operation_commands where status = 'withdrawn'`
+
+const lettersOf = (schema: string): string => `
+  select v.name, array[consumer], v.value from (
+    select consumer, count(*) as letters, count(distinct (agg_type, agg_id)) as held
+    from ${schema}.dead_letter where released_at is null group by consumer) c,
+    lateral (values ('dead_letters', letters), ('held_aggregates', held)) v(name, value)`
+
+const unsealedOf = ({ app, table }: { app: string; table: string }): string =>
+  `select 'audit_unsealed_oldest_seconds', array['${app}'], ${age('at')} from ${table} where seal_seq is null`
+
+const BACKLOG = [
+  ...SCHEMAS.map(ofSchema),
+  COMMANDS,
+  WITHDRAWN,
+  ...CONSUMING.map(lettersOf),
+  ...AUDIT_LOGS.map(unsealedOf),
+].join('\nunion all ')
+
+const readBacklog = async (pool: pg.Pool): Promise<Measured[]> => {
+  const { rows } = await pool.query<Measured>(BACKLOG)
+  return rows.map((row) => ({ ...row, value: Number(row.value) }))
+}
+
+/** What the relay has still to carry and what stands still, told as metrics and in GET /v1/platform/health. */
+export const createLags = (pool: pg.Pool, telemetry: Telemetry) => {
+  measure(telemetry, GAUGES, () => readBacklog(pool))
+  return async (): Promise<Record<string, number>> => {
+    const backlog = await readBacklog(pool)
+    const sum = (name: string) => backlog.reduce((total, one) => total + (one.name === name ? one.value : 0), 0)
+    return {
+      events_unpublished: sum('outbox_unpublished'),
+      events_parked: sum('outbox_parked'),
+      commands_unsent: sum('commands_undelivered'),
+    }
+  }
 }

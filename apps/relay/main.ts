@@ -3,7 +3,7 @@ import { runApp, waitFor } from '../shared/lifecycle.ts'
 import { buildApp, startRelay } from './app.ts'
 import { loadRelayConfig } from './config.ts'
 import { createDeps } from './deps.ts'
-import { readLags } from './lags.ts'
+import { createLags } from './lags.ts'
 
 await runApp('relay', async () => {
   const config = loadRelayConfig()
@@ -18,7 +18,7 @@ await runApp('relay', async () => {
       redis_url: config.RELAY__REDIS__URL,
       prefix: config.AUTH__REDIS__PREFIX,
       read: health.read,
-      lags: () => readLags(deps.pool),
+      lags: createLags(deps.pool, deps.telemetry),
     },
     stop: async () => {
       await health.drain()

@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createLags } from '../../apps/relay/lags.ts'
+import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { testDatabase } from '../support/database.ts'
+
+let database: Awaited<ReturnType<typeof testDatabase>>
+let pool: pg.Pool
+const telemetry = createTelemetry('test', { level: 'silent' })
+
+beforeAll(async () => {
+  database = await testDatabase('identity', 'credential', 'session', 'token', 'catalog', 'operations')
+  pool = new pg.Pool({ connectionString: database.url })
+  pool.on('error', () => {})
+})
+afterAll(async () => {
+  await database.drop()
+})
+
+const event = (columns: object) => {
+  const row = {
+    event_id: randomUUID(),
+    agg_type: 'resource',
+    agg_id: randomUUID(),
+    agg_version: 1,
+    type: 't',
+    payload: '{}',
+    ...columns,
+  }
+  const names = Object.keys(row)
+  return pool.query(
+    `insert into catalog.outbox (${names.join(', ')}) values (${names.map((_, i) => `$${i + 1}`).join(', ')})`,
+    Object.values(row),
+  )
+}
+const command = (status: string, age: string) =>
+  pool.query(
+    `insert into operations.operation_commands (command_id, operation_id, seq, kind, class, payload, actor, status, created_at)
+     values ($1, $2, 1, 'pause', 'stop', '{}', '{}', $3, clock_timestamp() - $4::interval)`,
+    [randomUUID(), randomUUID(), status, age],
+  )
+
+it('tells what waits, how old it is and what stands still; nothing at all while the database is away', async () => {
+  await event({ occurred_at: '2020-01-01', pub_seq: 1, published_at: '2020-01-01' })
+  await event({ occurred_at: new Date(Date.now() - 90_000), pub_seq: 2 })
+  await event({})
+  await event({ occurred_at: '2020-01-01', pub_seq: 3, parked: 'too large' })
+  for (const [status, age] of [
+    ['pending', '40 s'],
+    ['sending', '70 s'],
+    ['applied', '1 h'],
+    ['withdrawn', '1 h'],
+  ] as const)
+    await command(status, age)
+  for (const version of [1, 2])
+    await pool.query(
+      `insert into operations.dead_letter (consumer, event_id, agg_type, agg_id, agg_version, error, tries) values ('catalog', $1, 'resource', 'r1', $2, 'poison', 5)`,
+      [randomUUID(), version],
+    )
+  await pool.query(
+    `insert into token.key_events (at, actor, action, object, outcome, body, mac) values (clock_timestamp() - interval '50 s', 'system', 'a', 'key:1', 'done', '{}', 'm')`,
+  )
+  const lags = createLags(pool, telemetry)
+  expect(await lags()).toEqual({ events_unpublished: 2, events_parked: 1, commands_unsent: 2 })
+
+  const text = await telemetry.metrics.metrics()
+  const value = (name: string, label = '') =>
+    Number(new RegExp(`^${name}\\{${label}app="test"\\} (\\S+)$`, 'm').exec(text)?.[1])
+  expect(value('outbox_unsequenced', 'schema="catalog",')).toBe(1)
+  expect(value('outbox_unpublished', 'schema="catalog",')).toBe(2)
+  expect(value('outbox_parked', 'schema="catalog",')).toBe(1)
+  expect(value('outbox_unpublished', 'schema="identity",')).toBe(0)
+  expect(value('outbox_oldest_seconds', 'schema="catalog",')).toBeCloseTo(90, -1.5)
+  expect(value('commands_undelivered')).toBe(2)
+  expect(value('commands_undelivered_oldest_seconds')).toBeCloseTo(70, -1.5)
+  expect(value('commands_in_doubt')).toBe(1)
+  expect(value('commands_withdrawn_total')).toBe(1)
+  expect(value('dead_letters', 'consumer="catalog",')).toBe(2)
+  expect(value('held_aggregates', 'consumer="catalog",')).toBe(1)
+  expect(value('audit_unsealed_oldest_seconds', 'schema="token",')).toBeCloseTo(50, -1.5)
+
+  await pool.end()
+  const away = createTelemetry('away', { level: 'silent' })
+  createLags(pool, away)
+  const blind = await away.metrics.metrics()
+  expect(blind).toMatch(/^commands_in_doubt\{app="away"\} Nan$/m)
+  expect(blind).not.toMatch(/^outbox_unpublished\{/m)
+})
