@@ -38,7 +38,14 @@ const EXECUTION = {
 
 /** What an app may not do: outboxes are published by the relay alone, and only the worker hands out work to agents. */
 export const natsRights = (app: string): NatsRights => {
-  const outboxes = ['auth.>', 'catalog.>', 'operations.>', '$JS.API.STREAM.DELETE.>', '$JS.API.STREAM.PURGE.>']
+  const outboxes = [
+    'auth.>',
+    'catalog.>',
+    'operations.>',
+    'audit.>',
+    '$JS.API.STREAM.DELETE.>',
+    '$JS.API.STREAM.PURGE.>',
+  ]
   const publish = [...(app === 'relay' ? [] : outboxes), ...(app === 'worker' ? [] : EXECUTION.publish)]
   return {
     publish: { deny: publish },

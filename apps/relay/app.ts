@@ -1,6 +1,7 @@
 import { prefixed, type StreamName } from '../shared/events.ts'
 import { serveHealth } from '../shared/health.ts'
 import { createHttpApp, OPERATIONS_CODES } from '../shared/http.ts'
+import { createAnchors } from './anchors.ts'
 import { checkBroker } from './broker.ts'
 import { createCommandSender, reconcile } from './commands.ts'
 import type { RelayDeps } from './deps.ts'
@@ -123,9 +124,20 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
   const leaders = schemas.map((schema) => startLeadership(config.RELAY__DATABASE__URL, schema, log, leadSchema(schema)))
   const revocations = startRevocations(deps)
   const seals = startLoop('seal audit', log, SEAL_MS, () => sealAudit(pool))
+  const anchors = createAnchors({
+    pool,
+    nats,
+    prefix,
+    key: deps.audit_key,
+    file: config.RELAY__AUDIT__ANCHOR_FILE,
+    interval_ms: config.RELAY__AUDIT__ANCHOR_S * 1000,
+  })
+  const anchoring = startLoop('anchor audit', log, Math.min(MINUTE, config.RELAY__AUDIT__ANCHOR_S * 1000), anchors.turn)
+  const age = telemetry.gauge('audit_anchor_age_seconds', 'Since the heads of the audit logs were last signed.')
+  Object.assign(age, { collect: () => age.set(anchors.age_s()) })
   return {
     stop: async () => {
-      await Promise.all([...leaders.map((leader) => leader.stop()), revocations.stop(), seals.stop()])
+      await Promise.all([...leaders.map((leader) => leader.stop()), revocations.stop(), seals.stop(), anchoring.stop()])
     },
   }
 }

@@ -18,6 +18,13 @@ const schema = Type.Object({
   RELAY__TEMPORAL__QUEUE_PREFIX: settings.prefix(),
   RELAY__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
   RELAY__TEMPORAL__SEARCH_ATTRIBUTES: Type.Boolean({ default: true }),
+  RELAY__AUDIT__KEY_FILE: authSettings.keyFile('audit'),
+  RELAY__AUDIT__ANCHOR_FILE: Type.String({
+    default: '.signalbox/audit-anchors.jsonl',
+    production: 'required',
+    description: 'Where the signed heads of the audit logs are kept: a file that the database cannot reach.',
+  }),
+  RELAY__AUDIT__ANCHOR_S: settings.integer(3600, 1, 86_400),
   RELAY__OUTBOX__POLL_MS: settings.integer(500, 5, 60_000),
   RELAY__COMMANDS__POLL_MS: settings.integer(250, 5, 10_000),
   RELAY__COMMANDS__IN_FLIGHT: settings.integer(256, 1, 2000),

@@ -3,6 +3,7 @@ import type { NatsConnection } from 'nats'
 import pg from 'pg'
 import { createRedis } from '../../db/redis.ts'
 import { createServiceSigner } from '../shared/auth/service.ts'
+import { readKeyFile } from '../shared/auth/service-keys.ts'
 import { Session } from '../shared/contracts/gen/auth_pb.ts'
 import { connectNats } from '../shared/events.ts'
 import { createRpcClient } from '../shared/rpc.ts'
@@ -64,6 +65,7 @@ export const createDeps = async (config: RelayConfig) => {
   const redis: Redis = createRedis(config.RELAY__REDIS__URL, { name: 'relay' })
   const redisReader: Redis = createRedis(config.RELAY__REDIS__URL, { name: 'relay-reader', timeout_ms: 10_000 })
   await Promise.allSettled([redis.connect(), redisReader.connect()])
+  const audit_key = readKeyFile('RELAY__AUDIT__KEY_FILE', config.RELAY__AUDIT__KEY_FILE)
   const signer = createServiceSigner({ name: 'relay', key_file: config.RELAY__SERVICE__KEY_FILE })
   const session = createRpcClient(Session, {
     telemetry,
@@ -79,6 +81,7 @@ export const createDeps = async (config: RelayConfig) => {
     redis,
     redisReader,
     session,
+    audit_key,
     nats: createNatsHolder(config.RELAY__NATS__URL, telemetry),
     engine: createEngine(config),
   }

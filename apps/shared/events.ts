@@ -16,7 +16,7 @@ import {
 import { isDatabaseAway } from './problems.ts'
 
 /** The streams, their subjects, and how long they keep (auth.md 10, reliability.md 4.3). Postgres is the log of record. */
-export const STREAMS = { AUTH: 'auth.>', CATALOG: 'catalog.>', OPERATIONS: 'operations.>' } as const
+export const STREAMS = { AUTH: 'auth.>', CATALOG: 'catalog.>', OPERATIONS: 'operations.>', AUDIT: 'audit.>' } as const
 export type StreamName = keyof typeof STREAMS
 
 /** What every domain event carries on the wire; the area's payload stands beside these members. */
@@ -77,7 +77,7 @@ export const ensureStreams = async (
         storage: StorageType.File,
         retention: RetentionPolicy.Limits,
         discard: DiscardPolicy.New,
-        max_age: nanos(7 * DAY),
+        max_age: nanos((name === 'AUDIT' ? 400 : 7) * DAY),
         duplicate_window: nanos(10 * MINUTE),
         max_bytes: 1024 ** 3,
       })

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { register } from '../../apps/platform/demo/catalog.ts'
@@ -7,6 +9,8 @@ import { verifyLog } from '../../apps/platform/ops/verify-audit.ts'
 import { writeRun } from '../../apps/platform/supervisor.ts'
 import { secretKeysOf } from '../../apps/shared/config.ts'
 import { deriveKey } from '../../apps/shared/digest.ts'
+import { connectNats, streamName } from '../../apps/shared/events.ts'
+import type { Anchor } from '../../db/audit.anchors.ts'
 import { createDb } from '../../db/client.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
@@ -27,6 +31,7 @@ const ops = async (...args: string[]) => {
 beforeAll(async () => {
   stack = await startStack({
     apps: ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'relay', 'gateway'],
+    env_overrides: { RELAY__AUDIT__ANCHOR_S: '1' },
   })
   writeRun(stack.dir, { postgres: stack.database_url } as Parameters<typeof writeRun>[1])
   admin = new pg.Client({ connectionString: stack.database_url })
@@ -55,7 +60,7 @@ describe('npm run ops', () => {
   it('is one line where nothing has run', async () => {
     const verb = runVerb('ops', ['verify-audit'], { env: { SIGNALBOX_DIR: '/nowhere' } })
     expect(await verb.ended).toBe(1)
-    expect(verb.text()).toBe('IDENTITY__SECRET__KEYS is not set, and no platform has run on /nowhere.\n')
+    expect(verb.text()).toBe('RELAY__AUDIT__ANCHOR_FILE is not set, and no platform has run on /nowhere.\n')
   })
 })
 
@@ -159,6 +164,8 @@ const keysOf = ({ context }: Stack): Buffer[] =>
   secretKeysOf(JSON.parse(context.keys.secretKeys('catalog'))).map((key) => deriveKey(key, 'audit'))
 
 describe('verify-audit', () => {
+  const anchor_file = () => join(stack.dir, 'audit-anchors.jsonl')
+  const lines = () => readFileSync(anchor_file(), 'utf8').trimEnd().split('\n')
   const LOGS = ['identity.user_events', 'session.auth_events', 'token.key_events', 'catalog.audit', 'operations.audit']
   const sealed = () =>
     until(
@@ -219,4 +226,64 @@ describe('verify-audit', () => {
     },
     30_000,
   )
+
+  /** Waits until the end of the catalog's log is anchored, does something to it, and puts its last row back. */
+  const afterAnchored = async (tamper: string): Promise<{ code: number | null; text: string }> => {
+    await sealed()
+    const { rows } = await admin.query<{ seal_seq: string }>(
+      'select max(seal_seq)::text as seal_seq from catalog.audit',
+    )
+    const isAnchored = () =>
+      lines().some((line) =>
+        (JSON.parse(JSON.parse(line).body) as Anchor).heads.some(
+          ({ log, seal_seq }) => log === 'catalog.audit' && seal_seq === rows[0]?.seal_seq,
+        ),
+      )
+    await until(async () => isAnchored(), { timeout_ms: 15_000, what: 'the anchor' })
+    await admin.query('create temp table kept as select * from catalog.audit order by seal_seq desc limit 1')
+    await admin.query('delete from catalog.audit where id = (select id from kept)')
+    await admin.query(tamper)
+    const said = await ops('verify-audit')
+    await admin.query('delete from catalog.audit where id = (select id from kept)')
+    await admin.query('insert into catalog.audit overriding system value select * from kept')
+    await admin.query('drop table kept')
+    return said
+  }
+
+  it('names a tail that was cut off, which the rest of the log cannot know', async () => {
+    const { code, text } = await afterAnchored('select 1')
+    expect(code).toBe(3)
+    expect(verdictOf(text, 'catalog.audit')).toMatch(/the log ends before row number \d+, which was anchored at 2/)
+  })
+
+  it('names a last row that another took the place of, sealed as the chain wants it', async () => {
+    const { code, text } = await afterAnchored(`
+      insert into catalog.audit overriding system value
+      select k.id, a.at, a.actor, a.on_behalf_of, a.roles, a.action, a.object, a.outcome, a.reason, a.before_hash, a.after_hash,
+        a.request_id, a.command_id, a.body, a.mac, k.seal_seq, k.prev_hash,
+        encode(sha256(convert_to(k.prev_hash || '|' || k.seal_seq || '|' || a.mac, 'UTF8')), 'hex')
+      from kept k, (select * from catalog.audit order by id limit 1) a`)
+    expect(code).toBe(3)
+    expect(verdictOf(text, 'catalog.audit')).toMatch(/row \d+: it is not the one that was anchored at 2/)
+  })
+
+  it('names an anchor that was not signed by the relay', async () => {
+    const forged = join(stack.dir, 'forged.jsonl')
+    writeFileSync(forged, lines().join('\n').replace('.', ','))
+    const verb = runVerb('ops', ['verify-audit'], {
+      env: { SIGNALBOX_DIR: stack.dir, RELAY__AUDIT__ANCHOR_FILE: forged },
+    })
+    expect(await verb.ended).toBe(3)
+    expect(verb.text()).toContain('line 1: this anchor was not signed by the key of the relay')
+  })
+
+  it('has its anchors in stream AUDIT as well', async () => {
+    const nc = await connectNats(process.env.NATS_URL ?? '', 'test')
+    const jsm = await nc.jetstreamManager()
+    const name = streamName(stack.context.prefix.nats, 'AUDIT')
+    const { state } = await jsm.streams.info(name)
+    const last = await jsm.streams.getMessage(name, { seq: state.last_seq })
+    expect(lines()).toContain(last.string())
+    await nc.close()
+  })
 })

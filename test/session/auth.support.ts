@@ -69,6 +69,8 @@ export const startAuth = async (env: Record<string, string> = {}) => {
     SIGNALBOX__NATS__PREFIX: prefix.slice(0, -1),
     GATEWAY__HTTP__PUBLIC_ORIGIN: ORIGIN,
     GATEWAY__CONSOLE__DIR: console_dir,
+    RELAY__AUDIT__KEY_FILE: services.keyFile('relay'),
+    RELAY__AUDIT__ANCHOR_FILE: join(console_dir, 'audit-anchors.jsonl'),
     // The test process runs five apps: its own slowness is not Redis'.
     GATEWAY__REDIS__TIMEOUT_MS: '3000',
     ...Object.fromEntries(

@@ -1,7 +1,10 @@
 import { timingSafeEqual } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { sql } from 'drizzle-orm'
+import { type Anchor, readAnchor } from '../../../db/audit.anchors.ts'
 import { AUDIT_LOGS, SEAL_START, sealHash } from '../../../db/audit.ts'
 import type { Db } from '../../../db/client.ts'
+import { readKeyFile } from '../../shared/auth/service-keys.ts'
 import { secretKeysOf } from '../../shared/config.ts'
 import { canonicalJson, deriveKey, hmacSha256 } from '../../shared/digest.ts'
 import { table } from '../../shared/print.ts'
@@ -14,8 +17,24 @@ export type Verdict = { log: string; rows: number; sealed: number; fault?: strin
 
 const BATCH = 1000
 
-/** Reads an audit log to its end: each row's MAC, its columns against its signed body, and the chain of sealed rows. */
-export const verifyLog = async (db: Db, log: string, keys: readonly Buffer[]): Promise<Verdict> => {
+/**
+ * Reads an audit log to its end: each row's MAC, its columns against its signed body, the chain of sealed rows, and that
+ * every row that an anchor names stands where it stood.
+ */
+export const verifyLog = async (
+  db: Db,
+  log: string,
+  keys: readonly Buffer[],
+  anchors: readonly Anchor[] = [],
+): Promise<Verdict> => {
+  // What was anchored first counts: a later anchor may have been made of a log that was changed by then.
+  const anchored = new Map(
+    anchors
+      .toReversed()
+      .flatMap(({ at, heads }) =>
+        heads.filter((head) => head.log === log).map(({ seal_seq, seal_hash }) => [seal_seq, { at, seal_hash }]),
+      ),
+  )
   const verdict: Verdict = { log, rows: 0, sealed: 0 }
   const from = sql.raw(log)
   for (let after = '0'; ; ) {
@@ -41,10 +60,18 @@ export const verifyLog = async (db: Db, log: string, keys: readonly Buffer[]): P
       if (fault) return { ...verdict, fault: `row ${row.id}: ${fault}` }
       seq += 1n
       prev = String(row.seal_hash)
+      const anchor = anchored.get(String(seq))
+      if (anchor && anchor.seal_hash !== prev)
+        return { ...verdict, fault: `row ${row.id}: it is not the one that was anchored at ${anchor.at}` }
+      anchored.delete(String(seq))
       verdict.sealed += 1
     }
-    if (rows.length < BATCH) return verdict
+    if (rows.length < BATCH) break
   }
+  const [missing] = anchored
+  if (!missing) return verdict
+  const [number, { at }] = missing
+  return { ...verdict, fault: `the log ends before row number ${number}, which was anchored at ${at}` }
 }
 
 /** A row alone: the MAC over its body, and every column that its body names. */
@@ -78,12 +105,27 @@ const breakOf = (
   return undefined
 }
 
-/** `verify-audit`: all audit logs. Exits 3 when a row is not as it was written. */
+/** The anchors of the relay's file, and the number of the first line that its key did not sign. */
+const readAnchors = (): { file: string; anchors: Anchor[]; forged?: number } => {
+  const file = settingOf('relay', 'AUDIT__ANCHOR_FILE')
+  if (!existsSync(file)) return { file, anchors: [] }
+  const key = readKeyFile('RELAY__AUDIT__KEY_FILE', settingOf('relay', 'AUDIT__KEY_FILE'))
+  const anchors: Anchor[] = []
+  for (const line of readFileSync(file, 'utf8').trimEnd().split('\n')) {
+    const anchor = readAnchor(line, key)
+    if (!anchor) return { file, anchors, forged: anchors.length + 1 }
+    anchors.push(anchor)
+  }
+  return { file, anchors }
+}
+
+/** `verify-audit`: all audit logs. Exits 3 when a row or an anchor is not as it was written. */
 export const verifyAudit = async (): Promise<number> => {
+  const { file, anchors, forged } = readAnchors()
   const verdicts: Verdict[] = []
   for (const { app, table: log } of AUDIT_LOGS) {
     const keys = secretKeysOf(JSON.parse(settingOf(app, 'SECRET__KEYS'))).map((key) => deriveKey(key, 'audit'))
-    verdicts.push(await withDb(app, (db) => verifyLog(db, log, keys)))
+    verdicts.push(await withDb(app, (db) => verifyLog(db, log, keys, anchors)))
   }
   const rows = verdicts.map(({ log, rows, sealed, fault }) => [
     log,
@@ -92,5 +134,10 @@ export const verifyAudit = async (): Promise<number> => {
     fault ?? 'as written',
   ])
   for (const line of table(['LOG', 'ROWS', 'NOT YET SEALED', 'VERDICT'], rows)) console.log(line)
-  return verdicts.some(({ fault }) => fault) ? 3 : 0
+  console.log(
+    forged
+      ? `\n${file}, line ${forged}: this anchor was not signed by the key of the relay`
+      : `\n${anchors.length} anchors in ${file}, the last of ${anchors.at(-1)?.at ?? 'never'}`,
+  )
+  return forged || verdicts.some(({ fault }) => fault) ? 3 : 0
 }

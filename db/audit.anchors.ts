@@ -1,0 +1,29 @@
+import { createPublicKey, sign, verify } from 'node:crypto'
+import type { PrivateKey } from '../apps/shared/auth/service-keys.ts'
+import { canonicalJson } from '../apps/shared/digest.ts'
+
+/** The last sealed row of one audit log at a time. */
+export type SealedHead = { log: string; seal_seq: string; seal_hash: string }
+/** The heads of all logs that have sealed rows. */
+export type Anchor = { at: string; heads: SealedHead[] }
+
+/**
+ * An anchor as one line of text: what is signed stands in it as it was signed. It is kept outside the database, so that
+ * a tail that is cut off there is missed here (reliability.md 5.4).
+ */
+export const signAnchor = (anchor: Anchor, { kid, private_key }: PrivateKey): string => {
+  const body = canonicalJson(anchor)
+  return canonicalJson({ body, kid, signature: sign(null, Buffer.from(body), private_key).toString('base64url') })
+}
+
+/** What the line says; undefined when this key did not sign it. */
+export const readAnchor = (line: string, { private_key }: PrivateKey): Anchor | undefined => {
+  try {
+    const { body, signature } = JSON.parse(line) as { body: string; signature: string }
+    const signed = Buffer.from(signature, 'base64url')
+    if (!verify(null, Buffer.from(body), createPublicKey(private_key), signed)) return undefined
+    return JSON.parse(body) as Anchor
+  } catch {
+    return undefined
+  }
+}
