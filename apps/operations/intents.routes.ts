@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { eq, inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { listIntents } from '../../db/operations/plans.ts'
+import { readAsOf } from '../../db/operations/reads.ts'
 import { intents } from '../../db/operations/tables.ts'
 import { allow } from '../shared/auth/http.ts'
 import { DryRunReply } from '../shared/contracts/operations/common.ts'
@@ -76,7 +77,7 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
           targets: targets_resolved.length,
           links: linksOf(row),
         })),
-        as_of: { time: deps.clock.now().toISOString(), seq: '0' },
+        as_of: await readAsOf(deps.db),
       }
     },
   )

@@ -43,6 +43,11 @@ describe('lists', () => {
         seq: expect.stringMatching(/^\d+$/),
       })
     }
+    const intents = must(await p.as('vic').get('/v1/intents?page_size=1'), 200).body
+    expect(intents.as_of).toEqual({
+      time: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
+      seq: expect.stringMatching(/^[1-9]\d*$/),
+    })
     const { body } = await p.as('vic').get('/v1/operations?page_size=1')
     expect(
       await p.as('vic').get(`/v1/operations?page_size=1&kind=graph&page_token=${body.next_page_token}`),
