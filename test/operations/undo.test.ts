@@ -20,8 +20,10 @@ const graph = {
   ],
 }
 const SET_INPUT = { type: 'set_input', node_id: 'b', payload: { input_overrides: { delay_ms: 7 } }, reason }
-const waiting = async () => {
-  const { operation_id } = await p.startOperation(graph)
+const waiting = async (policy: Record<string, unknown> = {}) => {
+  const [go] = graph.gates
+  const gates = [{ ...go, policy: { ...go?.policy, approvals: { ...go?.policy.approvals, ...policy } } }]
+  const { operation_id } = await p.startOperation({ ...graph, gates })
   await p.openGate(operation_id, 'go')
   const path = `/v1/operations/${operation_id}`
   const gate = async () => must(await p.as('vic').get(`${path}/gates/go`), 200).body
@@ -100,5 +102,25 @@ describe('a command that is taken back', () => {
     const { body } = await p.as('vic').get(`${path}/timeline?types=gate.reopened`)
     expect(body.events.at(-1)).toMatchObject({ gate_id: 'go', data: { round: after.round } })
     expect((await p.as('vic').get(path)).body.open_gates).toEqual([])
+  })
+})
+
+describe('an approval that is taken back', () => {
+  it('asks the others again with all the time there is, however late it was', async () => {
+    const { path, gate, approve } = await waiting({ reject_rule: 'majority' })
+    await approve('eva')
+    await approve('ada')
+    // It was decided in time, and that time is over by now.
+    await p.query(
+      `update operations.gates set waiting_since = clock_timestamp() - interval '2 h', deadline_at = clock_timestamp() - interval '1 h', escalation_level = 1 where operation_id = $1`,
+      [path.split('/').at(-1)],
+    )
+    const { round } = await gate()
+    must(await p.as('eva').post(`${path}/gates/go/reject`, { round, comment: 'wait' }), 200, 202)
+    const again = await gate()
+    expect(again).toMatchObject({ status: 'waiting', round: round + 1, escalation: { level: 0 } })
+    expect(votesOf(again).sort()).toEqual(['ada', 'ada', 'eva', 'eva'])
+    expect(Date.parse(again.deadline_at) - Date.parse(again.waiting_since)).toBe(86_400_000)
+    expect(Date.parse(again.deadline_at)).toBeGreaterThan(Date.now())
   })
 })
