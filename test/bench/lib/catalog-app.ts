@@ -13,7 +13,7 @@ export type CatalogApp = {
   pid: number
   internal_url: string
   /** From the start of the process until the graph was in memory, and what the graph says of itself. */
-  warm: { start_ms: number; load_ms: number; bytes: number; nodes: number; edges: number }
+  warm: { start_ms: number; load_ms: number; count_ms: number; bytes: number; nodes: number; edges: number }
   stop: () => Promise<void>
 }
 
@@ -47,8 +47,8 @@ export const startApp = async (env: Record<string, string>, profile: string | un
     text = lines.pop() ?? ''
     for (const line of lines) {
       if (warm || !line.includes('the graph is in memory')) continue
-      const { load_ms, bytes, nodes, edges } = JSON.parse(line)
-      warm = { start_ms: performance.now() - started, load_ms, bytes, nodes, edges }
+      const { load_ms, count_ms, bytes, nodes, edges } = JSON.parse(line)
+      warm = { start_ms: performance.now() - started, load_ms, count_ms, bytes, nodes, edges }
     }
   })
   const stop = async () => {
