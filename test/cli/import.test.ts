@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApi } from '../../apps/cli/api.ts'
+import { choose } from '../../apps/cli/import/choose.ts'
 import { containersFirst, type Reader } from '../../apps/cli/import/items.ts'
 import { readKubernetes } from '../../apps/cli/import/kubernetes.ts'
 import { applyOverrides, readOverrides } from '../../apps/cli/import/map.ts'
@@ -144,6 +145,49 @@ aws_none: { type_key: infra.endpoint }
       },
     }
     expect(JSON.stringify(read(readTerraform, shown).items)).not.toContain('hunter2')
+  })
+})
+
+describe('a part of a file', () => {
+  const whole = read(readKubernetes, {
+    kind: 'List',
+    items: [
+      { kind: 'Service', metadata: { name: 'web', namespace: 'a' }, spec: { selector: { app: 'web' } } },
+      {
+        kind: 'Deployment',
+        metadata: { name: 'web', namespace: 'a' },
+        spec: { template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ image: 'web:1' }] } } },
+      },
+      ...['x', 'y'].map((name) => ({ kind: 'ClusterRole', metadata: { name } })),
+      { kind: 'CustomResourceDefinition', metadata: { name: 'z' } },
+    ],
+  })
+  const kinds = ({ items }: { items: { type_key: string }[] }) => items.map(({ type_key }) => type_key)
+  const part = (only: string[], leave_out: string[] = []) => choose(whole, { only, leave_out })
+
+  it('is chosen by types and kinds, keeps the containers of what stays, and says what it leaves out', () => {
+    expect(kinds(whole)).toHaveLength(6)
+    const known = part([], ['infra.generic'])
+    expect(kinds(known)).toEqual(['infra.cluster', 'infra.service', 'infra.deployment'])
+    expect(known).toMatchObject({ generic: new Map(), skipped: new Map([['infra.generic', 3]]) })
+    const less = part([], ['ClusterRole'])
+    expect(less).toMatchObject({ generic: new Map([['CustomResourceDefinition', 1]]) })
+    expect(kinds(part(['infra.deployment', 'infra.service'], ['Service']))).toEqual([
+      'infra.cluster',
+      'infra.deployment',
+    ])
+  })
+
+  it('has no edge to what is left out', () => {
+    const edges = ({ items }: typeof whole) =>
+      items.flatMap(({ relationships = [] }) => relationships.map(({ type_key }) => type_key))
+    expect(edges(whole)).toEqual(['member_of'])
+    expect(edges(part(['infra.deployment']))).toEqual([])
+  })
+
+  it('is refused where a name is of nothing in the file, or nothing is left', () => {
+    expect(refusal(() => part(['infra.hosts']))).toBe('nothing in it is of the kind infra.hosts')
+    expect(refusal(() => part(['ClusterRole'], ['infra.generic']))).toBe('nothing of it is left')
   })
 })
 

@@ -2,6 +2,7 @@ import type { ImportResult } from '../../shared/contracts/catalog/imports.ts'
 import type { ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import { type Command, type Context, needed, text } from '../command.ts'
 import { EXIT, type ExitCode, usageError } from '../errors.ts'
+import { choose } from '../import/choose.ts'
 import type { Found, Options, Reader } from '../import/items.ts'
 import { readKubernetes } from '../import/kubernetes.ts'
 import { applyOverrides, readOverrides } from '../import/map.ts'
@@ -19,6 +20,8 @@ const OPTIONS = {
   'mark-missing': { type: 'boolean' },
   strict: { type: 'boolean' },
   map: { type: 'string' },
+  only: { type: 'string' },
+  'leave-out': { type: 'string' },
   batch: { type: 'string' },
 } as const
 const SOURCE_NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/
@@ -31,7 +34,7 @@ const CONTAINER = /at least 1 contained_in|contained_in topology/
 const importer = (kind: string, about: string, read: Reader): Command => ({
   name: `import ${kind}`,
   takes: 'FILE',
-  about: `${about} --source-name names where it comes from; --into is the container of what has none; --map FILE says of kinds what they are; --dry-run shows the differences; --jsonl a line a batch.`,
+  about: `${about} --source-name names where it comes from; --into is the container of what has none; --map FILE says of kinds what they are; --only and --leave-out take types or kinds, with commas; --dry-run shows the differences; --jsonl a line a batch.`,
   options: OPTIONS,
   run: async (context, [file = ''], values) => {
     const { api, dry_run } = context
@@ -43,8 +46,13 @@ const importer = (kind: string, about: string, read: Reader): Command => ({
     const into = await containerOf(context, text(values, 'into'))
     const map = text(values, 'map')
     const overrides = map === undefined ? undefined : usable(map, () => readOverrides(map))
+    const choice = { only: namesIn(text(values, 'only')), leave_out: namesIn(text(values, 'leave-out')) }
+    const chooses = choice.only.length + choice.leave_out.length > 0
+    if (chooses && values['mark-missing'] === true)
+      throw usageError('--mark-missing looks at the whole file: it does not go with --only and --leave-out.')
     const { found: made, digest } = usable(file, () => readFile(file, read, { source: name, into }))
-    const found = overrides ? applyOverrides(made, overrides) : made
+    const mapped = overrides ? applyOverrides(made, overrides) : made
+    const found = chooses ? usable(file, () => choose(mapped, choice)) : mapped
     if (values.strict === true && found.generic.size > 0)
       throw usageError(`--strict: no rule knows ${countWords(found.generic)}.`)
     const bar = progress(found.items.length, dry_run ? 'compared' : 'imported')
@@ -84,6 +92,8 @@ export const importCommands: Command[] = [
 
 const containerOf = async ({ api }: Context, given: string | undefined) =>
   given === undefined ? undefined : api.get<ResourceView>(`/api/v1/resources/${encodeURIComponent(given)}`)
+
+const namesIn = (list: string | undefined): string[] => (list ?? '').split(',').filter((name) => name !== '')
 
 const readFile = (file: string, read: Reader, options: Options) => {
   const { documents, digest } = parseSource(readSource(file))

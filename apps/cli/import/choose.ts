@@ -1,0 +1,52 @@
+import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import type { Found } from './items.ts'
+import { SourceError } from './source.ts'
+
+/** Names of types or of the source's kinds: what alone is taken, if said, and what is not. */
+export type Choice = { only: readonly string[]; leave_out: readonly string[] }
+
+/**
+ * The part of a file that is asked for, with the containers of what stays. Edges to what goes are left out with it. A
+ * name that nothing in the file has is a mistake.
+ */
+export const choose = (found: Found, { only, leave_out }: Choice): Found => {
+  const { items, origins } = found
+  const byId = new Map(items.map((item) => [item.external_id, item]))
+  const has = (item: ImportItem, names: readonly string[]) =>
+    names.includes(item.type_key) || names.includes(origins.get(item.external_id)?.kind ?? '')
+  for (const name of [...only, ...leave_out])
+    if (!items.some((item) => has(item, [name]))) throw new SourceError(`nothing in it is of the kind ${name}`)
+
+  const kept = new Set<string>()
+  for (const item of items) {
+    if ((only.length > 0 && !has(item, only)) || has(item, leave_out)) continue
+    for (
+      let at: ImportItem | undefined = item;
+      at && !kept.has(at.external_id);
+      at = byId.get(at.parent_external_id ?? '')
+    )
+      kept.add(at.external_id)
+  }
+  if (kept.size === 0) throw new SourceError('nothing of it is left')
+
+  const [generic, skipped] = [new Map(found.generic), new Map(found.skipped)]
+  for (const { external_id, type_key, desired_state } of items) {
+    if (kept.has(external_id)) continue
+    skipped.set(type_key, (skipped.get(type_key) ?? 0) + 1)
+    if (type_key !== 'infra.generic') continue
+    const kind = String(desired_state?.kind)
+    const left = (generic.get(kind) ?? 0) - 1
+    if (left > 0) generic.set(kind, left)
+    else generic.delete(kind)
+  }
+  const goes = (external_id = '') => byId.has(external_id) && !kept.has(external_id)
+  const chosen = items
+    .filter(({ external_id }) => kept.has(external_id))
+    .map(({ relationships, ...item }) => ({
+      ...item,
+      ...(relationships && {
+        relationships: relationships.filter(({ target_external_id }) => !goes(target_external_id)),
+      }),
+    }))
+  return { ...found, items: chosen, generic, skipped }
+}
