@@ -91,6 +91,7 @@ const profileOf = (spec: PlanNode, slice_s: number): Profile => ({
   when: spec.when !== undefined,
   catalog: spec.catalog !== undefined,
   undo: spec.compensate !== undefined,
+  ...(spec.skippable === false && { skippable: false }),
   max_failures: spec.max_failures ?? null,
   wait: spec.kind === 'wait' ? (spec.with as NonNullable<Profile['wait']>) : null,
 })

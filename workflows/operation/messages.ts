@@ -7,6 +7,7 @@ export const WORKFLOW_TYPE = 'operation'
 export const COMMAND_SIGNAL = 'command'
 export const STATE_QUERY = 'state'
 export const NODE_QUERY = 'node'
+export const REFUSE_QUERY = 'refuse'
 
 /** What the worker does for a workflow that cannot go on: the one thing that is told past the history. */
 export interface OperationSinks extends Sinks {

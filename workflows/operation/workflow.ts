@@ -18,9 +18,11 @@ import {
   type OperationInput,
   type OperationOutcome,
   type OperationSinks,
+  REFUSE_QUERY,
   STATE_QUERY,
 } from './messages.ts'
 import { brokenInvariant } from './state/invariants.ts'
+import { type Asked, refusalOf } from './state/refuse.ts'
 import type { Effect, State } from './state/types.ts'
 import { canLeave, type Event, isDone, outcome, restore, type Snapshot, snapshot, start, step } from './state.ts'
 import { createFace, nodeView, stateView } from './view.ts'
@@ -28,9 +30,14 @@ import { createFace, nodeView, stateView } from './view.ts'
 const command = defineSignal<[CommandMessage]>(COMMAND_SIGNAL)
 const stateQuery = defineQuery<unknown>(STATE_QUERY)
 const nodeQuery = defineQuery<unknown, [string]>(NODE_QUERY)
+const refuseQuery = defineQuery<unknown, [Asked]>(REFUSE_QUERY)
 const DESCRIBED = {
   command: { description: 'A decided command. Postgres has accepted it; the relay sends it in the order of seq.' },
   state: { description: 'Status, counts, what it waits for, what is in flight, the last command taken.' },
+  refuse: {
+    description:
+      'Why a command would be refused for the state of the operation, such as {"kind": "retry", "node_id": "a"}; null where it would not.',
+  },
   node: { description: 'One node by id: state, attempt, generation, what it waits for.' },
 }
 
@@ -46,6 +53,11 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
   )
   setHandler(stateQuery, () => (state ? stateView(state) : 'loading'), DESCRIBED.state)
   setHandler(nodeQuery, (node_id) => (state ? nodeView(state, node_id) : 'loading'), DESCRIBED.node)
+  setHandler(
+    refuseQuery,
+    (asked) => (state ? (refusalOf(state, asked, Date.now()) ?? null) : 'loading'),
+    DESCRIBED.refuse,
+  )
   // A cancel in the engine itself is a command like any other; it must not tear down what carries it out.
   CancellationScope.current().cancelRequested.catch(
     () => void inbox.push({ type: 'cancel_requested', at: Date.now(), by: 'temporal' }),

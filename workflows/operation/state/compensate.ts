@@ -19,6 +19,7 @@ export const beginCancel = (s: State, mode: CancelMode, ending: Ending, at: numb
   s.deadline_left = 0
   s.halt_seq = 0
   if (first) {
+    s.cancelled_at = at
     cancelGates(s)
     s.holds = {}
     for (const [i, node] of s.nodes.entries())

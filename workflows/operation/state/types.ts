@@ -28,6 +28,8 @@ export type Profile = {
   when: boolean
   catalog: boolean
   undo: boolean
+  /** False where the plan says that it must not be skipped. */
+  skippable?: boolean
   /** Of a barrier: it fails when more of its dependencies failed. */
   max_failures: number | null
   wait: { duration_s?: number; until?: string; signal?: string } | null
@@ -311,6 +313,8 @@ export type State = {
   pause_on_failure: boolean
   force_grace_ms: number
   force_at: number
+  /** When the first cancel came; 0: none has. */
+  cancelled_at: number
   /** Nothing is dispatched before this command has come, which a claim knew of already, or this time has passed. */
   halt_seq: number
   halt_until: number
