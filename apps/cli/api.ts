@@ -1,3 +1,4 @@
+import { platform } from 'node:os'
 import { uuidv7 } from '../shared/ids.ts'
 import type { Credentials, Entry } from './credentials.ts'
 import { CliError, EXIT, refused } from './errors.ts'
@@ -5,6 +6,9 @@ import { CliError, EXIT, refused } from './errors.ts'
 const TIMEOUT_MS = 30_000
 /** An access token this close to its end is not worth a request. */
 const EARLY_MS = 10_000
+
+/** By this a person finds this client among their sessions. */
+const AGENT = `signalbox ${platform()}`
 
 type TokenReply = { access_token: string; refresh_token: string; expires_in: number }
 export type Reply<T> = { status: number; headers: Headers; body: T }
@@ -29,7 +33,7 @@ export const createApi = ({ url, credentials, token, idempotency_key, timeout_ms
     const reply = await fetch(`${url}${path}`, {
       method,
       redirect: 'error',
-      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      headers: { 'user-agent': AGENT, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(timeout_ms),
     })
@@ -117,7 +121,7 @@ export const createApi = ({ url, credentials, token, idempotency_key, timeout_ms
     get,
     /** An answer that does not end by itself, as it comes; the caller ends it by the signal. */
     stream: async (path: string, signal: AbortSignal): Promise<Response> => {
-      const headers = { authorization: `Bearer ${await bearer()}`, accept: 'text/event-stream' }
+      const headers = { 'user-agent': AGENT, authorization: `Bearer ${await bearer()}`, accept: 'text/event-stream' }
       return fetch(`${url}${path}`, { headers, redirect: 'error', signal })
     },
     post: <T>(path: string, body: unknown) => send<T>('POST', path, body).then((reply) => reply.body),

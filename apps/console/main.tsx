@@ -54,10 +54,6 @@ onPhase(followPhase)
 applyLive(client)
 // A page from the back-forward cache may belong to a session that is long over.
 window.addEventListener('pageshow', (event) => event.persisted && location.reload())
-// A lazy part that is gone after a release: the banner of the page offers to load the new one.
-window.addEventListener('vite:preloadError', () => {
-  document.documentElement.dataset.released = 'yes'
-})
 
 const place = document.getElementById('root')
 if (place !== null) {

@@ -1,16 +1,10 @@
 import type { QueryClient } from '@tanstack/react-query'
-import {
-  createRootRouteWithContext,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  Outlet,
-  redirect,
-} from '@tanstack/react-router'
+import { createRootRouteWithContext, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { type OperationsTab, operationQuery } from './api/queries/operations.ts'
 import { SessionAway, sessionPhase, startSession } from './api/token.ts'
 import { NotFound } from './pages/not-found.tsx'
 import { Unreachable } from './pages/unreachable.tsx'
+import { BrokenPage, lazyPage } from './parts/lazy-page.tsx'
 import { Loading, Page } from './parts/page.tsx'
 import { Shell } from './parts/shell.tsx'
 
@@ -37,13 +31,13 @@ const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
   validateSearch: (search): { next?: string } => (text(search.next) === '' ? {} : { next: text(search.next) }),
-  component: lazyRouteComponent(() => import('./pages/login.tsx'), 'Login'),
+  component: lazyPage(() => import('./pages/login.tsx'), 'Login'),
 })
 
 const enrol = createRoute({
   getParentRoute: () => root,
   path: '/enrol',
-  component: lazyRouteComponent(() => import('./pages/enrol.tsx'), 'EnrolPage'),
+  component: lazyPage(() => import('./pages/enrol.tsx'), 'EnrolPage'),
 })
 
 const shell = createRoute({
@@ -74,7 +68,7 @@ const inbox = createRoute({
   getParentRoute: () => shell,
   path: '/inbox',
   validateSearch: (search) => ({ for: oneOf(search.for, ['me', 'all'] as const, 'me') }),
-  component: lazyRouteComponent(() => import('./pages/inbox.tsx'), 'InboxPage'),
+  component: lazyPage(() => import('./pages/inbox.tsx'), 'InboxPage'),
 })
 
 const TABS: readonly OperationsTab[] = ['running', 'waiting', 'failed', 'all']
@@ -82,14 +76,14 @@ const operations = createRoute({
   getParentRoute: () => shell,
   path: '/operations',
   validateSearch: (search) => ({ tab: oneOf(search.tab, TABS, 'running'), q: text(search.q) }),
-  component: lazyRouteComponent(() => import('./pages/operations.tsx'), 'OperationsPage'),
+  component: lazyPage(() => import('./pages/operations.tsx'), 'OperationsPage'),
 })
 
 const operation = createRoute({
   getParentRoute: () => shell,
   path: '/operations/$operation_id',
   loader: ({ context, params }) => void context.client.prefetchQuery(operationQuery(params.operation_id)),
-  component: lazyRouteComponent(() => import('./pages/operation.tsx'), 'OperationPage'),
+  component: lazyPage(() => import('./pages/operation.tsx'), 'OperationPage'),
 })
 const operationHome = createRoute({
   getParentRoute: () => operation,
@@ -105,27 +99,27 @@ const graph = createRoute({
     ...drawnSearch(search),
     ...(text(search.only) === '' ? {} : { only: text(search.only) }),
   }),
-  component: lazyRouteComponent(() => import('./pages/operation-graph.tsx'), 'OperationGraphPage'),
+  component: lazyPage(() => import('./pages/operation-graph.tsx'), 'OperationGraphPage'),
 })
 const timeline = createRoute({
   getParentRoute: () => operation,
   path: '/timeline',
   validateSearch: (search): { kinds?: 'people' | 'problems' } =>
     search.kinds === 'people' || search.kinds === 'problems' ? { kinds: search.kinds } : {},
-  component: lazyRouteComponent(() => import('./pages/operation-timeline.tsx'), 'OperationTimelinePage'),
+  component: lazyPage(() => import('./pages/operation-timeline.tsx'), 'OperationTimelinePage'),
 })
 const activity = createRoute({
   getParentRoute: () => operation,
   path: '/activity',
   validateSearch: (search): { who?: 'people' | 'system' | 'all' } =>
     search.who === 'system' || search.who === 'all' || search.who === 'people' ? { who: search.who } : {},
-  component: lazyRouteComponent(() => import('./pages/operation-activity.tsx'), 'OperationActivityPage'),
+  component: lazyPage(() => import('./pages/operation-activity.tsx'), 'OperationActivityPage'),
 })
 const nodes = createRoute({
   getParentRoute: () => operation,
   path: '/nodes',
   validateSearch: (search): { state?: string } => (text(search.state) === '' ? {} : { state: text(search.state) }),
-  component: lazyRouteComponent(() => import('./pages/operation-nodes.tsx'), 'OperationNodesPage'),
+  component: lazyPage(() => import('./pages/operation-nodes.tsx'), 'OperationNodesPage'),
 })
 const node = createRoute({
   getParentRoute: () => shell,
@@ -137,28 +131,28 @@ const node = createRoute({
       tab: oneOf(search.tab, ['summary', 'logs', 'io', 'artifacts'] as const, 'summary'),
     }
   },
-  component: lazyRouteComponent(() => import('./pages/node.tsx'), 'NodePage'),
+  component: lazyPage(() => import('./pages/node.tsx'), 'NodePage'),
 })
 const gate = createRoute({
   getParentRoute: () => shell,
   path: '/operations/$operation_id/gates/$gate_id',
-  component: lazyRouteComponent(() => import('./pages/gate.tsx'), 'GatePage'),
+  component: lazyPage(() => import('./pages/gate.tsx'), 'GatePage'),
 })
 
 const patches = createRoute({
   getParentRoute: () => operation,
   path: '/patches',
-  component: lazyRouteComponent(() => import('./pages/operation-patches.tsx'), 'OperationPatchesPage'),
+  component: lazyPage(() => import('./pages/operation-patches.tsx'), 'OperationPatchesPage'),
 })
 const artifacts = createRoute({
   getParentRoute: () => operation,
   path: '/artifacts',
-  component: lazyRouteComponent(() => import('./pages/operation-artifacts.tsx'), 'OperationArtifactsPage'),
+  component: lazyPage(() => import('./pages/operation-artifacts.tsx'), 'OperationArtifactsPage'),
 })
 const evidence = createRoute({
   getParentRoute: () => operation,
   path: '/evidence',
-  component: lazyRouteComponent(() => import('./pages/operation-evidence.tsx'), 'OperationEvidencePage'),
+  component: lazyPage(() => import('./pages/operation-evidence.tsx'), 'OperationEvidencePage'),
 })
 const patchNew = createRoute({
   getParentRoute: () => shell,
@@ -167,25 +161,25 @@ const patchNew = createRoute({
     ...(text(search.node) === '' ? {} : { node: text(search.node) }),
     ...(text(search.from) === '' ? {} : { from: text(search.from) }),
   }),
-  component: lazyRouteComponent(() => import('./pages/patch-new.tsx'), 'PatchNewPage'),
+  component: lazyPage(() => import('./pages/patch-new.tsx'), 'PatchNewPage'),
 })
 const patch = createRoute({
   getParentRoute: () => shell,
   path: '/operations/$operation_id/patches/$patch_id',
-  component: lazyRouteComponent(() => import('./pages/patch.tsx'), 'PatchPage'),
+  component: lazyPage(() => import('./pages/patch.tsx'), 'PatchPage'),
 })
 
 const intents = createRoute({
   getParentRoute: () => shell,
   path: '/intents',
   validateSearch: (search) => ({ whose: oneOf(search.whose, ['mine', 'all'] as const, 'mine') }),
-  component: lazyRouteComponent(() => import('./pages/intents.tsx'), 'IntentsPage'),
+  component: lazyPage(() => import('./pages/intents.tsx'), 'IntentsPage'),
 })
 const intentNew = createRoute({
   getParentRoute: () => shell,
   path: '/intents/new',
   validateSearch: (search) => ({ resource: text(search.resource) }),
-  component: lazyRouteComponent(() => import('./pages/intent-new.tsx'), 'IntentNewPage'),
+  component: lazyPage(() => import('./pages/intent-new.tsx'), 'IntentNewPage'),
 })
 
 const plan = createRoute({
@@ -195,7 +189,7 @@ const plan = createRoute({
     tab: oneOf(search.tab, ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const, 'changes'),
     ...drawnSearch(search),
   }),
-  component: lazyRouteComponent(() => import('./pages/plan.tsx'), 'PlanPage'),
+  component: lazyPage(() => import('./pages/plan.tsx'), 'PlanPage'),
 })
 
 const resources = createRoute({
@@ -207,7 +201,7 @@ const resources = createRoute({
     health: text(search.health),
     q: text(search.q),
   }),
-  component: lazyRouteComponent(() => import('./pages/resources.tsx'), 'ResourcesPage'),
+  component: lazyPage(() => import('./pages/resources.tsx'), 'ResourcesPage'),
 })
 const resource = createRoute({
   getParentRoute: () => shell,
@@ -215,18 +209,18 @@ const resource = createRoute({
   validateSearch: (search) => ({
     tab: oneOf(search.tab, ['overview', 'relations', 'capabilities', 'operations'] as const, 'overview'),
   }),
-  component: lazyRouteComponent(() => import('./pages/resource.tsx'), 'ResourcePage'),
+  component: lazyPage(() => import('./pages/resource.tsx'), 'ResourcePage'),
 })
 
 const sessions = createRoute({
   getParentRoute: () => shell,
   path: '/settings/sessions',
-  component: lazyRouteComponent(() => import('./pages/sessions.tsx'), 'SessionsPage'),
+  component: lazyPage(() => import('./pages/sessions.tsx'), 'SessionsPage'),
 })
 const password = createRoute({
   getParentRoute: () => shell,
   path: '/settings/password',
-  component: lazyRouteComponent(() => import('./pages/password.tsx'), 'PasswordPage'),
+  component: lazyPage(() => import('./pages/password.tsx'), 'PasswordPage'),
 })
 const topology = createRoute({
   getParentRoute: () => shell,
@@ -236,19 +230,19 @@ const topology = createRoute({
     ...(text(search.datacenter) === '' ? {} : { datacenter: text(search.datacenter) }),
     ...(text(search.layer) === '' ? {} : { layer: text(search.layer) }),
   }),
-  component: lazyRouteComponent(() => import('./pages/topology.tsx'), 'TopologyPage'),
+  component: lazyPage(() => import('./pages/topology.tsx'), 'TopologyPage'),
 })
 const capabilities = createRoute({
   getParentRoute: () => shell,
   path: '/capabilities',
   validateSearch: (search): { key?: string } => (text(search.key) === '' ? {} : { key: text(search.key) }),
-  component: lazyRouteComponent(() => import('./pages/capabilities.tsx'), 'CapabilitiesPage'),
+  component: lazyPage(() => import('./pages/capabilities.tsx'), 'CapabilitiesPage'),
 })
 
 const health = createRoute({
   getParentRoute: () => shell,
   path: '/health',
-  component: lazyRouteComponent(() => import('./pages/health.tsx'), 'HealthPage'),
+  component: lazyPage(() => import('./pages/health.tsx'), 'HealthPage'),
 })
 const audit = createRoute({
   getParentRoute: () => shell,
@@ -261,13 +255,13 @@ const audit = createRoute({
     from: text(search.from),
     to: text(search.to),
   }),
-  component: lazyRouteComponent(() => import('./pages/audit.tsx'), 'AuditPage'),
+  component: lazyPage(() => import('./pages/audit.tsx'), 'AuditPage'),
 })
 
 const settings = createRoute({
   getParentRoute: () => shell,
   path: '/settings/display',
-  component: lazyRouteComponent(() => import('./pages/display.tsx'), 'DisplayPage'),
+  component: lazyPage(() => import('./pages/display.tsx'), 'DisplayPage'),
 })
 
 const routeTree = root.addChildren([
@@ -311,6 +305,7 @@ export const createConsoleRouter = (client: QueryClient) =>
       </Page>
     ),
     defaultNotFoundComponent: NotFound,
+    defaultErrorComponent: BrokenPage,
   })
 
 declare module '@tanstack/react-router' {

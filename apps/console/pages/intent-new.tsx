@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useId, useRef, useState } from 'react'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { type Command, sendCommand } from '../api/commands.ts'
@@ -10,14 +10,14 @@ import { t } from '../i18n/index.ts'
 import { tPlan } from '../i18n/plan.ts'
 import { Failure, ProblemText } from '../parts/failure.tsx'
 import { objectIn } from '../parts/object-in.ts'
-import { Heading, Loading, Page } from '../parts/page.tsx'
+import { Empty, Heading, Loading, Page } from '../parts/page.tsx'
 import { type Field, fieldsOf, SchemaForm, typedValue } from '../parts/schema-form.tsx'
 import { TicketField, ticketOf } from '../parts/ticket-field.tsx'
 
 /** A change of one resource, or of more of its type: what should be true, why, and then its plan. */
 export const IntentNewPage = () => {
   const { resource: resource_id } = useSearch({ from: '/shell/intents/new' })
-  const resource = useQuery(resourceQuery(resource_id))
+  const resource = useQuery({ ...resourceQuery(resource_id), enabled: resource_id !== '' })
   const type_key = resource.data?.type_key ?? ''
   const type = useQuery({ ...resourceTypeQuery(type_key), enabled: type_key !== '' })
   if (resource.data === undefined || type.data === undefined) {
@@ -25,7 +25,17 @@ export const IntentNewPage = () => {
     return (
       <Page>
         <Heading title={tPlan.intent.new_title}>{tPlan.intent.new_title}</Heading>
-        {failed ? (
+        {resource_id === '' ? (
+          <Empty
+            next={
+              <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
+                {tPlan.intent.see_resources}
+              </Link>
+            }
+          >
+            {tPlan.intent.how}
+          </Empty>
+        ) : failed ? (
           <Failure error={failed.error} retry={() => void failed.refetch()} noun={t.noun.resource} />
         ) : (
           <Loading />

@@ -57,7 +57,7 @@ export const NodePage = () => {
           <Heading title={node.name}>{node.name}</Heading>
           <NodeStatus state={node.state} person={node.gates.some(({ status }) => status === 'waiting')} badge />
         </div>
-        <div className="flex flex-wrap items-center gap-2 sm:ml-auto sm:justify-end lg:max-w-140">
+        <div className="flex flex-wrap items-center gap-2 lg:ml-auto lg:max-w-140 lg:justify-end">
           <AttemptSwitch node={node} attempt={attempt?.attempt} />
           {stuck && mayPress(operation && actionOf(operation, 'propose_patch')) ? (
             <Link

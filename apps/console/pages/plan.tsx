@@ -156,7 +156,7 @@ const Next = ({ plan }: { plan: Plan }) => {
   }
   if (AGAIN.has(plan.status) || plan.superseded_by !== null) {
     return (
-      <div className="flex max-w-96 flex-wrap gap-2 sm:justify-end">
+      <div className="flex max-w-96 flex-wrap gap-2 lg:justify-end">
         {plan.superseded_by === null ? (
           <ActionButton action={actionOf(plan, 'preview')} press={() => preview.send()} main>
             {preview.busy ? tPlan.plan.planning : tPlan.plan.again}

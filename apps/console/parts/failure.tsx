@@ -44,7 +44,11 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
         <ProblemText
           problem={problem.status === 404 && noun ? { ...problem, detail: t.problem.not_found(noun) } : problem}
         />
-        {problem.status === 404 ? (
+        {problem.status === 404 && noun === t.noun.resource ? (
+          <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
+            {t.problem.resources}
+          </Link>
+        ) : problem.status === 404 ? (
           <Link to="/operations" search={{ tab: 'all', q: '' }} className="button">
             {t.problem.operations}
           </Link>

@@ -4,12 +4,15 @@ import { Search } from 'lucide-react'
 import { useDeferredValue, useEffect, useId, useRef, useState } from 'react'
 import { api, read } from '../api/client.ts'
 import { shortId } from '../api/format.ts'
+import { filterOf } from '../api/queries/resources.ts'
+import type { OperationRow, ResourceRow } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
 import { OperationStatusMark } from './status.tsx'
 
-const MAX = 8
+const MAX = 6
+type Item = { key: string } & ({ row: OperationRow } | { resource: ResourceRow })
 
-/** Finds an operation by title, ticket or the end of its id, from every page: Ctrl-K. */
+/** Finds an operation by title, ticket or the end of its id, and a resource by its name, from every page: Ctrl-K. */
 export const GoTo = () => {
   const [text, setText] = useState('')
   const [open, setOpen] = useState(false)
@@ -18,17 +21,26 @@ export const GoTo = () => {
   const id = useId()
   const navigate = useNavigate()
   const q = useDeferredValue(text.trim())
-  const found = useQuery({
-    queryKey: ['go-to', q],
-    enabled: open && q.length > 1,
-    staleTime: 10_000,
+  const asked = { enabled: open && q.length > 1, staleTime: 10_000 }
+  const operations = useQuery({
+    queryKey: ['go-to', 'operations', q],
+    ...asked,
     queryFn: ({ signal }) =>
       read(
         api.GET('/v1/operations', { params: { path: {}, query: { q, page_size: MAX, sort: '-created_at' } }, signal }),
       ),
-  })
-  const items = found.data?.items ?? []
-  const shown = open && q.length > 1 && found.data !== undefined
+  }).data?.items
+  const resources = useQuery({
+    queryKey: ['go-to', 'resources', q],
+    ...asked,
+    queryFn: ({ signal }) =>
+      read(api.GET('/v1/resources', { params: { path: {}, query: { filter: filterOf(q), page_size: MAX } }, signal })),
+  }).data?.items
+  const items: Item[] = [
+    ...(operations ?? []).map((row) => ({ key: row.operation_id, row })),
+    ...(resources ?? []).map((resource) => ({ key: resource.resource_id, resource })),
+  ]
+  const shown = open && q.length > 1 && (operations !== undefined || resources !== undefined)
 
   useEffect(() => {
     const hear = (event: KeyboardEvent) => {
@@ -41,16 +53,18 @@ export const GoTo = () => {
     return () => window.removeEventListener('keydown', hear)
   }, [])
 
-  const go = (operation_id: string | undefined) => {
-    if (operation_id === undefined) return
+  const go = (item: Item | undefined) => {
+    if (item === undefined) return
     setText('')
     setOpen(false)
-    void navigate({ to: '/operations/$operation_id/graph', params: { operation_id } })
+    if ('row' in item) void navigate({ to: '/operations/$operation_id/graph', params: { operation_id: item.key } })
+    else
+      void navigate({ to: '/resources/$resource_id', params: { resource_id: item.key }, search: { tab: 'overview' } })
   }
   const key = (event: React.KeyboardEvent) => {
     if (event.key === 'ArrowDown') setAt((before) => Math.min(before + 1, items.length - 1))
     else if (event.key === 'ArrowUp') setAt((before) => Math.max(before - 1, 0))
-    else if (event.key === 'Enter') go(items[at]?.operation_id)
+    else if (event.key === 'Enter') go(items[at])
     else if (event.key === 'Escape') setOpen(false)
     else return
     event.preventDefault()
@@ -93,18 +107,27 @@ export const GoTo = () => {
               // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus and names the active option
               // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the field
               <div
-                key={item.operation_id}
+                key={item.key}
                 id={`${id}-${index}`}
                 role="option"
                 aria-selected={index === at}
                 data-highlighted={index === at ? '' : undefined}
                 className="popup-item"
                 onPointerDown={(event) => event.preventDefault()}
-                onClick={() => go(item.operation_id)}
+                onClick={() => go(item)}
               >
-                <span className="min-w-0 flex-1 truncate">{item.title}</span>
-                <OperationStatusMark status={item.status} blockedOn={item.blocked_on} />
-                <code className="text-muted">{shortId(item.operation_id)}</code>
+                {'row' in item ? (
+                  <>
+                    <span className="min-w-0 flex-1 truncate">{item.row.title}</span>
+                    <OperationStatusMark status={item.row.status} blockedOn={item.row.blocked_on} />
+                    <code className="text-muted">{shortId(item.key)}</code>
+                  </>
+                ) : (
+                  <>
+                    <span className="min-w-0 flex-1 truncate">{item.resource.display_name || item.resource.name}</span>
+                    <code className="text-muted">{item.resource.type_key}</code>
+                  </>
+                )}
               </div>
             ))
           : null}

@@ -27,7 +27,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
   const interventions = interventionsOfOperation(operation)
   const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
   return (
-    <div className="flex max-w-96 flex-wrap items-start gap-2 sm:justify-end lg:max-w-140">
+    <div className="flex max-w-96 flex-wrap items-start gap-2 lg:justify-end lg:max-w-140">
       {gate ? (
         <Link
           to="/operations/$operation_id/gates/$gate_id"

@@ -77,6 +77,7 @@ const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
             >
               {gate.question}
             </Link>
+            {open_gates.length > 1 ? ` ${words.more_gates(open_gates.length - 1)}` : null}
           </>
         )
       const failed = blocked_on.find(({ kind }) => kind === 'failed_node' || kind === 'outcome_unknown')

@@ -6,6 +6,43 @@ import { accessibilityOf, signInAs } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { accounts, browser, dialogOf, openTab, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
 
+describe('a network that goes away', () => {
+  it(
+    'leaves the console standing: a page whose code is not there yet says so, and comes by itself with the network',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      await context.setOffline(true)
+      await page.getByText(/^You are offline/).waitFor()
+      await page.getByRole('link', { name: 'Capabilities' }).click()
+      await page.getByRole('heading', { level: 1, name: 'This page could not be loaded' }).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await context.setOffline(false)
+      await page.getByRole('heading', { level: 1, name: 'Capabilities' }).waitFor()
+      await page.getByRole('link', { name: 'Room for machines' }).waitFor()
+      const kept = await page.evaluate<string[]>('Object.keys(sessionStorage)')
+      expect(kept).toEqual(['csrf_token'])
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'and a server that does not answer at the start of a tab: nobody is signed out, and the page goes on by itself',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      await context.route('**/v1/token**', (route) => route.fulfill({ status: 429, headers: { 'retry-after': '3' } }))
+      await page.reload()
+      await page.getByRole('heading', { level: 1, name: 'Too many pages were opened in a short time' }).waitFor()
+      await page.getByText(/^You stay signed in\. This page goes on by itself at /).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await context.unroute('**/v1/token**')
+      await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('a session in the browser', () => {
   it(
     'begins with a link that works once: the rules as one types, the words of the server, then the first sign-in',

@@ -89,4 +89,4 @@ export const capabilitiesQuery = (resource_id: string) =>
   })
 
 /** A bare word searches names; anything with an operator is the catalog's own filter language. */
-const filterOf = (q: string): string => (/[=<>:]/.test(q) ? q : `name:${JSON.stringify(q)}`)
+export const filterOf = (q: string): string => (/[=<>:]/.test(q) ? q : `name:${JSON.stringify(q)}`)

@@ -40,9 +40,9 @@ export const frame = {
     display: 'Display settings',
     sessions: 'Where you are signed in',
     password: 'Change password',
-    go_to: 'Go to an operation',
+    go_to: 'Go to an operation or resource',
     go_to_placeholder: 'Go to …',
-    go_to_none: 'No operation matches.',
+    go_to_none: 'No operation and no resource matches.',
     environment: (name: string) => `Environment ${name}`,
   },
   connection: {
@@ -56,7 +56,6 @@ export const frame = {
     no_network: (at: string) => `You are offline. Shown as of ${at}. Commands are off.`,
     retry: 'Retry now',
     degraded: (parts: string[]) => `Not ready: ${list.format(parts)}. Commands are accepted but may wait.`,
-    new_release: 'A new version of the console is there.',
     reload: 'Reload',
   },
   login: {
@@ -100,8 +99,17 @@ export const frame = {
     page_not_found: 'There is no page at this address.',
     home: 'Go to the inbox',
     operations: 'See all operations',
+    resources: 'See all resources',
     forbidden_title: 'Not allowed',
     offline: 'No answer from the server',
+    code_away: {
+      title: 'This page could not be loaded',
+      text: 'The network may be gone, or a new version of the console has come: then reload.',
+    },
+    broken: {
+      title: 'Something on this page went wrong',
+      text: 'Reload it. If it happens again, tell those who run this installation what you did.',
+    },
     limited: 'Too many pages were opened in a short time',
   },
   noun: { operation: 'operation', gate: 'gate', node: 'node', patch: 'patch', plan: 'plan', resource: 'resource' },

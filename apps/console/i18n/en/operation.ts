@@ -52,6 +52,7 @@ export const operation = {
     queued: 'Queued.',
     running: (n: number) => count(n, 'Running: one node at work.', 'Running: {n} nodes at work.'),
     waiting_gate: 'Waiting for a decision:',
+    more_gates: (n: number) => count(n, 'and one more gate', 'and {n} more gates'),
     waiting_failed: 'Stopped at a failure:',
     blocked: (message: string) => `Blocked: ${message}`,
     pausing: (n: number, by: string) =>
