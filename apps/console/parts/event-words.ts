@@ -3,13 +3,18 @@ import type { TimelineEvent } from '../api/types.ts'
 import { tOperation } from '../i18n/operation.ts'
 
 /** An event of the history in words, with the shape of the state that it brought. Unknown types keep the server's word. */
-export const eventWords = ({ type }: Pick<TimelineEvent, 'type'>): { words: string; shape: Shape; tone: Tone } => {
+export const eventWords = ({
+  type,
+  data,
+}: Pick<TimelineEvent, 'type'> & { data?: unknown }): { words: string; shape: Shape; tone: Tone } => {
   const [noun = '', happened = ''] = type.split('.')
   const known = tOperation.events[type]
   const state = STATES[type] ?? happened
   const look = KNOWN.has(state) ? lookOf(state) : { shape: 'dot' as const, tone: 'idle' as const }
   const words = known ?? `${tOperation.event_nouns[noun] ?? noun} ${happened.replaceAll('_', ' ')}`
-  return { words, shape: look.shape, tone: look.tone }
+  const { kind } = (data ?? {}) as { kind?: unknown }
+  const which = noun === 'command' && typeof kind === 'string' ? `: ${kind.replaceAll('_', ' ')}` : ''
+  return { words: words + which, shape: look.shape, tone: look.tone }
 }
 
 export const isAboutPeople = (event: TimelineEvent): boolean =>
