@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify'
 import { appendAudit } from '../../db/operations/audit.ts'
 import { serviceAuth, userAuth } from '../shared/auth/http.ts'
 import { audienceOf } from '../shared/auth/service-scopes.ts'
@@ -19,6 +20,7 @@ import { historyRoutes } from './history.routes.ts'
 import { intentsRoutes } from './intents.routes.ts'
 import { internalRoutes } from './internal.routes.ts'
 import { meRoutes } from './me.routes.ts'
+import { countKeys, measureOpen } from './metrics.ts'
 import { nodesRoutes } from './nodes.routes.ts'
 import { operationsRoutes } from './operations.routes.ts'
 import { patchesRoutes } from './patches.routes.ts'
@@ -34,12 +36,15 @@ const LIMITS = { ...JSON_LIMITS, keys: 200_000, items: 200_000 }
 export const buildApp = async (deps: OperationsDeps) => {
   const { telemetry, trust, db, keys } = deps
   const tail = createTail(deps)
+  measureOpen(db, telemetry)
+  const keyed = countKeys(telemetry)
   const denied = telemetry.counter('policy_denied_total', 'Requests refused by policy.', ['policy_id'])
   const app = createHttpApp({
     telemetry,
     codes: OPERATIONS_CODES,
     onRefused: async (_req, { category, code }) => {
       if (category === 'policy_denied') denied.inc({ policy_id: code })
+      keyed.refused(code)
     },
     body_limit: PUBLIC_BODY,
     json_limits: LIMITS,
@@ -48,6 +53,7 @@ export const buildApp = async (deps: OperationsDeps) => {
       description: 'Intents, plans, operations, nodes and gates. Every mutation takes an Idempotency-Key.',
     },
   })
+  keyed.watch(app as unknown as FastifyInstance)
   app.addHook('preClose', () => tail.close())
   const rejected = telemetry.counter('token_rejected_total', 'Tokens refused.', ['cause'])
   await app.register(userAuth, {

@@ -123,7 +123,9 @@ export const runCommand = async <S>(deps: OperationsDeps, command: Command, step
   // Complete in Postgres: what the answer shows is read while the engine is told.
   const early = sent && isDecidedInPostgres(command.kind) ? look() : undefined
   early?.catch(() => {})
+  const since = performance.now()
   const outcome = sent ? await deps.outcomes.within(command_id, deps.config.OPERATIONS__COMMANDS__WAIT_MS) : undefined
+  if (sent) outcomeSeconds(deps).observe({ kind: command.kind }, (performance.now() - since) / 1000)
   const seen = outcome?.status === 'delivered' && early ? early : look()
   const looked = await seen
   const settled = !looked.row.awaits && (!sent || outcome !== undefined)
@@ -169,6 +171,10 @@ export const acceptCommand = async <S>(deps: OperationsDeps, command: Command, s
 
 const observe = ({ telemetry }: OperationsDeps) =>
   telemetry.counter('operation_commands_total', 'Commands by kind and what became of them.', ['kind', 'outcome'])
+
+/** From the commit to the outcome; what is not there in time counts as the time that was waited for it. */
+const outcomeSeconds = ({ telemetry }: OperationsDeps) =>
+  telemetry.histogram('command_outcome_seconds', 'Time until the outcome of a command was known.', ['kind'])
 
 const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps: Steps<S>): Promise<Accepted> => {
   const command_id = command.command_id ?? uuidv7()

@@ -1,11 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ExecutionReply, ExecutionResult } from '../shared/contracts/operations/executions.ts'
+import { AppError } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http.ts'
 import type { OperationsDeps } from './deps.ts'
 import { takeResult } from './executions.service.ts'
 
 /** The door for agents: an execution token is good for one attempt of one node, and for nothing else. */
 export const executionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  const results = deps.telemetry.counter('execution_results_total', 'Messages of agents by what became of them.', [
+    'result',
+  ])
   app.post(
     '/internal/v1/execution-results',
     {
@@ -20,9 +24,16 @@ export const executionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
         response: { 200: ExecutionReply, ...errorReplies },
       },
     },
-    (req) => {
+    async (req) => {
       const [, token] = /^bearer (exe_[\w-]{20,100})$/i.exec(req.headers.authorization ?? '') ?? []
-      return takeResult(deps, token, req.body, String(req.id))
+      try {
+        const reply = await takeResult(deps, token, req.body, String(req.id))
+        results.inc({ result: reply.duplicate ? 'duplicate' : 'accepted' })
+        return reply
+      } catch (error) {
+        results.inc({ result: error instanceof AppError && error.status < 500 ? 'refused' : 'failed' })
+        throw error
+      }
     },
   )
 }

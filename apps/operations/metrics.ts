@@ -1,0 +1,48 @@
+import { sql } from 'drizzle-orm'
+import type { FastifyInstance } from 'fastify'
+import type { Db } from '../../db/client.ts'
+import { type Measured, type MeasuredGauge, measure } from '../shared/measured.ts'
+import type { Telemetry } from '../shared/telemetry.ts'
+
+const GAUGES: readonly MeasuredGauge[] = [
+  ['operations_open', 'Operations that have not ended.', 'status'],
+  ['gates_waiting', 'Gates that wait for a decision.'],
+  ['gate_oldest_seconds', 'How long the gate waits that waits longest.'],
+]
+
+/** By the indices of state and of gates: both tables keep what has ended. */
+const readOpen = async (db: Db): Promise<Measured[]> => {
+  const { rows } = await db.execute<Measured>(sql`
+    select 'operations_open' as name, array[operations.status_of(c.control, o.engine_status)] as labels, count(*)::float8 as value
+    from operations.operations o join operations.operation_control c using (operation_id)
+    where o.engine_status in ('queued', 'running', 'blocked', 'paused', 'cancelling') group by 2
+    union all select v.name, '{}', v.value from (
+      select count(*)::float8 as waiting, coalesce(extract(epoch from clock_timestamp() - min(waiting_since)), 0)::float8 as oldest
+      from operations.gates where status = 'waiting') g,
+      lateral (values ('gates_waiting', waiting), ('gate_oldest_seconds', oldest)) v(name, value)`)
+  return rows
+}
+
+/** What is open here, told as metrics. */
+export const measureOpen = (db: Db, telemetry: Telemetry): void => measure(telemetry, GAUGES, () => readOpen(db))
+
+const REFUSED: Record<string, string> = { idempotency_key_reused: 'reused', in_progress: 'in_progress' }
+
+/** Counts what became of the keys of mutations; `refused` is told of the refusals. */
+export const countKeys = (telemetry: Telemetry) => {
+  const keys = telemetry.counter('idempotency_total', 'Mutations by what their key was.', ['result'])
+  return {
+    refused: (code: string): void => {
+      const result = REFUSED[code]
+      if (result) keys.inc({ result })
+    },
+    watch: (app: Pick<FastifyInstance, 'addHook'>): void => {
+      app.addHook('onResponse', (req, reply, done) => {
+        if (req.headers['idempotency-key'] === undefined) return done()
+        const replayed = reply.getHeader('idempotency-replayed') === 'true'
+        if (replayed || reply.statusCode < 400) keys.inc({ result: replayed ? 'replayed' : 'first' })
+        done()
+      })
+    },
+  }
+}

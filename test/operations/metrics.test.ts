@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startPlatform } from './platform.ts'
+
+let p: Awaited<ReturnType<typeof startPlatform>>
+beforeAll(async () => {
+  p = await startPlatform()
+})
+afterAll(() => p.stop())
+
+const valueIn = async (name: string, labels = ''): Promise<number> => {
+  const lines = (await p.deps.telemetry.metrics.metrics()).split('\n')
+  return Number(
+    lines
+      .find((line) => line.startsWith(`${name}{`) && line.includes(labels))
+      ?.split(' ')
+      .at(-1) ?? 0,
+  )
+}
+
+it('shows what is open and what waits for a person, what keys were, and how long outcomes took', async () => {
+  expect([await valueIn('operations_open', 'status="queued"'), await valueIn('gates_waiting')]).toEqual([0, 0])
+  const { operation_id } = await p.startOperation({ nodes: [{ node_id: 'a', executor: 'noop' }] })
+  await p.query(
+    `insert into operations.gates (operation_id, gate_id, question, policy, guards, status, subject, digest, waiting_since)
+     values ($1, 'g', 'go on?', '{}', '{a}', 'waiting', '{}', 'd', clock_timestamp() - interval '90 s')`,
+    [operation_id],
+  )
+  await new Promise((resolve) => setTimeout(resolve, 1100))
+  expect(await valueIn('operations_open', 'status="queued"')).toBe(1)
+  expect(await valueIn('gates_waiting')).toBe(1)
+  expect(await valueIn('gate_oldest_seconds')).toBeCloseTo(90, -1.5)
+
+  const first = await valueIn('idempotency_total', 'result="first"')
+  const key = randomUUID()
+  const pause = (reason: string) => p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason }, { key })
+  await pause('to look')
+  await pause('to look')
+  expect((await pause('another')).status).toBe(422)
+  expect(await valueIn('idempotency_total', 'result="first"')).toBe(first + 1)
+  expect(await valueIn('idempotency_total', 'result="replayed"')).toBe(1)
+  expect(await valueIn('idempotency_total', 'result="reused"')).toBe(1)
+  expect(await valueIn('command_outcome_seconds_count', 'kind="pause"')).toBe(1)
+
+  const message = {
+    result_id: randomUUID(),
+    operation_id,
+    node_id: 'a',
+    attempt: 1,
+    generation: 1,
+    fence: 1,
+    sequence: 1,
+  }
+  const answer = await fetch(`${p.running[0]?.internal_url}/internal/v1/execution-results`, {
+    method: 'POST',
+    headers: { authorization: `Bearer exe_${'x'.repeat(40)}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...message, phase: 'started' }),
+  })
+  expect(answer.status).toBe(401)
+  expect(await valueIn('execution_results_total', 'result="refused"')).toBe(1)
+})
