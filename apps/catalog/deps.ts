@@ -9,6 +9,7 @@ import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/digest.ts'
 import { waitFor } from '../shared/lifecycle.ts'
 import { createPages } from '../shared/pages.ts'
+import { measurePool } from '../shared/pool.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import type { CatalogConfig } from './config.ts'
@@ -45,6 +46,7 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
     statement_timeout_ms: 5000,
     lock_timeout_ms: config.CATALOG__COMMANDS__LOCK_TIMEOUT_MS,
   })
+  measurePool(telemetry, pool)
   await waitFor('Postgres', () => pool.query('select 1'))
   const loaded = await storePacks(db, model, { clock, allow_change: config.CATALOG__PACKS__ALLOW_CHANGE })
   if (loaded.length > 0) telemetry.log.info({ packs: loaded }, 'type packs loaded')

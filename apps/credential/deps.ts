@@ -3,6 +3,7 @@ import { pruneEnrolmentTokens } from '../../db/credential/queries.ts'
 import { startPruning } from '../../db/prune.ts'
 import { registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
+import { measurePool } from '../shared/pool.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { CredentialConfig } from './config.ts'
 import { createHashing } from './hashing.ts'
@@ -16,6 +17,7 @@ const ANSWER_MS = 4000
 export const createDeps = async (config: CredentialConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
   const telemetry = createTelemetry('credential')
   const { db, pool, close } = createDb(config.CREDENTIAL__DATABASE__URL, { app: 'credential' })
+  measurePool(telemetry, pool)
   const registry = registryOf(config, telemetry)
   const stopPruning = startPruning([() => pruneEnrolmentTokens(db)], (err) =>
     telemetry.log.warn({ err }, 'old enrolment tokens cannot be removed'),

@@ -10,6 +10,7 @@ import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Credential } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/digest.ts'
+import { measurePool } from '../shared/pool.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
@@ -21,6 +22,7 @@ const PASSWORD_MS = 5000
 export const createDeps = (config: IdentityConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
   const telemetry = createTelemetry('identity')
   const { db, pool, close } = createDb(config.IDENTITY__DATABASE__URL, { app: 'identity' })
+  measurePool(telemetry, pool)
   const [secret] = secretKeysOf(config.IDENTITY__SECRET__KEYS)
   const jwks = jwksOf(config, telemetry)
   const stopPruning = startPruning([() => pruneKeys(db, idempotency)], (err) =>

@@ -10,6 +10,7 @@ import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/digest.ts'
 import { createPages } from '../shared/pages.ts'
 import { loadPayloadCodec } from '../shared/payload-codec.ts'
+import { measurePool } from '../shared/pool.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import { type Approvers, createApprovers } from './approvers.ts'
@@ -48,6 +49,7 @@ export const createDeps = (
 ) => {
   const { telemetry = createTelemetry('operations'), clock = systemClock } = options
   const { db, pool, close } = createDb(config.OPERATIONS__DATABASE__URL, { app: 'operations', max: 20 })
+  measurePool(telemetry, pool)
   const secrets = secretKeysOf(config.OPERATIONS__SECRET__KEYS)
   const nats = createNatsHolder(config.OPERATIONS__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
   const [signing, ...others] = secrets.map((secret) => deriveKey(secret, 'page'))

@@ -6,6 +6,7 @@ import { createServiceSigner } from '../shared/auth/service.ts'
 import { readKeyFile } from '../shared/auth/service-keys.ts'
 import { Session } from '../shared/contracts/gen/auth_pb.ts'
 import { connectNats } from '../shared/events.ts'
+import { measurePool } from '../shared/pool.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import type { RelayConfig } from './config.ts'
@@ -61,6 +62,7 @@ export const createDeps = async (config: RelayConfig) => {
     connectionTimeoutMillis: 2000,
   })
   pool.on('error', () => {})
+  measurePool(telemetry, pool)
   // Two connections: a blocking read holds its own.
   const redis: Redis = createRedis(config.RELAY__REDIS__URL, { name: 'relay' })
   const redisReader: Redis = createRedis(config.RELAY__REDIS__URL, { name: 'relay-reader', timeout_ms: 10_000 })

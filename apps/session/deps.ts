@@ -13,6 +13,7 @@ import { type Clock, systemClock } from '../shared/clock.ts'
 import { Credential, Identity, Token } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/digest.ts'
 import { createPages } from '../shared/pages.ts'
+import { measurePool } from '../shared/pool.ts'
 import { createRpcClient } from '../shared/rpc.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import { createCsrf } from '../shared/web/csrf.ts'
@@ -31,7 +32,8 @@ const PASSWORD_MS = 5000
 /** Opens what session works with. Nothing here waits: Redis and Postgres are waited for by main.ts. */
 export const createDeps = (config: SessionConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
   const telemetry = createTelemetry('session')
-  const { db, close: closeDb } = createDb(config.SESSION__DATABASE__URL, { app: 'session' })
+  const { db, pool, close: closeDb } = createDb(config.SESSION__DATABASE__URL, { app: 'session' })
+  measurePool(telemetry, pool)
   const redis = createRedis(config.SESSION__REDIS__URL, { name: 'session' })
   // A script that was under way when the connection broke may have run: sent again it would look like a replay.
   redis.options.autoResendUnfulfilledCommands = false

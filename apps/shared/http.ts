@@ -168,7 +168,7 @@ export const createHttpApp = (options: HttpOptions) => {
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   if (mtls) admitOurs(app, codes, mtls)
-  boundTime(app, codes, options.deadline_ms ?? DEADLINE_MS)
+  boundTime(app, telemetry, codes, options.deadline_ms ?? DEADLINE_MS)
   app.setValidatorCompiler(validators())
   app.addHook('onRoute', closeInputs)
   // After who may not call at all has been told so, and before anything is done with the text.
@@ -232,13 +232,15 @@ const admitOurs = (app: HttpApp, codes: EdgeCodes, mtls: Mtls) => {
  * how many milliseconds it will wait (a private listener: the gateway alone sets it). Fastify's own `handlerTimeout`
  * knows one time per route, and makes and ends an abort signal for every request.
  */
-const boundTime = (app: HttpApp, codes: EdgeCodes, deadline_ms: number) => {
+const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadline_ms: number) => {
+  const exceeded = telemetry.counter('deadline_exceeded_total', 'Requests that were not answered in time.')
   app.decorateRequest('ends_at', Number.POSITIVE_INFINITY)
   app.addHook('onRequest', (req, reply, done) => {
     if (req.routeOptions.config?.endless) return done()
     const given = Number(req.headers['x-request-deadline'])
     const late = () => {
       if (reply.sent) return
+      exceeded.inc()
       if (reply.raw.headersSent) reply.raw.destroy()
       else reply.send(unavailable('The answer took too long.', undefined, codes.outage))
     }

@@ -1,5 +1,6 @@
 import { type Logger, pino } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import packageJson from '../../package.json' with { type: 'json' }
 
 export type { Logger }
 
@@ -71,6 +72,10 @@ export const createTelemetry = (
   // The default looks at the clock a hundred times a second in every process of the system.
   collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: 100 })
   const registers = [metrics]
+  const { version } = packageJson
+  new Gauge({ name: 'build_info', help: 'What runs here.', labelNames: ['version', 'node'], registers })
+    .labels({ version, node: process.version })
+    .set(1)
   // An app with two listeners states the same metric twice: both count on the one.
   const existing = <T>(name: string) => metrics.getSingleMetric(name) as T | undefined
   return {

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { deriveKey } from '../shared/digest.ts'
 import { waitFor } from '../shared/lifecycle.ts'
+import { measurePool } from '../shared/pool.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import { keksOf, type TokenConfig } from './config.ts'
 import { createKeyring } from './keyring.ts'
@@ -26,6 +27,7 @@ const TEND_EVERY_MS = 60_000
 export const createDeps = async (config: TokenConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
   const telemetry = createTelemetry('token')
   const { db, pool, close } = createDb(config.TOKEN__DATABASE__URL, { app: 'token' })
+  measurePool(telemetry, pool)
   const registry = registryOf(config, telemetry)
   const settings = keySettingsOf(config, db, clock)
   const keyring = createKeyring({ db, keks: keksOf(config.TOKEN__KEYS__KEK) })

@@ -4,6 +4,7 @@ import { createExecutors } from '../../activities/executors/index.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
 import { createDb } from '../../db/client.ts'
 import { createServiceSigner, type ServiceSigner } from '../shared/auth/service.ts'
+import { measurePool } from '../shared/pool.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
 import type { WorkerConfig } from './config.ts'
 import { createNats } from './nats.ts'
@@ -16,6 +17,7 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     max: 16,
     statement_timeout_ms: 10_000,
   })
+  measurePool(telemetry, pool)
   const policy = loadPolicy(config.WORKER__EXECUTORS__POLICY_FILE)
   const streamed = Object.keys(policy.places).filter((pool) => policy.agentsOf(pool)?.mode === 'nats')
   const nats = createNats(config.WORKER__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log, streamed)
