@@ -196,6 +196,14 @@ export const carryVotes = (tx: Tx, operation_id: string, gate_id: string, round:
     from ${votes} where operation_id = ${operation_id} and gate_id = ${gate_id} and round = ${round} and user_id <> ${but_user_id} and not voided`)
 
 /** The round of gate `g` that is put back as it was in `r`: one that was decided since is over. */
+/** Of a gate `g` put back to `r`: it has begun to wait meanwhile, in the same round; that stays. */
+const keptOpen = (column: string) =>
+  `case when g.round = r.round and g.status = 'waiting' then g.${column} else r.${column} end`
+export const statusBefore = sql.raw(keptOpen('status'))
+export const waitingBefore = sql.raw(
+  `waiting_since = ${keptOpen('waiting_since')}, deadline_at = ${keptOpen('deadline_at')}`,
+)
+
 export const nextRound = sql.raw("g.round + (g.round > r.round and g.status not in ('armed', 'waiting'))::int")
 
 /**

@@ -8,7 +8,7 @@ import type {
 } from '../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../client.ts'
 import { FIRST_ESCALATION } from './gates.ask.ts'
-import { nextRound, settleRestored } from './gates.ts'
+import { nextRound, settleRestored, statusBefore, waitingBefore } from './gates.ts'
 import { movePatch, type RunningRows } from './patches.ts'
 import { gates, nodes, operation_control, operation_graph_view, operations } from './tables.ts'
 import type { TimelineEvent } from './timeline.ts'
@@ -249,8 +249,8 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
   await removeNodes(tx, operation_id, undo.added)
   await tx.execute(sql`
     update ${gates} g set round = ${nextRound}, guards = r.guards, subject = r.subject, digest = r.digest, approved_digest = r.approved_digest,
-      status = case when c.control = 'cancel' then g.status else r.status end, waiting_since = r.waiting_since,
-      deadline_at = r.deadline_at, decided_by = r.decided_by, decided_at = r.decided_at, decided_command_id = r.decided_command_id,
+      status = case when c.control = 'cancel' then g.status else ${statusBefore} end, ${waitingBefore},
+      decided_by = r.decided_by, decided_at = r.decided_at, decided_command_id = r.decided_command_id,
       updated_at = clock_timestamp()
     from jsonb_to_recordset(${JSON.stringify(undo.gates)}::jsonb) as r(gate_id text, round int, guards text[], subject jsonb, digest text,
       approved_digest text, status text, waiting_since timestamptz, deadline_at timestamptz, decided_by jsonb, decided_at timestamptz,

@@ -11,6 +11,16 @@ import { ENGINE, type TimelineEvent } from './timeline.ts'
 export type NodeChange = Extract<Change, { t: 'node' }>
 
 /**
+ * A command that stands has put the node back to its beginning after the reducer said this of it. One that only moved the
+ * generation on has written no state, so what the reducer says still holds.
+ */
+const begunAnew = sql.raw(`exists (select from operations.operation_commands c
+        where c.operation_id = n.operation_id and c.status not in ('refused', 'expired', 'withdrawn', 'superseded')
+          and case when c.kind in ('retry_node', 'patch_applied') then (c.payload -> 'generations' ->> n.node_id)::int
+            when c.payload ->> 'type' = 'trigger_compensation' and c.payload ->> 'node_id' = n.node_id then (c.payload ->> 'generation')::int
+            end > r.generation)`)
+
+/**
  * Brings node rows forward. Claims and results write rows on their own and may be ahead of this batch: a row that has
  * gone on (a newer generation or attempt, or one that is open) stays as it is.
  */
@@ -43,7 +53,7 @@ export const saveNodes = async (tx: Tx, operation_id: string, changes: readonly 
     from jsonb_to_recordset(${JSON.stringify([...rows.values()])}::jsonb) as r(node_id text, state text, generation int, attempt int, error jsonb,
       exception text, due_at timestamptz, ready_at timestamptz, gated_at timestamptz, started_at timestamptz, ended_at timestamptz)
     where n.operation_id = ${operation_id} and n.node_id = r.node_id and (n.state <> r.state or r.exception is not null)
-      and (r.attempt is null or r.state = 'cancelled' or (n.generation <= r.generation and n.attempt <= r.attempt))
+      and (r.attempt is null or r.state = 'cancelled' or (n.attempt <= r.attempt and (n.generation <= r.generation or not ${begunAnew})))
       and (r.state not in ('ready', 'gated') or not exists (select from operations.node_attempts a
         where a.operation_id = n.operation_id and a.node_id = n.node_id and a.role = 'run' and a.generation = n.generation and a.phase in ('dispatched', 'running')))`)
 }

@@ -103,7 +103,7 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
     of('when').map(({ id }) => id),
   )
   const facts = changes.flatMap((change) =>
-    change.t === 'node' ? [toEvent(change)] : change.t === 'catalog' ? [catalogEvent(change)] : [],
+    change.t === 'node' && !change.again ? [toEvent(change)] : change.t === 'catalog' ? [catalogEvent(change)] : [],
   )
   const lent: TimelineEvent[] = []
   for (const { to } of of('leases')) {
@@ -266,7 +266,10 @@ const reportColumns = (operation_id: string, report: Report, row: { started_at: 
   ...(row.started_at === null && report.engine_status !== 'queued' && { started_at: sql`clock_timestamp()` }),
 })
 
-/** Entering a status is a fact of its own; the cancelling one was stated by who cancelled. */
+/**
+ * Entering a status is a fact of its own, where readers see it: under a pause that is only `paused`, and a cancel was
+ * stated by who cancelled.
+ */
 const statusEvents = async (
   tx: Tx,
   operation_id: string,
@@ -280,5 +283,11 @@ const statusEvents = async (
       .set({ status: 'running' })
       .where(eq(resource_operation_index.operation_id, operation_id))
   const data = { status: engine_status, ...(blocked_on.length > 0 && { blocked_on }) }
-  return [{ type: `operation.${before === 'queued' ? 'started' : engine_status}`, actor: ENGINE, data }]
+  if (before === 'queued') return [{ type: 'operation.started', actor: ENGINE, data }]
+  const [wanted] = await tx
+    .select({ control: operation_control.control })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+  const seen = (engine_status === 'paused' ? 'pause' : 'run') === wanted?.control
+  return seen ? [{ type: `operation.${engine_status}`, actor: ENGINE, data }] : []
 }

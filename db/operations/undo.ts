@@ -1,10 +1,10 @@
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNull, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../apps/shared/digest.ts'
 import type { Tx } from '../client.ts'
 import { tellEngine } from './commands.ts'
 import { FIRST_ESCALATION } from './gates.ask.ts'
-import { cancelGates, nextRound, settleRestored } from './gates.ts'
+import { cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from './gates.ts'
 import { undoRevision } from './patch.apply.ts'
 import { startWithdrawn } from './plans.ts'
 import { gates, nodes, operation_commands, operation_control, operations } from './tables.ts'
@@ -85,6 +85,17 @@ const undoStart: Undo = async (tx, { operation_id }) => {
     .where(eq(operations.operation_id, operation_id))
   const closed = await cancelGates(tx, operation_id)
   await startWithdrawn(tx, operation_id)
+  // What was decided on it meanwhile has nobody to be told to.
+  await tx
+    .update(operation_commands)
+    .set({ status: 'superseded', outcome_at: sql`clock_timestamp()` })
+    .where(
+      and(
+        eq(operation_commands.operation_id, operation_id),
+        eq(operation_commands.status, 'pending'),
+        ne(operation_commands.kind, 'start'),
+      ),
+    )
   const data = { status: 'cancelled', end_reason: 'start_withdrawn' }
   return [
     { type: 'operation.cancelled', data },
@@ -151,8 +162,13 @@ type RowsBefore = {
   freezes?: Record<string, unknown>
 }
 
+/** The state that a command itself has put its node in; any other came from the engine since, and holds. */
+const writtenBy = ({ kind, payload }: Undoable): string | null =>
+  kind === 'retry_node' ? 'pending' : payload?.type === 'trigger_compensation' ? 'compensating' : null
+
 /** Puts rows back as they were; generations and rounds only grow, so what was on its way stays refused. */
-const undoRows: Undo = async (tx, { command_id, operation_id, undo }) => {
+const undoRows: Undo = async (tx, command) => {
+  const { command_id, operation_id, undo } = command
   const rows = (undo ?? {}) as RowsBefore
   const { nodes: before = [], gates: gatesBefore = [], max_parallel, added_s = 0, gate_time, freezes } = rows
   if (freezes)
@@ -183,23 +199,26 @@ const undoRows: Undo = async (tx, { command_id, operation_id, undo }) => {
       ...(max_parallel !== undefined && { max_parallel }),
     })
     .where(eq(operations.operation_id, operation_id))
+  const nodesBefore = sql`jsonb_populate_recordset(null::${nodes}, ${JSON.stringify(before)}::jsonb) r`
   await tx.execute(sql`
-    update ${nodes} n set state = r.state, outputs = r.outputs, error = r.error, exception = r.exception, catalog = r.catalog,
-      started_at = r.started_at, ended_at = r.ended_at, updated_at = clock_timestamp(), gate_ids = coalesce(r.gate_ids, n.gate_ids),
-      spec_digest = coalesce(r.spec_digest, n.spec_digest),
+    update ${nodes} n set outputs = r.outputs, exception = r.exception, updated_at = clock_timestamp(),
+      gate_ids = coalesce(r.gate_ids, n.gate_ids), spec_digest = coalesce(r.spec_digest, n.spec_digest),
       input_overrides = case when r.spec_digest is null then n.input_overrides else r.input_overrides end
-    from jsonb_populate_recordset(null::${nodes}, ${JSON.stringify(before)}::jsonb) r
-    where n.operation_id = ${operation_id} and n.node_id = r.node_id`)
+    from ${nodesBefore} where n.operation_id = ${operation_id} and n.node_id = r.node_id`)
+  const { rows: back } = await tx.execute<{ node_id: string; state: string }>(sql`
+    update ${nodes} n set state = r.state, error = r.error, catalog = r.catalog, started_at = r.started_at, ended_at = r.ended_at
+    from ${nodesBefore} where n.operation_id = ${operation_id} and n.node_id = r.node_id and n.state = ${writtenBy(command)}
+    returning n.node_id, n.state`)
   await tx.execute(sql`
-    update ${gates} g set status = r.status, round = ${nextRound}, approved_digest = r.approved_digest, consumed_at = r.consumed_at,
-      waiting_since = r.waiting_since, deadline_at = r.deadline_at, decided_by = r.decided_by, decided_at = r.decided_at,
+    update ${gates} g set status = ${statusBefore}, round = ${nextRound}, approved_digest = r.approved_digest, consumed_at = r.consumed_at,
+      ${waitingBefore}, decided_by = r.decided_by, decided_at = r.decided_at,
       decided_command_id = r.decided_command_id, updated_at = clock_timestamp(), guards = coalesce(r.guards, g.guards),
       subject = coalesce(r.subject, g.subject), digest = coalesce(r.digest, g.digest)
     from jsonb_populate_recordset(null::${gates}, ${JSON.stringify(gatesBefore)}::jsonb) r
     where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and g.status <> 'cancelled'`)
   const restored = gatesBefore.map(({ gate_id }) => String(gate_id))
   return [
-    ...before.map(({ node_id, state }) => ({ type: `node.${String(state)}`, node_id: String(node_id), data: {} })),
+    ...back.map(({ node_id, state }) => ({ type: `node.${state}`, node_id, data: {} })),
     ...(await settleRestored(tx, operation_id, restored)),
   ]
 }

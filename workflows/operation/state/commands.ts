@@ -4,7 +4,7 @@ import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setDeadline, setGate } from './gates.ts'
 import { at as item } from './graph.ts'
 import { leasesGranted, leasesLost } from './leases.ts'
-import { askAgain, enter, fail, isFlying, move, note, settle, tellAgent, toGate, toReady } from './nodes.ts'
+import { askAgain, enter, fail, isFlying, move, note, settle, tellAgain, tellAgent, toGate, toReady } from './nodes.ts'
 import { hold, release } from './patch.ts'
 import { INTERVENTION_STATES, type NodeIntervention } from './rules.ts'
 import { BAD, GOOD, type NodeRun, OPEN, type State } from './types.ts'
@@ -34,6 +34,7 @@ export const takeCommand = (s: State, command: CommandMessage, at: number) => {
   const { command_id, not_after } = command
   if (not_after !== null && at > Date.parse(not_after)) {
     if (command.kind === 'patch_applied') release(s, command.body.patch_id)
+    tellAgain(s, nodesOf(command), at)
     return note(s, { t: 'command', command_id, status: 'expired' })
   }
   const refused = (HANDLERS[command.kind] as Handle<typeof command.kind>)(
@@ -43,8 +44,15 @@ export const takeCommand = (s: State, command: CommandMessage, at: number) => {
     command as never,
   )
   if (command.kind === 'patch_applied') return
+  if (refused) tellAgain(s, nodesOf(command), at)
   note(s, { t: 'command', command_id, status: refused ? 'refused' : 'applied', ...refused })
 }
+
+/** Nodes whose rows the command has written. */
+const nodesOf = ({ body }: CommandMessage): string[] => [
+  ...('node_id' in body && body.node_id !== null ? [body.node_id] : []),
+  ...('generations' in body ? Object.keys(body.generations ?? {}) : []),
+]
 
 /** Parked nodes try again once the command is there that their refused claim knew of. */
 export const unpark = (s: State) => {

@@ -39,7 +39,7 @@ export const note = (s: State, change: Change, urgent = true) => {
   if (urgent) s.urgent = true
 }
 
-export type Extra = { role?: Role; error?: NodeError; due?: number; exception?: string }
+export type Extra = { role?: Role; error?: NodeError; due?: number; exception?: string; again?: true }
 
 const ROUTINE: ReadonlySet<NodeState> = new Set<NodeState>(['dispatched', 'succeeded', 'compensated'])
 
@@ -48,6 +48,14 @@ export const noteNode = (s: State, i: number, state: NodeState, at: number, extr
   const number = extra.role === 'undo' ? undo_attempt : attempt
   const change: Change = { t: 'node', id: item(s.graph.ids, i), state, at, generation, attempt: number, ...extra }
   note(s, change, !ROUTINE.has(state))
+}
+
+/** Tells the rows how these nodes are, because a command that came to nothing has written something else into them. */
+export const tellAgain = (s: State, node_ids: readonly string[], at: number) => {
+  for (const i of node_ids.flatMap((id) => s.graph.index.get(id) ?? [])) {
+    const node = item(s.nodes, i)
+    if (!isFlying(node) && node.state !== 'removed') noteNode(s, i, node.state, at, { again: true })
+  }
 }
 
 /** Moves a node and notes it. */

@@ -2,7 +2,7 @@ import type { NodeState } from '../../../apps/shared/contracts/operations/graph.
 import { beginUndo } from './compensate.ts'
 import { askTimes, isPassed, setDeadline, setGate } from './gates.ts'
 import { graphOf, at as item, newNode } from './graph.ts'
-import { isFlying, move, note, stopHere, toReady } from './nodes.ts'
+import { isFlying, move, note, stopHere, tellAgain, toReady } from './nodes.ts'
 import { GOOD, type GraphPage, OPEN, type Patching, type State } from './types.ts'
 
 /** States in which nothing of a node has happened yet: only these can be changed or taken out. */
@@ -48,7 +48,7 @@ export const settlePatches = (s: State, at: number) => {
     // Claims and conditions that were under way before the hold was known come back soon, without having begun.
     if (changed.some((i) => isFlying(item(s.nodes, i)) || item(s.nodes, i).doing === 'when')) return
     const begun = changed.find((i) => !UNTOUCHED.has(item(s.nodes, i).state) && item(s.nodes, i).state !== 'removed')
-    if (begun !== undefined && s.control !== 'cancel') refusePatch(s, patch, item(s.graph.ids, begun))
+    if (begun !== undefined && s.control !== 'cancel') refusePatch(s, patch, item(s.graph.ids, begun), at)
     else if (s.plan_revision < patch.plan_revision) return load(s)
     else applyPatch(s, patch, at)
     s.patching.shift()
@@ -63,8 +63,9 @@ const load = (s: State) => {
   s.out.push({ type: 'load_graph' })
 }
 
-const refusePatch = (s: State, { command_id, patch_id }: Patching, node_id: string) => {
+const refusePatch = (s: State, { command_id, patch_id, generations }: Patching, node_id: string, at: number) => {
   release(s, patch_id)
+  tellAgain(s, Object.keys(generations), at)
   note(s, {
     t: 'command',
     command_id,

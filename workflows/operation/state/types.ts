@@ -156,6 +156,8 @@ export type Change =
       error?: NodeError
       due?: number
       exception?: string
+      /** No news: the rows may have it otherwise, because of a command that came to nothing. */
+      again?: true
     }
   | { t: 'catalog'; id: string; at: number; status: string; version?: number }
   | { t: 'when'; id: string }
