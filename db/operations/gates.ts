@@ -195,7 +195,6 @@ export const carryVotes = (tx: Tx, operation_id: string, gate_id: string, round:
     select operation_id, gate_id, round + 1, user_id, decision, comment, digest, group_key, actor, command_id, at
     from ${votes} where operation_id = ${operation_id} and gate_id = ${gate_id} and round = ${round} and user_id <> ${but_user_id} and not voided`)
 
-/** The round of gate `g` that is put back as it was in `r`: one that was decided since is over. */
 /** Of a gate `g` put back to `r`: it has begun to wait meanwhile, in the same round; that stays. */
 const keptOpen = (column: string) =>
   `case when g.round = r.round and g.status = 'waiting' then g.${column} else r.${column} end`
@@ -204,6 +203,7 @@ export const waitingBefore = sql.raw(
   `waiting_since = ${keptOpen('waiting_since')}, deadline_at = ${keptOpen('deadline_at')}`,
 )
 
+/** The round of gate `g` that is put back as it was in `r`: one that was decided since is over. */
 export const nextRound = sql.raw("g.round + (g.round > r.round and g.status not in ('armed', 'waiting'))::int")
 
 /**

@@ -99,13 +99,13 @@ export const EDGES = {
     removed: none
   `),
   gate: edges(`
-    armed: waiting approved armed cancelled
+    armed: waiting approved armed reopened cancelled
     waiting: approved rejected expired bypassed waiting cancelled reopened
     reopened: waiting approved rejected expired bypassed cancelled reopened
     approved: armed waiting rejected reopened approved cancelled
-    rejected: armed
-    expired: armed
-    bypassed: armed
+    rejected: armed rejected reopened
+    expired: armed expired reopened
+    bypassed: armed bypassed
     cancelled: none
   `),
   patch: edges(`

@@ -141,7 +141,7 @@ class Run {
           from operations.nodes n where n.operation_id = $1) as nodes,
          (select coalesce(jsonb_agg(jsonb_build_object('gate_id', g.gate_id, 'status', g.status, 'round', g.round, 'used', g.consumed_at is not null,
             'quorum', g.policy -> 'quorum', 'voted', (select coalesce(jsonb_agg(v.actor ->> 'name'), '[]') from operations.votes v
-              where v.operation_id = $1 and v.gate_id = g.gate_id and v.round = g.round and v.decision = 'approve')) order by g.gate_id), '[]')
+              where v.operation_id = $1 and v.gate_id = g.gate_id and v.round = g.round and v.decision = 'approve' and not v.voided)) order by g.gate_id), '[]')
           from operations.gates g where g.operation_id = $1) as gates,
          (select coalesce(jsonb_agg(jsonb_build_object('patch_id', patch_id, 'status', status, 'status_reason', status_reason, 'base_revision', base_revision,
             'held', held_nodes) order by patch_id), '[]') from operations.patches where operation_id = $1) as patches,
@@ -559,8 +559,8 @@ const checkTimeline = async (operation_id: string) => {
 const BEGINNING: Record<string, string> = { node: 'pending', gate: 'armed' }
 
 const runs = Number(process.env.MODEL_RUNS ?? 15)
-/** A failure prints its seed and path: MODEL_AGAIN='{"seed":…,"path":"…"}' repeats it. */
-const again = JSON.parse(process.env.MODEL_AGAIN ?? '{}') as { seed?: number; path?: string }
+/** The same each time. A failure prints its seed and path, MODEL_AGAIN='{"seed":…,"path":"…"}' repeats it; '{}' draws anew. */
+const again = JSON.parse(process.env.MODEL_AGAIN ?? '{"seed":7}') as { seed?: number; path?: string }
 
 describe('the tables of operations and the rows agree', () => {
   const node = {
