@@ -342,9 +342,15 @@ const constraintsOf = (
   ...(deadline_s !== undefined && { deadline_s }),
 })
 
-const resourcesOf = ({ document }: Plan, { diff }: PlanReport, pins: Plan['document']['catalog_pins']) => {
+/** Targets, what contains them, and what depends on them as far as the plan shows it: each once, by the nearest relation. */
+const resourcesOf = ({ document }: Plan, { diff, impact }: PlanReport, pins: Plan['document']['catalog_pins']) => {
   const change = new Map(diff.map((entry) => [entry.resource_id, entry.change]))
-  const targets = new Set(pins.map(({ resource_id }) => resource_id))
+  const seen = new Set(pins.map(({ resource_id }) => resource_id))
+  const more = (relation: 'ancestor' | 'dependent', ids: readonly string[]) => {
+    const fresh = ids.filter((resource_id) => !seen.has(resource_id))
+    for (const resource_id of fresh) seen.add(resource_id)
+    return fresh.map((resource_id) => ({ resource_id, relation, change: null, version: null }))
+  }
   return [
     ...pins.map(({ resource_id, version }) => ({
       resource_id,
@@ -352,8 +358,10 @@ const resourcesOf = ({ document }: Plan, { diff }: PlanReport, pins: Plan['docum
       change: change.get(resource_id) ?? null,
       version,
     })),
-    ...document.leases
-      .filter(({ resource_id }) => !targets.has(resource_id))
-      .map(({ resource_id }) => ({ resource_id, relation: 'ancestor' as const, change: null, version: null })),
+    ...more(
+      'ancestor',
+      document.leases.map(({ resource_id }) => resource_id),
+    ),
+    ...more('dependent', impact.dependents),
   ]
 }

@@ -36,7 +36,12 @@ export type NewOperation = {
   nodes: (PlanNode & { spec_digest: string })[]
   gates: (PlanGate & { subject: GateSubject; digest: string })[]
   /** Targets with what happens to them, and the places that are held with them. */
-  resources: { resource_id: string; relation: 'target' | 'ancestor'; change: string | null; version: number | null }[]
+  resources: {
+    resource_id: string
+    relation: 'target' | 'ancestor' | 'dependent'
+    change: string | null
+    version: number | null
+  }[]
 }
 
 /** Inserts a new operation with its control, nodes, gates and drawing. The caller states the facts afterwards. */

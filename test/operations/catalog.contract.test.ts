@@ -71,6 +71,24 @@ it('a snapshot and the types of the real catalog make a plan in the order of its
   ])
 })
 
+it('an operation is found by its targets, by what contains them, and by what depends on them', async () => {
+  const stated = { ...release('1.5.0'), targets: [{ resource_id: 'web' }] }
+  const { intent_id } = must(await p.as('olga').post('/v1/intents', stated), 201).body
+  const plan = must(await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
+  expect(plan.impact.dependents).toEqual(['cart'])
+  const started = await p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash })
+  const { operation_id } = must(started, 202).body
+  for (const resource_id of ['web', 'eu1-a', 'eu1', 'cart']) {
+    const { items } = must(await p.as('vic').get(`/v1/resources/${resource_id}/operations`), 200).body
+    expect([resource_id, items.map((item: { operation_id: string }) => item.operation_id)]).toEqual([
+      resource_id,
+      [operation_id],
+    ])
+  }
+  expect((await p.as('vic').get('/v1/operations?resource_id=nowhere')).body.items).toEqual([])
+  must(await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason: 'seen' }), 200)
+})
+
 it('a change that is asked for in the catalog becomes an intent, once its event is known here', async () => {
   const { body } = await catalog
     .as('olga')
