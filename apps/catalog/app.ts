@@ -61,6 +61,10 @@ export const buildApp = async (deps: CatalogDeps) => {
     telemetry,
     internal: true,
     codes: CATALOG_CODES,
+    // Of a service that is known: what it may not do is told with its name.
+    onRefused: async (req, error) => {
+      if (error.status === 403 && req.service) await recordDenied(deps, req, error)
+    },
     openapi: {
       title: 'Signalbox resource catalog, internal',
       description: 'Commands of control planes, the log of events, and all reads without the limits of a person.',

@@ -3,15 +3,15 @@ import { AppError } from '../shared/errors.ts'
 import type { CatalogDeps } from './deps.ts'
 import { recordAudit } from './outbox.ts'
 
-/** One audit row of its own for a refusal by policy; what was refused left nothing else behind. */
+/** One audit row of its own for a refusal by policy, of a person or a service; what was refused left nothing else behind. */
 export const recordDenied = (deps: CatalogDeps, req: FastifyRequest, error: AppError) =>
   deps.db.transaction((tx) =>
     recordAudit(
       tx,
       deps,
       {
-        actor: `user:${req.caller.user_id}`,
-        roles: req.caller.roles,
+        actor: req.service ? `svc:${req.service.name}` : `user:${req.caller.user_id}`,
+        roles: req.service ? [] : req.caller.roles,
         action: `${req.method} ${req.routeOptions.url ?? ''}`,
         at: deps.clock.now().toISOString(),
         request_id: req.id,

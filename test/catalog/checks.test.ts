@@ -16,6 +16,9 @@ const fresh = async (): Promise<string> => {
 }
 const release = (version: string) => ({ observed_state_patch: { release: version } })
 
+/** What a refusal by policy leaves behind: who tried it. */
+const denied = (traces: Record<string, string>) => ({ ...traces, audit: String(Number(traces.audit) + 1) })
+
 describe.each([
   {
     route: 'provided-capabilities',
@@ -59,9 +62,27 @@ describe.each([
       steps.map(async ([name, reply]) => [name, (await reply).status, (await reply).body.code]),
     )
     expect(answers).toEqual(steps.map(([name, , status, code]) => [name, status, code]))
-    expect(await c.traces()).toEqual(before)
+    expect(await c.traces()).toEqual(denied(before))
     const again = await report(used)
     expect([again.text, again.headers.get('idempotency-replayed')]).toEqual([first.text, 'true'])
+  })
+})
+
+describe('what a service may not do', () => {
+  it('is refused and leaves one audit row with its name', async () => {
+    const id = await fresh()
+    const before = await c.traces()
+    expect(await c.result(id, { expected_version: 1 }, { service: 'fleet' })).toMatchObject({ status: 403 })
+    expect(await c.traces()).toEqual(denied(before))
+    const { body } = await c.as('ada').get('/v1/audit/catalog?actor=svc:fleet&page_size=1')
+    expect(body.items).toMatchObject([
+      {
+        outcome: 'denied',
+        reason: 'permission_missing',
+        action: 'POST /internal/v1/resources/:resource_id/apply-operation-result',
+        object: `/internal/v1/resources/${id}/apply-operation-result`,
+      },
+    ])
   })
 })
 
@@ -182,6 +203,6 @@ describe('the order of checks', () => {
     const before = await c.traces()
     const reply = await ask(id)
     expect({ status: reply.status, code: reply.body.code }).toEqual({ status, code })
-    expect(await c.traces()).toEqual(before)
+    expect(await c.traces()).toEqual(status === 403 ? denied(before) : before)
   })
 })
