@@ -1,7 +1,8 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { bigint, boolean, integer, type PgSchema, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
-import type { Queryable, Tx } from './client.ts'
+import type { Db, Queryable, Tx } from './client.ts'
 import { at } from './columns.ts'
+import { pruneRows } from './prune.ts'
 
 /** The tables of whoever consumes events (reliability.md 4.1): seen events, version per aggregate, parked events, projections. */
 export const inboxTables = (schema: PgSchema) => ({
@@ -61,6 +62,10 @@ export const receive = async (tx: Tx, { inbox }: InboxTables, consumer: string, 
     .returning({ event_id: inbox.event_id })
   return rows.length === 1
 }
+
+/** Forgets what was received long ago: longer than any stream or outbox can bring it again (reliability.md 4.3). */
+export const pruneInbox = (db: Db, { inbox }: InboxTables): Promise<number> =>
+  pruneRows(db, inbox, sql`received_at < clock_timestamp() - interval '40 days'`)
 
 /** The version of an aggregate that a consumer has applied (0 = none), locked for this transaction. */
 export const lockVersion = async (

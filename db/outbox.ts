@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
-import type { Queryable, Tx } from './client.ts'
+import type { Db, Queryable, Tx } from './client.ts'
+import { pruneRows } from './prune.ts'
 import { insertRow } from './rows.ts'
 
 /** The outbox of one owning schema (reliability.md 4.1); the relay numbers (`pub_seq`) and publishes its rows. */
@@ -55,6 +56,13 @@ export type OutboxEvent = {
   request_id?: string | null
   trace?: string | null
 }
+
+/**
+ * Forgets events that went out a month ago. For outboxes that nobody reads back: those of catalog and operations are
+ * what missed events and read models are taken from.
+ */
+export const pruneOutbox = (db: Db, outbox: OutboxTable): Promise<number> =>
+  pruneRows(db, outbox, sql`published_at < clock_timestamp() - interval '31 days'`)
 
 /** The channel on which the relay's leader of a schema listens. */
 export const wakeChannel = (schema: string): string => `relay_wake_${schema}`

@@ -6,6 +6,8 @@ import {
   pruneRelationships,
   pruneRevisions,
 } from '../../db/catalog/commands.ts'
+import { inboxOf } from '../../db/catalog/tables.ts'
+import { pruneInbox } from '../../db/inbox.ts'
 import type { CatalogDeps } from './deps.ts'
 import { sweepProviders } from './expiry.service.ts'
 import { sweepHealth } from './health.service.ts'
@@ -37,6 +39,7 @@ export const pruneHistory = async ({ db, clock, config }: CatalogDeps, stopped: 
   }
   let after: string | undefined = '0'
   while (!stopped() && after !== undefined) after = await pruneRevisions(db, before, after)
+  await pruneInbox(db, inboxOf)
 }
 
 /** Sweeps health and providers, and tidies up now and then, in one process of all; `stop` waits for the turn that is running. */

@@ -1,5 +1,7 @@
 import { createDb } from '../../db/client.ts'
 import { pruneEnrolmentTokens } from '../../db/credential/queries.ts'
+import { outbox } from '../../db/credential/tables.ts'
+import { pruneOutbox } from '../../db/outbox.ts'
 import { startPruning } from '../../db/prune.ts'
 import { registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
@@ -19,8 +21,8 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
   const { db, pool, close } = createDb(config.CREDENTIAL__DATABASE__URL, { app: 'credential' })
   measurePool(telemetry, pool)
   const registry = registryOf(config, telemetry)
-  const stopPruning = startPruning([() => pruneEnrolmentTokens(db)], (err) =>
-    telemetry.log.warn({ err }, 'old enrolment tokens cannot be removed'),
+  const stopPruning = startPruning([() => pruneEnrolmentTokens(db), () => pruneOutbox(db, outbox)], (err) =>
+    telemetry.log.warn({ err }, 'old rows cannot be removed'),
   )
   const slots = createSlots({
     concurrency: config.CREDENTIAL__HASH__CONCURRENCY,

@@ -1,6 +1,7 @@
 import { createDb } from '../../db/client.ts'
 import { pruneKeys } from '../../db/idempotency.ts'
-import { idempotency } from '../../db/identity/tables.ts'
+import { idempotency, outbox } from '../../db/identity/tables.ts'
+import { pruneOutbox } from '../../db/outbox.ts'
 import { startPruning } from '../../db/prune.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { createServiceSigner } from '../shared/auth/service.ts'
@@ -25,8 +26,8 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
   measurePool(telemetry, pool)
   const [secret] = secretKeysOf(config.IDENTITY__SECRET__KEYS)
   const jwks = jwksOf(config, telemetry)
-  const stopPruning = startPruning([() => pruneKeys(db, idempotency)], (err) =>
-    telemetry.log.warn({ err }, 'old keys cannot be removed'),
+  const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneOutbox(db, outbox)], (err) =>
+    telemetry.log.warn({ err }, 'old rows cannot be removed'),
   )
   const registry = registryOf(config, telemetry)
   const signer = createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE })

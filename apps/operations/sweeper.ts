@@ -1,6 +1,7 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { pruneKeys } from '../../db/idempotency.ts'
+import { pruneInbox } from '../../db/inbox.ts'
 import { archiveLogs, expireBodies } from '../../db/operations/archive.ts'
 import { expireArtifacts } from '../../db/operations/artifacts.ts'
 import { expireIntervention, listOverdueInterventions } from '../../db/operations/awaiting.ts'
@@ -15,6 +16,7 @@ import { expireDue } from '../../db/operations/plans.ts'
 import {
   engine_findings,
   idempotency,
+  inboxOf,
   nodes,
   operation_commands,
   operation_control,
@@ -66,6 +68,7 @@ export const startSweeper = (deps: OperationsDeps) => {
       })
       for (const sha256 of await expireArtifacts(db, config.OPERATIONS__ARTIFACTS__DAYS))
         await deps.artifacts.remove(sha256)
+      await pruneInbox(db, inboxOf)
     }
   }
   const loop = () => {

@@ -196,7 +196,14 @@ describe('health', () => {
       clock: { now: () => new Date(c.deps.clock.now().getTime() + days * day) },
     })
     const before = await read(23)
+    await c.rows(`insert into catalog.inbox (consumer, event_id, received_at) select 'c', gen_random_uuid(), clock_timestamp() - d * interval '1 day'
+      from unnest(array[39, 41]) d`)
     await pruneHistory(at(399))
+    expect(
+      await c.rows(
+        `select extract(day from clock_timestamp() - received_at)::int as days from catalog.inbox where consumer = 'c'`,
+      ),
+    ).toEqual([{ days: 39 }])
     expect([(await rows()).length, await closed()]).toEqual([25, 1])
     await pruneHistory(at(401))
     // The newest snapshot before stays, with all after it.
