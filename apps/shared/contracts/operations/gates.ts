@@ -4,6 +4,7 @@ import {
   ActorSchema,
   AllowedActionSchema,
   CommandView,
+  Comment,
   Digest,
   DryRun,
   GateStatusSchema,
@@ -100,14 +101,13 @@ export const InboxQuery = Type.Object(
 export type InboxQuery = Static<typeof InboxQuery>
 
 const round = Type.Integer({ minimum: 1, description: 'The round that you decide.' })
-const comment = Type.String({ minLength: 1, maxLength: 2000 })
 export const ApproveBody = Type.Object(
   {
     reviewed_digest: Digest,
     round,
-    comment: Type.Optional(comment),
+    comment: Type.Optional(Comment),
     as_group: Type.Optional(Type.String({ maxLength: 63 })),
-    break_glass: Type.Optional(Type.Object({ reason: comment }, { additionalProperties: false })),
+    break_glass: Type.Optional(Type.Object({ reason: Comment }, { additionalProperties: false })),
     dry_run: DryRun,
   },
   {
@@ -123,7 +123,7 @@ export const ApproveBody = Type.Object(
 )
 export type ApproveBody = Static<typeof ApproveBody>
 export const RejectBody = Type.Object(
-  { round, comment, dry_run: DryRun },
+  { round, comment: Comment, dry_run: DryRun },
   { additionalProperties: false, examples: [{ round: 1, comment: 'The canary loses connections.' }] },
 )
 export type RejectBody = Static<typeof RejectBody>

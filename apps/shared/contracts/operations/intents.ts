@@ -194,7 +194,7 @@ export const GraphGate = Type.Object(
 export const IntentBody = Type.Object(
   {
     kind: Type.Enum([...INTENT_KINDS]),
-    title: text('web 2.4.0 on eu1', { minLength: 1, maxLength: 200 }),
+    title: text('web 2.4.0 on eu1', { minLength: 1, maxLength: 200, pattern: '\\S' }),
     reason: Reason,
     targets: Type.Optional(Type.Array(Target, { maxItems: 100 })),
     labels: Type.Optional(Labels),

@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { GateId, Json, NullableText, Time } from './common.ts'
+import { GateId, Json, NullableText, Reason, Time } from './common.ts'
 
 /** What control planes send to running operations, and the log they can read (operations.md 9.3). */
 const closed = { additionalProperties: false } as const
 const base = {
   signal_id: Type.String({ format: 'uuid', description: 'Becomes the command id; the same one when it is repeated.' }),
-  reason: Type.Optional(Type.String({ minLength: 1, maxLength: 2000 })),
+  reason: Type.Optional(Reason),
 }
 const NoBody = Type.Optional(Type.Object({}, closed))
 

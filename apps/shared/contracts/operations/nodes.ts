@@ -3,6 +3,7 @@ import { text } from '../text.ts'
 import {
   AllowedActionSchema,
   CommandView,
+  Comment,
   DryRun,
   GateId,
   GateStatusSchema,
@@ -147,7 +148,7 @@ export const RetryBody = Type.Object(
       Type.Object(
         {
           finding: Type.Enum(['effect_absent', 'effect_present', 'effect_partial']),
-          note: Type.String({ minLength: 1, maxLength: 2000 }),
+          note: Comment,
         },
         { additionalProperties: false, description: 'What you found at the target when the outcome was unknown.' },
       ),
@@ -185,8 +186,8 @@ export const InterventionBody = Type.Object(
     payload: Type.Object(
       {
         outputs: Type.Optional(Json),
-        note: Type.Optional(Type.String({ minLength: 1, maxLength: 2000 })),
-        message: Type.Optional(Type.String({ minLength: 1, maxLength: 2000 })),
+        note: Type.Optional(Comment),
+        message: Type.Optional(Comment),
         input_overrides: Type.Optional(InputOverrides),
         of: Type.Optional(Type.Enum(['operation', 'gate', 'attempt'])),
         id: Type.Optional(

@@ -4,6 +4,7 @@ import {
   ActorSchema,
   AllowedActionSchema,
   CommandView,
+  Comment,
   Digest,
   DryRun,
   GateId,
@@ -87,14 +88,13 @@ export const ProposeBody = Type.Object(
 )
 export type ProposeBody = Static<typeof ProposeBody>
 
-const comment = Type.String({ minLength: 1, maxLength: 2000 })
 export const ApprovePatchBody = Type.Object(
-  { reviewed_digest: Digest, comment: Type.Optional(comment), dry_run: DryRun },
+  { reviewed_digest: Digest, comment: Type.Optional(Comment), dry_run: DryRun },
   { ...closed, examples: [{ reviewed_digest: `sha256:${'0'.repeat(64)}`, comment: 'Reviewed.' }] },
 )
 export type ApprovePatchBody = Static<typeof ApprovePatchBody>
 export const RejectPatchBody = Type.Object(
-  { comment, dry_run: DryRun },
+  { comment: Comment, dry_run: DryRun },
   { ...closed, examples: [{ comment: 'The check must stay.' }] },
 )
 export type RejectPatchBody = Static<typeof RejectPatchBody>
