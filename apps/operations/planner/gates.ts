@@ -1,5 +1,5 @@
 import { CelError } from '../../shared/cel.ts'
-import type { GatePolicy, PlanGate } from '../../shared/contracts/operations/graph.ts'
+import type { GatePolicy, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
 import type { JudgedPlan } from '../policy.plans.ts'
@@ -118,6 +118,17 @@ export const overrideGates = (judged: readonly JudgedPlan[], entry: string[]): W
       }),
       guards: entry.toSorted(byText),
     }))
+
+/**
+ * A barrier that lets failures pass is guarded with its batch: who says no has not been counted among the failures, and
+ * what comes after does not begin.
+ */
+export const withBarriers = (gate: Wanted, nodes: readonly PlanNode[]): Wanted => {
+  const guarded = new Set(gate.guards)
+  const groups = new Set(nodes.flatMap(({ node_id, group }) => (guarded.has(node_id) && group ? [group] : [])))
+  const barriers = nodes.filter(({ max_failures = 0, group = '' }) => max_failures > 0 && groups.has(group))
+  return { ...gate, guards: [...gate.guards, ...barriers.map(({ node_id }) => node_id)].sort(byText) }
+}
 
 export const covers = ({ applies: condition }: Pick<Freeze, 'applies'>, target: Target): boolean => {
   try {

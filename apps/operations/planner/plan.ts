@@ -3,7 +3,7 @@ import type { PlanGraph, PlanNode } from '../../shared/contracts/operations/grap
 import type { Violation } from '../../shared/errors.ts'
 import type { PlanFacts, PolicyResult } from '../policy.plans.ts'
 import { changesDraft, graphDraft } from './draft.ts'
-import { covers, freezeGates, nameGates, overrideGates, refuseSilence, wantedGates } from './gates.ts'
+import { covers, freezeGates, nameGates, overrideGates, refuseSilence, wantedGates, withBarriers } from './gates.ts'
 import { drawingOf, inRankOrder, ranksOf, scheduleOf, type Timing } from './graph.ts'
 import { planHash, semanticDigest } from './hashes.ts'
 import { leasesOf } from './leases.ts'
@@ -57,7 +57,7 @@ export const makePlan = (input: PlannerInput): Made => {
     ...wantedGates(draft.places, library, seen, warnings, violations),
     ...overrideGates(judged, draft.entry),
     ...freezeGates(library.freezes, input.targets, draft.entry, input.at, later(input.at, estimates.p90_s)),
-  ]
+  ].map((gate) => withBarriers(gate, nodes))
   const named = nameGates(wanted, draft.gates, (id) => ranks.get(id) ?? 0)
   const gates = refuseSilence(named, risk.level, warnings)
   const existing = new Set(target_ids)
