@@ -257,6 +257,15 @@ describe('the first minute', () => {
     await segment.getByRole('link', { name: 'See the resources' }).click()
     await page.getByRole('table').getByRole('link', { name: 'eu1-web-01' }).waitFor()
     await page.goto(`${stack.gateway_url}/capabilities`)
+    // What is missing comes first, with its reason.
+    const gap = page.getByRole('table', { name: 'Needs that nothing meets' }).getByRole('row').nth(1)
+    await gap.waitFor()
+    expect(await gap.getByRole('cell').allTextContents()).toEqual([
+      'eu1-orders',
+      'disk storage.block',
+      'nobody provides it',
+    ])
+    expect(await accessibilityOf(page)).toEqual([])
     await page.getByRole('link', { name: 'Room for machines' }).click()
     await page.getByRole('heading', { level: 1, name: 'Providers of Room for machines' }).waitFor()
     expect(await accessibilityOf(page)).toEqual([])

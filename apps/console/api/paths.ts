@@ -5,6 +5,7 @@ import type {
   ProvidersQuery,
   ResourceCapabilitiesQuery,
 } from '../../shared/contracts/catalog/capabilities.ts'
+import type { NeedsGraph, NeedsGraphQuery } from '../../shared/contracts/catalog/capability-graphs.ts'
 import type { RelationshipQuery } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceListQuery } from '../../shared/contracts/catalog/resources.ts'
 import type { TopologyQuery } from '../../shared/contracts/catalog/topology.ts'
@@ -112,6 +113,7 @@ export type paths = {
   '/v1/topology/datacenters': Get<Page<Place>, Nothing, typeof TopologyQuery>
   '/v1/topology/layers': Get<Page<Place>, Nothing, typeof TopologyQuery>
   '/v1/topology/segments': Get<Page<Place>, Nothing, typeof TopologyQuery>
+  '/v1/graphs/capabilities': Get<NeedsGraph, Nothing, typeof NeedsGraphQuery>
   '/v1/capabilities/definitions': Get<Page<Definition>, Nothing, typeof DefinitionsQuery>
   '/v1/capabilities/providers': Get<Page<ProviderRow>, Nothing, typeof ProvidersQuery>
   '/v1/audit': Get<Page<AuditRow>, Nothing, typeof AuditQuery>

@@ -4,6 +4,7 @@ import type {
   Provider,
   ResourceCapabilities,
 } from '../../shared/contracts/catalog/capabilities.ts'
+import type { NeedsGraph } from '../../shared/contracts/catalog/capability-graphs.ts'
 import type { HealthView } from '../../shared/contracts/catalog/health.ts'
 import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceItem, ResourceView } from '../../shared/contracts/catalog/resources.ts'
@@ -101,4 +102,6 @@ export type PlatformHealth = {
   }[]
   as_of: string
 }
+/** A need of the graph of capabilities, with its resource. */
+export type Gap = Extract<NeedsGraph['nodes'][number], { kind: 'requirement' }>
 export type Need = Capabilities['required'][number]

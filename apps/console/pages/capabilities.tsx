@@ -1,12 +1,12 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
-import { definitionsQuery, providersQuery } from '../api/queries/topology.ts'
-import type { Definition, ProviderRow } from '../api/types.ts'
+import { definitionsQuery, gapsQuery, providersQuery } from '../api/queries/topology.ts'
+import type { Definition, Gap, ProviderRow } from '../api/types.ts'
 import { tCatalog } from '../i18n/catalog.ts'
 import { type Column, DataTable, Listing } from '../parts/data-table.tsx'
 import { Empty, Heading, Page } from '../parts/page.tsx'
-import { OFFER } from '../parts/resource-capabilities.tsx'
+import { NEED, OFFER, WHY_NOT } from '../parts/resource-capabilities.tsx'
 
 /** What resources provide to each other: all definitions, or the providers of one. */
 export const CapabilitiesPage = () => {
@@ -18,6 +18,8 @@ export const CapabilitiesPage = () => {
   return (
     <Page>
       <Heading title={tCatalog.capabilities.title}>{tCatalog.capabilities.title}</Heading>
+      <Gaps />
+      <h2 className="card-title">{tCatalog.capabilities.definitions}</h2>
       <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.capabilities.empty}</Empty> : undefined}>
         <DataTable
           caption={tCatalog.capabilities.caption}
@@ -29,6 +31,39 @@ export const CapabilitiesPage = () => {
     </Page>
   )
 }
+
+/** What is missing: needs that nothing meets, and why what there is does not do. */
+const Gaps = () => {
+  const list = useInfiniteQuery(gapsQuery())
+  const rows = (list.data?.pages ?? []).flatMap(({ nodes }) =>
+    nodes.flatMap((node) => (node.kind === 'requirement' && node.state === 'unsatisfied' ? [node] : [])),
+  )
+  return (
+    <>
+      <h2 className="card-title">{tCatalog.capabilities.gaps}</h2>
+      <Listing
+        list={list}
+        empty={rows.length === 0 && !list.hasNextPage ? <Empty>{tCatalog.capabilities.no_gaps}</Empty> : undefined}
+      >
+        <DataTable caption={tCatalog.capabilities.gaps} columns={GAPS} rows={rows} keyOf={({ id }) => id} />
+      </Listing>
+    </>
+  )
+}
+
+const GAPS: Column<Gap>[] = [
+  {
+    name: tCatalog.resources.name,
+    kind: 'lead',
+    cell: ({ resource_id }) => (
+      <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'capabilities' }} data-row="">
+        {resource_id}
+      </Link>
+    ),
+  },
+  NEED,
+  { ...WHY_NOT, cell: (gap) => WHY_NOT.cell(gap) ?? tCatalog.capabilities.nobody },
+]
 
 const titleOf = (rows: Definition[], key: string): string =>
   rows.find(({ capability_key }) => capability_key === key)?.title ?? key

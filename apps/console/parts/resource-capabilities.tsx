@@ -75,19 +75,30 @@ export const OFFER: Column<ProviderRow>[] = [
   { name: tCatalog.capabilities.priority, kind: 'number', cell: ({ priority }) => priority },
 ]
 
+/** What is needed, and why nothing else does, as the resource itself and the list of gaps show it. */
+export const NEED: Column<Pick<Need, 'requirement'>> = {
+  name: tCatalog.resource.requirement,
+  cell: ({ requirement }) => (
+    <>
+      {requirement.requirement_key}{' '}
+      <Link to="/capabilities" search={{ key: requirement.capability_key }} className="mono">
+        {requirement.capability_key}
+      </Link>
+    </>
+  ),
+}
+export const WHY_NOT: Column<Pick<Need, 'rejected_count'>> = {
+  name: tCatalog.resource.why_not,
+  cell: ({ rejected_count }) =>
+    Object.entries(rejected_count)
+      .map(([rule, n]) =>
+        tCatalog.resource.rejected(tCatalog.resource.rules[rule as keyof typeof tCatalog.resource.rules], n),
+      )
+      .join(', ') || null,
+}
+
 const NEEDS: Column<Need>[] = [
-  {
-    name: tCatalog.resource.requirement,
-    kind: 'lead',
-    cell: ({ requirement }) => (
-      <>
-        {requirement.requirement_key}{' '}
-        <Link to="/capabilities" search={{ key: requirement.capability_key }} className="mono">
-          {requirement.capability_key}
-        </Link>
-      </>
-    ),
-  },
+  { ...NEED, kind: 'lead' },
   { name: tCatalog.capabilities.state, cell: ({ state }) => tCatalog.resource.need_state[state] },
   {
     name: tCatalog.resource.provider,
@@ -96,13 +107,5 @@ const NEEDS: Column<Need>[] = [
         <Peer key={resource_id} id={resource_id} />
       )),
   },
-  {
-    name: tCatalog.resource.why_not,
-    cell: ({ rejected_count }) =>
-      Object.entries(rejected_count)
-        .map(([rule, n]) =>
-          tCatalog.resource.rejected(tCatalog.resource.rules[rule as keyof typeof tCatalog.resource.rules], n),
-        )
-        .join(', ') || null,
-  },
+  WHY_NOT,
 ]

@@ -103,6 +103,18 @@ export const seedCatalog = async (
       desired_state: { role: 'web', min_healthy: 2 },
     })
   }
+  // It needs storage, and nothing provides any: what is missing has its place on the page of capabilities.
+  await add(
+    {
+      resource_id: 'eu1-orders',
+      type_key: 'infra.database',
+      name: 'eu1-orders',
+      parent_id: 'eu1-a-web',
+      labels: { environment: 'demo' },
+      desired_state: { engine: 'postgres', engine_version: '18' },
+    },
+    { record_only: true },
+  )
   progress(`${count} places and services`)
   for (const region of REGIONS) {
     await inBatches(hostNames(region, hosts), 6, (hostname) =>

@@ -25,6 +25,20 @@ export const placesQuery = (level: PlaceLevel, within: Within) =>
       ),
   })
 
+/** Needs that nothing meets, with the resources that have them. */
+export const gapsQuery = () =>
+  infiniteQueryOptions({
+    queryKey: ['gaps'],
+    ...PAGED,
+    queryFn: ({ pageParam, signal }) =>
+      read(
+        api.GET('/v1/graphs/capabilities', {
+          params: { path: {}, query: { unsatisfied_only: true, page_size: 100, ...pageOf(pageParam) } },
+          signal,
+        }),
+      ),
+  })
+
 export const definitionsQuery = () =>
   queryOptions({
     queryKey: ['definitions'],

@@ -20,6 +20,10 @@ export const topology = {
 export const capabilities = {
   title: 'Capabilities',
   caption: 'What resources provide to each other',
+  gaps: 'Needs that nothing meets',
+  no_gaps: 'Every need is met.',
+  nobody: 'nobody provides it',
+  definitions: 'What can be provided',
   capability: 'Capability',
   key: 'Key',
   sharing: 'Shared',
