@@ -12,6 +12,7 @@ import { invalid, toAppError } from '../shared/problems.ts'
 import { applyPlain, isPlain, type Plain } from './batch.plain.ts'
 import { type Answer, claimAndWork, clashOf, commit, runCommand } from './commands.service.ts'
 import type { CatalogDeps } from './deps.ts'
+import { refuseLate } from './late.ts'
 import {
   healthObservation,
   operationResult,
@@ -20,7 +21,8 @@ import {
   type Sender,
 } from './results.service.ts'
 
-export type BatchSender = { service: ServiceCaller; request_id: string; route: string }
+/** `ends_at`: when the caller is told that it took too long; no further command is begun then, and an atomic batch is none. */
+export type BatchSender = { service: ServiceCaller; request_id: string; route: string; ends_at: number }
 /** What of a command does not fit the schema of its kind; nothing when it fits. */
 export type CheckShape = (kind: BatchItem['kind'], command: unknown) => ErrorObject[] | undefined
 
@@ -65,10 +67,12 @@ export const applyBatch = async (
   }
   const parts = divide(ready)
   if (atomic) {
-    const all = await (parts.single.length === 0 ? together(deps, ready) : inOrder(deps, ready))
+    const all = await (parts.single.length === 0
+      ? together(deps, ready, sender.ends_at)
+      : inOrder(deps, ready, sender.ends_at))
     for (const [at, answer] of all.entries()) outcomes[ready[at]?.index ?? at] = answer
   } else {
-    await sideBySide(deps, parts, outcomes)
+    await sideBySide(deps, parts, outcomes, sender.ends_at)
   }
   return bodyOf(outcomes, sender)
 }
@@ -117,7 +121,12 @@ const divide = (items: readonly Item[]): Parts => {
   return { plain: items.filter(isSet), single: items.filter((item) => !isSet(item)) }
 }
 
-const sideBySide = async (deps: CatalogDeps, { plain, single }: Parts, outcomes: Outcome[]): Promise<void> => {
+const sideBySide = async (
+  deps: CatalogDeps,
+  { plain, single }: Parts,
+  outcomes: Outcome[],
+  ends_at: number,
+): Promise<void> => {
   const left = [...single]
   try {
     const answers =
@@ -142,8 +151,10 @@ const sideBySide = async (deps: CatalogDeps, { plain, single }: Parts, outcomes:
   const waiting = [...lanes.values()]
   const work = async () => {
     for (let lane = waiting.shift(); lane; lane = waiting.shift())
-      for (const { index, command, work } of lane)
+      for (const { index, command, work } of lane) {
+        refuseLate(ends_at)
         outcomes[index] = await runCommand(deps, command, work).catch((error) => refusalOf(deps, error))
+      }
   }
   await Promise.all(Array.from({ length: LANES }, work))
 }
@@ -158,27 +169,29 @@ const refusalOf = (deps: CatalogDeps, error: unknown): AppError => {
 }
 
 /** All of an atomic batch set by set; the first refusal ends it. */
-const together = (deps: CatalogDeps, items: readonly Item[]): Promise<Answer[]> =>
+const together = (deps: CatalogDeps, items: readonly Item[], ends_at: number): Promise<Answer[]> =>
   commit(deps, async (tx) => {
     const outcomes = await applyPlain(
       tx,
       deps,
       items.flatMap(({ plain }) => plain ?? []),
     )
+    refuseLate(ends_at)
     return outcomes.map((outcome, at) => {
       if (outcome instanceof AppError) throw atItem(outcome, items[at]?.index ?? at)
       return outcome
     })
   }).catch((error) => {
-    if (isClash(error) && error.options.extra.index === undefined) return inOrder(deps, items)
+    if (isClash(error) && error.options.extra.index === undefined) return inOrder(deps, items, ends_at)
     throw error
   })
 
 /** All of an atomic batch one by one in one transaction. */
-const inOrder = (deps: CatalogDeps, items: readonly Item[]): Promise<Answer[]> =>
+const inOrder = (deps: CatalogDeps, items: readonly Item[], ends_at: number): Promise<Answer[]> =>
   commit(deps, async (tx) => {
     const answers: Answer[] = []
     for (const { index, command, work } of items) {
+      refuseLate(ends_at)
       try {
         answers.push(await claimAndWork(tx, deps, command, work))
       } catch (error) {
@@ -186,6 +199,7 @@ const inOrder = (deps: CatalogDeps, items: readonly Item[]): Promise<Answer[]> =
         throw refusal ? atItem(refusal, index) : error
       }
     }
+    refuseLate(ends_at)
     return answers
   })
 

@@ -9,7 +9,7 @@ import type {
   ImportResult,
 } from '../shared/contracts/catalog/imports.ts'
 import type { RelationshipChange } from '../shared/contracts/catalog/relationships.ts'
-import { AppError, unavailable } from '../shared/errors.ts'
+import { AppError } from '../shared/errors.ts'
 import { base32Id } from '../shared/ids.ts'
 import { mergePatch } from '../shared/pointer.ts'
 import { accessOf, outOfScope, reaches } from './access.ts'
@@ -18,6 +18,7 @@ import { insertNew, NO_COMMAND } from './create.service.ts'
 import type { CatalogDeps } from './deps.ts'
 import { documentOf } from './documents.ts'
 import { deferred, differences, merged, problemFor, rehearsed, replyOf } from './imports.results.ts'
+import { refuseLate } from './late.ts'
 import { lockResource, scopeOfRow } from './lock.service.ts'
 import type { Cause } from './outbox.ts'
 import { identityHash } from './rules/change.ts'
@@ -77,40 +78,35 @@ const takeAll = async (
   const taking = { deps, request, write, cause: { ...cause, source: 'import' as const }, known, made }
   const results: ImportResult[] = []
   const again: number[] = []
-  const time = timeOf(write)
+  const isSpent = timeOf(write)
   for (const [index, item] of items.entries()) {
-    if (index > 0 && time.isSpent()) {
+    if (index > 0 && isSpent()) {
       results.push(deferred(item, index))
       continue
     }
-    time.refuseLate()
+    refuseLate(write.ends_at)
     const { result, missing } = await takeOne(tx, taking, item, index)
     results.push(result)
     if (missing.length > 0) again.push(index)
   }
   for (const index of again) {
-    time.refuseLate()
+    refuseLate(write.ends_at)
     const item = items[index] as ImportItem
     const before = results[index] as ImportResult
     const { result, missing } = await takeOne(tx, taking, item, index)
     results[index] = merged(before, result, missing, write)
   }
-  time.refuseLate()
+  refuseLate(write.ends_at)
   return replyOf(results)
 }
 
 /** Of the time of a request, what its items are begun in; the rest is for their second look and the commit. */
 const FOR_ITEMS = 0.4
 
-/** What a request may still begin. Who has been told that it took too long finds nothing of it done. */
+/** Says when no further item is to be begun. */
 const timeOf = ({ ends_at }: Write) => {
   const began = performance.now()
-  return {
-    isSpent: () => performance.now() - began > (ends_at - began) * FOR_ITEMS,
-    refuseLate: () => {
-      if (performance.now() >= ends_at) throw unavailable('The time of this import is over; nothing of it was kept.')
-    },
-  }
+  return () => performance.now() - began > (ends_at - began) * FOR_ITEMS
 }
 
 const idsIn = (items: readonly ImportItem[]): string[] => [

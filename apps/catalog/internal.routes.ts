@@ -112,7 +112,8 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
         const fits = req.compileValidationSchema(BATCH_COMMANDS[kind], 'body')
         return fits(command) ? undefined : (fits.errors as ErrorObject[])
       }
-      const sender = { service: req.service, request_id: req.id, route: 'POST /internal/v1/resources:batch-apply' }
+      const { service, id: request_id, ends_at } = req
+      const sender = { service, request_id, ends_at, route: 'POST /internal/v1/resources:batch-apply' }
       const body = await applyBatch(deps, req.body, sender, check)
       return reply
         .type('application/json; charset=utf-8')

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { until } from '../support/until.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
 
 let c: Catalog
@@ -246,6 +247,44 @@ describe('batch-apply', () => {
     ])
     expect((await batch(items, 'atomic')).text.replaceAll('"replayed":true,', '')).toBe(done.text)
   })
+
+  it.each(['independent', 'atomic'])(
+    '%s: stops when its caller has been told that it took too long; a repeat is exact',
+    async (mode) => {
+      const ids = await some(12)
+      const items = ids.map((id) => apply(result(id, { changes: { lifecycle_status: 'maintenance' } })))
+      const applied = async () =>
+        (
+          await c.rows(
+            'select 1 from catalog.revision join catalog.resource using (rid) where resource_id = any($1) and version = 2',
+            [ids],
+          )
+        ).length
+      await c.rows(`create or replace function public.take_time() returns trigger language plpgsql as
+        $$ begin perform pg_sleep(0.3); return new; end $$`)
+      await c.rows(`create trigger take_time before insert on catalog.revision for each row
+        when (new.version = 2) execute function public.take_time()`)
+      try {
+        const late = { once: true, headers: { 'x-request-deadline': '450' } }
+        expect(await batch(items, mode, late)).toMatchObject({ status: 503, body: { retryable: true } })
+        const working = () =>
+          c.rows(`select 1 from pg_stat_activity where datname = current_database() and xact_start is not null
+            and query like '%catalog.%' and pid <> pg_backend_pid() and application_name = 'catalog'`)
+        await until(async () => (await working()).length === 0 && (await working()).length === 0, {
+          what: 'the batch to end',
+        })
+      } finally {
+        await c.rows('drop trigger take_time on catalog.revision')
+      }
+      const kept = await applied()
+      if (mode === 'atomic') expect(kept).toBe(0)
+      else expect(kept).toBeLessThan(12)
+      const again = results(await batch(items, mode))
+      expect(again.map(({ status, body }) => [status, body.version])).toEqual(ids.map(() => [200, 2]))
+      expect(again.filter(({ replayed }) => replayed === true)).toHaveLength(kept)
+      expect(await applied()).toBe(12)
+    },
+  )
 
   it('asks each item for the scope of its kind, and the whole for any of them', async () => {
     const id = await fresh()
