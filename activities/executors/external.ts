@@ -78,14 +78,15 @@ const handOver = async (
     generation,
     key,
     execution_token: token,
-    job,
-    inputs,
-    secrets,
     deadline_at,
     heartbeat_s,
     start_before,
     results_url: `${deps.operations_url}/internal/v1/execution-results`,
     artifacts_url: `${deps.operations_url}/internal/v1/artifacts`,
+    // Last, as others fill them: an agent that reads the first member of a name reads ours.
+    job,
+    inputs,
+    secrets,
   }
   const refused = await bringWork(policy, deps.agents, context, body)
   if (refused !== undefined && (await closeExecution(deps.pool, ref, 'not_started')))

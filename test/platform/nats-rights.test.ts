@@ -10,7 +10,8 @@ import { silentScreen } from '../../apps/platform/screen.ts'
 import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createNats } from '../../apps/worker/nats.ts'
-import { takeFromStream, type Work } from '../support/agent/agent.ts'
+import type { Work } from '../support/agent/agent.ts'
+import { takeFromStream } from '../support/agent/stream.ts'
 import { until } from '../support/until.ts'
 
 /** A server with the users that the platform writes: apps, and the agents of two pools. */

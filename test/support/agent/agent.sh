@@ -1,46 +1,70 @@
 #!/usr/bin/env bash
 # A reference agent for one piece of work, with curl alone: reads the hand-over from stdin, says "started", beats while
-# the job runs, and says how it ended. Whoever receives the work (a queue, a small listener) pipes it in here.
-set -u
+# the job runs, and says how it ended. Whoever receives the work (a queue, a small listener) pipes it in here, and sends
+# SIGTERM when the work is to be stopped; it also stops when the answer to a beat says so.
+set -um # jobs have a process group of their own, so that all of one is stopped
 work=$(cat)
-field() { printf '%s' "$work" | sed -nE "s/.*\"$1\":\"?([^\",}]*).*/\1/p" | head -1; }
-url=$(field results_url)
-token=$(field execution_token)
+# The first member of that name: those that others fill (job, inputs, secrets) stand last.
+field() { [[ $work =~ \"$1\":\"?([^\",}]*) ]] && printf '%s' "${BASH_REMATCH[1]}"; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+told=''
+trap 'told=yes' TERM
 sequence=0
 
-# report PHASE [MORE]: 0 when it was accepted. The same body is sent again until there is an answer.
+# send METHOD URL TYPE FILE: prints the status; the answer stands in $folder/answer. curl says the same again when there
+# is no answer, or one that says "later" (429, 502, 503, 504 among them), as late as that asks.
+send() {
+  curl -sS -o "$folder/answer" -w '%{http_code}' --retry 8 --retry-all-errors --max-time 60 -X "$1" \
+    -H "authorization: Bearer $(field execution_token)" -H "content-type: $3" --data-binary "@$4" "$2"
+}
+uuid() { cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen; }
+
+# report PHASE [MORE]: fails when it was not accepted; takes note when the answer says that the work is to be stopped.
 report() {
   sequence=$((sequence + 1))
-  body="{\"result_id\":\"$(cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen)\",\"operation_id\":\"$(field operation_id)\",
-    \"node_id\":\"$(field node_id)\",\"attempt\":$(field attempt),\"generation\":$(field generation),\"fence\":$(field fence),
-    \"sequence\":$sequence,\"phase\":\"$1\"${2:+,$2}}"
-  for _ in 1 2 3 4 5 6; do
-    answer=$(curl -sS -w '\n%{http_code}' -H "authorization: Bearer $token" -H 'content-type: application/json' -d "$body" "$url") || { sleep 2; continue; }
-    case "${answer##*$'\n'}" in
-      200) case "$answer" in *'"cancel_requested":true'*) return 2 ;; *) return 0 ;; esac ;;
-      5*) sleep 2 ;;
-      *) echo "refused: $answer" >&2; return 1 ;;
-    esac
-  done
-  return 1
+  printf '{"result_id":"%s","operation_id":"%s","node_id":"%s","attempt":%s,"generation":%s,"fence":%s,"sequence":%s,"phase":"%s"%s}' \
+    "$(uuid)" "$(field operation_id)" "$(field node_id)" "$(field attempt)" "$(field generation)" "$(field fence)" \
+    "$sequence" "$1" "${2:+,$2}" > "$folder/message"
+  if [ "$(send POST "$(field results_url)" application/json "$folder/message")" != 200 ]; then
+    echo "refused: $(cat "$folder/answer")" >&2
+    return 1
+  fi
+  if grep -q '"cancel_requested":true' "$folder/answer"; then told=yes; fi
 }
 
-# Jobs by name, never a command line of the sender. Each prints its outputs as JSON.
+# keep NAME FILE: announces what the job has made, then brings its bytes.
+keep() {
+  sha256=$(sha256sum "$2" | cut -d' ' -f1)
+  report progress "\"artifacts\":[{\"name\":\"$1\",\"kind\":\"report\",\"media_type\":\"text/plain\",\"size\":$(wc -c < "$2"),\"sha256\":\"$sha256\"}]" &&
+    [ "$(send PUT "$(field artifacts_url)/$sha256" application/octet-stream "$2")" = 200 ]
+}
+
+# Jobs by name, never a command line of the sender. Each prints its outputs as JSON; what it leaves in $folder/kept is kept.
 run() {
   case "$1" in
-    uptime) echo "{\"kernel\":\"$(uname -s)\"}" ;;
+    uptime) uname -a > "$folder/kept" && echo "{\"kernel\":\"$(uname -s)\"}" ;;
+    stall) sleep 600 ;;
     *) return 64 ;;
   esac
 }
 
 report started || exit 1
-out=$(mktemp)
-run "$(field job)" > "$out" &
+run "$(field job)" > "$folder/outputs" &
 job=$!
-while kill -0 $job 2>/dev/null; do
-  for _ in $(seq "$(field heartbeat_s)"); do kill -0 $job 2>/dev/null || break; sleep 1; done
-  kill -0 $job 2>/dev/null || break
-  report heartbeat || { kill $job; report failed '"error":{"class":"cancelled","message":"It was told to stop."}'; exit 1; }
+beat=$((SECONDS + $(field heartbeat_s)))
+while kill -0 $job 2>/dev/null && [ -z "$told" ]; do
+  sleep 0.5
+  if [ $SECONDS -ge $beat ]; then
+    report heartbeat || { kill -- -$job; exit 1; }
+    beat=$((SECONDS + $(field heartbeat_s)))
+  fi
 done
-if wait $job; then report succeeded "\"outputs\":$(cat "$out")"; else report failed "\"error\":{\"class\":\"exit_code\",\"message\":\"The job ended with $?.\"}"; fi
-rm -f "$out"
+if [ -n "$told" ]; then
+  kill -- -$job 2>/dev/null
+  report failed '"error":{"class":"cancelled","message":"It was told to stop."}'
+elif wait $job; then
+  if [ ! -e "$folder/kept" ] || keep uname.txt "$folder/kept"; then report succeeded "\"outputs\":$(cat "$folder/outputs")"; fi
+else
+  report failed "\"error\":{\"class\":\"exit_code\",\"message\":\"The job ended with $?.\"}"
+fi

@@ -2,12 +2,11 @@ import { createHash, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { NatsConnection } from 'nats'
 
 /**
- * A reference agent: takes work by HTTP, says that it begins, beats while it works, and says how it ended. It acts only
- * after its "started" was accepted, stops when it is told to, and repeats a message under the same result_id until it is
- * answered by more than "later": so a lost answer never becomes a second effect.
+ * A reference agent: takes work by HTTP (stream.ts: from NATS), says that it begins, beats while it works, and says how it
+ * ended. It acts only after its "started" was accepted, stops when it is told to, and repeats a message under the same
+ * result_id until it is answered by more than "later": so a lost answer never becomes a second effect.
  */
 export type Work = {
   operation_id: string
@@ -43,27 +42,37 @@ type Tools = {
 }
 export type Job = (work: Work, tools: Tools) => Promise<More['outputs']>
 
+/** Whoever stands in between may say so, too: the same again later. */
+const LATER = new Set([429, 502, 503, 504])
+
+/** Sends until it is answered, after growing waits or as late as the answer asks; nothing when the work's time is over. */
+const send = async ({ execution_token, deadline_at }: Work, url: string, type: string, init: RequestInit) => {
+  const headers = { 'content-type': type, authorization: `Bearer ${execution_token}` }
+  for (let wait = 100; Date.now() < Date.parse(deadline_at); wait = Math.min(wait * 2, 5000)) {
+    const response = await fetch(url, { ...init, headers }).catch(() => undefined)
+    const text = await response?.text().catch(() => undefined)
+    if (response && text !== undefined && !LATER.has(response.status)) return { status: response.status, text }
+    await delay(1000 * Number(response?.headers.get('retry-after')) || wait)
+  }
+  return { status: 0, text: '{}' }
+}
+
 /** The reports of one piece of work, numbered in order. */
 export const createReporter = (work: Work) => {
-  const { operation_id, node_id, attempt, generation, fence, execution_token, results_url } = work
+  const { operation_id, node_id, attempt, generation, fence, results_url } = work
   let sequence = 0
   return async (phase: Phase, more: More = {}): Promise<Answer> => {
     sequence += 1
     const ids = { operation_id, node_id, attempt, generation, fence }
     const body = JSON.stringify({ result_id: randomUUID(), ...ids, sequence, phase, ...more })
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${execution_token}` }
-    for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
-      const response = await fetch(results_url, { method: 'POST', headers, body }).catch(() => undefined)
-      const answer = (await response?.json().catch(() => undefined)) as { retryable?: boolean } | undefined
-      if (response && answer && !answer.retryable) return { ...answer, status: response.status } as Answer
-      if (Date.now() > Date.parse(work.deadline_at)) return { status: 0 }
-      await delay(wait)
-    }
+    const { status, text } = await send(work, results_url, 'application/json', { method: 'POST', body })
+    return { ...(JSON.parse(text) as object), status }
   }
 }
 
 /** What this agent works at, by fence. */
 const working = new Map<number, AbortController>()
+export const stopWork = ({ fence }: Pick<Work, 'fence'>) => working.get(fence)?.abort()
 
 /** Carries one piece of work through; a refusal anywhere means that it is somebody else's now. */
 export const carryOut = async (work: Work, job: Job | undefined): Promise<void> => {
@@ -82,25 +91,29 @@ export const carryOut = async (work: Work, job: Job | undefined): Promise<void> 
   const keep = async (about: About, bytes: Buffer) => {
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     await report('progress', { artifacts: [{ ...about, size: bytes.length, sha256 }] })
-    const headers = { 'content-type': 'application/octet-stream', authorization: `Bearer ${work.execution_token}` }
-    const { ok, status } = await fetch(`${work.artifacts_url}/${sha256}`, { method: 'PUT', headers, body: bytes })
-    if (!ok) throw new Error(`${about.name} was not taken: ${status}.`)
+    const url = `${work.artifacts_url}/${sha256}`
+    const { status } = await send(work, url, 'application/octet-stream', { method: 'PUT', body: new Uint8Array(bytes) })
+    if (status !== 200) throw new Error(`${about.name} was not taken: ${status}.`)
   }
   const beat = async () => {
     const { status, cancel_requested } = await report('heartbeat', { lines: lines.splice(0) })
     if (status !== 200 || cancel_requested) stop.abort()
   }
   const timer = setInterval(() => void beat(), work.heartbeat_s * 1000)
+  // Nothing is said after the last word.
+  const end = (phase: Phase, more: More) => {
+    clearInterval(timer)
+    return report(phase, { ...more, lines: lines.splice(0) })
+  }
   try {
     if (!job) throw new Error(`This agent knows no job "${work.job}".`)
     const outputs = await job(work, { signal: stop.signal, log, keep })
-    await report('succeeded', { ...(outputs && { outputs }), lines: lines.splice(0) })
+    await end('succeeded', outputs ? { outputs } : {})
   } catch (error) {
     const told = stop.signal.aborted
     const message = told ? 'It was told to stop.' : (error as Error).message
-    await report('failed', { error: { class: told ? 'cancelled' : 'refused', message }, lines: lines.splice(0) })
+    await end('failed', { error: { class: told ? 'cancelled' : 'refused', message } })
   } finally {
-    clearInterval(timer)
     working.delete(work.fence)
   }
 }
@@ -113,7 +126,7 @@ export const listenForWork = async (take: (work: Work) => Promise<void>) => {
     req.on('end', () => {
       res.writeHead(202).end()
       const work = JSON.parse(Buffer.concat(chunks).toString()) as Work
-      if (req.url?.endsWith('/cancel')) working.get(work.fence)?.abort()
+      if (req.url?.endsWith('/cancel')) stopWork(work)
       else void take(work)
     })
   })
@@ -121,31 +134,5 @@ export const listenForWork = async (take: (work: Work) => Promise<void>) => {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     close: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  }
-}
-
-/**
- * Takes the work of a pool from the stream. Each piece is acknowledged before it is begun, so that no two agents ever
- * begin the same one; what gets lost then is given out again when its time to begin is over.
- */
-export const takeFromStream = async (
-  nc: NatsConnection,
-  { pool, stream = 'EXECUTION', subject = `execution.${pool}` }: { pool: string; stream?: string; subject?: string },
-  take: (work: Work) => Promise<void>,
-) => {
-  const consumer = await nc.jetstream().consumers.get(stream, pool)
-  const messages = await consumer.consume({ max_messages: 1 })
-  const loop = (async () => {
-    for await (const message of messages) if (await message.ackAck()) void take(message.json<Work>())
-  })()
-  const stops = nc.subscribe(`${subject}.cancel`, {
-    callback: (_, message) => working.get(message.json<Work>().fence)?.abort(),
-  })
-  return {
-    close: async () => {
-      stops.unsubscribe()
-      await messages.close()
-      await loop
-    },
   }
 }
