@@ -79,12 +79,12 @@ export const OFFER: Column<ProviderRow>[] = [
 export const NEED: Column<Pick<Need, 'requirement'>> = {
   name: tCatalog.resource.requirement,
   cell: ({ requirement }) => (
-    <>
+    <span>
       {requirement.requirement_key}{' '}
       <Link to="/capabilities" search={{ key: requirement.capability_key }} className="mono">
         {requirement.capability_key}
       </Link>
-    </>
+    </span>
   ),
 }
 export const WHY_NOT: Column<Pick<Need, 'rejected_count'>> = {
