@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { acceptRestores } from './ops/accept-restore.ts'
 import { OpsError } from './ops/access.ts'
 import { deadLetters } from './ops/dead-letters.ts'
 import { rebuild } from './ops/rebuild.ts'
@@ -14,6 +15,7 @@ const USAGE = `usage: npm run ops -- <verb>
   verify-audit                            every audit row: MAC, columns, chain; names the first bad row and exits 3
   rebuild catalog [--apply]               builds the projection of the catalog anew and compares; exits 3 when they differ
   rebuild operations [--apply]            folds the events of every operation and compares its read models; exits 3 likewise
+  accept-restore                          Postgres was restored: lets the relay go on with what it says now
   reconcile [--apply]                     asks the engine about every open operation; exits 3 when it has not got one
 Exit codes: 0 all is well, 1 it could not be done, 2 usage, 3 something was found.`
 
@@ -42,6 +44,7 @@ else {
     'dead-letters': () => deadLetters(rest[0], rest[1], values.reason),
     'verify-audit': () => verifyAudit(),
     rebuild: () => (rest[0] === 'operations' ? rebuildOperations(values.apply) : rebuild(rest[0], values.apply)),
+    'accept-restore': () => acceptRestores(),
     reconcile: () => reconcile(values.apply),
   }
   const act = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined

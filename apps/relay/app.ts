@@ -8,6 +8,7 @@ import type { RelayDeps } from './deps.ts'
 import { startLeadership } from './leader.ts'
 import { type Loop, startLoop } from './loop.ts'
 import { createPublisher } from './publisher.ts'
+import { createRestoreGuard } from './restore.ts'
 import { republishRevocations, startRevocations } from './revocations.ts'
 import { sealAudit } from './seal.ts'
 import { BATCH, sequenceOnce } from './sequencer.ts'
@@ -37,6 +38,9 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
   // A commit wakes the loops at once; the poll is for when the wake is lost.
   const poll_ms = config.RELAY__OUTBOX__POLL_MS
   const active = telemetry.gauge('relay_active', 'Whether this process leads the schema.', ['schema'])
+  const ahead = telemetry.gauge('broker_ahead', 'Whether NATS knows later events than the database, after a restore.', [
+    'schema',
+  ])
   const rolledBack = telemetry.counter('broker_rollback_total', 'Times that the broker had lost messages.', ['schema'])
   for (const schema of schemas) rolledBack.inc({ schema }, 0)
   const sent = telemetry.counter('commands_sent_total', 'Commands sent to the engine, by kind and result.', [
@@ -58,8 +62,15 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
       }),
     })
     const loops: Loop[] = []
-    const publish = startLoop(`publish ${schema}`, log, UNWOKEN_MS, publisher.turn)
+    const guard =
+      schema === 'catalog' || schema === 'operations'
+        ? await createRestoreGuard({ pool, schema, prefix, log, found: (held) => ahead.set({ schema }, held ? 1 : 0) })
+        : undefined
+    const publish = startLoop(`publish ${schema}`, log, UNWOKEN_MS, async () =>
+      guard && !(await guard.clear(nats.get())) ? false : publisher.turn(),
+    )
     const sequence = startLoop(`sequence ${schema}`, log, poll_ms, async () => {
+      if (guard?.isHeld()) return false
       const numbered = await sequenceOnce(pool, schema, epoch)
       if (numbered > 0) publish.wake()
       return numbered === BATCH

@@ -64,6 +64,13 @@ describe('npm run ops', () => {
   })
 })
 
+it('accept-restore says so where the relay holds nothing back', async () => {
+  expect(await ops('accept-restore')).toEqual({
+    code: 0,
+    text: 'The relay holds nothing back: no restore of the database was found.\n',
+  })
+})
+
 describe('dead-letters', () => {
   /** Event type names are checked before an event is applied: one that nobody knows is poison. */
   const poison = async (agg_id: string) => {

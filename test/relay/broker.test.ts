@@ -12,6 +12,7 @@ import { silentScreen } from '../../apps/platform/screen.ts'
 import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
 import { checkBroker } from '../../apps/relay/broker.ts'
 import { createPublisher } from '../../apps/relay/publisher.ts'
+import { acceptRestore, createRestoreGuard } from '../../apps/relay/restore.ts'
 import { sequenceOnce } from '../../apps/relay/sequencer.ts'
 import { connectNats, consume, ensureStreams } from '../../apps/shared/events.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
@@ -59,7 +60,7 @@ const carry = async () => {
 }
 const check = () => checkBroker(pool, nc, '', 'catalog', 'CATALOG', log)
 const hears = (name: string) =>
-  until(async () => heard.includes(name), { timeout_ms: 30_000, what: `the consumer hears of ${name}` })
+  until(async () => heard.includes(name), { timeout_ms: 60_000, what: `the consumer hears of ${name}` })
 
 beforeAll(async () => {
   program = await locateNats(silentScreen)
@@ -109,7 +110,7 @@ it('publishes again what a rolled back stream lost, and a consumer that was furt
   await write('a7')
   await hears('a3')
   await hears('a7')
-}, 60_000)
+}, 120_000)
 
 it('publishes everything again to a stream that was made anew, and the consumer is made anew with it', async () => {
   await whileStopped(() => rmSync(join(dir, 'store'), { recursive: true }))
@@ -119,4 +120,35 @@ it('publishes everything again to a stream that was made anew, and the consumer 
   await write('b1')
   await hears('a1')
   await hears('b1')
-}, 60_000)
+}, 120_000)
+
+it('holds everything back when the database was restored, until a person accepts what it says now', async () => {
+  const place = { pool, schema: 'catalog' as const, prefix: '' }
+  const found: boolean[] = []
+  const lead = () => createRestoreGuard({ ...place, log, found: (held) => found.push(held) })
+  expect(await (await lead()).clear(nc)).toBe(true)
+  expect(await acceptRestore(place, nc)).toBe(false)
+
+  await write('c1', 'c2', 'c3')
+  await hears('c3')
+  await pool.query(`delete from catalog.outbox where agg_id in ('c2', 'c3')`)
+  await pool.query(`update catalog.relay_state set next = next - 2 where name = 'relay'`)
+  const guard = await lead()
+  expect(await guard.clear(undefined)).toBe(true)
+  expect(await guard.clear(nc)).toBe(false)
+  expect(guard.isHeld()).toBe(true)
+  // The numbers have gone on, and another relay takes over.
+  await pool.query(`update catalog.relay_state set next = next + 100 where name = 'relay'`)
+  const other = await lead()
+  expect(await other.clear(nc)).toBe(false)
+  expect(found).toEqual([false, false, true, true])
+
+  heard.length = 0
+  expect(await acceptRestore(place, nc)).toBe(true)
+  expect([await guard.clear(nc), await other.clear(nc)]).toEqual([true, true])
+  await write('c4')
+  await hears('c1')
+  await hears('c4')
+  expect(heard).not.toContain('c2')
+  expect(await (await lead()).clear(nc)).toBe(true)
+}, 120_000)
