@@ -16,10 +16,11 @@ import {
   PreviewBody,
 } from '../shared/contracts/operations/intents.ts'
 import { PlanView } from '../shared/contracts/operations/plans.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../shared/http.ts'
+import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../shared/http.ts'
 import type { OperationsDeps } from './deps.ts'
 import { createIntent, intentView, linksOf, mutationOf, readIntent } from './intents.service.ts'
 import { previewPlan } from './plans.service.ts'
+import { unlessKnown } from './replies.ts'
 import { isInScope, placesFor, visibleSql } from './visibility.ts'
 
 /** Intents: what should be true, and the preview of how. */
@@ -91,15 +92,16 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
         'x-reply-headers': ['etag'],
         tags: ['intents'],
         params: IntentParams,
-        response: { 200: IntentView, ...errorReplies },
+        headers: ReadHeaders,
+        response: { 200: IntentView, 304: Type.Null(), ...errorReplies },
       },
       preHandler: allow('operation:read', { kind: 'R' }),
     },
     async (req, reply) => {
       const intent = await readIntent(deps, req.caller, req.params.intent_id)
       const places = await placesFor(deps.db, req.caller, intent.resource_ids)
-      reply.header('etag', `"${intent.revision}"`)
-      return intentView(intent, req.caller, isInScope(req.caller, 'intent:create', places))
+      const view = intentView(intent, req.caller, isInScope(req.caller, 'intent:create', places))
+      return unlessKnown(req, reply, `"${intent.revision}"`, view)
     },
   )
 

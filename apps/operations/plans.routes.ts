@@ -12,13 +12,15 @@ import {
   ProcedureList,
   StartBody,
 } from '../shared/contracts/operations/plans.ts'
+import { digest } from '../shared/digest.ts'
 import { notFound } from '../shared/errors.ts'
-import { CommandHeaders, errorReplies, sendStored } from '../shared/http.ts'
+import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../shared/http.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import { commandOf, runCommand } from './commands.service.ts'
 import type { OperationsDeps } from './deps.ts'
 import { isMovedPin, markStale, readPlan, renderPlan } from './plans.service.ts'
 import { startSteps } from './plans.start.ts'
+import { unlessKnown } from './replies.ts'
 
 /** Plans: what an intent would do, and the start of exactly that. */
 export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
@@ -32,11 +34,17 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
         tags: ['plans'],
         params: PlanParams,
         querystring: PlanQuery,
-        response: { 200: PlanView, ...errorReplies },
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: PlanView, 304: Type.Null(), ...errorReplies },
       },
       preHandler: allow('operation:read', { kind: 'R' }),
     },
-    async (req) => renderPlan(deps, deps.db, req.caller, req.params.plan_id, req.query.diff_after),
+    async (req, reply) => {
+      const plan = await renderPlan(deps, deps.db, req.caller, req.params.plan_id, req.query.diff_after)
+      // What has moved and what is in the way changes without the plan: its tag is of all that is shown.
+      return unlessKnown(req, reply, `"${digest(plan).slice('sha256:'.length)}"`, plan)
+    },
   )
 
   app.get(

@@ -14,10 +14,10 @@ export const answer =
 export const unlessKnown = <B>(
   req: FastifyRequest,
   reply: FastifyReply,
-  head: { revision: number; change_seq: number },
+  head: { revision: number; change_seq: number } | string,
   body: B,
 ): B | FastifyReply => {
-  const etag = etagOf(head)
+  const etag = typeof head === 'string' ? head : etagOf(head)
   reply.headers({ etag, 'cache-control': 'no-store' })
   return isKnown(req, etag) ? sendUnchanged(reply) : body
 }

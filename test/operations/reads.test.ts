@@ -101,6 +101,24 @@ describe('lists', () => {
   })
 })
 
+describe('single reads', () => {
+  it('have a tag, and are not sent again to who has exactly that', async () => {
+    const { operation_id, plan_id, intent_id } = await p.startOperation(gated())
+    const operation = `/v1/operations/${operation_id}`
+    const change = { op: 'set_limits', max_parallel: 2 }
+    const proposal = { base_revision: 1, changes: [change], reason: 'x' }
+    const { patch_id } = must(await p.as('olga').post(`${operation}/patches`, proposal), 201).body
+    const all = ['', '/graph', '/nodes/before', '/gates/go', `/patches/${patch_id}`].map((rest) => operation + rest)
+    for (const path of [...all, `/v1/plans/${plan_id}`, `/v1/intents/${intent_id}`]) {
+      const etag = must(await p.as('vic').get(path), 200).headers.get('etag')
+      expect([path, etag]).toEqual([path, expect.stringMatching(/^"[\w-]+"$/)])
+      const known = (tag: string) => p.as('vic').get(path, { headers: { 'if-none-match': tag } })
+      expect(await known(`"other", ${etag}`)).toMatchObject({ status: 304, text: '' })
+      expect((await known('"other"')).status).toBe(200)
+    }
+  })
+})
+
 describe('who sees what', () => {
   it('shows an operation to who may read one of its targets, or asked for it; to others it is not there', async () => {
     const eu = (await p.startOperation(gated())).operation_id
