@@ -71,7 +71,7 @@ const handOver = async (
   const token_sha256 = createHash('sha256').update(token).digest('hex')
   const ref = { operation_id, node_id, attempt, fence }
   const row = { ...ref, role: context.role, token_sha256, generation, pool, start_s, heartbeat_s, left_s }
-  const { start_before, deadline_at } = await insertExecution(deps.pool, row)
+  const { start_before, deadline_at, trace } = await insertExecution(deps.pool, row)
   const body = {
     v: 1,
     ...ref,
@@ -83,6 +83,7 @@ const handOver = async (
     start_before,
     results_url: `${deps.operations_url}/internal/v1/execution-results`,
     artifacts_url: `${deps.operations_url}/internal/v1/artifacts`,
+    ...(trace !== null && { trace }),
     // Last, as others fill them: an agent that reads the first member of a name reads ours.
     job,
     inputs,

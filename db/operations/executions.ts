@@ -52,12 +52,12 @@ export type NewExecution = AttemptRef & {
   left_s: number
 }
 
+/** `trace`: the trace context of the start, for whoever carries the work out. */
+type Handover = { start_before: string; deadline_at: string; trace: string | null }
+
 /** Writes a hand-over down before the agent hears of it; every earlier one of the attempt is closed. */
-export const insertExecution = async (
-  pool: pg.Pool,
-  e: NewExecution,
-): Promise<{ start_before: string; deadline_at: string }> => {
-  const { rows } = await pool.query<{ start_before: string; deadline_at: string }>({
+export const insertExecution = async (pool: pg.Pool, e: NewExecution): Promise<Handover> => {
+  const { rows } = await pool.query<Handover>({
     name: 'execution_insert',
     text: `
 with earlier as (
@@ -65,7 +65,8 @@ with earlier as (
   where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11 and fence < $6 and closed_at is null)
 insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, role)
 values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $10), $11)
-returning operations.iso(start_before) as start_before, operations.iso(deadline_at) as deadline_at`,
+returning operations.iso(start_before) as start_before, operations.iso(deadline_at) as deadline_at,
+  (select c.trace from operations.operation_commands c where c.operation_id = $2 and c.kind = 'start' limit 1) as trace`,
     values: [
       e.token_sha256,
       e.operation_id,

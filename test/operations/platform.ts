@@ -287,7 +287,10 @@ export const startPlatform = async ({
     (await pool.query<R>(text, values)).rows
 
   /** States and starts a graph through the public API, as pia and olga would. */
-  const startOperation = async (graph: unknown, { by = 'olga' as keyof typeof people, more = {} } = {}) => {
+  const startOperation = async (
+    graph: unknown,
+    { by = 'olga' as keyof typeof people, more = {}, headers = {} } = {},
+  ) => {
     await query('update operations.projection set at = clock_timestamp()')
     const intent = must(
       await as('pia').post('/v1/intents', { kind: 'graph', title: 'a test', reason: 'to see', graph, ...more }),
@@ -295,7 +298,7 @@ export const startPlatform = async ({
     )
     const plan = must(await as('pia').post(`/v1/intents/${intent.body.intent_id}/plan-preview`, {}), 201)
     const { plan_id, plan_hash } = plan.body
-    const started = await as(by).post(`/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash })
+    const started = await as(by).post(`/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash }, { headers })
     if (started.status !== 201 && started.status !== 202) throw new Error(`start: ${started.status} ${started.text}`)
     return {
       operation_id: started.body.operation_id as string,

@@ -118,13 +118,16 @@ it('work of a pool waits in the stream for an agent, which takes, reports and en
 }, 90_000)
 
 it('what no agent takes in time fails definitely, and who finds it later is refused', async () => {
-  const { operation_id, path } = await start(external('late', { pool: 'idle', timeouts: { start_s: 1 } }))
+  const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  const graph = { nodes: [external('late', { pool: 'idle', timeouts: { start_s: 1 } })] }
+  const { operation_id } = await p.startOperation(graph, { headers: { traceparent: trace } })
+  const path = `/v1/operations/${operation_id}`
   const node = async () => (await p.as('vic').get(`${path}/nodes/late`)).body
   await until(async () => (await node()).error_class === 'not_picked_up', { timeout_ms: 30_000 })
   const jsm = await nc.jetstreamManager()
   const kept = await jsm.streams.getMessage(stream(), { last_by_subj: `${p.prefix}.execution.idle` })
   const work = kept.json<Work>()
-  expect(work).toMatchObject({ v: 1, operation_id, node_id: 'late', job: 'greet' })
+  expect(work).toMatchObject({ v: 1, operation_id, node_id: 'late', job: 'greet', trace })
   // A repeat of the same hand-over is dropped by the stream.
   expect(kept.header.get('Nats-Msg-Id')).toBe(String(work.fence))
   const refused: (string | undefined)[] = []
