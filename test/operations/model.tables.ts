@@ -83,7 +83,7 @@ export const EDGES = {
   node: edges(`
     pending: reset pending gated ready dispatched running succeeded failed skipped cancelled removed
     gated: reset pending gated ready dispatched running failed skipped cancelled removed
-    ready: reset pending gated ready dispatched running succeeded failed skipped cancelled removed
+    ready: reset pending gated ready dispatched running succeeded failed outcome_unknown backoff skipped cancelled removed
     dispatched: reset pending gated ready dispatched running backoff succeeded failed outcome_unknown skipped cancelled removed
     running: reset dispatched running succeeded failed outcome_unknown backoff ready gated cancelled
     backoff: reset ready gated dispatched running skipped cancelled
