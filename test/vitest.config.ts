@@ -17,6 +17,8 @@ const LONGEST = [
   'operations/flow',
   'e2e/story',
   'catalog/tree',
+  'chaos/chaos',
+  'operations/model',
   'contract/bad-input',
   'platform/ops',
   'operations/reads',

@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Stack, startStack } from '../support/stack.ts'
+import { wreak } from './run.ts'
+
+/** The short form of `npm run test:chaos`: a platform and servers of its own, always the same kills. */
+let stack: Stack
+beforeAll(async () => {
+  stack = await startStack({ own_servers: ['postgres', 'redis', 'nats', 'temporal'] })
+}, 180_000)
+afterAll(() => stack.stop(), 60_000)
+
+it('six kills at any moment: each effect once, none lost, every operation ends right, nothing is left behind', async () => {
+  const said: string[] = []
+  const outcome = await wreak(stack, { kills: 6, seed: 11, gap_s: 3, at_once: 2, print: (line) => said.push(line) })
+  expect([outcome.breaches, said.filter((line) => line.includes('BREACH'))]).toEqual([[], []])
+  expect(outcome).toMatchObject({ twice: 0, lost: 0 })
+  expect([...outcome.deaths.values()].flat()).toHaveLength(6)
+  expect(outcome.jobs.length).toBeGreaterThan(1)
+  expect(outcome.effects).toBeGreaterThan(0)
+}, 600_000)
