@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useId, useState } from 'react'
+import { Suspense, useId, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import { nodeQuery, operationQuery } from '../api/queries/operations.ts'
 import type { NodeDetail } from '../api/types.ts'
@@ -13,13 +13,14 @@ import { ArtifactTable } from '../parts/artifacts.tsx'
 import { valueText } from '../parts/diff-view.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { interventionsOfNode } from '../parts/interventions.ts'
+import { lazyPart } from '../parts/lazy-part.ts'
 import { NodeFacts, newestAttempt } from '../parts/node-facts.tsx'
 import { Empty, Heading, Loading, Page } from '../parts/page.tsx'
 import { NodeStatus } from '../parts/status.tsx'
 
-const LogView = lazy(() => import('../parts/log-view.tsx').then((part) => ({ default: part.LogView })))
-const RetryDialog = lazy(() => import('../parts/retry-dialog.tsx').then((part) => ({ default: part.RetryDialog })))
-const InterveneDialog = lazy(() =>
+const LogView = lazyPart(() => import('../parts/log-view.tsx').then((part) => ({ default: part.LogView })))
+const RetryDialog = lazyPart(() => import('../parts/retry-dialog.tsx').then((part) => ({ default: part.RetryDialog })))
+const InterveneDialog = lazyPart(() =>
   import('../parts/intervene-dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
 )
 const TABS = ['summary', 'logs', 'io', 'artifacts'] as const

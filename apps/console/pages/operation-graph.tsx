@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useMemo, useRef } from 'react'
+import { Suspense, useCallback, useMemo, useRef } from 'react'
 import { graphQuery } from '../api/queries/operations.ts'
 import type { Graph } from '../api/types.ts'
 import { t } from '../i18n/index.ts'
@@ -11,13 +11,14 @@ import { largeGroups, useFolding } from '../parts/graph-folding.ts'
 import { gateBox } from '../parts/graph-gates.ts'
 import { GraphList } from '../parts/graph-list.tsx'
 import { countLooks, GraphStates, StatesContext } from '../parts/graph-states.ts'
+import { lazyPart } from '../parts/lazy-part.ts'
 import { NodePanel } from '../parts/node-panel.tsx'
 import { Loading } from '../parts/page.tsx'
 import { ShapeIcon } from '../parts/status.tsx'
 import { isNarrow, ViewChoice } from '../parts/view-choice.tsx'
 
 const loadCanvas = () => import('../parts/graph-canvas.tsx').then((part) => ({ default: part.GraphCanvas }))
-const GraphCanvas = lazy(loadCanvas)
+const GraphCanvas = lazyPart(loadCanvas)
 // The drawing is fetched beside the data that it shows; a phone begins with the list and needs none.
 if (!isNarrow()) void loadCanvas()
 

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useBlocker, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import { patchQuery } from '../api/queries/changes.ts'
 import { graphQuery, operationQuery } from '../api/queries/operations.ts'
@@ -10,6 +10,7 @@ import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
 import { actionOf, mayPress, WhyNot } from '../parts/allowed-action.tsx'
 import { Failure } from '../parts/failure.tsx'
+import { lazyPart } from '../parts/lazy-part.ts'
 import { Heading, Loading, Page } from '../parts/page.tsx'
 import { PatchBuilder } from '../parts/patch-builder.tsx'
 import { changesOf, type Draft, DraftList, draftFrom, PatchOutlook, usePatchCheck } from '../parts/patch-editor.tsx'
@@ -17,7 +18,7 @@ import { nodeNames } from '../parts/patch-words.ts'
 import { ShapeIcon } from '../parts/status.tsx'
 import { TicketField, ticketOf } from '../parts/ticket-field.tsx'
 
-const CommandDialog = lazy(() =>
+const CommandDialog = lazyPart(() =>
   import('../parts/command-dialog.tsx').then((part) => ({ default: part.CommandDialog })),
 )
 
@@ -174,7 +175,7 @@ const Editor = ({
   )
 }
 
-const Frame = lazy(() => import('../parts/overlays.tsx').then((part) => ({ default: part.DialogFrame })))
+const Frame = lazyPart(() => import('../parts/overlays.tsx').then((part) => ({ default: part.DialogFrame })))
 
 const Leaving = ({ stay, leave }: { stay: () => void; leave: () => void }) => (
   <Suspense fallback={null}>

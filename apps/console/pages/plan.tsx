@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import { duration } from '../api/format.ts'
 import { usePreview } from '../api/preview.ts'
@@ -14,6 +14,7 @@ import { ActionButton, actionOf, WhyNot } from '../parts/allowed-action.tsx'
 import { CopyButton } from '../parts/copy.tsx'
 import { ChangeList } from '../parts/diff-view.tsx'
 import { Failure, ProblemText } from '../parts/failure.tsx'
+import { lazyPart } from '../parts/lazy-part.ts'
 import { Heading, Loading, Page } from '../parts/page.tsx'
 import { PlanChecks } from '../parts/plan-checks.tsx'
 import { PlanGraph } from '../parts/plan-graph.tsx'
@@ -21,7 +22,7 @@ import { PlanRehearsal } from '../parts/plan-rehearsal.tsx'
 import { ShapeIcon, Status } from '../parts/status.tsx'
 import { ruleWords } from '../parts/votes.tsx'
 
-const CommandDialog = lazy(() =>
+const CommandDialog = lazyPart(() =>
   import('../parts/command-dialog.tsx').then((part) => ({ default: part.CommandDialog })),
 )
 const TABS = ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const

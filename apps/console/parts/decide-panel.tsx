@@ -1,16 +1,17 @@
 import { Link } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
 import { tDecide } from '../i18n/decide.ts'
 import { t } from '../i18n/index.ts'
 import { actionOf, mayPress } from './allowed-action.tsx'
+import { lazyPart } from './lazy-part.ts'
 import { isMe } from './person.tsx'
 import { ShapeIcon } from './status.tsx'
 import { votesInRound } from './votes.tsx'
 
 const loadDialog = () => import('./decide-dialog.tsx').then((part) => ({ default: part.DecideDialog }))
-const DecideDialog = lazy(loadDialog)
+const DecideDialog = lazyPart(loadDialog)
 
 export type Verdict = 'approve' | 'reject'
 export type DigestCheck = 'checking' | 'matches' | 'differs'

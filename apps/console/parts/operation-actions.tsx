@@ -1,13 +1,16 @@
 import { Link } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import type { Operation } from '../api/types.ts'
 import { tChange } from '../i18n/change.ts'
 import { tOperation } from '../i18n/operation.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from './allowed-action.tsx'
 import { interventionsOfOperation } from './interventions.ts'
+import { lazyPart } from './lazy-part.ts'
 
-const Dialogs = lazy(() => import('./operation-dialogs.tsx').then((part) => ({ default: part.OperationDialog })))
-const InterveneDialog = lazy(() => import('./intervene-dialog.tsx').then((part) => ({ default: part.InterveneDialog })))
+const Dialogs = lazyPart(() => import('./operation-dialogs.tsx').then((part) => ({ default: part.OperationDialog })))
+const InterveneDialog = lazyPart(() =>
+  import('./intervene-dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
+)
 const CANCELS = ['cancel', 'cancel_compensate', 'cancel_force']
 export type OperationCommand = 'pause' | 'resume' | 'cancel'
 

@@ -1,15 +1,16 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useMemo, useState } from 'react'
+import { Suspense, useMemo, useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { Patch } from '../api/types.ts'
 import { tChange } from '../i18n/change.ts'
 import { tDecide } from '../i18n/decide.ts'
 import { actionOf } from './allowed-action.tsx'
 import { DecideBox, useDigestCheck } from './decide-panel.tsx'
+import { lazyPart } from './lazy-part.ts'
 import { isMe } from './person.tsx'
 
 const loadDialog = () => import('./command-dialog.tsx').then((part) => ({ default: part.CommandDialog }))
-const CommandDialog = lazy(loadDialog)
+const CommandDialog = lazyPart(loadDialog)
 
 type Verdict = 'approve' | 'reject'
 type Effect = { status?: string; plan_revision?: number; rearmed_gates?: string[] }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useMemo, useState } from 'react'
+import { Suspense, useMemo, useState } from 'react'
 import { revisionQuery } from '../api/queries/operations.ts'
 import type { Patch } from '../api/types.ts'
 import { tChange } from '../i18n/change.ts'
@@ -8,11 +8,12 @@ import { tOperation } from '../i18n/operation.ts'
 import { useFolding } from './graph-folding.ts'
 import { gateBox } from './graph-gates.ts'
 import { GraphStates, StatesContext } from './graph-states.ts'
+import { lazyPart } from './lazy-part.ts'
 import { Loading } from './page.tsx'
 import { foldedGroups, type PatchedGraph, patchedGraph } from './patched-graph.ts'
 import { isNarrow } from './view-choice.tsx'
 
-const GraphCanvas = lazy(() => import('./graph-canvas.tsx').then((part) => ({ default: part.GraphCanvas })))
+const GraphCanvas = lazyPart(() => import('./graph-canvas.tsx').then((part) => ({ default: part.GraphCanvas })))
 
 type Props = {
   operation_id: string

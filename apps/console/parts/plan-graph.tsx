@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { X } from 'lucide-react'
-import { lazy, Suspense, useMemo } from 'react'
+import { Suspense, useMemo } from 'react'
 import { duration } from '../api/format.ts'
 import { planGraphQuery } from '../api/queries/changes.ts'
 import type { Graph, Plan } from '../api/types.ts'
@@ -14,11 +14,12 @@ import { largeGroups, useFolding } from './graph-folding.ts'
 import { gateBox } from './graph-gates.ts'
 import { GraphList } from './graph-list.tsx'
 import { GraphStates, StatesContext } from './graph-states.ts'
+import { lazyPart } from './lazy-part.ts'
 import { Loading } from './page.tsx'
 import { TargetRow } from './target-row.tsx'
 import { isNarrow, type View as Shown, ViewChoice } from './view-choice.tsx'
 
-const GraphCanvas = lazy(() => import('./graph-canvas.tsx').then((part) => ({ default: part.GraphCanvas })))
+const GraphCanvas = lazyPart(() => import('./graph-canvas.tsx').then((part) => ({ default: part.GraphCanvas })))
 
 /** Every node that would run, drawn before anything has; the same as a list, one press away. */
 export const PlanGraph = ({ plan }: { plan: Plan }) => {

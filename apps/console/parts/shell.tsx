@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, linkOptions, Outlet, useLocation } from '@tanstack/react-router'
 import { Boxes, Ellipsis, Goal, HeartPulse, Inbox, Network, Plug, ScrollText, Workflow } from 'lucide-react'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import { clockTime, zoneWord } from '../api/format.ts'
 import { usePhase, useTopic } from '../api/hooks.ts'
 import { useDisplay } from '../api/prefs.ts'
@@ -11,11 +11,12 @@ import { t } from '../i18n/index.ts'
 import { ConnectionBanner, ConnectionWord } from './connection.tsx'
 import { EnvironmentBadge } from './environment-badge.tsx'
 import { GoTo } from './go-to.tsx'
+import { lazyPart } from './lazy-part.ts'
 import { Shortcuts } from './shortcuts.tsx'
 import { useNow } from './time-text.tsx'
 import { UserMenu } from './user-menu.tsx'
 
-const SessionDialog = lazy(() => import('./session-dialog.tsx').then((part) => ({ default: part.SessionDialog })))
+const SessionDialog = lazyPart(() => import('./session-dialog.tsx').then((part) => ({ default: part.SessionDialog })))
 
 /** What every signed-in page stands in: skip link, top bar, navigation, banner, and the dialog of an ended session. */
 export const Shell = () => {

@@ -1,9 +1,10 @@
 import { useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
 import { display } from '../api/prefs.ts'
 import { t } from '../i18n/index.ts'
+import { lazyPart } from './lazy-part.ts'
 
-const DialogFrame = lazy(() => import('./overlays.tsx').then((part) => ({ default: part.DialogFrame })))
+const DialogFrame = lazyPart(() => import('./overlays.tsx').then((part) => ({ default: part.DialogFrame })))
 const PAIR_MS = 1000
 
 /** Single keys for moving about. None fires inside a field, a dialog or a menu, and none decides anything. */

@@ -1,17 +1,24 @@
 import { ChevronDown } from 'lucide-react'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import { currentUser, signOut } from '../api/token.ts'
 import { t } from '../i18n/index.ts'
+import { lazyPart } from './lazy-part.ts'
 
 const load = () => import('./overlays.tsx').then(({ UserMenu }) => ({ default: UserMenu }))
-const LazyMenu = lazy(load)
+const LazyMenu = lazyPart(load)
 
 /** The user menu. Its behaviour is fetched when the page is idle, or on the first look at it. */
 export const UserMenu = () => {
   const [wanted, setWanted] = useState<'no' | 'idle' | 'open'>('no')
   useEffect(() => {
     const idle = window.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 500))
-    idle(() => void load().then(() => setWanted((before) => (before === 'no' ? 'idle' : before))))
+    // What cannot be fetched now is fetched when it is asked for.
+    idle(() =>
+      load().then(
+        () => setWanted((before) => (before === 'no' ? 'idle' : before)),
+        () => {},
+      ),
+    )
   }, [])
   const name = currentUser()?.username ?? ''
   const plain = (
@@ -20,7 +27,7 @@ export const UserMenu = () => {
       className="button quiet"
       aria-haspopup="menu"
       aria-label={t.nav.user(name)}
-      onPointerEnter={() => void load()}
+      onPointerEnter={() => load().catch(() => {})}
       onClick={() => setWanted('open')}
     >
       {name}
