@@ -45,16 +45,16 @@ export type Job = (work: Work, tools: Tools) => Promise<More['outputs']>
 /** Whoever stands in between may say so, too: the same again later. */
 const LATER = new Set([429, 502, 503, 504])
 
-/** Sends until it is answered, after growing waits or as late as the answer asks; nothing when the work's time is over. */
+/** Sends until it is answered, after growing waits or as late as the answer asks; once the work's time is over, one time. */
 const send = async ({ execution_token, deadline_at }: Work, url: string, type: string, init: RequestInit) => {
   const headers = { 'content-type': type, authorization: `Bearer ${execution_token}` }
-  for (let wait = 100; Date.now() < Date.parse(deadline_at); wait = Math.min(wait * 2, 5000)) {
+  for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
     const response = await fetch(url, { ...init, headers }).catch(() => undefined)
     const text = await response?.text().catch(() => undefined)
     if (response && text !== undefined && !LATER.has(response.status)) return { status: response.status, text }
+    if (Date.now() >= Date.parse(deadline_at)) return { status: 0, text: '{}' }
     await delay(1000 * Number(response?.headers.get('retry-after')) || wait)
   }
-  return { status: 0, text: '{}' }
 }
 
 /** The reports of one piece of work, numbered in order. */
