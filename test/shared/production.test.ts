@@ -56,6 +56,8 @@ const production = (): Record<string, string> => ({
   WORKER__OPERATIONS__URL: 'https://operations.internal',
   WORKER__TEMPORAL__ADDRESS: 'temporal:7233',
   RELAY__TEMPORAL__ADDRESS: 'temporal:7233',
+  RELAY__AUDIT__KEY_FILE: '/run/secrets/audit.json',
+  RELAY__AUDIT__ANCHOR_FILE: '/var/lib/signalbox/audit-anchors.jsonl',
 })
 const LOADERS = {
   gateway: loadGatewayConfig,
@@ -103,7 +105,10 @@ describe('the production profile', () => {
       ['identity', ['AUTH__TOKENS__ISSUER', 'AUTH__RPC__CREDENTIAL_URL', 'GATEWAY__HTTP__PUBLIC_ORIGIN']],
       ['credential', ['CREDENTIAL__ENROLMENT__KEY', 'AUTH__SERVICES__FILE']],
       ['token', ['TOKEN__KEYS__KEK', 'AUTH__TOKENS__ISSUER']],
-      ['relay', ['AUTH__RPC__SESSION_URL', 'RELAY__SERVICE__KEY_FILE', 'RELAY__TEMPORAL__ADDRESS']],
+      [
+        'relay',
+        ['AUTH__RPC__SESSION_URL', 'RELAY__TEMPORAL__ADDRESS', 'RELAY__AUDIT__KEY_FILE', 'RELAY__AUDIT__ANCHOR_FILE'],
+      ],
       [
         'gateway',
         ['GATEWAY__HTTP__PUBLIC_ORIGIN', 'AUTH__TOKENS__ISSUER', 'AUTH__JWKS__URL', 'GATEWAY__UPSTREAM__SESSION_URL'],
