@@ -44,6 +44,7 @@ const schema = Type.Object({
   SESSION__IDLE__LIMIT_S: settings.integer(0),
   SESSION__BINDING__MODE: Type.Enum(['off', 'ua', 'ua_ip'], { default: 'ua' }),
   SESSION__BINDING__ACTION: Type.Enum(['signal', 'step_up', 'revoke'], { default: 'signal' }),
+  SESSION__REDIS__TIMEOUT_MS: settings.integer(500, 10, 5000),
   SESSION__REDIS__WAIT_REPLICAS: settings.integer(0, 0, 5),
 })
 

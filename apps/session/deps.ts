@@ -34,7 +34,10 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
   const telemetry = createTelemetry('session')
   const { db, pool, close: closeDb } = createDb(config.SESSION__DATABASE__URL, { app: 'session' })
   measurePool(telemetry, pool)
-  const redis = createRedis(config.SESSION__REDIS__URL, { name: 'session' })
+  const redis = createRedis(config.SESSION__REDIS__URL, {
+    name: 'session',
+    timeout_ms: config.SESSION__REDIS__TIMEOUT_MS,
+  })
   // A script that was under way when the connection broke may have run: sent again it would look like a replay.
   redis.options.autoResendUnfulfilledCommands = false
   const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneRevocations(db)], (err) =>

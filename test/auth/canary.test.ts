@@ -109,7 +109,7 @@ const runEverything = async () => {
   await call('GET', '/api/v1/admin/users', undefined, eva)
   const retry = { 'idempotency-key': keep('a retry key', randomUUID()) }
   const next = await call('POST', '/auth/refresh', { refresh_token: json.body.refresh_token }, retry)
-  expect(next.status).toBe(200)
+  expect(next.status, next.text).toBe(200)
   await call('POST', '/auth/refresh', { refresh_token: json.body.refresh_token }, retry)
   await call('POST', '/auth/refresh', { refresh_token: json.body.refresh_token })
   await call('POST', '/auth/refresh', { refresh_token: `${next.body.refresh_token}x` })

@@ -73,6 +73,7 @@ export const startAuth = async (env: Record<string, string> = {}) => {
     RELAY__AUDIT__ANCHOR_FILE: join(console_dir, 'audit-anchors.jsonl'),
     // The test process runs five apps: its own slowness is not Redis'.
     GATEWAY__REDIS__TIMEOUT_MS: '3000',
+    SESSION__REDIS__TIMEOUT_MS: '3000',
     ...Object.fromEntries(
       ['LOGIN_IP', 'LOGIN_NAME', 'REFRESH_IP', 'API', 'FAILED_TOKENS', 'JWKS', 'ENROL'].map((n) => [
         `GATEWAY__LIMITS__${n}`,

@@ -50,11 +50,16 @@ const RAISED_LIMITS: Record<string, string> = Object.fromEntries(
 )
 /** All people of a test come from one address, and several of them at once. */
 const ONE_ADDRESS = { CREDENTIAL__HASH__PER_KEY: '100' }
-/** A whole platform on a small machine beside other tests is always busy: only what is under way is bounded. */
+/**
+ * A whole platform on a small machine beside other tests is always busy: only what is under way is bounded, and a process
+ * that waits for a core has not lost its Redis.
+ */
 const PATIENT: Record<string, string> = {
   SIGNALBOX__PRESSURE__UTILISATION: '1',
   SIGNALBOX__PRESSURE__DELAY_MS: '60000',
   GATEWAY__PRESSURE__DELAY_MS: '60000',
+  GATEWAY__REDIS__TIMEOUT_MS: '5000',
+  SESSION__REDIS__TIMEOUT_MS: '5000',
 }
 /** A hash of a few milliseconds: the strength of the real one is tested where it is made. */
 const QUICK_HASHES = {
