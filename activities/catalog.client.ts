@@ -1,5 +1,5 @@
-import type { ServiceSigner } from '../apps/shared/auth/service.ts'
-import { audienceOf } from '../apps/shared/auth/service-scopes.ts'
+import { audienceOf } from '../apps/shared/service/scopes.ts'
+import type { ServiceSigner } from '../apps/shared/service/tokens.ts'
 
 const TIMEOUT_MS = 5000
 

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Logger } from '../apps/shared/telemetry.ts'
 import type { Db } from '../db/client.ts'
 import type { CatalogWriter } from './catalog.client.ts'
-import type { AgentChannel } from './executors/doors.ts'
+import type { AgentChannel } from './executors/agents/doors.ts'
 import type { ExecutorPolicy } from './executors/policy.ts'
 import type { Executor } from './executors/types.ts'
 

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApplicationFailure, Context } from '@temporalio/activity'
-import { CelError } from '../apps/shared/cel.ts'
 import { type NodeError, RETRYABLE } from '../apps/shared/contracts/operations/graph.ts'
 import { crashPoint } from '../apps/shared/crash.ts'
+import { CelError } from '../apps/shared/data/cel.ts'
+import { takeOutputs } from '../apps/shared/data/outputs.ts'
+import { ValueError } from '../apps/shared/data/values.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
-import { takeOutputs } from '../apps/shared/outputs.ts'
-import { ValueError } from '../apps/shared/values.ts'
+import { readEnd } from '../db/operations/agents/executions.ts'
 import {
   type Artifact,
   type AttemptEnd,
@@ -15,9 +16,8 @@ import {
   endAttempt,
   noteAttempt,
   outputsOf,
-} from '../db/operations/attempts.ts'
-import { type Claim, claimAttempt } from '../db/operations/claims.ts'
-import { readEnd } from '../db/operations/executions.ts'
+} from '../db/operations/nodes/attempts.ts'
+import { type Claim, claimAttempt } from '../db/operations/nodes/claim.ts'
 import type { AttemptResult } from '../workflows/operation/state/types.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { ExecutorContext, ExecutorResult } from './executors/types.ts'

@@ -1,8 +1,8 @@
-import { compileCel } from '../apps/shared/cel.ts'
 import type { PlanNode, Value } from '../apps/shared/contracts/operations/graph.ts'
-import { isObject, mergePatch } from '../apps/shared/pointer.ts'
-import { formsOf, resolveValue } from '../apps/shared/values.ts'
-import { namesIn } from '../db/operations/record.nodes.ts'
+import { compileCel } from '../apps/shared/data/cel.ts'
+import { isObject, mergePatch } from '../apps/shared/data/pointer.ts'
+import { formsOf, resolveValue } from '../apps/shared/data/values.ts'
+import { namesIn } from '../db/operations/nodes/record.ts'
 
 /** Ids of the nodes whose outputs a value refers to. */
 export const nodesNamedIn = (value: unknown): string[] => [

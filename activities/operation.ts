@@ -1,7 +1,7 @@
 import { activityInfo } from '@temporalio/activity'
-import { type CloseInput, closeOperation } from '../db/operations/close.ts'
-import { loadGraph } from '../db/operations/graph.ts'
-import { type EngineRef, recordChanges } from '../db/operations/record.ts'
+import { type CloseInput, closeOperation } from '../db/operations/operations/close.ts'
+import { loadGraph } from '../db/operations/operations/graph.ts'
+import { type EngineRef, recordChanges } from '../db/operations/operations/record.ts'
 import type { CloseResult, GraphPage, RecordBatch, RecordResult } from '../workflows/operation/state/types.ts'
 import type { ActivityDeps } from './deps.ts'
 

@@ -1,5 +1,5 @@
 import type { InjectedSinks } from '@temporalio/worker'
-import { pauseOnMismatch } from '../db/operations/mismatch.ts'
+import { pauseOnMismatch } from '../db/operations/nodes/mismatch.ts'
 import type { OperationSinks } from '../workflows/operation/messages.ts'
 import type { ActivityDeps } from './deps.ts'
 

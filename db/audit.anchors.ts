@@ -1,6 +1,6 @@
 import { createPublicKey, sign, verify } from 'node:crypto'
-import type { PrivateKey } from '../apps/shared/auth/service-keys.ts'
-import { canonicalJson } from '../apps/shared/digest.ts'
+import { canonicalJson } from '../apps/shared/data/digest.ts'
+import type { PrivateKey } from '../apps/shared/service/keys.ts'
 
 /** The last sealed row of one audit log at a time. */
 export type SealedHead = { log: string; seal_seq: string; seal_hash: string }

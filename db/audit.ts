@@ -1,6 +1,6 @@
 import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
 import { type AnyPgColumn, bigint, index, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
-import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/digest.ts'
+import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/data/digest.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Queryable, Tx } from './client.ts'
 

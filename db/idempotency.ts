@@ -1,6 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { index, integer, jsonb, type PgSchema, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core'
-import { canonicalJson, hmacSha256 } from '../apps/shared/digest.ts'
+import { canonicalJson, hmacSha256 } from '../apps/shared/data/digest.ts'
 import { AppError } from '../apps/shared/errors.ts'
 import type { Db, Queryable, Tx } from './client.ts'
 import { bytea } from './columns.ts'

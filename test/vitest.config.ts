@@ -9,19 +9,19 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const LONGEST = [
   'e2e/desk',
-  'catalog/commands',
+  'catalog/results',
   'workflows/crash',
   'platform/start',
-  'operations/commands',
+  'operations/command',
   'cli/cli',
   'operations/flow',
   'e2e/story',
-  'catalog/tree',
+  'catalog/relationships',
   'chaos/chaos',
   'operations/model',
   'contract/bad-input',
   'platform/ops',
-  'operations/reads',
+  'operations/operations.reads',
   'e2e/crash',
   'contract/examples',
 ]

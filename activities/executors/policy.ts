@@ -4,8 +4,8 @@ import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import { ConfigError } from '../../apps/shared/config.ts'
-import { matcherOf } from '../../apps/shared/pattern.ts'
-import { type Program, Programs, programsOf } from '../../apps/shared/programs.ts'
+import { matcherOf } from '../../apps/shared/data/pattern.ts'
+import { type Program, Programs, programsOf } from '../../apps/shared/data/programs.ts'
 
 const Policy = Type.Object(
   {

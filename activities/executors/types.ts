@@ -1,5 +1,5 @@
 import type { Timeouts } from '../../apps/shared/contracts/operations/graph.ts'
-import type { LogLine } from '../../db/operations/attempts.ts'
+import type { LogLine } from '../../db/operations/nodes/attempts.ts'
 
 /** What an executor is given: everything that is its own to know, resolved. */
 export type ExecutorContext = {

@@ -3,7 +3,7 @@ import { auditView, listAudit } from '../../db/audit.ts'
 import { audit } from '../../db/catalog/tables.ts'
 import type { allow, requireScope } from '../shared/auth/http.ts'
 import { AuditList, AuditQuery } from '../shared/contracts/audit.ts'
-import { errorReplies } from '../shared/http.ts'
+import { errorReplies } from '../shared/http/app.ts'
 import type { CatalogDeps } from './deps.ts'
 
 type Guard = ReturnType<typeof allow> | ReturnType<typeof requireScope>

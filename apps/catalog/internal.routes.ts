@@ -11,19 +11,19 @@ import {
 } from '../shared/contracts/catalog/commands.ts'
 import { ResourceParams } from '../shared/contracts/catalog/common.ts'
 import { EventsPage, EventsQuery, Snapshot, SnapshotQuery } from '../shared/contracts/catalog/events.ts'
-import { errorReplies, sendStored } from '../shared/http.ts'
-import { JSON_LIMITS } from '../shared/json.ts'
-import { applyBatch, type CheckShape } from './batch.service.ts'
-import { runCommand } from './commands.service.ts'
+import { JSON_LIMITS } from '../shared/data/json.ts'
+import { errorReplies, sendStored } from '../shared/http/app.ts'
+import { runCommand } from './command/run.ts'
 import type { CatalogDeps } from './deps.ts'
-import { readEvents, readSnapshot } from './events.service.ts'
+import { readEvents, readSnapshot } from './resources/events.ts'
+import { applyBatch, type CheckShape } from './results/batch.ts'
 import {
   healthObservation,
   operationResult,
   type Prepared,
   providedCapabilities,
   type Sender,
-} from './results.service.ts'
+} from './results/record.ts'
 
 const BATCH_BYTES = 8 * 1_048_576
 

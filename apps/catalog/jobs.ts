@@ -5,12 +5,12 @@ import {
   pruneProviders,
   pruneRelationships,
   pruneRevisions,
-} from '../../db/catalog/commands.ts'
+} from '../../db/catalog/resources/commands.ts'
 import { inboxOf } from '../../db/catalog/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
 import type { CatalogDeps } from './deps.ts'
-import { sweepProviders } from './expiry.service.ts'
-import { sweepHealth } from './health.service.ts'
+import { sweepProviders } from './health/expiry.ts'
+import { sweepHealth } from './health/observe.ts'
 
 const LOCK = 727330
 const PRUNE_MS = 60_000

@@ -1,12 +1,12 @@
 import { systemClock } from '../shared/clock.ts'
-import { listen } from '../shared/http.ts'
-import { runApp } from '../shared/lifecycle.ts'
+import { listen } from '../shared/http/app.ts'
+import { runApp } from '../shared/http/lifecycle.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import { buildApp } from './app.ts'
 import { loadCatalogConfig } from './config.ts'
 import { createDeps, createTrust } from './deps.ts'
 import { startSweeper } from './jobs.ts'
-import { startOperationsConsumer } from './operations.consumer.ts'
+import { startOperationsConsumer } from './operations/follow.ts'
 
 await runApp('catalog', async () => {
   const config = loadCatalogConfig()

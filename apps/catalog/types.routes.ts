@@ -4,12 +4,12 @@ import { closed, PageQuery, pageOf } from '../shared/contracts/catalog/common.ts
 import { RelationshipType, ResourceType } from '../shared/contracts/catalog/types.ts'
 import { text } from '../shared/contracts/text.ts'
 import { notFound } from '../shared/errors.ts'
-import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http.ts'
-import { pageSizeOf, rowsFrom } from '../shared/pages.ts'
+import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http/app.ts'
+import { pageSizeOf, rowsFrom } from '../shared/http/pages.ts'
 import type { CatalogDeps } from './deps.ts'
-import { asOf } from './lists.service.ts'
-import type { Side } from './sides.ts'
-import type { StoredType } from './types.registry.ts'
+import type { StoredType } from './packs/registry.ts'
+import { asOf } from './read/lists.ts'
+import type { Side } from './read/sides.ts'
 
 const TypesQuery = Type.Object(
   {

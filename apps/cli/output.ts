@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { stringify } from 'yaml'
-import { dim, paint, stateColour, table } from '../shared/print.ts'
+import { dim, paint, stateColour, table } from '../shared/data/print.ts'
 
 export type Format = 'table' | 'json' | 'yaml' | 'id'
 export type Column<T> = [title: string, cell: (item: T) => string | number | null | undefined]

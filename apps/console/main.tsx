@@ -6,10 +6,10 @@ import { createRoot } from 'react-dom/client'
 import { applyLive } from './api/apply.ts'
 import { ProblemError } from './api/client.ts'
 import { startLive } from './api/live.ts'
-import { nextPath } from './api/next-path.ts'
-import { onPhase, sessionPhase } from './api/token.ts'
-import { t } from './i18n/index.ts'
 import { createConsoleRouter } from './routes.tsx'
+import { nextPath } from './session/next-path.ts'
+import { onPhase, sessionPhase } from './session/token.ts'
+import { t } from './words/index.ts'
 
 const TRIES = 3
 

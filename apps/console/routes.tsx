@@ -1,12 +1,12 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
-import { type OperationsTab, operationQuery } from './api/queries/operations.ts'
-import { SessionAway, sessionPhase, startSession } from './api/token.ts'
-import { NotFound } from './pages/not-found.tsx'
-import { Unreachable } from './pages/unreachable.tsx'
-import { BrokenPage, lazyPage } from './parts/lazy-page.tsx'
-import { Loading, Page } from './parts/page.tsx'
-import { Shell } from './parts/shell.tsx'
+import { BrokenPage, lazyPage } from './frame/lazy-page.tsx'
+import { NotFound } from './frame/not-found.tsx'
+import { Shell } from './frame/shell.tsx'
+import { Unreachable } from './frame/unreachable.tsx'
+import { type OperationsTab, operationQuery } from './queries/operations.ts'
+import { SessionAway, sessionPhase, startSession } from './session/token.ts'
+import { Loading, Page } from './ui/page.tsx'
 
 /** Every path of the console and the schema of its search parameters: the URL is the view. */
 const text = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '')
@@ -31,13 +31,13 @@ const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
   validateSearch: (search): { next?: string } => (text(search.next) === '' ? {} : { next: text(search.next) }),
-  component: lazyPage(() => import('./pages/login.tsx'), 'Login'),
+  component: lazyPage(() => import('./account/login.tsx'), 'Login'),
 })
 
 const enrol = createRoute({
   getParentRoute: () => root,
   path: '/enrol',
-  component: lazyPage(() => import('./pages/enrol.tsx'), 'EnrolPage'),
+  component: lazyPage(() => import('./account/enrol.tsx'), 'EnrolPage'),
 })
 
 const shell = createRoute({
@@ -68,7 +68,7 @@ const inbox = createRoute({
   getParentRoute: () => shell,
   path: '/inbox',
   validateSearch: (search) => ({ for: oneOf(search.for, ['me', 'all'] as const, 'me') }),
-  component: lazyPage(() => import('./pages/inbox.tsx'), 'InboxPage'),
+  component: lazyPage(() => import('./inbox/page.tsx'), 'InboxPage'),
 })
 
 const TABS: readonly OperationsTab[] = ['running', 'waiting', 'failed', 'all']
@@ -76,14 +76,14 @@ const operations = createRoute({
   getParentRoute: () => shell,
   path: '/operations',
   validateSearch: (search) => ({ tab: oneOf(search.tab, TABS, 'running'), q: text(search.q) }),
-  component: lazyPage(() => import('./pages/operations.tsx'), 'OperationsPage'),
+  component: lazyPage(() => import('./operations/list.tsx'), 'OperationsPage'),
 })
 
 const operation = createRoute({
   getParentRoute: () => shell,
   path: '/operations/$operation_id',
   loader: ({ context, params }) => void context.client.prefetchQuery(operationQuery(params.operation_id)),
-  component: lazyPage(() => import('./pages/operation.tsx'), 'OperationPage'),
+  component: lazyPage(() => import('./operations/page.tsx'), 'OperationPage'),
 })
 const operationHome = createRoute({
   getParentRoute: () => operation,
@@ -99,27 +99,27 @@ const graph = createRoute({
     ...drawnSearch(search),
     ...(text(search.only) === '' ? {} : { only: text(search.only) }),
   }),
-  component: lazyPage(() => import('./pages/operation-graph.tsx'), 'OperationGraphPage'),
+  component: lazyPage(() => import('./operations/graph.tsx'), 'OperationGraphPage'),
 })
 const timeline = createRoute({
   getParentRoute: () => operation,
   path: '/timeline',
   validateSearch: (search): { kinds?: 'people' | 'problems' } =>
     search.kinds === 'people' || search.kinds === 'problems' ? { kinds: search.kinds } : {},
-  component: lazyPage(() => import('./pages/operation-timeline.tsx'), 'OperationTimelinePage'),
+  component: lazyPage(() => import('./history/timeline.tsx'), 'OperationTimelinePage'),
 })
 const activity = createRoute({
   getParentRoute: () => operation,
   path: '/activity',
   validateSearch: (search): { who?: 'people' | 'system' | 'all' } =>
     search.who === 'system' || search.who === 'all' || search.who === 'people' ? { who: search.who } : {},
-  component: lazyPage(() => import('./pages/operation-activity.tsx'), 'OperationActivityPage'),
+  component: lazyPage(() => import('./history/activity.tsx'), 'OperationActivityPage'),
 })
 const nodes = createRoute({
   getParentRoute: () => operation,
   path: '/nodes',
   validateSearch: (search): { state?: string } => (text(search.state) === '' ? {} : { state: text(search.state) }),
-  component: lazyPage(() => import('./pages/operation-nodes.tsx'), 'OperationNodesPage'),
+  component: lazyPage(() => import('./nodes/list.tsx'), 'OperationNodesPage'),
 })
 const node = createRoute({
   getParentRoute: () => shell,
@@ -131,28 +131,28 @@ const node = createRoute({
       tab: oneOf(search.tab, ['summary', 'logs', 'io', 'artifacts'] as const, 'summary'),
     }
   },
-  component: lazyPage(() => import('./pages/node.tsx'), 'NodePage'),
+  component: lazyPage(() => import('./nodes/page.tsx'), 'NodePage'),
 })
 const gate = createRoute({
   getParentRoute: () => shell,
   path: '/operations/$operation_id/gates/$gate_id',
-  component: lazyPage(() => import('./pages/gate.tsx'), 'GatePage'),
+  component: lazyPage(() => import('./gates/page.tsx'), 'GatePage'),
 })
 
 const patches = createRoute({
   getParentRoute: () => operation,
   path: '/patches',
-  component: lazyPage(() => import('./pages/operation-patches.tsx'), 'OperationPatchesPage'),
+  component: lazyPage(() => import('./patches/list.tsx'), 'OperationPatchesPage'),
 })
 const artifacts = createRoute({
   getParentRoute: () => operation,
   path: '/artifacts',
-  component: lazyPage(() => import('./pages/operation-artifacts.tsx'), 'OperationArtifactsPage'),
+  component: lazyPage(() => import('./proof/artifacts.tsx'), 'OperationArtifactsPage'),
 })
 const evidence = createRoute({
   getParentRoute: () => operation,
   path: '/evidence',
-  component: lazyPage(() => import('./pages/operation-evidence.tsx'), 'OperationEvidencePage'),
+  component: lazyPage(() => import('./proof/evidence.tsx'), 'OperationEvidencePage'),
 })
 const patchNew = createRoute({
   getParentRoute: () => shell,
@@ -161,25 +161,25 @@ const patchNew = createRoute({
     ...(text(search.node) === '' ? {} : { node: text(search.node) }),
     ...(text(search.from) === '' ? {} : { from: text(search.from) }),
   }),
-  component: lazyPage(() => import('./pages/patch-new.tsx'), 'PatchNewPage'),
+  component: lazyPage(() => import('./patches/new.tsx'), 'PatchNewPage'),
 })
 const patch = createRoute({
   getParentRoute: () => shell,
   path: '/operations/$operation_id/patches/$patch_id',
-  component: lazyPage(() => import('./pages/patch.tsx'), 'PatchPage'),
+  component: lazyPage(() => import('./patches/page.tsx'), 'PatchPage'),
 })
 
 const intents = createRoute({
   getParentRoute: () => shell,
   path: '/intents',
   validateSearch: (search) => ({ whose: oneOf(search.whose, ['mine', 'all'] as const, 'mine') }),
-  component: lazyPage(() => import('./pages/intents.tsx'), 'IntentsPage'),
+  component: lazyPage(() => import('./intents/list.tsx'), 'IntentsPage'),
 })
 const intentNew = createRoute({
   getParentRoute: () => shell,
   path: '/intents/new',
   validateSearch: (search) => ({ resource: text(search.resource) }),
-  component: lazyPage(() => import('./pages/intent-new.tsx'), 'IntentNewPage'),
+  component: lazyPage(() => import('./intents/new.tsx'), 'IntentNewPage'),
 })
 
 const plan = createRoute({
@@ -189,7 +189,7 @@ const plan = createRoute({
     tab: oneOf(search.tab, ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const, 'changes'),
     ...drawnSearch(search),
   }),
-  component: lazyPage(() => import('./pages/plan.tsx'), 'PlanPage'),
+  component: lazyPage(() => import('./plans/page.tsx'), 'PlanPage'),
 })
 
 const resources = createRoute({
@@ -201,7 +201,7 @@ const resources = createRoute({
     health: text(search.health),
     q: text(search.q),
   }),
-  component: lazyPage(() => import('./pages/resources.tsx'), 'ResourcesPage'),
+  component: lazyPage(() => import('./resources/list.tsx'), 'ResourcesPage'),
 })
 const resource = createRoute({
   getParentRoute: () => shell,
@@ -209,18 +209,18 @@ const resource = createRoute({
   validateSearch: (search) => ({
     tab: oneOf(search.tab, ['overview', 'relations', 'capabilities', 'operations'] as const, 'overview'),
   }),
-  component: lazyPage(() => import('./pages/resource.tsx'), 'ResourcePage'),
+  component: lazyPage(() => import('./resources/page.tsx'), 'ResourcePage'),
 })
 
 const sessions = createRoute({
   getParentRoute: () => shell,
   path: '/settings/sessions',
-  component: lazyPage(() => import('./pages/sessions.tsx'), 'SessionsPage'),
+  component: lazyPage(() => import('./account/sessions.tsx'), 'SessionsPage'),
 })
 const password = createRoute({
   getParentRoute: () => shell,
   path: '/settings/password',
-  component: lazyPage(() => import('./pages/password.tsx'), 'PasswordPage'),
+  component: lazyPage(() => import('./account/password.tsx'), 'PasswordPage'),
 })
 const topology = createRoute({
   getParentRoute: () => shell,
@@ -230,19 +230,19 @@ const topology = createRoute({
     ...(text(search.datacenter) === '' ? {} : { datacenter: text(search.datacenter) }),
     ...(text(search.layer) === '' ? {} : { layer: text(search.layer) }),
   }),
-  component: lazyPage(() => import('./pages/topology.tsx'), 'TopologyPage'),
+  component: lazyPage(() => import('./topology/page.tsx'), 'TopologyPage'),
 })
 const capabilities = createRoute({
   getParentRoute: () => shell,
   path: '/capabilities',
   validateSearch: (search): { key?: string } => (text(search.key) === '' ? {} : { key: text(search.key) }),
-  component: lazyPage(() => import('./pages/capabilities.tsx'), 'CapabilitiesPage'),
+  component: lazyPage(() => import('./topology/capabilities.tsx'), 'CapabilitiesPage'),
 })
 
 const health = createRoute({
   getParentRoute: () => shell,
   path: '/health',
-  component: lazyPage(() => import('./pages/health.tsx'), 'HealthPage'),
+  component: lazyPage(() => import('./resources/health.tsx'), 'HealthPage'),
 })
 const audit = createRoute({
   getParentRoute: () => shell,
@@ -255,13 +255,13 @@ const audit = createRoute({
     from: text(search.from),
     to: text(search.to),
   }),
-  component: lazyPage(() => import('./pages/audit.tsx'), 'AuditPage'),
+  component: lazyPage(() => import('./proof/audit.tsx'), 'AuditPage'),
 })
 
 const settings = createRoute({
   getParentRoute: () => shell,
   path: '/settings/display',
-  component: lazyPage(() => import('./pages/display.tsx'), 'DisplayPage'),
+  component: lazyPage(() => import('./account/display.tsx'), 'DisplayPage'),
 })
 
 const routeTree = root.addChildren([

@@ -1,7 +1,7 @@
-import { audienceOf } from '../shared/auth/service-scopes.ts'
-import { serveHealth } from '../shared/health.ts'
-import { AUTH_CODES, createHttpApp } from '../shared/http.ts'
-import { registerRpc } from '../shared/rpc.ts'
+import { AUTH_CODES, createHttpApp } from '../shared/http/app.ts'
+import { serveHealth } from '../shared/http/health.ts'
+import { registerRpc } from '../shared/rpc/client.ts'
+import { audienceOf } from '../shared/service/scopes.ts'
 import { credentialRpc } from './credential.rpc.ts'
 import type { CredentialDeps } from './deps.ts'
 

@@ -1,10 +1,10 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext } from '@connectrpc/connect'
 import { Credential } from '../shared/contracts/gen/auth_pb.ts'
-import { rpcContext, rpcService } from '../shared/rpc.ts'
+import { rpcContext, rpcService } from '../shared/rpc/client.ts'
 import type { CredentialDeps } from './deps.ts'
 import { createEnrolmentToken } from './enrolment.service.ts'
-import { changePassword, setPassword, verifyPassword } from './passwords.service.ts'
+import { changePassword, setPassword, verifyPassword } from './passwords/change.ts'
 
 const contextOf = (context: HandlerContext) => ({ request_id: rpcContext(context).request_id, signal: context.signal })
 

@@ -5,12 +5,12 @@ import { pruneOutbox } from '../../db/outbox.ts'
 import { startPruning } from '../../db/prune.ts'
 import { registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
-import { measurePool } from '../shared/pool.ts'
+import { measurePool } from '../shared/process/pool.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { CredentialConfig } from './config.ts'
-import { createHashing } from './hashing.ts'
-import { createSlots } from './slots.ts'
-import { createStrengthEstimator } from './strength.ts'
+import { createHashing } from './hashing/hash.ts'
+import { createSlots } from './hashing/slots.ts'
+import { createStrengthEstimator } from './passwords/strength.ts'
 
 /** Before the callers' 5 s: what is merely slow is answered as busy, not taken for an outage. */
 const ANSWER_MS = 4000

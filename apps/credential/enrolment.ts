@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { hmacSha256 } from '../shared/digest.ts'
+import { hmacSha256 } from '../shared/data/digest.ts'
 import { isUuid } from '../shared/ids.ts'
 
 /** The text of an enrolment token: `e1.<user_id>.<token_id>.<HMAC>`. It is derived, never stored. */

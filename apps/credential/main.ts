@@ -1,9 +1,9 @@
-import { listen } from '../shared/http.ts'
-import { runApp, waitFor } from '../shared/lifecycle.ts'
+import { listen } from '../shared/http/app.ts'
+import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
 import { loadCredentialConfig } from './config.ts'
 import { createDeps } from './deps.ts'
-import { yieldGroup, yieldHashThreads } from './priority.ts'
+import { yieldGroup, yieldHashThreads } from './hashing/priority.ts'
 
 await runApp('credential', async () => {
   const config = loadCredentialConfig()

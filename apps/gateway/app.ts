@@ -1,7 +1,7 @@
-import { serveHealth } from '../shared/health.ts'
-import { AUTH_CODES, createHttpApp } from '../shared/http.ts'
+import { AUTH_CODES, createHttpApp } from '../shared/http/app.ts'
+import { serveHealth } from '../shared/http/health.ts'
 import type { GatewayDeps } from './deps.ts'
-import { createGateway } from './server.ts'
+import { createGateway } from './edge/server.ts'
 
 /** The public edge, and the internal listener with health and metrics. */
 export const buildApp = (deps: GatewayDeps) => {

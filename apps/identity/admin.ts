@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
 import { isRole, ROLES } from '../shared/auth/permissions.ts'
 import { AppError } from '../shared/errors.ts'
-import { bootstrapAdmin, type Enrolled, Refused, recoverAdmin } from './bootstrap.service.ts'
 import { loadIdentityConfig } from './config.ts'
 import { createDeps } from './deps.ts'
+import { bootstrapAdmin, type Enrolled, Refused, recoverAdmin } from './users/bootstrap.ts'
 
 const USAGE = `usage: bootstrap-admin --username NAME [--roles ${ROLES.join(',')}]   or   bootstrap-admin --recover NAME`
 

@@ -1,15 +1,15 @@
 import { assertRoutesAuthorized, userAuth } from '../shared/auth/http.ts'
-import { audienceOf } from '../shared/auth/service-scopes.ts'
-import { serveHealth } from '../shared/health.ts'
-import { AUTH_CODES, createHttpApp } from '../shared/http.ts'
-import { registerRpc } from '../shared/rpc.ts'
+import { AUTH_CODES, createHttpApp } from '../shared/http/app.ts'
+import { serveHealth } from '../shared/http/health.ts'
+import { registerRpc } from '../shared/rpc/client.ts'
+import { audienceOf } from '../shared/service/scopes.ts'
 import type { IdentityDeps } from './deps.ts'
 import { grantsRoutes } from './grants.routes.ts'
 import { groupsRoutes } from './groups.routes.ts'
 import { identityRpc } from './identity.rpc.ts'
 import { recordDenial } from './mutations.ts'
-import { userEventsRoutes } from './user-events.routes.ts'
-import { usersRoutes } from './users.routes.ts'
+import { userEventsRoutes } from './users/events.routes.ts'
+import { usersRoutes } from './users/routes.ts'
 
 const openapi = { title: 'Signalbox identity', description: 'Users, groups, roles and grants.' }
 

@@ -9,14 +9,14 @@ import { PERMISSIONS, ROLES, roleHas } from '../shared/auth/permissions.ts'
 import { NewSubjectGrant, PageQuery, pageOf, SubjectGrantView } from '../shared/contracts/identity/users.ts'
 import { text } from '../shared/contracts/text.ts'
 import { AppError, notFound } from '../shared/errors.ts'
-import { CommandHeaders, errorReplies } from '../shared/http.ts'
+import { CommandHeaders, errorReplies } from '../shared/http/app.ts'
+import { createPages } from '../shared/http/pages.ts'
 import { isUuid, uuidv7 } from '../shared/ids.ts'
-import { createPages } from '../shared/pages.ts'
 import type { IdentityDeps } from './deps.ts'
 import { keepingAnAdmin, lockGroup } from './groups.routes.ts'
 import { actorOf, change, rolesChanged } from './mutations.ts'
 import { refuseScope, refuseSelfGrant, throwIf } from './rules.ts'
-import { findLivingUser } from './users.service.ts'
+import { findLivingUser } from './users/change.ts'
 
 const viewOf = ({ id, subject_type, subject_id, role, scope, expires_at }: GrantRow) => ({
   id,

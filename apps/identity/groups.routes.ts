@@ -7,12 +7,12 @@ import { grants, group_members, groups, users } from '../../db/identity/tables.t
 import { allow } from '../shared/auth/http.ts'
 import { GroupKey, GroupPatch, GroupView, NewGroup, PageQuery, pageOf } from '../shared/contracts/identity/users.ts'
 import { AppError, notFound } from '../shared/errors.ts'
-import { CommandHeaders, errorReplies, VersionedHeaders } from '../shared/http.ts'
-import { createPages } from '../shared/pages.ts'
+import { CommandHeaders, errorReplies, VersionedHeaders } from '../shared/http/app.ts'
+import { createPages } from '../shared/http/pages.ts'
 import type { IdentityDeps } from './deps.ts'
 import { change, rolesChanged } from './mutations.ts'
 import { refuseLastAdmin, refuseSelfGrant, refuseVersion, throwIf } from './rules.ts'
-import { findLivingUser, findUser, viewOf } from './users.service.ts'
+import { findLivingUser, findUser, viewOf } from './users/change.ts'
 
 const GroupParams = Type.Object({ group_key: GroupKey })
 const MemberParams = Type.Object({ group_key: GroupKey, user_id: Type.String({ format: 'uuid' }) })

@@ -7,7 +7,7 @@ import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
 import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { refuseStaleAuth } from '../shared/auth/caller.ts'
 import type { AppError } from '../shared/errors.ts'
-import { sendStored } from '../shared/http.ts'
+import { sendStored } from '../shared/http/app.ts'
 import { uuidv5, uuidv7 } from '../shared/ids.ts'
 import type { IdentityDeps } from './deps.ts'
 

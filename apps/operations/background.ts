@@ -1,7 +1,7 @@
-import { prefixed } from '../shared/events.ts'
-import { startCatalogConsumer } from './catalog.consumer.ts'
+import { prefixed } from '../shared/events/events.ts'
+import { startCatalogConsumer } from './catalog/consumer.ts'
 import type { OperationsDeps } from './deps.ts'
-import { startSweeper } from './sweeper.ts'
+import { startSweeper } from './upkeep/sweeper.ts'
 
 /** What runs beside the requests of one process: the sweeper, the catalog's consumer, and the wake-up of who waits for outcomes. */
 export const startBackground = (deps: OperationsDeps) => {

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { appendAudit } from '../../db/operations/audit.ts'
+import { appendAudit } from '../../db/operations/facts/audit.ts'
 import { allow } from '../shared/auth/http.ts'
+import { type EncryptingCodec, type Payload, workflowOf } from '../shared/codec/payload.ts'
 import { Payloads } from '../shared/contracts/operations/engine.ts'
 import { AppError } from '../shared/errors.ts'
-import { errorReplies } from '../shared/http.ts'
-import { type EncryptingCodec, type Payload, workflowOf } from '../shared/payload-codec.ts'
+import { errorReplies } from '../shared/http/app.ts'
 import type { OperationsDeps } from './deps.ts'
 
 /** The codec endpoint for the engine's own tools: its path without `/decode` is what they are given. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { operation_commands } from '../../db/operations/tables.ts'
-import type { Checks } from '../shared/health.ts'
+import { operation_commands } from '../../db/operations/tables/index.ts'
+import type { Checks } from '../shared/http/health.ts'
 import type { OperationsDeps } from './deps.ts'
 
 const UNDELIVERED_S = 10

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { fingerprintOf } from '../../db/idempotency.ts'
-import { getCommand } from '../../db/operations/commands.ts'
-import { listMessages } from '../../db/operations/log.ts'
+import { getCommand } from '../../db/operations/commands/rows.ts'
+import { listMessages } from '../../db/operations/history/log.ts'
 import { requireScope } from '../shared/auth/http.ts'
 import { OperationParams } from '../shared/contracts/operations/common.ts'
 import {
@@ -12,13 +12,13 @@ import {
   WorkflowSignalReply,
 } from '../shared/contracts/operations/internal.ts'
 import { AppError } from '../shared/errors.ts'
-import { errorReplies } from '../shared/http.ts'
-import { calendarSteps } from './calendar.service.ts'
-import { acceptCommand, type Command, type Steps } from './commands.service.ts'
+import { errorReplies } from '../shared/http/app.ts'
+import { calendarSteps } from './calendar/change.ts'
+import { acceptCommand, type Command, type Steps } from './command/accept.ts'
+import type { Subject } from './command/subject.ts'
 import type { OperationsDeps } from './deps.ts'
-import { checkResultSteps } from './gates.external.ts'
-import { cancelSteps, driftSteps, nodeSignalSteps, pauseSteps, resumeSteps } from './operations.service.ts'
-import type { Subject } from './subject.ts'
+import { checkResultSteps } from './gates/external.ts'
+import { cancelSteps, driftSteps, nodeSignalSteps, pauseSteps, resumeSteps } from './operations/control.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
 export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {

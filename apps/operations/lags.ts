@@ -1,5 +1,5 @@
 import type { Telemetry } from '../shared/telemetry.ts'
-import type { CatalogProjection } from './catalog.projection.ts'
+import type { CatalogProjection } from './catalog/projection.ts'
 
 /** How far this app is behind, told as a metric and in GET /v1/platform/health. */
 export const createLags = (projection: CatalogProjection, telemetry: Telemetry) => {

@@ -1,12 +1,12 @@
-import { listen } from '../shared/http.ts'
-import { runApp, waitFor } from '../shared/lifecycle.ts'
+import { listen } from '../shared/http/app.ts'
+import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import { buildApp } from './app.ts'
 import { startBackground } from './background.ts'
 import { loadOperationsConfig } from './config.ts'
 import { createDeps, createTrust } from './deps.ts'
 import { createLags } from './lags.ts'
-import { recordLibrary } from './packs.ts'
+import { recordLibrary } from './packs/library.ts'
 
 await runApp('operations', async () => {
   const config = loadOperationsConfig()

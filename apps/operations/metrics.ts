@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { FastifyInstance } from 'fastify'
 import type { Db } from '../../db/client.ts'
-import { type Measured, type MeasuredGauge, measure } from '../shared/measured.ts'
+import { type Measured, type MeasuredGauge, measure } from '../shared/process/measured.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
 
 const GAUGES: readonly MeasuredGauge[] = [

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { NatsConnection } from 'nats'
-import { connectNats, prefixed } from '../shared/events.ts'
+import { connectNats, prefixed } from '../shared/events/events.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
 const RETRY_MS = 1000

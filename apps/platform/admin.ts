@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadAppEnv } from './app-env.ts'
-import { APP_NAMES } from './apps.ts'
-import { ROOT, signalboxDir } from './paths.ts'
+import { ROOT, signalboxDir } from './base/paths.ts'
+import { loadAppEnv } from './run/app-env.ts'
+import { APP_NAMES } from './run/apps.ts'
 
 /** `npm run admin -- <app> <verb> [arguments]`: acts that need an app's own keys or database. */
 type Verb = (args: string[]) => Promise<number>

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * The door of every npm script. Plain JavaScript without dependencies, for Node >= 20: installs the packages when they
- * are missing or differ from the lock file, then hands over to Node 24, which runs apps/platform/<verb>.ts as it is.
+ * are missing or differ from the lock file, then hands over to Node 24, which runs the verb's file as it is.
  * No package's install script ever runs (.npmrc).
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -14,6 +14,8 @@ const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const NODE_MAJOR = 24
 /** The command line client: a person's own command, so it runs in the folder where it was typed. */
 const CLI = 'signalbox'
+/** Where the file of a verb stands. */
+const VERBS = ['', 'check/', 'tests/'].map((room) => `apps/platform/${room}`)
 
 const [verb = '', ...args] = process.argv.slice(2)
 const script = scriptOf(verb)
@@ -24,12 +26,13 @@ handOver(nodeBinary(), script, args)
 function scriptOf(name) {
   if (name === CLI) return join(ROOT, 'apps/cli/main.ts')
   const [head, area] = name.split(':')
-  const candidates = [name.replaceAll(':', '-'), head]
-  const found =
-    /^[a-z][a-z:-]*$/.test(name) && candidates.find((file) => existsSync(join(ROOT, 'apps/platform', `${file}.ts`)))
+  const fileOf = (file) => VERBS.map((room) => join(ROOT, room, `${file}.ts`)).find((path) => existsSync(path))
+  const known = /^[a-z][a-z:-]*$/.test(name)
+  const own = known && fileOf(name.replaceAll(':', '-'))
+  const found = own || (known && fileOf(head))
   if (!found) fail(`"${name}" is no command of this project. "npm run" lists them.`)
-  if (found === head && area) args.unshift(area)
-  return join(ROOT, 'apps/platform', `${found}.ts`)
+  if (!own && area) args.unshift(area)
+  return found
 }
 
 function installPackages() {

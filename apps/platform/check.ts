@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { staleMigrations, staleProto } from './generated.ts'
-import { lockProblems } from './lock-file.ts'
-import { staleOpenapi } from './openapi-files.ts'
-import { bin, ROOT } from './paths.ts'
-import { createScreen, elapsed, paint } from './screen.ts'
+import { bin, ROOT } from './base/paths.ts'
+import { createScreen, elapsed, paint } from './base/screen.ts'
+import { staleMigrations, staleProto } from './check/generated.ts'
+import { lockProblems } from './check/lock-file.ts'
+import { staleOpenapi } from './check/openapi-files.ts'
 import { run } from './servers/sources.ts'
 
 /** `npm run check`: all that CI checks besides tests. A table of results; then the words of what failed. */

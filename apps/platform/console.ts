@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bin, ROOT, signalboxDir } from './paths.ts'
+import { bin, ROOT, signalboxDir } from './base/paths.ts'
 
 /** `npm run console`: the console from its sources with Vite's development server, against the running platform. */
 const gatewayOf = (): string | undefined => {

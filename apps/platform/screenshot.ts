@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
+import { ROOT, signalboxDir } from './base/paths.ts'
+import { createScreen } from './base/screen.ts'
 import type { Account } from './demo/client.ts'
-import { ROOT, signalboxDir } from './paths.ts'
-import { createScreen } from './screen.ts'
 import { locateChromium } from './servers/chromium.ts'
 
 /** `npm run screenshot`: the pictures of the README, taken from the running platform by a real browser. */

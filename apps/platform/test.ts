@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fillCompileCache } from './compile-cache.ts'
-import { bin, QUICK_IMPORTS, ROOT } from './paths.ts'
-import { createScreen, elapsed } from './screen.ts'
+import { bin, QUICK_IMPORTS, ROOT } from './base/paths.ts'
+import { createScreen, elapsed } from './base/screen.ts'
+import { fillCompileCache } from './run/compile-cache.ts'
 import { locateChromium } from './servers/chromium.ts'
-import { FAST_POSTGRES, type TestEnv, withTestServers } from './test-servers.ts'
+import { FAST_POSTGRES, type TestEnv, withTestServers } from './tests/test-servers.ts'
 
 /**
  * `npm test [-- vitest arguments]`: every test against real servers of its own, on free ports with temporary data. The

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
+import { payloadKeys } from '../shared/codec/payload.ts'
 import { loadConfig, settings } from '../shared/config.ts'
-import { payloadKeys } from '../shared/payload-codec.ts'
 
 const schema = Type.Object({
   RELAY__DATABASE__URL: settings.postgres(),

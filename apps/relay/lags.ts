@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { AUDIT_LOGS } from '../../db/audit.ts'
-import { type Measured, type MeasuredGauge, measure } from '../shared/measured.ts'
+import { type Measured, type MeasuredGauge, measure } from '../shared/process/measured.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
 
 const SCHEMAS = ['identity', 'credential', 'token', 'catalog', 'operations']

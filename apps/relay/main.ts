@@ -1,5 +1,5 @@
-import { listen } from '../shared/http.ts'
-import { runApp, waitFor } from '../shared/lifecycle.ts'
+import { listen } from '../shared/http/app.ts'
+import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp, startRelay } from './app.ts'
 import { loadRelayConfig } from './config.ts'
 import { createDeps } from './deps.ts'

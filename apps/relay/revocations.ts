@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { NatsConnection } from 'nats'
 import type pg from 'pg'
-import { ensureStreams, prefixed } from '../shared/events.ts'
+import { ensureStreams, prefixed } from '../shared/events/events.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import type { RelayDeps } from './deps.ts'
 import { type Loop, startLoop } from './loop.ts'

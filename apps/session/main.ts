@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
-import { listen } from '../shared/http.ts'
-import { runApp, waitFor } from '../shared/lifecycle.ts'
+import { listen } from '../shared/http/app.ts'
+import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
 import { loadSessionConfig } from './config.ts'
 import { createDeps } from './deps.ts'
-import { checkRedisSettings } from './revocations.ts'
+import { checkRedisSettings } from './store/revocations.ts'
 
 await runApp('session', async () => {
   const config = loadSessionConfig()

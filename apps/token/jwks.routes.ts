@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../shared/auth/http.ts'
-import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http.ts'
+import { errorReplies, isKnown, ReadHeaders, sendUnchanged } from '../shared/http/app.ts'
 import type { Keyring } from './keyring.ts'
 
 const Jwks = Type.Object(

@@ -1,5 +1,5 @@
-import { listen } from '../shared/http.ts'
-import { runApp } from '../shared/lifecycle.ts'
+import { listen } from '../shared/http/app.ts'
+import { runApp } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
 import { loadTokenConfig } from './config.ts'
 import { createDeps } from './deps.ts'

@@ -1,5 +1,5 @@
 import { Token } from '../shared/contracts/gen/auth_pb.ts'
-import { rpcService } from '../shared/rpc.ts'
+import { rpcService } from '../shared/rpc/client.ts'
 import type { TokenDeps } from './deps.ts'
 import { generateTokens, parseToken, type TokenSettings } from './tokens.service.ts'
 

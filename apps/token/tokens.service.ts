@@ -1,10 +1,10 @@
 import { Code, ConnectError } from '@connectrpc/connect'
-import type { AccessClaims, RefreshClaims } from '../shared/auth/claims.ts'
-import { newJti, signToken } from '../shared/auth/sign.ts'
-import { TokenRejected, verifyToken } from '../shared/auth/verifier.ts'
 import type { Clock } from '../shared/clock.ts'
 import { type GenerateTokensRequest, ResponseMode } from '../shared/contracts/gen/auth_pb.ts'
 import { isUuid } from '../shared/ids.ts'
+import type { AccessClaims, RefreshClaims } from '../shared/jwt/claims.ts'
+import { newJti, signToken } from '../shared/jwt/sign.ts'
+import { TokenRejected, verifyToken } from '../shared/jwt/verifier.ts'
 import type { Keyring } from './keyring.ts'
 
 export type TokenSettings = {

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
+import { payloadKeys } from '../shared/codec/payload.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
-import { payloadKeys } from '../shared/payload-codec.ts'
 
 const POLICY = fileURLToPath(new URL('../../activities/executors/policy.yaml', import.meta.url))
 

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { NatsConnection } from 'nats'
-import type { AgentChannel } from '../../activities/executors/doors.ts'
-import { connectNats, prefixed } from '../shared/events.ts'
-import { cancelSubject, ensureExecution, executionSubject } from '../shared/execution-stream.ts'
+import type { AgentChannel } from '../../activities/executors/agents/doors.ts'
+import { connectNats, prefixed } from '../shared/events/events.ts'
+import { cancelSubject, ensureExecution, executionSubject } from '../shared/events/execution-stream.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
 const RETRY_MS = 1000

@@ -5,7 +5,7 @@ import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } 
 import { createBookkeeping, createExecution, createLocal } from '../../activities/index.ts'
 import { createSinks } from '../../activities/sinks.ts'
 import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
-import { dataConverterOf, FAILURES, loadPayloadCodec } from '../shared/payload-codec.ts'
+import { dataConverterOf, FAILURES, loadPayloadCodec } from '../shared/codec/payload.ts'
 import type { WorkerConfig } from './config.ts'
 import type { WorkerDeps } from './deps.ts'
 

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
-import { array, rowsOf } from './resources.ts'
+import { array, rowsOf } from './resources/rows.ts'
 
 export type ObservationRow = {
   rid: string

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { array, rowsOf } from './resources.ts'
+import { array, rowsOf } from './resources/rows.ts'
 
 /** Imports of one source come one after another: side by side they would only wait for each other's rows. */
 export const lockSource = (tx: Tx, source_name: string) =>

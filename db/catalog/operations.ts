@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { array, rowsOf } from './resources.ts'
+import { array, rowsOf } from './resources/rows.ts'
 
 /** Which operations touch which resources, as the operations app tells: the model behind operations-summary. */
 export type OperationFact = { operation_id: string; kind: string; title: string; status: string; at: string }

@@ -1,8 +1,8 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
-import { accessSql, type RowAccess } from './lists.ts'
-import { array, rowsOf } from './resources.ts'
+import { accessSql, type RowAccess } from './resources/lists.ts'
+import { array, rowsOf } from './resources/rows.ts'
 import { provider } from './tables.ts'
 
 export type ProviderRow = typeof provider.$inferSelect

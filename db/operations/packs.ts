@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm'
 import type { Tx } from '../client.ts'
-import { packs } from './tables.ts'
+import { packs } from './tables/index.ts'
 
 export type PackRecord = { pack: string; version: string; digest: string; document: Record<string, unknown> }
 

@@ -1,12 +1,13 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
+import type { OperationCalendar } from '../../apps/shared/data/calendar.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { createDb } from '../../db/client.ts'
-import { endAttempt, noteAttempt } from '../../db/operations/attempts.ts'
-import { type Claim, claimAttempt } from '../../db/operations/claims.ts'
-import { offerPlaces } from '../../db/operations/places.ts'
+import { offerPlaces } from '../../db/operations/commands/places.ts'
+import { SYSTEM } from '../../db/operations/facts/timeline.ts'
+import { endAttempt, noteAttempt } from '../../db/operations/nodes/attempts.ts'
+import { type Claim, claimAttempt } from '../../db/operations/nodes/claim.ts'
 import {
   gates,
   node_attempts,
@@ -14,8 +15,7 @@ import {
   operation_commands,
   operation_control,
   operations,
-} from '../../db/operations/tables.ts'
-import { SYSTEM } from '../../db/operations/timeline.ts'
+} from '../../db/operations/tables/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 let database: Awaited<ReturnType<typeof testDatabase>>

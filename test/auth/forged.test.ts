@@ -2,9 +2,9 @@ import { createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign } fro
 import { Code } from '@connectrpc/connect'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Token } from '../../apps/shared/contracts/gen/auth_pb.ts'
-import { createRpcClient } from '../../apps/shared/rpc.ts'
-import { startUpstream } from '../gateway/upstream.support.ts'
-import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { createRpcClient } from '../../apps/shared/rpc/client.ts'
+import { startUpstream } from '../gateway/support/upstream.ts'
+import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 
 /** auth.md 14.1: every class of bad token is refused by every verifier, at bounded cost, with no effect. */
 

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadCredentialConfig } from '../../apps/credential/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
-import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 
 /** auth.md 8 and 14.5: the numbers, and what a flood of logins meets. */
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startUpstream } from '../gateway/upstream.support.ts'
-import { type Answer, type Auth, bearer, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { startUpstream } from '../gateway/support/upstream.ts'
+import { type Answer, type Auth, bearer, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { startProcess } from '../support/processes.ts'
 import { until } from '../support/until.ts'
 

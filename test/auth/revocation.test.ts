@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { NatsConnection } from 'nats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { connectNats, ensureStreams, streamName } from '../../apps/shared/events.ts'
-import { startUpstream } from '../gateway/upstream.support.ts'
-import { type Auth, bearer, cookieOf, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { connectNats, ensureStreams, streamName } from '../../apps/shared/events/events.ts'
+import { startUpstream } from '../gateway/support/upstream.ts'
+import { type Auth, bearer, cookieOf, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 

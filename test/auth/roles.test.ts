@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { type Permission, permissionsOf, ROLES } from '../../apps/shared/auth/permissions.ts'
 import { grants } from '../../db/identity/tables.ts'
-import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { until } from '../support/until.ts'
 
 /** auth.md 14.9 at the session component: role x route, generated from both tables. Identity's is test/identity/rights. */

@@ -1,12 +1,12 @@
 import type { DescMessage } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { loadGatewayConfig } from '../../apps/gateway/config.ts'
-import { createCors } from '../../apps/gateway/cors.ts'
-import { ROUTES } from '../../apps/gateway/routes.ts'
+import { createCors } from '../../apps/gateway/edge/cors.ts'
+import { ROUTES } from '../../apps/gateway/routes/table.ts'
+import { createCookies } from '../../apps/session/browser/cookies.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
-import { createCookies } from '../../apps/session/cookies.ts'
-import { TOKEN_KINDS } from '../../apps/shared/auth/claims.ts'
 import * as contracts from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { TOKEN_KINDS } from '../../apps/shared/jwt/claims.ts'
 import { createOrigins } from '../../apps/shared/web/origins.ts'
 
 /**

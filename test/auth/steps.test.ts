@@ -3,7 +3,7 @@ import { eq, isNull } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { outbox as credentialOutbox } from '../../db/credential/tables.ts'
 import { revocations } from '../../db/session/tables.ts'
-import { type Auth, bearer, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { type Auth, bearer, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { until } from '../support/until.ts'
 
 /**

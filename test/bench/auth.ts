@@ -1,7 +1,7 @@
 import { cpus, loadavg } from 'node:os'
 import { Pool } from 'undici'
 import { readDemo } from '../../apps/platform/demo/accounts.ts'
-import { table } from '../../apps/shared/print.ts'
+import { table } from '../../apps/shared/data/print.ts'
 import { startStack } from '../support/stack.ts'
 import { type Bench, REFRESHERS, ROUNDS, type Row, refresher, signIn, type Tokens, warmUp } from './auth/clients.ts'
 import { benchFlood } from './auth/flood.ts'

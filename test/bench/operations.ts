@@ -1,7 +1,7 @@
 import { cpus, loadavg } from 'node:os'
 import { Client, Connection } from '@temporalio/client'
+import { table } from '../../apps/shared/data/print.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
-import { table } from '../../apps/shared/print.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { forkBare } from './lib/fork.ts'
 import { benchGates, decideAlone } from './operations/gates.ts'

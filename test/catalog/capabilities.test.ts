@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import semver from 'semver'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sweepProviders } from '../../apps/catalog/expiry.service.ts'
+import { sweepProviders } from '../../apps/catalog/health/expiry.ts'
 import { type Asker, mismatchOf, type Offer, type Wanted } from '../../apps/catalog/rules/matching.ts'
-import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 describe('matching', () => {
   const scope = fc.record({

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { prune, pruneHistory } from '../../apps/catalog/jobs.ts'
 import { causesOf, type FlowRule, type HealthGraph, rollUp } from '../../apps/catalog/rules/roll-up.ts'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
-import { type Catalog, seedRegion, startCatalog } from './platform.ts'
+import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
 const ORDER: HealthStatus[] = ['healthy', 'unknown', 'degraded', 'unhealthy']
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
-import { type Ask, type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
+import { type Ask, type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog
 beforeAll(async () => {

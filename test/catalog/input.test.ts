@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Ask, type Catalog, seedRegion, startCatalog } from './platform.ts'
+import { type Ask, type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Projections, Proof } from '../../apps/shared/contracts/catalog/projections.ts'
 import { until } from '../support/until.ts'
-import { type Catalog, seedRegion, startCatalog } from './platform.ts'
+import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
 type Projection = Projections['items'][number]
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Catalog, seedRegion, startCatalog } from './platform.ts'
+import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Access } from '../../apps/catalog/access.ts'
-import { countBelowEach } from '../../apps/catalog/topology.service.ts'
-import { countBelow } from '../../db/catalog/lists.ts'
-import { type Catalog, hostOf, seedRegion, startCatalog } from './platform.ts'
+import type { Access } from '../../apps/catalog/read/access.ts'
+import { countBelowEach } from '../../apps/catalog/topology/read.ts'
+import { countBelow } from '../../db/catalog/resources/lists.ts'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog
 beforeAll(async () => {

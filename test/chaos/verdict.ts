@@ -1,7 +1,7 @@
 import type { Person } from '../../apps/platform/demo/client.ts'
 import { verifyLog } from '../../apps/platform/ops/verify-audit.ts'
 import { secretKeysOf } from '../../apps/shared/config.ts'
-import { deriveKey } from '../../apps/shared/digest.ts'
+import { deriveKey } from '../../apps/shared/data/digest.ts'
 import { AUDIT_LOGS } from '../../db/audit.ts'
 import { createDb } from '../../db/client.ts'
 import { readModelDifferences } from '../support/read-models.ts'

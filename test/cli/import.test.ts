@@ -16,7 +16,7 @@ import { readNetbox } from '../../apps/cli/import/netbox.ts'
 import { sendItems } from '../../apps/cli/import/send.ts'
 import { BOUNDS, parseSource, SourceError } from '../../apps/cli/import/source.ts'
 import { readTerraform } from '../../apps/cli/import/terraform.ts'
-import { ROOT } from '../../apps/platform/paths.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
 
 /** What readers make of files, without a server; test/cli/cli.test.ts sends what they made. */
 const read = (reader: Reader, text: unknown) =>

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Graph, GraphNode } from '../../apps/console/api/types.ts'
-import { segmentsOf } from '../../apps/console/parts/gantt-segments.ts'
-import { columns, type Drawing, visibleGraph } from '../../apps/console/parts/graph-layout.ts'
-import { GraphStates } from '../../apps/console/parts/graph-states.ts'
-import { neighbour } from '../../apps/console/parts/graph-walk.ts'
+import { columns, type Drawing, visibleGraph } from '../../apps/console/graph/layout.ts'
+import { GraphStates } from '../../apps/console/graph/states.ts'
+import { neighbour } from '../../apps/console/graph/walk.ts'
+import { segmentsOf } from '../../apps/console/history/segments.ts'
 
 const node = (node_id: string, depends_on: string[] = [], more: Partial<GraphNode> = {}): GraphNode => ({
   node_id,

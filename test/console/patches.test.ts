@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Graph, PatchChange } from '../../apps/console/api/types.ts'
-import { type Choice, draftOf, placeViolations, readDraft } from '../../apps/console/parts/patch-drafts.ts'
-import { changeWords } from '../../apps/console/parts/patch-words.ts'
-import { foldedGroups, patchedGraph } from '../../apps/console/parts/patched-graph.ts'
+import { foldedGroups, patchedGraph } from '../../apps/console/graph/patched.ts'
+import { type Choice, draftOf, placeViolations, readDraft } from '../../apps/console/patches/drafts.ts'
+import { changeWords } from '../../apps/console/patches/words.ts'
 
 const WORDS = { insert_name: (name: string) => `before ${name}`, question: (name: string) => `Go on with ${name}?` }
 const node = (node_id: string, depends_on: string[] = []) => ({ node_id, name: `task ${node_id}`, depends_on })

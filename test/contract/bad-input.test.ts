@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { newJti, signToken } from '../../apps/shared/auth/sign.ts'
+import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
 import { until } from '../support/until.ts'
 import { CASES, type Side } from './cases.ts'
 import { type Api, bodyLimitOf, type Endpoint, gatewayEndpoints, readApis } from './documents.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { JsonSchema } from '../../apps/shared/example.ts'
-import type { Operation } from '../../apps/shared/openapi.ts'
+import type { JsonSchema } from '../../apps/shared/http/example.ts'
+import type { Operation } from '../../apps/shared/http/openapi.ts'
 import type { Endpoint } from './documents.ts'
 import type { Call } from './requests.ts'
 

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { type Method, ROUTES } from '../../apps/gateway/routes.ts'
-import { ROOT } from '../../apps/platform/paths.ts'
-import type { JsonSchema } from '../../apps/shared/example.ts'
-import { type Document, type Operation, operationsOf } from '../../apps/shared/openapi.ts'
+import { type Method, ROUTES } from '../../apps/gateway/routes/table.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import type { JsonSchema } from '../../apps/shared/http/example.ts'
+import { type Document, type Operation, operationsOf } from '../../apps/shared/http/openapi.ts'
 
 export const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { foreignRefs, violationsOf } from '../../apps/catalog/rules/schemas.ts'
-import { compileSchema } from '../../apps/shared/json-schema.ts'
+import { foreignRefs, violationsOf } from '../../apps/catalog/document/schemas.ts'
+import { compileSchema } from '../../apps/shared/data/json-schema.ts'
 
 /**
  * The public JSON Schema Test Suite (draft 2020-12) against the dialect of packs. The suite is not published in a form

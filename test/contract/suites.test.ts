@@ -1,13 +1,13 @@
 import suite from 'json-patch-test-suite/tests.json' with { type: 'json' }
 import { describe, expect, it } from 'vitest'
-import { parseFilter } from '../../apps/catalog/rules/filter.ts'
-import { jsonPatch, type PatchOperation } from '../../apps/catalog/rules/json-patch.ts'
-import { mergePatch } from '../../apps/catalog/rules/merge-patch.ts'
-import type { Json } from '../../apps/catalog/rules/pointers.ts'
-import { violationsOf } from '../../apps/catalog/rules/schemas.ts'
+import { parseFilter } from '../../apps/catalog/document/filter.ts'
+import { jsonPatch, type PatchOperation } from '../../apps/catalog/document/json-patch.ts'
+import { mergePatch } from '../../apps/catalog/document/merge-patch.ts'
+import type { Json } from '../../apps/catalog/document/pointers.ts'
+import { violationsOf } from '../../apps/catalog/document/schemas.ts'
+import { JSON_LIMITS, scanJson } from '../../apps/shared/data/json.ts'
+import { compileSchema } from '../../apps/shared/data/json-schema.ts'
 import { AppError } from '../../apps/shared/errors.ts'
-import { JSON_LIMITS, scanJson } from '../../apps/shared/json.ts'
-import { compileSchema } from '../../apps/shared/json-schema.ts'
 
 /**
  * What the standards ask of us in their own words: RFC 7396's appendix, the public JSON Patch suite (Apache-2.0, pinned

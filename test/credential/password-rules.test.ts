@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import { isPasswordText, passwordViolations } from '../../apps/credential/password-rules.ts'
-import { createStrengthEstimator } from '../../apps/credential/strength.ts'
+import { isPasswordText, passwordViolations } from '../../apps/credential/passwords/rules.ts'
+import { createStrengthEstimator } from '../../apps/credential/passwords/strength.ts'
 
 const strength = createStrengthEstimator()
 afterAll(() => strength.close())

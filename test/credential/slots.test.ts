@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createSlots } from '../../apps/credential/slots.ts'
+import { createSlots } from '../../apps/credential/hashing/slots.ts'
 
 const settings = { concurrency: 2, queue_max: 3, wait_ms: 10_000, per_key: 100, answer_ms: 60_000 }
 

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ROUTES } from '../../apps/gateway/routes.ts'
-import { PART_SILENT_S, PART_TTL_S } from '../../apps/shared/part.ts'
+import { ROUTES } from '../../apps/gateway/routes/table.ts'
+import { PART_SILENT_S, PART_TTL_S } from '../../apps/shared/http/part.ts'
 import {
   type Answer,
   type Auth,
@@ -13,8 +13,8 @@ import {
   PASSWORD,
   send,
   startAuth,
-} from '../session/auth.support.ts'
-import { raw, startUpstream } from './upstream.support.ts'
+} from '../session/support/auth.ts'
+import { raw, startUpstream } from './support/upstream.ts'
 
 let auth: Auth
 let upstream: Awaited<ReturnType<typeof startUpstream>>

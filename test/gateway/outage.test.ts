@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type { NatsConnection } from 'nats'
 import { request } from 'undici'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { connectNats, ensureStreams, prefixed } from '../../apps/shared/events.ts'
-import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { connectNats, ensureStreams, prefixed } from '../../apps/shared/events/events.ts'
+import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { serverUrl } from '../support/database.ts'
 import { startLink } from '../support/link.ts'
 import { until } from '../support/until.ts'
-import { startUpstream } from './upstream.support.ts'
+import { startUpstream } from './support/upstream.ts'
 
 let auth: Auth
 let upstream: Awaited<ReturnType<typeof startUpstream>>

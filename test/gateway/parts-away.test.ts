@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/auth.support.ts'
+import { type Answer, type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { type Link, startLink } from '../support/link.ts'
 import { until } from '../support/until.ts'
-import { startUpstream } from './upstream.support.ts'
+import { startUpstream } from './support/upstream.ts'
 
 let auth: Auth
 let upstream: Awaited<ReturnType<typeof startUpstream>>

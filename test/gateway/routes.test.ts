@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ROUTES } from '../../apps/gateway/routes.ts'
-import { openapiDocuments } from '../../apps/platform/openapi-files.ts'
+import { ROUTES } from '../../apps/gateway/routes/table.ts'
+import { openapiDocuments } from '../../apps/platform/check/openapi-files.ts'
 
 type Operation = { 'x-action-kind'?: string; 'x-permissions'?: string[] }
 type Document = { paths: Record<string, Record<string, Operation>> }

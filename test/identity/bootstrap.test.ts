@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { verbs } from '../../apps/identity/admin.ts'
-import { bootstrapAdmin, recoverAdmin } from '../../apps/identity/bootstrap.service.ts'
+import { bootstrapAdmin, recoverAdmin } from '../../apps/identity/users/bootstrap.ts'
 import { user_events } from '../../db/identity/tables.ts'
-import { startIdentity, type TestIdentity } from './harness.ts'
+import { startIdentity, type TestIdentity } from './support/harness.ts'
 
 let p: TestIdentity
 beforeAll(async () => {

@@ -6,10 +6,10 @@ import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { type Permission, permissionsOf, ROLES } from '../../apps/shared/auth/permissions.ts'
 import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { Identity, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
-import { createRpcClient } from '../../apps/shared/rpc.ts'
+import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { outbox } from '../../db/identity/tables.ts'
-import { counted } from '../session/auth.support.ts'
-import { startIdentity, type TestIdentity } from './harness.ts'
+import { counted } from '../session/support/auth.ts'
+import { startIdentity, type TestIdentity } from './support/harness.ts'
 
 let p: TestIdentity
 let ada: Awaited<ReturnType<TestIdentity['firstAdmin']>>

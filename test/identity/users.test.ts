@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { idempotency, outbox, user_events, users } from '../../db/identity/tables.ts'
-import { PASSWORD, startIdentity, type TestIdentity } from './harness.ts'
+import { PASSWORD, startIdentity, type TestIdentity } from './support/harness.ts'
 
 let p: TestIdentity
 let ada: Awaited<ReturnType<TestIdentity['firstAdmin']>>

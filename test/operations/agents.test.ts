@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { carryOut, type Job, listenForWork, type Work } from '../support/agent/agent.ts'
 import { until } from '../support/until.ts'
-import { type Platform, startPlatform } from './platform.ts'
-import { startWorker } from './worker.support.ts'
+import { type Platform, startPlatform } from './support/platform.ts'
+import { startWorker } from './support/worker.ts'
 
 /** Both reference agents from the first word to the last, behind a way to us that fails every message once. */
 let p: Platform

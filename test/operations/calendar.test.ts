@@ -5,7 +5,7 @@ import {
   type OperationCalendar,
   openingOf,
   type WindowHours,
-} from '../../apps/shared/calendar.ts'
+} from '../../apps/shared/data/calendar.ts'
 
 const ALL = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 const window = (more: Partial<WindowHours> = {}): WindowHours => ({

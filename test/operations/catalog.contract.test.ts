@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
-import { startCatalog } from '../catalog/platform.ts'
-import { must, type Platform, startPlatform } from './platform.ts'
+import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { startCatalog } from '../catalog/support/platform.ts'
+import { must, type Platform, startPlatform } from './support/platform.ts'
 
 /** The two apps as they speak with each other: the catalog's own listener feeds the projection, and plans are made of it. */
 let catalog: Awaited<ReturnType<typeof startCatalog>>

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
+import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { until } from '../support/until.ts'
-import { type CatalogLog, catalogLog } from './catalog.support.ts'
-import { CODES } from './codes.ts'
-import { must, type Platform, type Reply, startPlatform } from './platform.ts'
+import { type CatalogLog, catalogLog } from './support/catalog.ts'
+import { CODES } from './support/codes.ts'
+import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
 
 let p: Platform
 let catalog: CatalogLog

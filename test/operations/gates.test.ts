@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { digest } from '../../apps/shared/digest.ts'
+import { digest } from '../../apps/shared/data/digest.ts'
 import { until } from '../support/until.ts'
-import { gated, type Platform, startPlatform } from './platform.ts'
+import { gated, type Platform, startPlatform } from './support/platform.ts'
 
 let p: Platform
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Platform, startPlatform } from './platform.ts'
+import { type Platform, startPlatform } from './support/platform.ts'
 
 /** Graphs, patches and expressions of somebody who wants to break it: refused by name, at once, and nothing changes. */
 let p: Platform

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createCatalogClient } from '../../apps/operations/catalog.client.ts'
-import { type CatalogLog, catalogLog } from './catalog.support.ts'
-import { must, type Platform, startPlatform } from './platform.ts'
+import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { type CatalogLog, catalogLog } from './support/catalog.ts'
+import { must, type Platform, startPlatform } from './support/platform.ts'
 
 let catalog: CatalogLog
 let p: Platform

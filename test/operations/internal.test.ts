@@ -1,11 +1,11 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createDriftWatch } from '../../apps/operations/drift.watch.ts'
-import { tellUntold } from '../../apps/operations/freezes.service.ts'
-import { sweep } from '../../apps/operations/sweeper.ts'
-import { expireArtifacts } from '../../db/operations/artifacts.ts'
-import { claimAttempt } from '../../db/operations/claims.ts'
-import { gated, must, type Platform, startPlatform } from './platform.ts'
+import { tellUntold } from '../../apps/operations/calendar/freezes.ts'
+import { createDriftWatch } from '../../apps/operations/upkeep/drift.ts'
+import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
+import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
+import { claimAttempt } from '../../db/operations/nodes/claim.ts'
+import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
 let p: Platform
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { startPlatform } from './platform.ts'
+import { startPlatform } from './support/platform.ts'
 
 let p: Awaited<ReturnType<typeof startPlatform>>
 beforeAll(async () => {

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readModelDifferences } from '../support/read-models.ts'
-import { EDGES, GATE, NODE, OPERATION, OPERATION_AFTER, PATCH } from './model.tables.ts'
-import { type Platform, type Reply, startPlatform } from './platform.ts'
-import { buildTheatre, type End, type HeldTarget, Stage, startHeldTarget, type Task } from './stage.support.ts'
+import { EDGES, GATE, NODE, OPERATION, OPERATION_AFTER, PATCH } from './support/model-tables.ts'
+import { type Platform, type Reply, startPlatform } from './support/platform.ts'
+import { buildTheatre, type End, type HeldTarget, Stage, startHeldTarget, type Task } from './support/stage.ts'
 
 /**
  * Random commands of people between random steps of the engine: what each is answered, what `allowed_actions` says of it

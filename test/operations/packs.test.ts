@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { loadLibrary, PackError, recordLibrary } from '../../apps/operations/packs.ts'
-import { loadPlanPolicies } from '../../apps/operations/policy.plans.ts'
+import { loadLibrary, PackError, recordLibrary } from '../../apps/operations/packs/library.ts'
+import { loadPlanPolicies } from '../../apps/operations/policies/plans.ts'
 import { createDb } from '../../db/client.ts'
-import { packs } from '../../db/operations/tables.ts'
+import { packs } from '../../db/operations/tables/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 type Json = Record<string, unknown>
@@ -126,7 +126,7 @@ describe("a site's policies of planning", () => {
 
 it('packs:check reads packs, calendars and policies of a site, and names the first fault in one line', async () => {
   const check = (policy_dir: string) =>
-    execute(process.execPath, [new URL('../../apps/platform/packs-check.ts', import.meta.url).pathname], {
+    execute(process.execPath, [new URL('../../apps/platform/check/packs-check.ts', import.meta.url).pathname], {
       env: { ...process.env, OPERATIONS__POLICY__DIR: policy_dir },
     }).then(
       ({ stdout }) => stdout,

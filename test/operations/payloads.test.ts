@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Payload } from '@temporalio/common'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { EncryptingCodec, loadPayloadCodec } from '../../apps/shared/codec/payload.ts'
 import { ConfigError } from '../../apps/shared/config.ts'
-import { EncryptingCodec, loadPayloadCodec } from '../../apps/shared/payload-codec.ts'
-import { must, type Platform, startPlatform } from './platform.ts'
+import { must, type Platform, startPlatform } from './support/platform.ts'
 
 const key = () => randomBytes(32).toString('base64url')
 const at = (workflowId: string) => ({ type: 'workflow', namespace: 'default', workflowId }) as const

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { BatchRule, GraphNode, Place, PlannerInput, Procedure } from '../../apps/operations/graph/types.ts'
 import { makePlan } from '../../apps/operations/planner/plan.ts'
-import type { BatchRule, GraphNode, Place, PlannerInput, Procedure } from '../../apps/operations/planner/types.ts'
 import { rehearsalOf } from '../../apps/operations/rehearsal/input.ts'
 import { rehearse } from '../../apps/operations/rehearsal/rehearse.ts'
-import { canonicalJson } from '../../apps/shared/digest.ts'
-import { dependsOn, hosts, inputOf, library, release } from './planner.support.ts'
+import { canonicalJson } from '../../apps/shared/data/digest.ts'
+import { dependsOn, hosts, inputOf, library, release } from './support/planner.ts'
 
 /** Any places, dependencies and procedures: a failure prints its seed and path. */
 const worlds = fc.record({

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { nodeOf } from '../../apps/operations/planner/defaults.ts'
+import { type GraphGate, type GraphNode, PlanRefusal } from '../../apps/operations/graph/types.ts'
+import { nodeOf } from '../../apps/operations/packs/defaults.ts'
 import { graphGates } from '../../apps/operations/planner/gates.ts'
 import { applyPatch, type Running } from '../../apps/operations/planner/patch.ts'
 import { makePlan } from '../../apps/operations/planner/plan.ts'
-import { type GraphGate, type GraphNode, PlanRefusal } from '../../apps/operations/planner/types.ts'
 import type { PlanGate } from '../../apps/shared/contracts/operations/graph.ts'
 import type { PatchChange } from '../../apps/shared/contracts/operations/patches.ts'
-import { host, inputOf, library } from './planner.support.ts'
+import { host, inputOf, library } from './support/planner.ts'
 
 const plan = (nodes: GraphNode[], gates: GraphGate[] = []) =>
   makePlan(inputOf([host('eu1-web-01')], { kind: 'graph', graph: { nodes, gates } }))

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { gateSubject } from '../../apps/operations/graph/subject.ts'
+import { type PlannerInput, PlanRefusal, type Target } from '../../apps/operations/graph/types.ts'
 import { makePlan } from '../../apps/operations/planner/plan.ts'
-import { gateSubject } from '../../apps/operations/planner/subject.ts'
-import { type PlannerInput, PlanRefusal, type Target } from '../../apps/operations/planner/types.ts'
-import { canonicalJson } from '../../apps/shared/digest.ts'
-import { dependsOn, host, hosts, inputOf, library, release } from './planner.support.ts'
+import { canonicalJson } from '../../apps/shared/data/digest.ts'
+import { dependsOn, host, hosts, inputOf, library, release } from './support/planner.ts'
 
 const refusalOf = (input: PlannerInput): PlanRefusal => {
   try {

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { GraphNode, PlannerInput } from '../../apps/operations/graph/types.ts'
 import { makePlan } from '../../apps/operations/planner/plan.ts'
-import type { GraphNode, PlannerInput } from '../../apps/operations/planner/types.ts'
 import { rehearsalOf } from '../../apps/operations/rehearsal/input.ts'
 import { rehearse } from '../../apps/operations/rehearsal/rehearse.ts'
 import type { Assumptions } from '../../apps/operations/rehearsal/types.ts'
-import { compileCel } from '../../apps/shared/cel.ts'
 import type { Rehearsal } from '../../apps/shared/contracts/operations/plans.ts'
-import { host, hosts, inputOf, library, release } from './planner.support.ts'
+import { compileCel } from '../../apps/shared/data/cel.ts'
+import { host, hosts, inputOf, library, release } from './support/planner.ts'
 
 const run = (input: PlannerInput, assumed: Partial<Assumptions> = {}): Rehearsal => {
   const told = { seed: 1, approval_delay_s: 0, failures: [], ...assumed }

@@ -2,8 +2,8 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rm
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { ROOT } from '../../apps/platform/paths.ts'
-import { runVerb } from './verb.support.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import { runVerb } from './support/verb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 

@@ -3,13 +3,13 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { sourceHash } from '../../apps/platform/console-build.ts'
+import { holderOf } from '../../apps/platform/base/record.ts'
 import { type Account, type Person, signIn } from '../../apps/platform/demo/client.ts'
 import { approveGate, waitForEnd, waitForGate } from '../../apps/platform/demo/operations.ts'
-import { holderOf } from '../../apps/platform/record.ts'
-import type { Run } from '../../apps/platform/supervisor.ts'
+import { sourceHash } from '../../apps/platform/run/console-build.ts'
+import type { Run } from '../../apps/platform/run/supervisor.ts'
 import { until } from '../support/until.ts'
-import { type Running, runVerb } from './verb.support.ts'
+import { type Running, runVerb } from './support/verb.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { createDb } from '../../db/client.ts'
 import { outbox } from '../../db/identity/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
-import { inboxOf } from '../../db/operations/tables.ts'
+import { inboxOf } from '../../db/operations/tables/index.ts'
 import { pruneOutbox } from '../../db/outbox.ts'
 import { testDatabase } from '../support/database.ts'
 

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { Code } from '@connectrpc/connect'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { checkRedisSettings, pruneRevocations } from '../../apps/session/revocations.ts'
+import { checkRedisSettings, pruneRevocations } from '../../apps/session/store/revocations.ts'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { ResponseMode, Session } from '../../apps/shared/contracts/gen/auth_pb.ts'
-import { createRpcClient } from '../../apps/shared/rpc.ts'
+import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { pruneKeys } from '../../db/idempotency.ts'
 import { users } from '../../db/identity/tables.ts'
 import { auth_events, idempotency, revocations } from '../../db/session/tables.ts'
-import { type Answer, type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from './auth.support.ts'
+import { type Answer, type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from './support/auth.ts'
 
 let auth: Auth
 let eva: { id: string }

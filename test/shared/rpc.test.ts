@@ -2,11 +2,18 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { loadRegistry, type Registry } from '../../apps/shared/auth/service.ts'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../apps/shared/errors.ts'
-import { AUTH_CODES, createHttpApp, type HttpApp } from '../../apps/shared/http.ts'
-import { createRpcClient, fromRpc, registerRpc, rpcContext, rpcService, withRequestId } from '../../apps/shared/rpc.ts'
+import { AUTH_CODES, createHttpApp, type HttpApp } from '../../apps/shared/http/app.ts'
+import {
+  createRpcClient,
+  fromRpc,
+  registerRpc,
+  rpcContext,
+  rpcService,
+  withRequestId,
+} from '../../apps/shared/rpc/client.ts'
+import { loadRegistry, type Registry } from '../../apps/shared/service/tokens.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { testServices } from '../support/services.ts'
 

@@ -1,7 +1,7 @@
 import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { createScreen } from '../../apps/platform/base/screen.ts'
 import type { Account } from '../../apps/platform/demo/client.ts'
-import { createScreen } from '../../apps/platform/screen.ts'
 import { locateChromium } from '../../apps/platform/servers/chromium.ts'
 
 /** Chromium reaches for the network by itself; in tests it talks to this machine only. */

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { entryOf } from '../../apps/platform/apps.ts'
-import { compileCacheDir } from '../../apps/platform/compile-cache.ts'
-import { ROOT } from '../../apps/platform/paths.ts'
-import { createPorts } from '../../apps/platform/ports.ts'
-import { createProcess } from '../../apps/platform/process.ts'
-import { NODE_ARGUMENTS } from '../../apps/platform/supervisor.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import { createPorts } from '../../apps/platform/base/ports.ts'
+import { createProcess } from '../../apps/platform/base/process.ts'
+import { entryOf } from '../../apps/platform/run/apps.ts'
+import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
+import { NODE_ARGUMENTS } from '../../apps/platform/run/supervisor.ts'
 
 /** The variables of an app's two ports: what others reach, and RPC, health and metrics. */
 const PORTS = {

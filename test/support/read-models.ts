@@ -1,5 +1,5 @@
 import type { Db } from '../../db/client.ts'
-import { type Difference, findDifferences, listOperationIds } from '../../db/operations/rebuild.ts'
+import { type Difference, findDifferences, listOperationIds } from '../../db/operations/projection/rebuild.ts'
 
 /** Where read models of a test's operations are not what their events say; each operation is read at one moment. */
 export const readModelDifferences = async (db: Db): Promise<Difference[]> => {

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createServiceSigner, type ServiceSigner } from '../../apps/shared/auth/service.ts'
-import { createServiceKey, registryEntryOf } from '../../apps/shared/auth/service-keys.ts'
-import { SERVICE_SCOPES } from '../../apps/shared/auth/service-scopes.ts'
+import { createServiceKey, registryEntryOf } from '../../apps/shared/service/keys.ts'
+import { SERVICE_SCOPES } from '../../apps/shared/service/scopes.ts'
+import { createServiceSigner, type ServiceSigner } from '../../apps/shared/service/tokens.ts'
 
 const MAKER_SCOPES = ['sessions:create', 'sessions:refresh', 'sessions:revoke']
 

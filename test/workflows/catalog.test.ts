@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createCatalogWriter, type ResourceUpdateCommand } from '../../activities/catalog.client.ts'
-import { createEngine, type Engine, node } from './engine.ts'
+import { createEngine, type Engine, node } from './support/engine.ts'
 
 let engine: Engine
 const commands: ResourceUpdateCommand[] = []

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createServiceKey } from '../../apps/shared/auth/service-keys.ts'
+import { createServiceKey } from '../../apps/shared/service/keys.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
-import { createEngine, type Engine, node, TEST_POLICY } from './engine.ts'
-import { startTarget, type Target } from './target.ts'
+import { createEngine, type Engine, node, TEST_POLICY } from './support/engine.ts'
+import { startTarget, type Target } from './support/target.ts'
 
 const MAIN = new URL('../../apps/worker/main.ts', import.meta.url).pathname
 const ROOT = new URL('../..', import.meta.url).pathname

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ROOT } from '../../apps/platform/paths.ts'
-import { operation_control } from '../../db/operations/tables.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import { operation_control } from '../../db/operations/tables/index.ts'
 import { until } from '../support/until.ts'
-import { createEngine, type Engine, gate, node, WORKFLOWS } from './engine.ts'
+import { createEngine, type Engine, gate, node, WORKFLOWS } from './support/engine.ts'
 
 /** Builds of the workflows that are wrong in one place, beside the one that is right. */
 let engine: Engine

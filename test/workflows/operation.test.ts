@@ -1,13 +1,13 @@
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { OperationCalendar } from '../../apps/shared/calendar.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
-import { brokenLink } from '../../db/operations/evidence.ts'
-import { grantLeases } from '../../db/operations/leases.ts'
-import { gates, nodes, operation_control } from '../../db/operations/tables.ts'
+import type { OperationCalendar } from '../../apps/shared/data/calendar.ts'
+import { grantLeases } from '../../db/operations/leases/rows.ts'
+import { brokenLink } from '../../db/operations/tables/evidence.ts'
+import { gates, nodes, operation_control } from '../../db/operations/tables/index.ts'
 import { until } from '../support/until.ts'
-import { createEngine, type Engine, gate, node, type Spec } from './engine.ts'
-import { startTarget, type Target } from './target.ts'
+import { createEngine, type Engine, gate, node, type Spec } from './support/engine.ts'
+import { startTarget, type Target } from './support/target.ts'
 
 let engine: Engine
 let target: Target

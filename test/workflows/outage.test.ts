@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
-import { createEngine, type Engine, node } from './engine.ts'
-import { startTarget, type Target } from './target.ts'
+import { createEngine, type Engine, node } from './support/engine.ts'
+import { startTarget, type Target } from './support/target.ts'
 
 /** Longer than five tries of the engine with their back-off: what gives up earlier ends as one nobody knows about. */
 const OUTAGE_MS = 18_000

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { sql } from 'drizzle-orm'
-import type { OperationCalendar } from '../../apps/shared/calendar.ts'
-import { gates, nodes, operation_control, operations } from '../../db/operations/tables.ts'
+import type { OperationCalendar } from '../../apps/shared/data/calendar.ts'
+import { gates, nodes, operation_control, operations } from '../../db/operations/tables/index.ts'
 import { until } from '../support/until.ts'
-import { createEngine, gate, node } from './engine.ts'
+import { createEngine, gate, node } from './support/engine.ts'
 
 /**
  * Records the history of an operation with parallel nodes, a retry, a condition, an intervention, a patch, a gate that

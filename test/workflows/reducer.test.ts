@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CancelMode, Join, OnFailure } from '../../apps/shared/contracts/operations/graph.ts'
-import { coneOf, NODE_INTERVENTIONS, refuseIntervention } from '../../workflows/operation/state/rules.ts'
+import { coneOf, NODE_INTERVENTIONS, refuseIntervention } from '../../workflows/operation/rules.ts'
 import type { AttemptResult, GraphPage, Profile, Refusal } from '../../workflows/operation/state/types.ts'
 import {
   canLeave,
@@ -13,7 +13,7 @@ import {
   start,
   step,
 } from '../../workflows/operation/state.ts'
-import { World } from './world.ts'
+import { World } from './support/world.ts'
 
 type NodeSpec = {
   deps: number[]

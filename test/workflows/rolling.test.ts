@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { EncryptingCodec } from '../../apps/shared/payload-codec.ts'
-import { gates } from '../../db/operations/tables.ts'
-import { createEngine, type Engine, gate, node } from './engine.ts'
-import { startTarget, type Target } from './target.ts'
+import { EncryptingCodec } from '../../apps/shared/codec/payload.ts'
+import { gates } from '../../db/operations/tables/index.ts'
+import { createEngine, type Engine, gate, node } from './support/engine.ts'
+import { startTarget, type Target } from './support/target.ts'
 
 let engine: Engine
 let target: Target

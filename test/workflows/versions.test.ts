@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { loadWorkerConfig } from '../../apps/worker/config.ts'
 import { deploymentOf } from '../../apps/worker/workers.ts'
 import { until } from '../support/until.ts'
-import { createEngine, type Engine, node } from './engine.ts'
+import { createEngine, type Engine, node } from './support/engine.ts'
 
 const versioned = (build: string, prefix: string) =>
   deploymentOf(

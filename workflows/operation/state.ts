@@ -1,4 +1,5 @@
 import type { CommandMessage, OperationOutcome } from './messages.ts'
+import { blank, canLeave, restore, type Snapshot, snapshot } from './snapshot.ts'
 import { attemptEnded, catalogEnded } from './state/attempts.ts'
 import { takeCommand, unpark } from './state/commands.ts'
 import { gateRecorded } from './state/gates.ts'
@@ -7,7 +8,6 @@ import { leasesRecorded } from './state/leases.ts'
 import { enter, fail, settle, toGate } from './state/nodes.ts'
 import { regraft } from './state/patch.ts'
 import { schedule, swapped } from './state/schedule.ts'
-import { blank, canLeave, restore, type Snapshot, snapshot } from './state/snapshot.ts'
 import type { Effect, Event, GraphPage, RecordResult, State } from './state/types.ts'
 import { GOOD } from './state/types.ts'
 

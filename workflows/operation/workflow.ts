@@ -10,6 +10,7 @@ import {
   sleep,
   workflowInfo,
 } from '@temporalio/workflow'
+import { brokenInvariant } from './invariants.ts'
 import { closesWithRecord, createLauncher, loadPages } from './launch.ts'
 import {
   COMMAND_SIGNAL,
@@ -21,8 +22,7 @@ import {
   REFUSE_QUERY,
   STATE_QUERY,
 } from './messages.ts'
-import { brokenInvariant } from './state/invariants.ts'
-import { type Asked, refusalOf } from './state/refuse.ts'
+import { type Asked, refusalOf } from './refuse.ts'
 import type { Effect, State } from './state/types.ts'
 import { canLeave, type Event, isDone, outcome, restore, type Snapshot, snapshot, start, step } from './state.ts'
 import { createFace, nodeView, stateView } from './view.ts'

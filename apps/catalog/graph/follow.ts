@@ -1,9 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { graphEventsAfter, lastLogId, numberedTo, readLogState } from '../../../db/catalog/graph-events.ts'
+import {
+  graphEventsAfter,
+  lastLogId,
+  numberedTo,
+  readLogState,
+} from '../../../db/catalog/relationships/graph-events.ts'
 import type { Db } from '../../../db/client.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
-import type { Registry } from '../types.registry.ts'
+import type { Registry } from '../packs/registry.ts'
 import type { GraphArrays } from './arrays.ts'
 import { type Compared, compareStores } from './compare.ts'
 import { createStore, type Store, UnknownName } from './store.ts'

@@ -1,4 +1,4 @@
-import { eachElement, type Piece, readGraph } from '../../../db/catalog/graph-load.ts'
+import { eachElement, type Piece, readGraph } from '../../../db/catalog/relationships/graph-load.ts'
 import { CLOSED, type EdgeColumns, type GraphArrays, indexIds, linkEdges, OPEN } from './arrays.ts'
 
 type Growing = { text: Uint8Array; text_end: number; edges: EdgeColumns }

@@ -6,10 +6,10 @@ import {
   type NeighbourRow,
   type NodeRow,
   type Reach,
-} from '../../../db/catalog/graph.ts'
+} from '../../../db/catalog/relationships/graph.ts'
 import type { Tx } from '../../../db/client.ts'
 import { notFound } from '../../shared/errors.ts'
-import type { Types } from '../types.registry.ts'
+import type { Types } from '../packs/registry.ts'
 import type { Limits, Shown } from './traverse.ts'
 
 /** A picture drawn from the tables: the same answer as from memory, by other code. */

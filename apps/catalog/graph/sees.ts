@@ -1,5 +1,5 @@
-import type { Access } from '../access.ts'
-import type { Types } from '../types.registry.ts'
+import type { Types } from '../packs/registry.ts'
+import type { Access } from '../read/access.ts'
 import type { Store } from './store.ts'
 
 /**

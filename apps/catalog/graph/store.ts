@@ -1,5 +1,5 @@
-import type { GraphEventRow as GraphEvent } from '../../../db/catalog/graph-events.ts'
-import type { Types } from '../types.registry.ts'
+import type { GraphEventRow as GraphEvent } from '../../../db/catalog/relationships/graph-events.ts'
+import type { Types } from '../packs/registry.ts'
 import { bytesOf, CLOSED, type GraphArrays, hashOfId, OPEN } from './arrays.ts'
 import { createCounts } from './counts.ts'
 

@@ -1,9 +1,9 @@
-import { canonicalJson, sha256Hex } from '../../shared/digest.ts'
+import { canonicalJson, sha256Hex } from '../../shared/data/digest.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
-import type { StoredType, Types } from '../types.registry.ts'
-import { type ChangeSource, isTerminal, refuseTransition } from './lifecycle.ts'
-import { equalJson, type JsonObject, valueAt } from './pointers.ts'
-import { violationsOf } from './schemas.ts'
+import { type ChangeSource, isTerminal, refuseTransition } from '../document/lifecycle.ts'
+import { equalJson, type JsonObject, valueAt } from '../document/pointers.ts'
+import { violationsOf } from '../document/schemas.ts'
+import type { StoredType, Types } from '../packs/registry.ts'
 import { secretViolations, stateViolations } from './state.ts'
 
 /** The parts of a resource that a type rules over. */

@@ -1,7 +1,7 @@
 import type { Violation } from '../../shared/errors.ts'
-import type { StoredRelationshipType, StoredType, Types } from '../types.registry.ts'
-import type { JsonObject } from './pointers.ts'
-import { violationsOf } from './schemas.ts'
+import type { JsonObject } from '../document/pointers.ts'
+import { violationsOf } from '../document/schemas.ts'
+import type { StoredRelationshipType, StoredType, Types } from '../packs/registry.ts'
 import { stateViolations } from './state.ts'
 
 const MAX_PROPERTIES_BYTES = 8192

@@ -1,6 +1,6 @@
 import semver from 'semver'
 import type { Scope } from '../../shared/contracts/catalog/resources.ts'
-import { equalJson, isObject, valueAt } from './pointers.ts'
+import { equalJson, isObject, valueAt } from '../document/pointers.ts'
 
 export type ProviderStatus = 'available' | 'degraded' | 'stale' | 'withdrawn'
 

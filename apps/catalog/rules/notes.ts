@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
-import { violationOf } from '../../shared/json-schema.ts'
+import { violationOf } from '../../shared/data/json-schema.ts'
 import { violated } from './change.ts'
 
 /** The members of a resource that are free of its type and that every writer may set. */

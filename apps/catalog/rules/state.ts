@@ -1,5 +1,5 @@
 import type { Violation } from '../../shared/errors.ts'
-import { escapeToken, isObject, type JsonObject, valueAt } from './pointers.ts'
+import { escapeToken, isObject, type JsonObject, valueAt } from '../document/pointers.ts'
 
 const MAX_BYTES = 262_144
 const MAX_DEPTH = 20

@@ -1,7 +1,7 @@
 import type { JsonWebKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Evidence } from '../../shared/contracts/operations/operations.ts'
-import { verifyEvidence } from '../../shared/evidence.ts'
+import { verifyEvidence } from '../../shared/events/evidence.ts'
 import { type Command, text } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
 import { minute, moment, zoned } from '../output.ts'

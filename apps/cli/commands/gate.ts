@@ -1,6 +1,6 @@
 import type { Gate, GateSummary, InboxItem } from '../../shared/contracts/operations/gates.ts'
 import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
-import { digest } from '../../shared/digest.ts'
+import { digest } from '../../shared/data/digest.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
 import { dim, minute, moment, short, word, zoned } from '../output.ts'

@@ -1,5 +1,5 @@
 import type { Patch, PatchReply } from '../../shared/contracts/operations/patches.ts'
-import { digest } from '../../shared/digest.ts'
+import { digest } from '../../shared/data/digest.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
 import { dim, minute, moment, short, word, zoned } from '../output.ts'

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { IntentRow } from '../../shared/contracts/operations/intents.ts'
 import type { OperationSummary } from '../../shared/contracts/operations/operations.ts'
-import { paint } from '../../shared/print.ts'
+import { paint } from '../../shared/data/print.ts'
 import type { Command, Context } from '../command.ts'
 import { SHELLS, wordsAfter } from '../completion.ts'
 import { examine } from '../doctor.ts'

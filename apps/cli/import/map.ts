@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
-import { isObject, readPointer, tokensOf } from '../../shared/pointer.ts'
+import { isObject, readPointer, tokensOf } from '../../shared/data/pointer.ts'
 import { type Found, labelOf } from './items.ts'
 import { SourceError } from './source.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ImportItem, ImportReply, ImportResult } from '../../shared/contracts/catalog/imports.ts'
-import { digest } from '../../shared/digest.ts'
+import { digest } from '../../shared/data/digest.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { Api } from '../api.ts'
 import { CliError, EXIT } from '../errors.ts'

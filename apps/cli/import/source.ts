@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { isAlias, isCollection, isPair, parseAllDocuments } from 'yaml'
-import { sha256Hex } from '../../shared/digest.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import { scanJson } from '../../shared/data/json.ts'
 import type { AppError } from '../../shared/errors.ts'
-import { scanJson } from '../../shared/json.ts'
 
 /** What may be read from a file that nobody here wrote: far more than any real one, far less than a trap needs. */
 export const BOUNDS = { bytes: 64 * 1_048_576, yaml_bytes: 16 * 1_048_576, documents: 10_000, depth: 100, aliases: 100 }

@@ -1,7 +1,7 @@
 import { type InfiniteData, notifyManager, type Query, type QueryClient } from '@tanstack/react-query'
 import { type Frame, placeOf } from '../../shared/contracts/client/frames.ts'
+import { sessionPhase } from '../session/token.ts'
 import { connectionNow, onConnection, onFrame, onServed } from './live.ts'
-import { sessionPhase } from './token.ts'
 import type { Graph, Me, NodeRow, Operation, OperationRow, Page } from './types.ts'
 
 /** What is known of a cached reply: the change its last full read contained, and the newest one laid over it. */

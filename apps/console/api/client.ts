@@ -1,7 +1,7 @@
 import createClient from 'openapi-fetch'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { accessToken, csrfToken, renew, sessionPhase } from '../session/token.ts'
 import type { paths } from './paths.ts'
-import { accessToken, csrfToken, renew, sessionPhase } from './token.ts'
 
 /** A refusal or an outage, with what the server said about it. Status 0: no answer came. */
 export class ProblemError extends Error {

@@ -1,6 +1,6 @@
 import { answerOf, type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { sleep } from '../session/wait.ts'
 import { problemOf, withSession } from './client.ts'
-import { sleep } from './wait.ts'
 
 /** One command: a POST below /api with a body. The key belongs to exactly this body. */
 export type Command = { path: string; body: Record<string, unknown> }

@@ -1,6 +1,6 @@
 import { useEffect, useSyncExternalStore } from 'react'
+import { onPhase, type Phase, sessionPhase } from '../session/token.ts'
 import { type Connection, connectionNow, holdTopic, onConnection } from './live.ts'
-import { onPhase, type Phase, sessionPhase } from './token.ts'
 
 export const useConnection = (): Connection => useSyncExternalStore(onConnection, connectionNow)
 export const usePhase = (): Phase => useSyncExternalStore(onPhase, sessionPhase)

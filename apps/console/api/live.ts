@@ -1,7 +1,7 @@
 import type { Frame } from '../../shared/contracts/client/frames.ts'
+import { accessToken, onPhase, onToken, renew, revoked, sessionPhase } from '../session/token.ts'
+import { nextDelay, sleep } from '../session/wait.ts'
 import { connectStream, type StreamEnd } from './stream.ts'
-import { accessToken, onPhase, onToken, renew, revoked, sessionPhase } from './token.ts'
-import { nextDelay, sleep } from './wait.ts'
 
 /**
  * Live updates of this browser (console.md section 4). The tab that holds the Web Lock `signalbox-stream` has the one

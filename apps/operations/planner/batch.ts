@@ -1,6 +1,6 @@
-import { readPointer } from '../../shared/pointer.ts'
-import { byText, type Order } from './order.ts'
-import type { Batch, BatchRule, Lane, Target } from './types.ts'
+import { readPointer } from '../../shared/data/pointer.ts'
+import { byText, type Order } from '../graph/order.ts'
+import type { Batch, BatchRule, Lane, Target } from '../graph/types.ts'
 
 /**
  * Cuts the targets of a lane into batches: level by level of the order, group by group of `by`, sorted by name, the

@@ -1,11 +1,6 @@
 import type { PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Violation } from '../../shared/errors.ts'
-import { batchesOf } from './batch.ts'
-import { nodeOf } from './defaults.ts'
-import { type Expanded, expandCompensation, expander, expandUnit, nodeIdOf } from './expand.ts'
-import { graphGates, type Places } from './gates.ts'
-import { laneName, matchTargets } from './match.ts'
-import { byText, type Order, orderTargets } from './order.ts'
+import { byText, type Order, orderTargets } from '../graph/order.ts'
 import {
   type Batch,
   type Group,
@@ -15,7 +10,12 @@ import {
   type Target,
   type TargetDiff,
   type Warning,
-} from './types.ts'
+} from '../graph/types.ts'
+import { nodeOf } from '../packs/defaults.ts'
+import { batchesOf } from './batch.ts'
+import { type Expanded, expandCompensation, expander, expandUnit, nodeIdOf } from './expand.ts'
+import { graphGates, type Places } from './gates.ts'
+import { laneName, matchTargets } from './match.ts'
 
 /** What the rules build up before it is measured, guarded and hashed. */
 export type Draft = {

@@ -1,11 +1,11 @@
-import { CelError, compileCel } from '../../shared/cel.ts'
 import type { CatalogWrite, Compensation, PlanNode } from '../../shared/contracts/operations/graph.ts'
-import { sha256Hex } from '../../shared/digest.ts'
+import { CelError, compileCel } from '../../shared/data/cel.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import { expandValue, PLAN_ROOTS, type PlanScope, ValueError } from '../../shared/data/values.ts'
 import type { Violation } from '../../shared/errors.ts'
-import { expandValue, PLAN_ROOTS, type PlanScope, ValueError } from '../../shared/values.ts'
-import { foldCondition } from './conditions.ts'
+import { foldCondition } from '../graph/conditions.ts'
+import type { Procedure, Step, Target } from '../graph/types.ts'
 import { laneName } from './match.ts'
-import type { Procedure, Step, Target } from './types.ts'
 
 const NODE_ID_LENGTH = 96
 

@@ -1,12 +1,12 @@
-import { CelError } from '../../shared/cel.ts'
 import type { GatePolicy, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
-import { digest } from '../../shared/digest.ts'
+import { CelError } from '../../shared/data/cel.ts'
+import { digest } from '../../shared/data/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
-import type { JudgedPlan } from '../policy.plans.ts'
-import { policyOf, rejectingInTime } from './defaults.ts'
-import { byText } from './order.ts'
+import { byText } from '../graph/order.ts'
+import type { Freeze, GraphGate, Library, Place, Policy, Procedure, Target, Warning } from '../graph/types.ts'
+import { policyOf, rejectingInTime } from '../packs/defaults.ts'
+import type { JudgedPlan } from '../policies/plans.ts'
 import type { RiskLevel } from './risk.ts'
-import type { Freeze, GraphGate, Library, Place, Policy, Procedure, Target, Warning } from './types.ts'
 
 /** What a lane offers as places for gates. Guards of a place may be empty: the lane has no such place. */
 export type Places = {

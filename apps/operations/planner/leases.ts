@@ -1,7 +1,7 @@
-import type { PlanDocument } from '../../../db/operations/tables.ts'
+import type { PlanDocument } from '../../../db/operations/tables/index.ts'
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
-import { byText } from './order.ts'
-import type { Lane, PlannerInput } from './types.ts'
+import { byText } from '../graph/order.ts'
+import type { Lane, PlannerInput } from '../graph/types.ts'
 
 type Leases = PlanDocument['leases']
 

@@ -1,8 +1,8 @@
 import semver from 'semver'
-import { CelError } from '../../shared/cel.ts'
+import { CelError } from '../../shared/data/cel.ts'
 import type { Violation } from '../../shared/errors.ts'
-import { diffTarget, isUnder, type TargetChange } from './diff.ts'
-import { byText } from './order.ts'
+import { diffTarget, isUnder, type TargetChange } from '../graph/diff.ts'
+import { byText } from '../graph/order.ts'
 import {
   type BatchRule,
   type Lane,
@@ -12,7 +12,7 @@ import {
   type Procedure,
   type ResourceType,
   type Target,
-} from './types.ts'
+} from '../graph/types.ts'
 
 export type Matched = { lanes: Lane[]; changes: Map<string, TargetChange> }
 

@@ -1,16 +1,16 @@
 import type { GatePolicy, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { GraphNode as GraphNodeSchema } from '../../shared/contracts/operations/intents.ts'
 import type { PatchChange } from '../../shared/contracts/operations/patches.ts'
-import { digest } from '../../shared/digest.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { compileSchema } from '../../shared/data/json-schema.ts'
+import { isObject, mergePatch, pointerOf } from '../../shared/data/pointer.ts'
 import type { Violation } from '../../shared/errors.ts'
-import { compileSchema } from '../../shared/json-schema.ts'
-import { isObject, mergePatch, pointerOf } from '../../shared/pointer.ts'
-import { nodeOf } from './defaults.ts'
+import { coneOf, inRankOrder } from '../graph/graph.ts'
+import { checkSoundness, type SoundnessLimits } from '../graph/soundness.ts'
+import type { GraphNode, Library, Target } from '../graph/types.ts'
+import { nodeOf } from '../packs/defaults.ts'
 import { expandParts, planRoot } from './draft.ts'
 import { graphGates } from './gates.ts'
-import { coneOf, inRankOrder } from './graph.ts'
-import { checkSoundness, type SoundnessLimits } from './soundness.ts'
-import type { GraphNode, Library, Target } from './types.ts'
 
 /** A running graph, as its rows have it. */
 export type Running = {

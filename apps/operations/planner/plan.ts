@@ -1,16 +1,16 @@
-import type { PlanDocument } from '../../../db/operations/tables.ts'
+import type { PlanDocument } from '../../../db/operations/tables/index.ts'
 import type { PlanGraph, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Violation } from '../../shared/errors.ts'
-import type { PlanFacts, PolicyResult } from '../policy.plans.ts'
+import { drawingOf, inRankOrder, ranksOf, scheduleOf, type Timing } from '../graph/graph.ts'
+import { planHash, semanticDigest } from '../graph/hashes.ts'
+import { byText } from '../graph/order.ts'
+import { checkSoundness } from '../graph/soundness.ts'
+import { type PlannerInput, PlanRefusal, type TargetDiff, type Warning } from '../graph/types.ts'
+import type { PlanFacts, PolicyResult } from '../policies/plans.ts'
 import { changesDraft, graphDraft } from './draft.ts'
 import { covers, freezeGates, nameGates, overrideGates, refuseSilence, wantedGates, withBarriers } from './gates.ts'
-import { drawingOf, inRankOrder, ranksOf, scheduleOf, type Timing } from './graph.ts'
-import { planHash, semanticDigest } from './hashes.ts'
 import { leasesOf } from './leases.ts'
-import { byText } from './order.ts'
 import { dependentsOfTargets, exceeds, isCompensable, type Risk, riskOf } from './risk.ts'
-import { checkSoundness } from './soundness.ts'
-import { type PlannerInput, PlanRefusal, type TargetDiff, type Warning } from './types.ts'
 
 export type PlanCounts = Record<'create' | 'update' | 'replace' | 'delete' | 'no_change' | 'nodes' | 'gates', number>
 export type Made = {

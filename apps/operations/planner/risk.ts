@@ -1,7 +1,7 @@
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
-import { isObject } from '../../shared/pointer.ts'
-import { EXECUTORS } from './executors.ts'
-import type { Lane, PlannedIntent, Relationship, TargetDiff } from './types.ts'
+import { isObject } from '../../shared/data/pointer.ts'
+import { EXECUTORS } from '../graph/executors.ts'
+import type { Lane, PlannedIntent, Relationship, TargetDiff } from '../graph/types.ts'
 
 export type RiskLevel = 'low' | 'medium' | 'high' | 'critical'
 export type Risk = { level: RiskLevel; score: number; factors: { factor: string; points: number; detail: string }[] }

@@ -1,4 +1,4 @@
-import type { Timing } from '../planner/graph.ts'
+import type { Timing } from '../graph/graph.ts'
 
 /** How many standard deviations the ninetieth percentile lies above the median. */
 const Z90 = 1.2816

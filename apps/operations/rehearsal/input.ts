@@ -1,8 +1,8 @@
-import type { PlanDocument } from '../../../db/operations/tables.ts'
+import type { PlanDocument } from '../../../db/operations/tables/index.ts'
 import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
+import { type PlannerInput, PlanRefusal } from '../graph/types.ts'
 import { timingOf } from '../planner/plan.ts'
-import { type PlannerInput, PlanRefusal } from '../planner/types.ts'
-import { calendarFor } from '../plans.calendar.ts'
+import { calendarFor } from '../targets/calendar.ts'
 import type { Assumptions, RehearsalInput } from './types.ts'
 
 /** Attempts of one operation at a time, where nobody says otherwise. */

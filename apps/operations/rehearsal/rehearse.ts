@@ -1,6 +1,6 @@
-import { compactHead, compactNodes } from '../../../db/operations/compact.ts'
+import { compactHead, compactNodes } from '../../../db/operations/operations/compact.ts'
+import { Heap } from '../../../workflows/operation/heap.ts'
 import type { CommandBodies, CommandMessage } from '../../../workflows/operation/messages.ts'
-import { Heap } from '../../../workflows/operation/state/heap.ts'
 import type {
   AttemptResult,
   Change,
@@ -10,8 +10,8 @@ import type {
   RunEffect,
 } from '../../../workflows/operation/state/types.ts'
 import { isDone, start, step } from '../../../workflows/operation/state.ts'
-import { closureOf } from '../../shared/calendar.ts'
 import { type Closure, RETRYABLE } from '../../shared/contracts/operations/graph.ts'
+import { closureOf } from '../../shared/data/calendar.ts'
 import { drawDuration } from './draw.ts'
 import { type Lane, reportOf } from './report.ts'
 import { createRows, type RehearsedGate } from './rows.ts'

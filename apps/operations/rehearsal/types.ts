@@ -1,7 +1,7 @@
-import type { OperationCalendar } from '../../shared/calendar.ts'
 import type { PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Rehearsal } from '../../shared/contracts/operations/plans.ts'
-import type { Timing } from '../planner/graph.ts'
+import type { OperationCalendar } from '../../shared/data/calendar.ts'
+import type { Timing } from '../graph/graph.ts'
 
 /** What a rehearsal is told to assume (operations.md 10). */
 export type Assumptions = {

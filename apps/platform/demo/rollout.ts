@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { bold, dim, paint, stateColour, table } from '../../shared/print.ts'
+import { bold, dim, paint, stateColour, table } from '../../shared/data/print.ts'
 import type { Person } from './client.ts'
 import type { FleetClient } from './fleet.ts'
 import { approveGate, releaseIntent, startOperation, waitForGate } from './operations.ts'

@@ -1,4 +1,4 @@
-import type { Run } from '../supervisor.ts'
+import type { Run } from '../run/supervisor.ts'
 import { ensureAccounts, writeDemo } from './accounts.ts'
 import type { Account } from './client.ts'
 import { runScenario } from './scenario.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { bold, dim, table } from '../../shared/print.ts'
+import { bold, dim, table } from '../../shared/data/print.ts'
 import { register } from './catalog.ts'
 import { type Account, type Person, signIn } from './client.ts'
 import { createFleetClient, type FleetClient } from './fleet.ts'

@@ -1,6 +1,6 @@
-import { APPS, type AppContext, type AppPorts } from '../apps.ts'
-import type { Keys } from '../keys.ts'
-import type { Servers } from '../servers.ts'
+import { APPS, type AppContext, type AppPorts } from '../run/apps.ts'
+import type { Keys } from '../run/keys.ts'
+import type { Servers } from '../servers/up.ts'
 
 /** How the apps of docker-compose.yml are wired: each listens on its port of the table and is reached by its name. */
 export const containerContext = (dir: string, keys: Keys, servers: Servers, roles: boolean): AppContext => ({

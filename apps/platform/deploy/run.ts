@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { loadAppEnv } from '../app-env.ts'
-import { APP_NAMES, entryOf } from '../apps.ts'
+import { loadAppEnv } from '../run/app-env.ts'
+import { APP_NAMES, entryOf } from '../run/apps.ts'
 
 /** The command of an app's container: `node apps/platform/deploy/run.ts <app>`, with the environment that setup.ts wrote. */
 const [app = ''] = process.argv.slice(2)

@@ -1,9 +1,9 @@
-import { writeAppEnv } from '../app-env.ts'
-import { APPS } from '../apps.ts'
-import { prepareDatabase } from '../database.ts'
-import { ensureKeys } from '../keys.ts'
-import { createScreen } from '../screen.ts'
-import { startServers } from '../servers.ts'
+import { prepareDatabase } from '../base/database.ts'
+import { createScreen } from '../base/screen.ts'
+import { writeAppEnv } from '../run/app-env.ts'
+import { APPS } from '../run/apps.ts'
+import { ensureKeys } from '../run/keys.ts'
+import { startServers } from '../servers/up.ts'
 import { containerContext } from './containers.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { loadRelayConfig } from '../../relay/config.ts'
-import { acceptRestore, DENSE, type Dense } from '../../relay/restore.ts'
-import { connectNats } from '../../shared/events.ts'
+import { acceptRestore, DENSE, type Dense } from '../../relay/events/restore.ts'
+import { connectNats } from '../../shared/events/events.ts'
 import { OpsError, settingOf, withDb } from './access.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { createDb, type Db } from '../../../db/client.ts'
-import { loadAppEnv } from '../app-env.ts'
-import { signalboxDir } from '../paths.ts'
+import { signalboxDir } from '../base/paths.ts'
+import { loadAppEnv } from '../run/app-env.ts'
 
 /** Something that a person can mend by reading it: printed as one line. */
 export class OpsError extends Error {}

@@ -1,6 +1,11 @@
 import { createDb } from '../../../db/client.ts'
-import { type Difference, findDifferences, listOperationIds, repairTimeline } from '../../../db/operations/rebuild.ts'
-import { table } from '../../shared/print.ts'
+import {
+  type Difference,
+  findDifferences,
+  listOperationIds,
+  repairTimeline,
+} from '../../../db/operations/projection/rebuild.ts'
+import { table } from '../../shared/data/print.ts'
 import { settingOf } from './access.ts'
 
 const PAGE = 200

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
+import { createEngine } from '../../relay/commands/temporal.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
-import { createEngine } from '../../relay/temporal.ts'
-import { table } from '../../shared/print.ts'
+import { table } from '../../shared/data/print.ts'
 import { OpsError, settingOf, withDb } from './access.ts'
 
 type Open = Record<string, unknown> & { operation_id: string; title: string; status: string }

@@ -4,10 +4,10 @@ import { sql } from 'drizzle-orm'
 import { type Anchor, readAnchor } from '../../../db/audit.anchors.ts'
 import { AUDIT_LOGS, SEAL_START, sealHash } from '../../../db/audit.ts'
 import type { Db } from '../../../db/client.ts'
-import { readKeyFile } from '../../shared/auth/service-keys.ts'
 import { secretKeysOf } from '../../shared/config.ts'
-import { canonicalJson, deriveKey, hmacSha256 } from '../../shared/digest.ts'
-import { table } from '../../shared/print.ts'
+import { canonicalJson, deriveKey, hmacSha256 } from '../../shared/data/digest.ts'
+import { table } from '../../shared/data/print.ts'
+import { readKeyFile } from '../../shared/service/keys.ts'
 import { settingOf, withDb } from './access.ts'
 
 type Row = Record<string, unknown> & { id: string; body: string; mac: string | null }

@@ -12,8 +12,8 @@ import {
 import { dirname, join } from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { cacheDir } from '../paths.ts'
-import { elapsed } from '../screen.ts'
+import { cacheDir } from '../base/paths.ts'
+import { elapsed } from '../base/screen.ts'
 import { aptInstall } from './packages.ts'
 import { run, type Source, which } from './sources.ts'
 

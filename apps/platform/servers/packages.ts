@@ -1,4 +1,4 @@
-import { elapsed } from '../screen.ts'
+import { elapsed } from '../base/screen.ts'
 import { run, type Source, which } from './sources.ts'
 
 const INSTALL_MS = 600_000

@@ -14,8 +14,8 @@ import {
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { ROOT } from '../paths.ts'
-import type { Screen } from '../screen.ts'
+import { ROOT } from '../base/paths.ts'
+import type { Screen } from '../base/screen.ts'
 import { copyFolder, PLATFORM } from './cache.ts'
 import { locate } from './sources.ts'
 

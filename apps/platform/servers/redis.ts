@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Screen } from '../screen.ts'
+import type { Screen } from '../base/screen.ts'
 import { cachePath, download, fromWheel, fromWheelWithApt, PLATFORM } from './cache.ts'
 import { systemPackage } from './packages.ts'
 import { cached, locate, onPath } from './sources.ts'

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import type { Screen } from '../screen.ts'
+import type { Screen } from '../base/screen.ts'
 
 /** One way to come by a program. `run` answers its path or throws the reason why this way is closed. */
 export type Source = { what: string; run: (say: (text: string) => void) => Promise<string> }

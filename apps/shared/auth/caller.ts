@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import type { AccessClaims } from './claims.ts'
+import type { AccessClaims } from '../jwt/claims.ts'
 import type { Permission } from './permissions.ts'
 import type { Principal } from './principals.ts'
 import type { Grant } from './scope.ts'

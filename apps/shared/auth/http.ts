@@ -1,13 +1,19 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { AppError } from '../errors.ts'
-import { AUTH_CODES, type EdgeCodes, type HttpApp } from '../http.ts'
+import { AUTH_CODES, type EdgeCodes, type HttpApp } from '../http/app.ts'
+import type { AccessClaims } from '../jwt/claims.ts'
+import { TokenRejected } from '../jwt/verifier.ts'
+import {
+  checkScope,
+  type Registry,
+  type ServiceCaller,
+  serviceTokenRefused,
+  verifyServiceToken,
+} from '../service/tokens.ts'
 import { type Caller, callerOf } from './caller.ts'
-import type { AccessClaims } from './claims.ts'
 import { missingWords, type Permission } from './permissions.ts'
 import type { ActionKind, Principals } from './principals.ts'
-import { checkScope, type Registry, type ServiceCaller, serviceTokenRefused, verifyServiceToken } from './service.ts'
 import type { AccessVerifier } from './user-tokens.ts'
-import { TokenRejected } from './verifier.ts'
 
 /** What a route asks of its caller: a permission, any of several, `self` (any active user), `bearer` (a token that verifies, whoever's) or `none`. */
 export type RoutePermission = Permission | 'self' | 'bearer' | 'none'

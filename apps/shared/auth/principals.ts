@@ -4,7 +4,7 @@ import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import { type Clock, systemClock } from '../clock.ts'
 import { type Principal as PrincipalMessage, UserStatus } from '../contracts/gen/auth_pb.ts'
 import { AppError, unavailable } from '../errors.ts'
-import { insisting } from '../rpc.ts'
+import { insisting } from '../rpc/client.ts'
 import { type Permission, permissionsOf } from './permissions.ts'
 import type { Grant, Scope } from './scope.ts'
 

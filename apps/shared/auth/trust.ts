@@ -1,8 +1,8 @@
 import type { Static, TObject } from 'typebox'
 import { type Clock, systemClock } from '../clock.ts'
+import { createJwksClient } from '../jwt/jwks.ts'
+import { loadRegistry } from '../service/tokens.ts'
 import type { Telemetry } from '../telemetry.ts'
-import { createJwksClient } from './jwks.ts'
-import { loadRegistry } from './service.ts'
 import type { authSettings } from './settings.ts'
 import { createAccessVerifier } from './user-tokens.ts'
 

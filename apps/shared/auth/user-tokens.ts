@@ -1,7 +1,7 @@
 import { type AppError, unavailable } from '../errors.ts'
-import type { AccessClaims, ClaimsOf, RefreshClaims } from './claims.ts'
-import type { JwksClient } from './jwks.ts'
-import { rememberVerified, TokenRejected, type VerifyOptions, verifyToken } from './verifier.ts'
+import type { AccessClaims, ClaimsOf, RefreshClaims } from '../jwt/claims.ts'
+import type { JwksClient } from '../jwt/jwks.ts'
+import { rememberVerified, TokenRejected, type VerifyOptions, verifyToken } from '../jwt/verifier.ts'
 
 export type UserTokenSettings = {
   jwks: JwksClient

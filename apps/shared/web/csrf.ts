@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { deriveKey, hmacSha256 } from '../digest.ts'
+import { deriveKey, hmacSha256 } from '../data/digest.ts'
 
 const TOKEN = /^v1\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/
 

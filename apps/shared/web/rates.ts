@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { deriveKey, hmacSha256 } from '../digest.ts'
+import { deriveKey, hmacSha256 } from '../data/digest.ts'
 import { AppError } from '../errors.ts'
 
 /** A limit `count/seconds/burst`: so many per period, and so many at once. */

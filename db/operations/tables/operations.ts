@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, jsonb, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core'
-import type { OperationCalendar } from '../../../apps/shared/calendar.ts'
 import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { OperationCalendar } from '../../../apps/shared/data/calendar.ts'
 import { at, big, count, json, now } from '../../columns.ts'
 import { operationsSchema } from './schema.ts'
 

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import type { Actor, PlanGraph } from '../../../apps/shared/contracts/operations/graph.ts'
 import { at, big, bytea, json, now } from '../../columns.ts'
-import type { EvidenceSubject } from '../evidence.ts'
+import type { EvidenceSubject } from './evidence.ts'
 import { operationsSchema } from './schema.ts'
 
 const t = operationsSchema.table

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'undici'
-import { APPS, envFor } from '../../../apps/platform/apps.ts'
+import { APPS, envFor } from '../../../apps/platform/run/apps.ts'
 import { loadTokenConfig } from '../../../apps/token/config.ts'
 import { keySettingsOf } from '../../../apps/token/deps.ts'
 import { killKey, tendKeys } from '../../../apps/token/keys.service.ts'

@@ -1,7 +1,7 @@
 import { Pool } from 'undici'
-import { APPS } from '../../../apps/platform/apps.ts'
-import { createPorts } from '../../../apps/platform/ports.ts'
-import { appProcess } from '../../../apps/platform/supervisor.ts'
+import { createPorts } from '../../../apps/platform/base/ports.ts'
+import { APPS } from '../../../apps/platform/run/apps.ts'
+import { appProcess } from '../../../apps/platform/run/supervisor.ts'
 import type { Bench } from './clients.ts'
 
 /** One more gateway of the same platform, a process of its own; `overrides` are laid over its environment. */

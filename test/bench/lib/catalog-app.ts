@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { createPorts } from '../../../apps/platform/ports.ts'
-import { sequenceOnce } from '../../../apps/relay/sequencer.ts'
+import { createPorts } from '../../../apps/platform/base/ports.ts'
+import { sequenceOnce } from '../../../apps/relay/events/sequencer.ts'
 import { until } from '../../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../../apps/catalog/main.ts', import.meta.url))

@@ -4,7 +4,7 @@ import { createServer, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ROOT } from '../../../apps/platform/paths.ts'
+import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { until } from '../../support/until.ts'
 import { atTerminal, credentials, home, json, login, passwords, signalbox, stack } from '../client.ts'
 

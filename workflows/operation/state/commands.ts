@@ -1,4 +1,5 @@
 import type { CommandBodies, CommandMessage, GatesNow } from '../messages.ts'
+import { INTERVENTION_STATES, type NodeIntervention } from '../rules.ts'
 import { endAttempt, finish } from './attempts.ts'
 import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setDeadline, setGate } from './gates.ts'
@@ -6,7 +7,6 @@ import { at as item } from './graph.ts'
 import { leasesGranted, leasesLost } from './leases.ts'
 import { askAgain, enter, fail, isFlying, move, note, settle, tellAgain, tellAgent, toGate, toReady } from './nodes.ts'
 import { hold, release } from './patch.ts'
-import { INTERVENTION_STATES, type NodeIntervention } from './rules.ts'
 import { BAD, GOOD, type NodeRun, OPEN, type State } from './types.ts'
 
 /** What the reducer says to a command: nothing when it carries it out. */

@@ -13,8 +13,8 @@ import type {
   OperationEnd,
   Retry,
 } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Heap } from '../heap.ts'
 import type { CommandBodies, CommandMessage } from '../messages.ts'
-import type { Heap } from './heap.ts'
 
 /** What nodes of one kind have in common: sent once a page, so that a node costs less than 100 bytes. */
 export type Profile = {

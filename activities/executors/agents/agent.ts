@@ -1,0 +1,48 @@
+import { lookup } from 'node:dns'
+import { isIP } from 'node:net'
+import { Agent, buildConnector } from 'undici'
+import { type ExecutorPolicy, isAllowed } from '../policy.ts'
+
+const CONNECT_MS = 5000
+
+/** A destination that the policy does not name. */
+export class Denied extends Error {}
+
+/** The connection was not made, so no byte of the request was sent. */
+export class Unreachable extends Error {}
+
+/**
+ * Connections of one pool. Every address is checked against the policy inside the connect step itself, so neither a
+ * redirect, nor another spelling, nor a name that answers differently the second time leads anywhere else. No proxy of
+ * the environment is used, and no connection is kept: one that the target closes meanwhile would look like a cut.
+ */
+export const createAgent = (policy: ExecutorPolicy, pool: string): Agent => {
+  const connect = buildConnector({ timeout: CONNECT_MS, autoSelectFamily: false })
+  return new Agent({
+    connect: (options, callback) => {
+      const host = options.hostname.replace(/^\[|\]$/g, '')
+      const port = options.port ? `:${options.port}` : ''
+      const authority = `${isIP(host) === 6 ? `[${host}]` : host}${port}`
+      const rules = policy.rulesFor(pool, new URL(`${options.protocol}//${authority}/`))
+      if (rules.length === 0) return callback(new Denied(`pool ${pool} may not call ${authority}`), null)
+      resolve(host, (error, address) => {
+        if (error) return callback(new Unreachable(error.message, { cause: error }), null)
+        if (!isAllowed(rules, address))
+          return callback(new Denied(`pool ${pool} may not call ${authority}: it leads to ${address}`), null)
+        connect({ ...options, hostname: address, servername: isIP(host) ? '' : host }, (...made) => {
+          const [failure, socket] = made
+          if (failure) callback(new Unreachable(failure.message, { cause: failure }), null)
+          else callback(null, socket)
+        })
+      })
+    },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    pipelining: 0,
+  })
+}
+
+const resolve = (host: string, done: (error: Error | null, address: string) => void) => {
+  if (isIP(host)) return done(null, host)
+  lookup(host, { verbatim: true }, (error, address) => done(error, address))
+}

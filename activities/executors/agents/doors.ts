@@ -1,0 +1,83 @@
+import { isFailure, type Sender, send } from '../http/send.ts'
+import type { ExecutorPolicy } from '../policy.ts'
+import type { ExecutorContext } from '../types.ts'
+import { createAgent } from './agent.ts'
+
+/** NATS as far as agents are concerned. Both throw when it has not taken the message. */
+export type AgentChannel = {
+  /** Puts work into the stream; a repeat under the same fence is dropped there. */
+  publish: (pool: string, message: object, fence: number) => Promise<void>
+  /** Tells all agents of the pool. */
+  cancel: (pool: string, message: object) => Promise<void>
+}
+
+/**
+ * Brings work to the agents of its pool, through the door that the policy names. Answers why none can have it; nothing
+ * when it is there, which says nothing yet: it counts only once an agent has said "started".
+ */
+export const bringWork = async (
+  policy: ExecutorPolicy,
+  channel: AgentChannel,
+  context: ExecutorContext,
+  work: object,
+): Promise<string | undefined> => {
+  const door = policy.agentsOf(context.pool)
+  if (!door) return 'The pool has no agents.'
+  if (door.mode === 'nats')
+    return channel.publish(context.pool, work, context.fence).then(
+      () => undefined,
+      (error: Error) => `The stream did not take it: ${error.message}`,
+    )
+  // The log belongs to the agent, which numbers its lines from one.
+  return post(policy, context.pool, { ...context, log: () => {} }, door.endpoint, work, true)
+}
+
+/** Names the work that is to be stopped; fences are drawn once. */
+export type Stop = { operation_id: string; node_id: string; attempt: number; generation: number; fence: number }
+const STOP_MS = 5000
+
+/**
+ * Tells the agents of a pool to stop a piece of work, in seconds at most: at `<endpoint>/cancel`, or on the subject that
+ * all agents of the pool hear. Answers why it was not told, where trying again may help; what an agent makes of it is
+ * said by its results alone.
+ */
+export const tellToStop = async (
+  policy: ExecutorPolicy,
+  channel: AgentChannel,
+  pool: string,
+  stop: Stop,
+): Promise<string | undefined> => {
+  const door = policy.agentsOf(pool)
+  if (!door) return undefined
+  const message = { v: 1, ...stop }
+  if (door.mode === 'nats')
+    return channel.cancel(pool, message).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+  const url = new URL(door.endpoint)
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/cancel`
+  const end = Date.now() + STOP_MS
+  const signal = AbortSignal.timeout(STOP_MS)
+  const sender = { log: () => {}, signal, slice_end: end, deadline: end, key: '', fence: stop.fence }
+  return post(policy, pool, sender, url.href, message, false)
+}
+
+const post = async (
+  policy: ExecutorPolicy,
+  pool: string,
+  sender: Sender,
+  url: string,
+  body: object,
+  effect: boolean,
+): Promise<string | undefined> => {
+  const agent = createAgent(policy, pool)
+  try {
+    const answer = await send(sender, {}, { method: 'POST', url, body }, agent, { effect })
+    if (isFailure(answer)) return answer.message
+    return answer.status >= 300 ? `It answers ${answer.status}.` : undefined
+  } finally {
+    // One that does not answer is not waited for.
+    await agent.destroy()
+  }
+}

@@ -1,0 +1,96 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type pg from 'pg'
+import { closeExecution, insertExecution, newestExecution } from '../../../db/operations/agents/executions.ts'
+import { failed } from '../http/send.ts'
+import type { ExecutorPolicy } from '../policy.ts'
+import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
+import { type AgentChannel, bringWork, tellToStop } from './doors.ts'
+
+export type OutsideDeps = {
+  pool: pg.Pool
+  /** The internal listener of operations, as agents reach it. */
+  operations_url: string
+  /** For pools whose agents take work from the stream. */
+  agents: AgentChannel
+}
+
+const START_S = 60
+const HEARTBEAT_S = 30
+/** An answer ends the wait at once (the command node_result); this is how often silence is looked for at most. */
+const LOOK_S = 60
+
+/**
+ * Hands an attempt to an agent outside, and waits without holding anything: the agent's results come by HTTP, and each
+ * slice only looks whether it took the work in time, still beats and has time left (operations.md 7.4).
+ */
+export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Executor => ({
+  name: 'external',
+  refers: true,
+  run: async (context) => {
+    const known = await newestExecution(deps.pool, context)
+    if (!known || known.closed) return handOver(policy, deps, context)
+    const { operation_id, node_id, attempt } = context
+    const { fence, generation } = known
+    const close = async (because: 'not_started' | 'silent' | 'over') => {
+      const closed = await closeExecution(deps.pool, { ...context, fence }, because)
+      // Nothing it says counts any more: whether it hears of that changes nothing here.
+      if (closed)
+        await tellToStop(policy, deps.agents, known.pool, { operation_id, node_id, attempt, generation, fence })
+      return closed
+    }
+    if (known.overdue && (await close('over')))
+      return { status: 'unknown', class: 'timeout', message: 'The agent did not end it in time.' }
+    if (!known.started && known.start_due && (await close('not_started')))
+      return failed('not_picked_up', 'No agent took it in time; nothing has happened.')
+    if (known.silent && (await close('silent')))
+      return { status: 'unknown', class: 'timeout', message: 'The agent was silent for three heartbeats.' }
+    return waiting(known.look_after_s)
+  },
+})
+
+const waiting = (look_after_s: number): ExecutorResult => ({
+  status: 'pending',
+  poll_after_s: Math.min(look_after_s, LOOK_S),
+  resume: { handed_over: true },
+})
+
+/** The row before the message: an agent that answers at once finds its token known. */
+const handOver = async (
+  policy: ExecutorPolicy,
+  deps: OutsideDeps,
+  context: ExecutorContext,
+): Promise<ExecutorResult> => {
+  const { operation_id, node_id, attempt, generation, fence, key, pool, deadline, timeouts } = context
+  const { job, inputs = {} } = context.with
+  const { secrets } = context
+  if (!policy.agentsOf(pool)) return failed('refused', `The pool "${pool}" has no agents.`)
+  const { start_s = START_S, heartbeat_s = HEARTBEAT_S } = timeouts
+  const left_s = (deadline - Date.now()) / 1000
+  if (left_s <= 0) return failed('timeout', 'There was no time left to begin.')
+  const token = `exe_${randomBytes(32).toString('base64url')}`
+  const token_sha256 = createHash('sha256').update(token).digest('hex')
+  const ref = { operation_id, node_id, attempt, fence }
+  const row = { ...ref, role: context.role, token_sha256, generation, pool, start_s, heartbeat_s, left_s }
+  const { start_before, deadline_at, trace } = await insertExecution(deps.pool, row)
+  const body = {
+    v: 1,
+    ...ref,
+    generation,
+    key,
+    execution_token: token,
+    deadline_at,
+    heartbeat_s,
+    start_before,
+    results_url: `${deps.operations_url}/internal/v1/execution-results`,
+    artifacts_url: `${deps.operations_url}/internal/v1/artifacts`,
+    ...(trace !== null && { trace }),
+    // Last, as others fill them: an agent that reads the first member of a name reads ours.
+    job,
+    inputs,
+    secrets,
+  }
+  const refused = await bringWork(policy, deps.agents, context, body)
+  if (refused !== undefined && (await closeExecution(deps.pool, ref, 'not_started')))
+    return failed('not_picked_up', `No agent of pool "${pool}" took it: ${refused}`)
+  return waiting(Math.min(start_s, left_s))
+}

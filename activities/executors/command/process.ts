@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import type { ExecutorContext } from '../types.ts'
+
+const GRACE_MS = 10_000
+/** More of one line is not looked at; the log cuts it anyway. */
+const MAX_LINE = 32 * 1024
+const FILE_BLOCKS = 524_288
+const OPEN_FILES = 256
+/** What is left in the pipes of an ended process is read so long. */
+const DRAIN_MS = 2000
+
+/**
+ * Only sets limits and then becomes the program: its text is fixed, and what a plan brings is in "$@", which no shell
+ * reads again. Node itself cannot set limits. Beside the program somebody waits for the end of pipe 3, which comes when
+ * this worker dies however it dies, and ends the whole group: a program that goes on unseen would meet its own repeat.
+ */
+const LIMITED = [
+  'ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; [ "$4" = 0 ] || ulimit -v "$4"; shift 4',
+  '( { read -r _ <&3; kill -KILL 0; } </dev/null >/dev/null 2>&1 & )',
+  'exec "$@" 3<&-',
+].join('\n')
+
+export type ProcessInput = Pick<ExecutorContext, 'signal' | 'log' | 'stored'> & {
+  path: string
+  args: readonly string[]
+  cwd: string
+  env: Record<string, string>
+  stdin: string
+  timeout_ms: number
+  limits: { cpu_s: number; memory_mib: number | undefined }
+  uid?: number
+  gid?: number
+}
+export type ProcessEnd =
+  | { how: 'not_begun'; message: string }
+  | { how: 'ended' | 'timeout' | 'told'; code: number | null; signal: string | null }
+
+/** Runs one process in a group of its own, line by line into the log; when it is over, its whole group is. */
+export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
+  const { path, args, cwd, env, stdin, limits, uid, gid } = input
+  const numbers = [limits.cpu_s + 1, FILE_BLOCKS, OPEN_FILES, (limits.memory_mib ?? 0) * 1024].map(String)
+  const child = spawn('/bin/sh', ['-c', LIMITED, 'sh', ...numbers, path, ...args], {
+    cwd,
+    env,
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    ...(uid !== undefined && { uid, gid: gid ?? uid }),
+  })
+  let how: 'ended' | 'timeout' | 'told' = 'ended'
+  let kill: NodeJS.Timeout | undefined
+  const end = (because: 'timeout' | 'told') => {
+    if (how !== 'ended') return
+    how = because
+    signalGroup(child.pid, 'SIGTERM')
+    kill = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), GRACE_MS)
+  }
+  const told = () => end('told')
+  const time = setTimeout(() => end('timeout'), input.timeout_ms)
+  input.signal.addEventListener('abort', told)
+  if (input.signal.aborted) told()
+  // A program that does not read its input closes the pipe: that is its right.
+  child.stdin.on('error', () => {})
+  child.stdin.end(stdin)
+  try {
+    return await new Promise<ProcessEnd>((resolve) => {
+      child.on('error', ({ message }) => resolve({ how: 'not_begun', message }))
+      const lines = Promise.all([read(child.stdout, 'stdout', input), read(child.stderr, 'stderr', input)])
+      child.on('exit', (code, signal) => {
+        // What it began goes with it, also what would keep its output open.
+        signalGroup(child.pid, 'SIGKILL')
+        // One that left the group may hold a pipe open for ever.
+        const drained = setTimeout(() => {
+          child.stdout.destroy()
+          child.stderr.destroy()
+        }, DRAIN_MS)
+        void lines.then(() => {
+          clearTimeout(drained)
+          resolve({ how, code, signal })
+        })
+      })
+    })
+  } finally {
+    clearTimeout(time)
+    clearTimeout(kill)
+    input.signal.removeEventListener('abort', told)
+  }
+}
+
+const signalGroup = (pid: number | undefined, signal: NodeJS.Signals) => {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, signal)
+  } catch (error) {
+    // ESRCH: nobody is left in it. EPERM (macOS): the same of a group of ended processes.
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error
+  }
+}
+
+/** Lines of one stream, taken no faster than they can be stored. */
+const read = async (stream: Readable, name: 'stdout' | 'stderr', { log, stored }: ProcessInput): Promise<void> => {
+  const decoder = new StringDecoder('utf8')
+  let open = ''
+  const put = (line: string) =>
+    log(line.replace(/\r$/, ''), { stream: name, level: name === 'stderr' ? 'warn' : 'info' })
+  try {
+    for await (const chunk of stream) {
+      const parts = decoder.write(chunk as Buffer).split('\n')
+      for (const [i, part] of parts.entries()) {
+        open = (open + part).slice(0, MAX_LINE)
+        if (i === parts.length - 1) break
+        put(open)
+        open = ''
+      }
+      await stored()
+    }
+  } catch {
+    // The stream broke off with the process; its exit says the rest.
+  }
+  if (open !== '') put(open)
+}

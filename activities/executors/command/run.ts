@@ -1,0 +1,206 @@
+import { constants } from 'node:fs'
+import { access, chown, lstat, mkdir, mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { isDeeper } from '../../../apps/shared/data/json.ts'
+import { isObject } from '../../../apps/shared/data/pointer.ts'
+import type { Program } from '../../../apps/shared/data/programs.ts'
+import { failed } from '../http/send.ts'
+import type { ExecutorPolicy } from '../policy.ts'
+import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
+import { runProcess } from './process.ts'
+
+type With = {
+  program: string
+  args?: (string | number)[]
+  stdin?: string
+  env?: Record<string, string>
+  files?: Record<string, string>
+  exit_codes?: { ok?: number[]; retry?: number[] }
+  timeout_s?: number
+}
+
+const MAX_OUTPUTS = 64 * 1024
+const MAX_DEPTH = 64
+const MAX_ARTIFACTS = 100
+const MAX_ARTIFACT_BYTES = 8 * 1024 * 1024
+const FILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
+const TYPES: Record<string, string> = {
+  '.json': 'application/json',
+  '.log': 'text/plain',
+  '.md': 'text/markdown',
+  '.pem': 'application/x-pem-file',
+  '.txt': 'text/plain',
+}
+
+/**
+ * Runs a program that the policy names, never a shell: arguments are a list, the environment is empty but for the named
+ * variables, its folder is its own and goes with it, and so does every process that it began (operations.md 7.3).
+ */
+export const createCommand = (policy: ExecutorPolicy, worker_env: NodeJS.ProcessEnv): Executor => ({
+  name: 'command',
+  run: async (context) => {
+    const values = context.with as With
+    const program = policy.programOf(values.program)
+    const refused = await refuse(program, values)
+    if (refused !== undefined || !program) return failed('refused', refused ?? NOT_THERE)
+    const folder = await mkdtemp(join(tmpdir(), 'signalbox-run-'))
+    try {
+      return await runIn(folder, program, values, context, worker_env)
+    } finally {
+      await rm(folder, { recursive: true, force: true }).catch(() => {})
+    }
+  },
+})
+
+const NOT_THERE = 'The policy of the executors names no such program.'
+
+/** What is known to be wrong before anything has begun. */
+const refuse = async (program: Program | undefined, values: With): Promise<string | undefined> => {
+  if (!program) return `${NOT_THERE.slice(0, -1)}: "${values.program}".`
+  const wrong = program.refuse(argsOf(values))
+  if (wrong !== undefined) return `${values.program}: ${wrong}.`
+  for (const [name, value] of Object.entries(values.env ?? {})) {
+    if (!program.env?.includes(name)) return `The variable ${name} must not be set for ${values.program}.`
+    if (typeof value !== 'string' || value.includes('\0')) return `The variable ${name} is no text.`
+  }
+  for (const [name, text] of Object.entries(values.files ?? {}))
+    if (!FILE_NAME.test(name) || typeof text !== 'string') return `"${name.slice(0, 100)}" is no file of text.`
+  if (process.getuid?.() === 0 && program.uid === undefined)
+    return `The policy must say as whom ${values.program} runs: this worker runs as root.`
+  try {
+    await access(program.path, constants.X_OK)
+  } catch {
+    return `${values.program} is not there, or cannot be run.`
+  }
+  return undefined
+}
+
+const argsOf = ({ args = [] }: With): string[] => args.map(String)
+
+const runIn = async (
+  folder: string,
+  program: Program,
+  values: With,
+  context: ExecutorContext,
+  worker_env: NodeJS.ProcessEnv,
+): Promise<ExecutorResult> => {
+  const places = { work: join(folder, 'work'), artifacts: join(folder, 'artifacts'), outputs: join(folder, 'outputs') }
+  for (const place of [places.work, places.artifacts]) await mkdir(place)
+  for (const [name, text] of Object.entries(values.files ?? {}))
+    await writeFile(join(places.work, name), text, { mode: 0o600 })
+  await giveTo(program, folder, places.work, places.artifacts, ...(await inside(places.work)))
+  const { end_of_options = true, options = [] } = program
+  const timeout_s = Math.min(values.timeout_s ?? context.timeouts.run_s, context.timeouts.run_s)
+  const end = await runProcess({
+    path: program.path,
+    args: [...options, ...(end_of_options ? ['--'] : []), ...argsOf(values)],
+    cwd: places.work,
+    env: environmentOf(program, values, context, places, worker_env),
+    stdin: values.stdin ?? '',
+    timeout_ms: Math.min(timeout_s * 1000, Math.max(context.deadline - Date.now(), 0)),
+    limits: { cpu_s: timeout_s, memory_mib: program.memory_mib },
+    signal: context.signal,
+    log: context.log,
+    stored: context.stored,
+    ...(program.uid !== undefined && { uid: program.uid, gid: program.gid ?? program.uid }),
+  })
+  const said = verdictOf(end, values, timeout_s)
+  return said ?? collect(places, context)
+}
+
+const inside = async (folder: string): Promise<string[]> => (await readdir(folder)).map((name) => join(folder, name))
+
+const giveTo = async ({ uid, gid }: Program, ...paths: string[]): Promise<void> => {
+  if (uid === undefined) return
+  for (const path of paths) await chown(path, uid, gid ?? uid)
+}
+
+const environmentOf = (
+  { env: names = [] }: Program,
+  { env = {} }: With,
+  { key, fence }: ExecutorContext,
+  places: { work: string; artifacts: string; outputs: string },
+  worker_env: NodeJS.ProcessEnv,
+): Record<string, string> => {
+  const given = names.flatMap((name) => {
+    const value = Object.hasOwn(env, name) ? env[name] : worker_env[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return {
+    ...Object.fromEntries(given),
+    TMPDIR: places.work,
+    SIGNALBOX_OUTPUTS: places.outputs,
+    SIGNALBOX_ARTIFACTS: places.artifacts,
+    SIGNALBOX_KEY: key,
+    SIGNALBOX_FENCE: String(fence),
+  }
+}
+
+type End = Awaited<ReturnType<typeof runProcess>>
+
+/** What the end of the process says; nothing where it ended well. */
+const verdictOf = (end: End, values: With, timeout_s: number): ExecutorResult | undefined => {
+  const { ok = [0], retry = [] } = values.exit_codes ?? {}
+  if (end.how === 'not_begun') return failed('refused', `${values.program} could not be begun: ${end.message}`)
+  if (end.code !== null && ok.includes(end.code)) return undefined
+  if (end.how === 'timeout')
+    return { status: 'unknown', class: 'timeout', message: `${values.program} was stopped after ${timeout_s} s.` }
+  if (end.how === 'told') return { status: 'unknown', class: 'cancelled', message: 'It was told to stop.' }
+  if (end.code === null)
+    return { status: 'unknown', class: 'exit_code', message: `${values.program} was ended by ${end.signal}.` }
+  return failed('exit_code', `${values.program} ended with ${end.code}.`, { retryable: retry.includes(end.code) })
+}
+
+/** What the program has left: its outputs, and its files as artifacts. */
+const collect = async (
+  places: { artifacts: string; outputs: string },
+  context: ExecutorContext,
+): Promise<ExecutorResult> => {
+  const written = await readPlain(places.outputs, MAX_OUTPUTS)
+  if (written === 'unfit')
+    return failed('outputs_invalid', `The outputs are no plain file of at most ${MAX_OUTPUTS} B.`)
+  const outputs = written === undefined ? {} : parse(written)
+  if (!outputs) return failed('outputs_invalid', 'The outputs are no JSON object.')
+  const names = (await readdir(places.artifacts)).sort()
+  let left = MAX_ARTIFACT_BYTES
+  for (const name of names.slice(0, MAX_ARTIFACTS)) {
+    const content = FILE_NAME.test(name) ? await readPlain(join(places.artifacts, name), left) : 'unfit'
+    if (content === undefined) continue
+    if (content === 'unfit') {
+      context.log(`The file ${name.slice(0, 100)} is not kept: no plain file, or too large.`, { level: 'warn' })
+      continue
+    }
+    left -= content.length
+    const media_type = TYPES[extname(name)] ?? 'application/octet-stream'
+    context.artifact({ name, kind: 'file', media_type, content })
+  }
+  if (names.length > MAX_ARTIFACTS)
+    context.log(`${names.length - MAX_ARTIFACTS} more files are not kept.`, { level: 'warn' })
+  return { status: 'succeeded', raw: outputs }
+}
+
+const parse = (bytes: Buffer): Record<string, unknown> | undefined => {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    return isObject(value) && !isDeeper(value, MAX_DEPTH) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A file that a program wrote: never through a link, and nothing but a plain file of a bounded size. */
+const readPlain = async (path: string, max: number): Promise<Buffer | 'unfit' | undefined> => {
+  const seen = await lstat(path).catch(() => undefined)
+  if (!seen) return undefined
+  if (!seen.isFile() || seen.size > max) return 'unfit'
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => undefined)
+  if (!file) return 'unfit'
+  try {
+    const buffer = Buffer.alloc(max + 1)
+    const { bytesRead } = await file.read(buffer, 0, max + 1, 0)
+    return bytesRead > max ? 'unfit' : buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}

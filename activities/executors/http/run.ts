@@ -1,0 +1,141 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Agent } from 'undici'
+import { CelError, compileCel } from '../../../apps/shared/data/cel.ts'
+import { readPointer } from '../../../apps/shared/data/pointer.ts'
+import { createAgent } from '../agents/agent.ts'
+import type { ExecutorPolicy } from '../policy.ts'
+import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
+import { failed, isFailure, type Request, type Response, type Settings, send } from './send.ts'
+
+type Poll = { request: Request; until: string; fail_if?: string; interval_s: number; timeout_s: number }
+type With = Settings & {
+  request: Request
+  expect?: string
+  fail_if?: string
+  /** Pointer into the answer: where this kind of target says in words why it refuses. Nothing else of a body is told. */
+  reason?: string
+  poll?: Poll
+  artifacts?: { name: string; kind: string; media_type: string; pointer: string }[]
+}
+/** Where a poll goes on: the call's own answer is kept, so that it is never sent again. */
+type Resume = { raw: Response; poll_until: number }
+
+/** Time that a question of a poll needs at least; less is left to the next slice. */
+const MIN_SLICE_MS = 2000
+
+/** Calls an HTTP target, then polls until a condition holds (operations.md 7.2). */
+export const createHttp = (policy: ExecutorPolicy): Executor => {
+  const agents = new Map<string, Agent>()
+  const agentOf = (pool: string): Agent => {
+    const agent = agents.get(pool) ?? createAgent(policy, pool)
+    agents.set(pool, agent)
+    return agent
+  }
+  return {
+    name: 'http',
+    run: async (context) => {
+      try {
+        return await run(context, context.with as With, agentOf(context.pool))
+      } catch (error) {
+        if (error instanceof CelError) return failed('expression_error', error.message)
+        throw error
+      }
+    },
+  }
+}
+
+const run = async (context: ExecutorContext, values: With, agent: Agent): Promise<ExecutorResult> => {
+  if (context.resume) return poll(context, values, agent, context.resume as Resume)
+  const called = await call(context, values, agent)
+  if (isFailure(called)) return called
+  if (!values.poll) return succeed(context, values, called)
+  const resume: Resume = { raw: called, poll_until: Date.now() + values.poll.timeout_s * 1000 }
+  // The effect is behind us from here: a worker that dies while it asks must not lead to a second call.
+  await context.checkpoint(resume)
+  return poll(context, values, agent, resume)
+}
+
+/** The call itself with its verdict: `fail_if` is definite, then `expect`, else any 2xx is good. */
+const call = async (context: ExecutorContext, values: With, agent: Agent): Promise<Response | ExecutorResult> => {
+  const answer = await send(context, values, values.request, agent, { effect: true })
+  if (isFailure(answer)) return answer
+  const said = () => {
+    const reason = reasonOf(answer, values.reason)
+    if (reason) context.log(reason, { level: 'warn' })
+    return `${where(values.request)} answers ${answer.status}${reason ? `: ${reason}` : ''}`
+  }
+  const broken = answer.status === 429 || answer.status >= 500
+  if (values.fail_if && holds(values.fail_if, answer, broken))
+    return failed('condition_failed', `${said()}, and fail_if holds: ${values.fail_if}`)
+  const good = values.expect
+    ? holds(values.expect, answer, answer.status >= 400)
+    : answer.status >= 200 && answer.status < 300
+  if (good) return answer
+  if (broken) return failed('remote_error', said(), retryAfter(answer))
+  if (answer.status >= 400) return failed('refused', said())
+  return failed('unexpected_response', `${said()}, not as expected${values.expect ? `: ${values.expect}` : ''}`)
+}
+
+/** Asks until `until` holds. Reading has no effect, so a question that fails is only asked again. */
+const poll = async (
+  context: ExecutorContext,
+  values: With,
+  agent: Agent,
+  { raw, poll_until }: Resume,
+): Promise<ExecutorResult> => {
+  const { request, until, fail_if, interval_s, timeout_s } = values.poll as Poll
+  const awake = AbortSignal.any([context.signal, context.leave])
+  for (;;) {
+    const answer = await send(context, values, request, agent, { effect: false })
+    if (isFailure(answer)) {
+      if (answer.status === 'failed' && answer.class !== 'unreachable') return answer
+    } else {
+      const broken = answer.status >= 400
+      if (fail_if && holds(fail_if, answer, broken))
+        return failed('condition_failed', `${where(request)} answers ${answer.status}, and fail_if holds: ${fail_if}`)
+      if (holds(until, answer, broken)) return succeed(context, values, raw)
+    }
+    if (context.signal.aborted) return { status: 'unknown', class: 'cancelled', message: 'It was told to stop.' }
+    const next = Date.now() + interval_s * 1000
+    if (next > Math.min(poll_until, context.deadline))
+      return failed('condition_timeout', `${where(request)}: "${until}" did not come true in ${timeout_s} s`)
+    const later: ExecutorResult = { status: 'pending', poll_after_s: interval_s, resume: { raw, poll_until } }
+    if (next + MIN_SLICE_MS > context.slice_end) return later
+    await delay(interval_s * 1000, undefined, { signal: awake }).catch(() => {})
+    if (context.leave.aborted) return later
+  }
+}
+
+const succeed = ({ artifact }: ExecutorContext, { artifacts = [] }: With, raw: Response): ExecutorResult => {
+  for (const { pointer, ...about } of artifacts) {
+    const content = readPointer(raw, pointer)
+    if (content === undefined)
+      return failed('unexpected_response', `The answer has nothing at ${pointer} for the artifact ${about.name}`)
+    artifact({ ...about, content: typeof content === 'string' ? content : JSON.stringify(content) })
+  }
+  return { status: 'succeeded', raw }
+}
+
+/** A condition over an answer. Of an error answer the expected members are often missing: then it does not hold. */
+const holds = (source: string, response: Response, lenient: boolean): boolean => {
+  try {
+    return compileCel(source, ['response']).test({ response })
+  } catch (error) {
+    if (lenient && error instanceof CelError) return false
+    throw error
+  }
+}
+
+const MAX_REASON = 300
+
+const reasonOf = (answer: Response, pointer: string | undefined): string => {
+  const text = pointer === undefined ? undefined : readPointer(answer, pointer)
+  return typeof text === 'string' ? text.trim().slice(0, MAX_REASON) : ''
+}
+
+const where = ({ method, url }: Request): string => `${method} ${url.split('?')[0]}`
+
+const retryAfter = ({ headers }: Response): { retry_after_s?: number } => {
+  const seconds = Number(headers['retry-after'])
+  return Number.isFinite(seconds) && seconds >= 0 ? { retry_after_s: Math.min(seconds, 3600) } : {}
+}

@@ -1,0 +1,180 @@
+import { type Agent, type Dispatcher, errors, request as undiciRequest } from 'undici'
+import { isDeeper } from '../../../apps/shared/data/json.ts'
+import { Denied, Unreachable } from '../agents/agent.ts'
+import type { ExecutorContext, ExecutorResult } from '../types.ts'
+
+export type Request = {
+  method: string
+  url: string
+  headers?: Record<string, string>
+  query?: Record<string, unknown>
+  body?: unknown
+  timeout_s?: number
+}
+/** What of an attempt a request needs. */
+export type Sender = Pick<ExecutorContext, 'log' | 'signal' | 'slice_end' | 'deadline' | 'key' | 'fence'>
+/** The raw result: what expressions and outputs see. */
+export type Response = { status: number; headers: Record<string, string>; body: unknown }
+export type Settings = { base_url?: string; headers?: Record<string, string>; max_response_bytes?: number }
+export type Failure = Extract<ExecutorResult, { status: 'failed' | 'unknown' }>
+
+const DEFAULT_TIMEOUT_S = 30
+const DEFAULT_BYTES = 1_048_576
+const MAX_BYTES = 8 * DEFAULT_BYTES
+const MAX_REDIRECTS = 3
+const MAX_DEPTH = 64
+const FOLLOWED = new Set([301, 302, 307, 308])
+const SAFE = new Set(['GET', 'HEAD'])
+
+export const isFailure = (value: Response | ExecutorResult): value is ExecutorResult => typeof value.status === 'string'
+
+export const failed = (
+  kind: string,
+  message: string,
+  more: Partial<Extract<ExecutorResult, { status: 'failed' }>> = {},
+): Failure => ({ status: 'failed', class: kind, message, ...more })
+
+/**
+ * Sends one request and reads its answer. `effect`: the call changes something, so it carries the attempt's key and
+ * fence, and a cut after sending is `unknown`. Bodies, queries and credentials are never logged.
+ */
+export const send = async (
+  context: Sender,
+  settings: Settings,
+  request: Request,
+  agent: Agent,
+  { effect }: { effect: boolean },
+): Promise<Response | Failure> => {
+  const url = urlOf(settings.base_url, request)
+  if (!url) return failed('refused', `"${request.url}" is no http address`)
+  const limit = Math.min(settings.max_response_bytes ?? DEFAULT_BYTES, MAX_BYTES)
+  const timeout = AbortSignal.timeout(Math.max(Math.floor(timeLeft(context, request)), 1))
+  const started = performance.now()
+  const label = `${request.method} ${url.origin}${url.pathname}`
+  const say = (text: string, level: 'info' | 'warn') =>
+    context.log(`${label} ${text} (${Math.round(performance.now() - started)} ms)`, { level })
+  try {
+    const headers = headersOf(context, settings, request, effect)
+    const signal = AbortSignal.any([context.signal, timeout])
+    const response = await readAnswer(await follow(url, request, headers, agent, signal), limit)
+    if (!response) {
+      say('answers too much', 'warn')
+      return failed('unexpected_response', `${label} answers more than ${limit} bytes`)
+    }
+    say(`answers ${response.status}`, response.status >= 400 ? 'warn' : 'info')
+    return response
+  } catch (error) {
+    const failure = classify(error as Error, label, timeout.aborted)
+    say(failure.message.slice(label.length + 2) || failure.class, 'warn')
+    return failure
+  }
+}
+
+const timeLeft = ({ slice_end, deadline }: Sender, { timeout_s = DEFAULT_TIMEOUT_S }: Request): number =>
+  Math.min(timeout_s * 1000, slice_end - Date.now(), deadline - Date.now())
+
+const urlOf = (base_url: string | undefined, { url, query = {} }: Request): URL | undefined => {
+  const text = /^https?:\/\//.test(url) ? url : `${(base_url ?? '').replace(/\/$/, '')}${url}`
+  if (!URL.canParse(text)) return undefined
+  const parsed = new URL(text)
+  for (const [name, value] of Object.entries(query)) parsed.searchParams.append(name, String(value))
+  return parsed.protocol === 'http:' || parsed.protocol === 'https:' ? parsed : undefined
+}
+
+const headersOf = (context: Sender, settings: Settings, request: Request, effect: boolean): Record<string, string> => {
+  const headers: Record<string, string> = { accept: 'application/json', 'user-agent': 'signalbox' }
+  for (const [name, value] of Object.entries({ ...settings.headers, ...request.headers }))
+    headers[name.toLowerCase()] = String(value)
+  if (request.body !== undefined) headers['content-type'] ??= 'application/json'
+  if (effect) Object.assign(headers, { 'idempotency-key': context.key, 'x-fencing-token': String(context.fence) })
+  return headers
+}
+
+/** Follows at most three redirects of a safe or repeatable kind; on another host the credentials stay behind. */
+const follow = async (
+  start: URL,
+  request: Request,
+  given: Record<string, string>,
+  agent: Agent,
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData> => {
+  const body =
+    request.body === undefined || typeof request.body === 'string' ? request.body : JSON.stringify(request.body)
+  let url = start
+  let headers = given
+  for (let hops = 0; ; hops++) {
+    const answer = await undiciRequest(url, {
+      method: request.method as Dispatcher.HttpMethod,
+      headers,
+      body: body ?? null,
+      dispatcher: agent,
+      signal,
+      reset: true,
+    })
+    const location = answer.headers.location
+    const repeatable = SAFE.has(request.method) || answer.statusCode === 307 || answer.statusCode === 308
+    const leads = typeof location === 'string' && URL.canParse(location, url.href)
+    if (!FOLLOWED.has(answer.statusCode) || !leads || !repeatable || hops >= MAX_REDIRECTS) return answer
+    await answer.body.dump()
+    const next = new URL(location, url)
+    if (next.host !== url.host) headers = withoutCredentials(headers)
+    url = next
+  }
+}
+
+const SAFE_HEADERS: ReadonlySet<string> = new Set([
+  'accept',
+  'user-agent',
+  'content-type',
+  'idempotency-key',
+  'x-fencing-token',
+])
+/** Any header of the node may carry a credential: another host gets only our own. */
+const withoutCredentials = (headers: Record<string, string>) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => SAFE_HEADERS.has(name)))
+
+const readAnswer = async (
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  limit: number,
+): Promise<Response | undefined> => {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > limit) {
+      body.destroy()
+      return undefined
+    }
+    chunks.push(chunk)
+  }
+  const plain = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : String(value ?? ''),
+    ]),
+  )
+  const text = Buffer.concat(chunks).toString('utf8')
+  return { status: statusCode, headers: plain, body: bodyOf(text, plain['content-type'] ?? '') }
+}
+
+const bodyOf = (text: string, type: string): unknown => {
+  if (text === '') return null
+  if (!/json/i.test(type)) return text
+  try {
+    const value: unknown = JSON.parse(text)
+    // What is nested deeper can be neither stored nor checked: it is a text like any other.
+    return isDeeper(value, MAX_DEPTH) ? text : value
+  } catch {
+    return text
+  }
+}
+
+const classify = (error: Error, label: string, timed_out: boolean): Failure => {
+  if (error instanceof Denied) return failed('address_denied', `${label}: ${error.message}`)
+  if (error instanceof Unreachable) return failed('unreachable', `${label}: ${error.message}`)
+  if (error instanceof errors.InvalidArgumentError) return failed('refused', `${label}: ${error.message}`)
+  const code = (error as NodeJS.ErrnoException).code ?? error.message
+  return timed_out
+    ? { status: 'unknown', class: 'timeout', message: `${label}: no answer in time` }
+    : { status: 'unknown', class: 'timeout', message: `${label}: the connection was cut (${code})` }
+}

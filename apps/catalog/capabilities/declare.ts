@@ -1,0 +1,178 @@
+import { openProviders, type ProviderRow, reviseProvider, saveProvider } from '../../../db/catalog/providers.ts'
+import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import type { CapabilityChange } from '../../shared/contracts/catalog/commands.ts'
+import { AppError, type Violation } from '../../shared/errors.ts'
+import { base32Id } from '../../shared/ids.ts'
+import { equalJson, type JsonObject } from '../document/pointers.ts'
+import { violationsOf } from '../document/schemas.ts'
+import type { StoredCapability, StoredType, Types } from '../packs/registry.ts'
+import { stateViolations } from '../rules/state.ts'
+
+export type ProviderEvent = {
+  provider: Record<string, unknown>
+  change: 'added' | 'updated' | 'withdrawn' | 'claimed' | 'released' | 'expired'
+}
+type Outcome = { events: ProviderEvent[]; ignored: { pointer: string; code: string }[] }
+type Place = { types: Types; row: ResourceRow; type: StoredType }
+
+const POINTER = '/provided_capability_changes'
+
+/** What a resource says that it provides; with `replace`, what is not listed is withdrawn (catalog.md 5). */
+export const applyCapabilities = async (
+  tx: Tx,
+  { types, row, type }: Place,
+  changes: readonly CapabilityChange[],
+  {
+    mode,
+    at,
+    command_id,
+    pointer = POINTER,
+  }: { mode: 'merge' | 'replace'; at: string; command_id: string; pointer?: string },
+): Promise<Outcome> => {
+  const outcome: Outcome = { events: [], ignored: [] }
+  if (changes.length === 0 && mode === 'merge') return outcome
+  const definitions = definitionsOf(types, type, changes, pointer)
+  const open = new Map(
+    (await openProviders(tx, row.rid)).map((provider) => [`${provider.capability_id}@${provider.version}`, provider]),
+  )
+  const listed = new Set<string>()
+  for (const [index, change] of changes.entries()) {
+    const definition = definitions[index] as StoredCapability
+    const key = `${definition.id}@${change.version}`
+    listed.add(key)
+    const known = open.get(key)
+    if (change.op === 'remove') {
+      if (!known) outcome.ignored.push({ pointer: `${pointer}/${index}`, code: 'not_there' })
+      else outcome.events.push(await withdraw(tx, definition.capability_key, known, at, command_id))
+      open.delete(key)
+      continue
+    }
+    const saved = known
+      ? await revise(tx, definition, known, change, { at, command_id })
+      : await add(tx, definition, row.rid, change, { at, command_id })
+    if (saved) {
+      outcome.events.push(saved.event)
+      open.set(key, saved.row)
+    } else outcome.ignored.push({ pointer: `${pointer}/${index}`, code: 'already_there' })
+  }
+  if (mode === 'replace') {
+    for (const [key, provider] of open) {
+      const capability_key = capabilityKey(types, type, provider)
+      if (!listed.has(key)) outcome.events.push(await withdraw(tx, capability_key, provider, at, command_id))
+    }
+  }
+  return outcome
+}
+
+/** The definitions that the changes name; refuses with every violation of all of them. */
+const definitionsOf = (types: Types, type: StoredType, changes: readonly CapabilityChange[], pointer: string) => {
+  const found = changes.map((change, index) => definitionOf(types, type, change, `${pointer}/${index}`))
+  const violations = found.flatMap((one) => (Array.isArray(one) ? one : []))
+  const [first] = violations
+  if (first) {
+    throw new AppError('invalid_capability', first.code, `${first.pointer} ${first.message}.`, {
+      violations: violations.slice(0, MAX_VIOLATIONS),
+      hint: 'GET /v1/resource-types/{type_key} says what the type may provide.',
+    })
+  }
+  return found as StoredCapability[]
+}
+
+const MAX_VIOLATIONS = 100
+
+const definitionOf = (
+  types: Types,
+  type: StoredType,
+  { op, capability_key, version, attributes }: CapabilityChange,
+  at: string,
+): StoredCapability | Violation[] => {
+  const wrong = (code: string, member: string, message: string) => [{ pointer: `${at}/${member}`, code, message }]
+  if (!types.hasCapability(capability_key)) return wrong('unknown', 'capability_key', 'is not a capability')
+  const definition = types.capability(capability_key, version)
+  if (!definition) return wrong('version', 'version', 'is not a version of this capability')
+  const provides = type.provides.find((use) => use.capability_key === capability_key)
+  if (!provides || !types.capability(capability_key, version, provides.version_range))
+    return wrong('not_allowed_for_type', 'capability_key', `is not provided by ${type.type_key}`)
+  if (op === 'remove' || attributes === undefined) return definition
+  const violations = [
+    ...stateViolations(attributes as JsonObject, `${at}/attributes`),
+    ...violationsOf(definition.attributes_schema, attributes as JsonObject, `${at}/attributes`),
+  ].map(({ pointer, message }) => ({ pointer, code: 'attributes', message }))
+  return violations.length > 0 ? violations : definition
+}
+
+const capabilityKey = (types: Types, type: StoredType, provider: ProviderRow): string =>
+  type.provides.find((use) => types.capability(use.capability_key, provider.version)?.id === provider.capability_id)
+    ?.capability_key ?? 'unknown.capability'
+
+type Told = Pick<ProviderRow, 'provider_id' | 'version' | 'attributes' | 'capacity' | 'priority' | 'expires_at'>
+
+/** A provider as events tell it. */
+export const toldOf = (capability_key: string, row: Told): Record<string, unknown> => ({
+  provider_id: row.provider_id,
+  capability_key,
+  version: row.version,
+  attributes: row.attributes,
+  capacity: row.capacity,
+  priority: row.priority,
+  expires_at: row.expires_at,
+})
+
+const valuesOf = (change: CapabilityChange, known?: ProviderRow) => ({
+  attributes: change.attributes ?? known?.attributes ?? {},
+  capacity: change.capacity ? { ...known?.capacity, ...change.capacity } : (known?.capacity ?? null),
+  priority: change.priority ?? known?.priority ?? 100,
+  expires_at: change.expires_at === undefined ? (known?.expires_at ?? null) : change.expires_at,
+})
+
+type When = { at: string; command_id: string }
+
+const add = async (
+  tx: Tx,
+  definition: StoredCapability,
+  rid: string,
+  change: CapabilityChange,
+  { at, command_id }: When,
+) => {
+  const row: ProviderRow = {
+    provider_id: base32Id('prv'),
+    rid,
+    capability_id: definition.id,
+    version: change.version,
+    ...valuesOf(change),
+    withdrawn_at: null,
+    swept: false,
+    last_command_id: command_id,
+    rev: 1,
+    valid_from: at,
+  }
+  await saveProvider(tx, row)
+  return { row, event: { provider: toldOf(definition.capability_key, row), change: 'added' as const } }
+}
+
+const revise = async (
+  tx: Tx,
+  definition: StoredCapability,
+  known: ProviderRow,
+  change: CapabilityChange,
+  { at, command_id }: When,
+) => {
+  const values = valuesOf(change, known)
+  const { attributes, capacity, priority, expires_at } = known
+  if (equalJson({ attributes, capacity, priority, expires_at }, values)) return undefined
+  await reviseProvider(tx, known.provider_id, { ...values, last_command_id: command_id }, at)
+  const row = { ...known, ...values }
+  return { row, event: { provider: toldOf(definition.capability_key, row), change: 'updated' as const } }
+}
+
+const withdraw = async (
+  tx: Tx,
+  capability_key: string,
+  row: ProviderRow,
+  at: string,
+  command_id: string,
+): Promise<ProviderEvent> => {
+  await reviseProvider(tx, row.provider_id, { withdrawn_at: at, last_command_id: command_id }, at)
+  return { provider: toldOf(capability_key, row), change: 'withdrawn' }
+}

@@ -1,0 +1,105 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { type ClaimRow, listClaims, offers } from '../../../db/catalog/providers.ts'
+import { accessSql, conditions, listResources } from '../../../db/catalog/resources/lists.ts'
+import { array, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { CapabilityGraphQuery } from '../../shared/contracts/catalog/capability-graphs.ts'
+import type { Scope } from '../../shared/contracts/catalog/resources.ts'
+import { notFound } from '../../shared/errors.ts'
+import type { CatalogDeps } from '../deps.ts'
+import type { Placed } from '../read/access.ts'
+import { tooExpensive } from '../read/expensive.ts'
+import { invalid, type Reader, valuesOf } from '../read/lists.ts'
+import { mismatchOf } from '../rules/matching.ts'
+import { type Candidate, type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
+import { FIT, FIT_DEGRADED, type Filled, requirementsOf, visiblePeers, wishOf } from './providers.ts'
+
+const MAX_ROOTS = 20
+/** So many pairs of a requirement and a provider are compared for one answer. */
+const MAX_PAIRS = 2_000_000
+
+/** One requirement of one resource with its state now, and why what does not do does not. */
+export type Need = Matched & {
+  row: ResourceRow
+  requirement: Filled
+  state: 'bound' | 'satisfiable' | 'unsatisfied'
+  bound_to: ClaimRow[]
+}
+
+type Narrowing = Omit<CapabilityGraphQuery, 'min_change' | 'max_lag_ms'>
+
+/** Conditions for resources that need or (unless only unmet needs are asked for) provide capabilities. */
+export const needing = (deps: CatalogDeps, query: Narrowing, { access }: Reader): SQL[] => {
+  const { types } = deps.registry
+  const { capability_key, region_id, unsatisfied_only } = query
+  if (capability_key !== undefined && !types.hasCapability(capability_key)) throw notFound('capability', capability_key)
+  const roots = valuesOf(query.root_id)
+  if (roots && roots.length > MAX_ROOTS) throw invalid('root_id', `has more than ${MAX_ROOTS} ids`)
+  const requiring = types.all
+    .filter(({ requires }) =>
+      requires.some((use) => capability_key === undefined || use.capability_key === capability_key),
+    )
+    .map(({ id }) => id)
+  const needs = sql`r.type_id = any(${array(requiring, 'smallint')})`
+  const id = capability_key === undefined ? undefined : types.capabilityVersions(capability_key)[0]?.id
+  const offered = id === undefined ? sql`true` : offers.capability(id)
+  const provides = sql`exists (select from catalog.provider v where v.rid = r.rid and v.withdrawn_at is null and ${offered})`
+  return [
+    accessSql(access, types.topologyIds),
+    conditions.open,
+    unsatisfied_only ? needs : sql`(${needs} or ${provides})`,
+    ...(region_id === undefined ? [] : [conditions.below(region_id, [...types.levelIds.region_id])]),
+    ...(roots ? [conditions.ids(roots)] : []),
+  ]
+}
+
+/** At most `limit` of these resources by id, from a place on. */
+export const listNeeding = (deps: CatalogDeps, where: SQL[], limit: number, after?: readonly string[], back = false) =>
+  listResources(deps.db, { where, sort: [{ key: 'resource_id', descending: back }], after, limit })
+
+const tooManyNeeds = () =>
+  tooExpensive(
+    'Too many providers come into question for too many needs.',
+    'Narrow by capability_key, region_id or root_id.',
+  )
+
+/** The state of every requirement of these resources, with providers that the reader may see. */
+export const assessNeeds = async (
+  deps: CatalogDeps,
+  rows: readonly ResourceRow[],
+  scopeOf: (row: Placed) => Scope,
+  { capability_key, allow_degraded }: Narrowing,
+  reader: Reader,
+): Promise<{ needs: Need[]; offered: Map<string, Candidate[]> }> => {
+  const { types } = deps.registry
+  const asked = rows.flatMap((row) =>
+    requirementsOf(types, row)
+      .filter((one) => capability_key === undefined || one.capability_key === capability_key)
+      .map((requirement) => ({ row, requirement })),
+  )
+  const offered = new Map<string, Candidate[]>()
+  let pairs = 0
+  for (const key of new Set(asked.map(({ requirement }) => requirement.capability_key))) {
+    const id = types.capabilityVersions(key)[0]?.id ?? -1
+    const seen = accessSql(reader.access, types.topologyIds)
+    const candidates = await readOffers(deps, [offers.open, offers.capability(id), seen])
+    offered.set(key, candidates)
+    pairs += candidates.length * asked.filter(({ requirement }) => requirement.capability_key === key).length
+    if (pairs > MAX_PAIRS) throw tooManyNeeds()
+  }
+  const rids = [...new Set(asked.map(({ row }) => row.rid))]
+  const claims = await listClaims(deps.db, rids, usesCapability(types))
+  const visible = await visiblePeers(deps, claims, reader)
+  const claimed = Map.groupBy(claims, ({ rid, properties }) => `${rid} ${properties.requirement_key}`)
+  const needs = asked.map(({ row, requirement }): Need => {
+    const asker = { resource_id: row.resource_id, scope: scopeOf(row) }
+    const wanted = wishOf(requirement, allow_degraded ? FIT_DEGRADED : FIT)
+    const matched = matchOffers(offered.get(requirement.capability_key) ?? [], (offer) =>
+      mismatchOf(wanted, offer, asker),
+    )
+    const bound = claimed.get(`${row.rid} ${requirement.requirement_key}`) ?? []
+    const satisfiable = matched.providers.length >= requirement.min
+    const state = bound.length > 0 ? 'bound' : satisfiable ? 'satisfiable' : 'unsatisfied'
+    return { ...matched, row, requirement, state, bound_to: bound.filter(({ peer_rid }) => visible.has(peer_rid)) }
+  })
+  return { needs, offered }
+}

@@ -1,0 +1,129 @@
+import type { SQL } from 'drizzle-orm'
+import { readChecksOf } from '../../../db/catalog/health.ts'
+import { listOffers, type OfferRow } from '../../../db/catalog/providers.ts'
+import type { Queryable } from '../../../db/client.ts'
+import type { Provider, Rejection } from '../../shared/contracts/catalog/capabilities.ts'
+import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { isTerminal } from '../document/lifecycle.ts'
+import type { Types } from '../packs/registry.ts'
+import { placedThen, scopesOf } from '../read/access.ts'
+import { timeOrNull } from '../read/documents.ts'
+import { tooExpensive } from '../read/expensive.ts'
+import { ownHealth } from '../rules/health.ts'
+import { freeOf, type Mismatch, type Offer, statusOf } from '../rules/matching.ts'
+
+/** At most so many providers are ranked for one question. */
+const MAX_CANDIDATES = 20_000
+const MAX_REASONS = 20
+
+/** The relationship type of claims, which pack core defines. */
+export const usesCapability = (types: Types): number => types.relationship('uses_capability')?.id ?? -1
+
+/** A provider as it is read now: its view, and what matching asks of it. */
+export type Candidate = { view: Provider; offer: Offer }
+
+/** Providers under these conditions, from truth, now or as they were at a time; 422 when there are too many to rank. */
+export const readOffers = async (deps: CatalogDeps, where: readonly SQL[], at?: string): Promise<Candidate[]> => {
+  const { types } = deps.registry
+  const found = await listOffers(deps.db, usesCapability(types), where, MAX_CANDIDATES + 1, at)
+  const rows = at === undefined ? found : (await placedThen(deps.db, types, found, at)).map(asThen(types))
+  if (rows.length > MAX_CANDIDATES) {
+    throw tooExpensive(
+      `More than ${MAX_CANDIDATES} providers come into question.`,
+      'Narrow by capability_key and region_id.',
+    )
+  }
+  const now = at === undefined ? deps.clock.now() : new Date(at)
+  const scopeOf = await scopesOf(deps.db, types, rows)
+  const health = await healthOf(deps.db, rows, now)
+  return rows.map((row) => candidateOf(row, { types, now, scope: scopeOf(row), health }))
+}
+
+/** A resource counts as it was: open unless its lifecycle had ended. */
+const asThen =
+  (types: Types) =>
+  (row: OfferRow): OfferRow => {
+    const lifecycle = types.byId(row.type_id)?.lifecycle
+    return { ...row, is_open: !(lifecycle && isTerminal(lifecycle, row.lifecycle_status)) }
+  }
+
+type Own = { status: HealthStatus; reason: string }
+type Expiring = Pick<OfferRow, 'rid' | 'lifecycle_status' | 'health_status' | 'health_reason' | 'health_expires_at'>
+
+/** Own health now of rows, by row number: as it is stored, but for those whose checks ran out since the last sweep. */
+export const healthOf = async (db: Queryable, rows: readonly Expiring[], now: Date): Promise<Map<string, Own>> => {
+  const health = new Map(
+    rows.map((row): [string, Own] => [row.rid, { status: row.health_status, reason: row.health_reason }]),
+  )
+  const expired = rows.filter(
+    ({ health_expires_at }) => health_expires_at !== null && new Date(health_expires_at) <= now,
+  )
+  const checks = Map.groupBy(await readChecksOf(db, [...new Set(expired.map(({ rid }) => rid))]), ({ rid }) => rid)
+  for (const { rid, lifecycle_status } of expired) {
+    const known = (checks.get(rid) ?? []).map((check) => ({ ...check, expires_at: new Date(check.expires_at) }))
+    health.set(rid, ownHealth(known, lifecycle_status, now))
+  }
+  return health
+}
+
+type Known = { types: Types; now: Date; scope: Provider['scope']; health: Map<string, Own> }
+
+const candidateOf = (row: OfferRow, { types, now, scope, health }: Known): Candidate => {
+  const definition = types.capability(row.capability_key, row.version)
+  const own = health.get(row.rid) ?? { status: row.health_status, reason: row.health_reason }
+  const withdrawn = row.withdrawn_at !== null
+  const claims = { reserved: row.reserved, n: row.claims }
+  const { total, used } = row.capacity ?? {}
+  const free = freeOf(definition?.sharing ?? 'shared', row.capacity, claims)
+  const status = statusOf({ withdrawn, expires_at: row.expires_at }, { ...row, health: own }, now)
+  const capacity = { total: total ?? null, reserved: row.reserved, used: used ?? null, unit: definition?.unit ?? null }
+  const view: Provider = {
+    provider_id: row.provider_id,
+    resource_id: row.resource_id,
+    type_key: types.keyOf(row.type_id),
+    capability_key: row.capability_key,
+    version: row.version,
+    attributes: row.attributes,
+    capacity: row.capacity === null && row.claims === 0 ? null : capacity,
+    free,
+    overcommitted: total !== undefined && row.reserved > total,
+    ...status,
+    priority: row.priority,
+    expires_at: timeOrNull(row.expires_at),
+    last_command_id: row.last_command_id,
+    rev: row.rev,
+    scope,
+  }
+  return { view, offer: { ...view, match_rules: definition?.match_rules ?? {} } }
+}
+
+export type Matched = { providers: Provider[]; rejected: Rejection[]; rejected_count: Record<string, number> }
+
+/** Parts candidates into those that do and those that do not, with the first reasons and the counts of all. */
+export const matchOffers = (
+  candidates: readonly Candidate[],
+  refuse: (offer: Offer) => Mismatch | undefined,
+): Matched => {
+  const matched: Matched = { providers: [], rejected: [], rejected_count: {} }
+  for (const { view, offer } of [...candidates].sort(byRank)) {
+    const mismatch = refuse(offer)
+    if (!mismatch) {
+      matched.providers.push(view)
+      continue
+    }
+    matched.rejected_count[mismatch.rule] = (matched.rejected_count[mismatch.rule] ?? 0) + 1
+    const { provider_id, resource_id } = view
+    if (matched.rejected.length < MAX_REASONS) matched.rejected.push({ provider_id, resource_id, ...mismatch })
+  }
+  return matched
+}
+
+/** Priority, then the most free first, then the id (catalog.md 5, "Matching"). */
+const byRank = ({ view: a }: Candidate, { view: b }: Candidate): number => {
+  const free = (view: Provider) => view.free ?? Number.POSITIVE_INFINITY
+  if (a.priority !== b.priority) return a.priority - b.priority
+  if (free(a) !== free(b)) return free(a) > free(b) ? -1 : 1
+  if (a.resource_id !== b.resource_id) return a.resource_id < b.resource_id ? -1 : 1
+  return a.provider_id < b.provider_id ? -1 : 1
+}

@@ -1,0 +1,285 @@
+import type { SQL } from 'drizzle-orm'
+import semver from 'semver'
+import { type ClaimRow, listClaims, offers } from '../../../db/catalog/providers.ts'
+import { accessSql, conditions } from '../../../db/catalog/resources/lists.ts'
+import { getResourcesByRid, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { PROVIDER_STATUSES, type Provider, type ProvidersQuery } from '../../shared/contracts/catalog/capabilities.ts'
+import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
+import { notFound } from '../../shared/errors.ts'
+import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
+import type { CatalogDeps } from '../deps.ts'
+import type { Types } from '../packs/registry.ts'
+import { visibleOf } from '../read/access.ts'
+import { relationshipId } from '../read/documents.ts'
+import { awaitChange } from '../read/freshness.ts'
+import { asOf, invalid, LEVEL_PARAMETERS, type Reader, valuesOf } from '../read/lists.ts'
+import { findVisible, pastTime, readAt } from '../resources/read.ts'
+import {
+  type Asker,
+  distanceOf,
+  fillIn,
+  fillOne,
+  type Mismatch,
+  meets,
+  mismatchOf,
+  type Offer,
+  type ProviderStatus,
+  type Wanted,
+} from '../rules/matching.ts'
+import { type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
+
+type Requirement = ResourceType['requires'][number] & { where?: Record<string, unknown>; amount?: unknown }
+export type Filled = {
+  requirement_key: string
+  capability_key: string
+  version_range: string
+  where: Record<string, unknown>
+  amount: number | null
+  min: number
+  scope: Requirement['scope']
+}
+export const FIT: readonly ProviderStatus[] = ['available']
+export const FIT_DEGRADED: readonly ProviderStatus[] = ['available', 'degraded']
+const OPEN: readonly ProviderStatus[] = ['available', 'degraded', 'stale']
+
+/** What a resource needs, with the values of the resource filled in. */
+export const requirementsOf = (types: Types, row: ResourceRow): Filled[] => {
+  const type = types.version(row.type_id, row.type_version) ?? types.byId(row.type_id)
+  return ((type?.requires ?? []) as Requirement[]).map(({ where = {}, amount, ...rest }) => {
+    const wanted = fillOne(amount ?? null, row)
+    const { requirement_key, capability_key, version_range, min, scope } = rest
+    const filled = { where: fillIn(where, row), amount: typeof wanted === 'number' ? wanted : null }
+    return { requirement_key, capability_key, version_range, ...filled, min, scope }
+  })
+}
+
+const statusesOf = (given: readonly string[] | undefined): readonly ProviderStatus[] | undefined => {
+  const statuses = valuesOf(given)
+  const unknown = statuses?.find((status) => !(PROVIDER_STATUSES as readonly string[]).includes(status))
+  if (unknown) throw invalid('status', `does not know ${unknown}; it may be ${PROVIDER_STATUSES.join(', ')}`)
+  return statuses as ProviderStatus[] | undefined
+}
+
+const visible = (deps: CatalogDeps, { access }: Reader): SQL => accessSql(access, deps.registry.types.topologyIds)
+
+/** What a resource provides, and for each of its requirements whether it is bound or could be, and if not, why. */
+export const readCapabilities = async (
+  deps: CatalogDeps,
+  resource_id: string,
+  query: { status?: string[]; allow_degraded?: boolean; min_change?: string; max_lag_ms?: number; at?: string },
+  reader: Reader,
+) => {
+  const { types } = deps.registry
+  const statuses = statusesOf(query.status)
+  await awaitChange(deps, query, reader)
+  const at = pastTime(query.at, deps.clock, deps.config.history_d)
+  if (at !== undefined && (query.min_change ?? query.max_lag_ms) !== undefined)
+    throw invalid('at', 'does not go with min_change and max_lag_ms: the past does not change')
+  const { row, scope } = await findAt(deps, resource_id, at, reader)
+  const own = await readOffers(deps, [offers.of(row.rid), ...openOnly(statuses, at)], at)
+  const claims = await listClaims(deps.db, [row.rid], usesCapability(types), at)
+  const seen = await visiblePeers(deps, claims, reader)
+  const required = []
+  for (const requirement of requirementsOf(types, row)) {
+    const asker = { resource_id, scope }
+    const { providers, rejected, rejected_count } = await match(
+      deps,
+      requirement,
+      asker,
+      reader,
+      query.allow_degraded,
+      at,
+    )
+    const bound = claims.filter(({ properties }) => properties.requirement_key === requirement.requirement_key)
+    const satisfiable = providers.length >= requirement.min
+    required.push({
+      requirement,
+      state: bound.length > 0 ? ('bound' as const) : satisfiable ? ('satisfiable' as const) : ('unsatisfied' as const),
+      bound_to: bound.filter(({ peer_rid }) => seen.has(peer_rid)).map(claimView),
+      providers: providers.slice(0, 5),
+      why_not: rejected,
+      rejected_count,
+    })
+  }
+  const provided = own.map(({ view }) => view).filter(({ status }) => (statuses ?? OPEN).includes(status))
+  return { provided, required, as_of: await asOf(deps.db, deps) }
+}
+
+/** A resource that may be seen, as it is now or was at a time. */
+const findAt = async (deps: CatalogDeps, resource_id: string, at: string | undefined, reader: Reader) => {
+  const found = await findVisible(deps, resource_id, reader)
+  if (at === undefined) return found
+  const { desired_state, observed_state, type_version, lifecycle_status, scope } = await readAt(deps, found.row, at)
+  return { row: { ...found.row, desired_state, observed_state, type_version, lifecycle_status }, scope }
+}
+
+/** What was offered at a time counts, though its resource may have ended since. */
+const openOnly = (statuses: readonly ProviderStatus[] | undefined, at?: string): SQL[] =>
+  at !== undefined || statuses?.includes('withdrawn') ? [] : [offers.open]
+
+const claimView = ({ rel_no, peer_id, properties }: ClaimRow) => ({
+  relationship_id: relationshipId(rel_no),
+  resource_id: peer_id,
+  provider_id: typeof properties.provider_id === 'string' ? properties.provider_id : null,
+  amount: typeof properties.amount === 'number' ? properties.amount : null,
+})
+
+export const visiblePeers = async (
+  deps: CatalogDeps,
+  claims: ClaimRow[],
+  reader: Reader,
+): Promise<ReadonlySet<string>> => {
+  const rows = await getResourcesByRid(
+    deps.db,
+    claims.map(({ peer_rid }) => peer_rid),
+  )
+  return visibleOf(deps.db, deps.registry.types, reader.access, rows)
+}
+
+const match = async (
+  deps: CatalogDeps,
+  requirement: Filled,
+  asker: Asker,
+  reader: Reader,
+  allow_degraded = false,
+  at?: string,
+): Promise<Matched> => {
+  const capability = deps.registry.types.capabilityVersions(requirement.capability_key)[0]
+  if (!capability) return { providers: [], rejected: [], rejected_count: {} }
+  const where = [...openOnly(undefined, at), offers.capability(capability.id), visible(deps, reader)]
+  const candidates = await readOffers(deps, where, at)
+  const wanted = wishOf(requirement, allow_degraded ? FIT_DEGRADED : FIT)
+  return matchOffers(candidates, (offer) => mismatchOf(wanted, offer, asker))
+}
+
+/** A requirement that names no amount needs room for one claim. */
+export const wishOf = (requirement: Filled, statuses: readonly ProviderStatus[]): Wanted => ({
+  ...requirement,
+  amount: requirement.amount ?? 1,
+  statuses,
+})
+
+type Asked = { wanted: Wanted; asker: Asker | undefined; capability_key: string | undefined }
+
+/** Providers by what they offer, ranked; with `explain` also those that do not do, and why. */
+export const listProviders = async (deps: CatalogDeps, query: ProvidersQuery, reader: Reader) => {
+  const { types } = deps.registry
+  const { page_size, page_token, min_change, max_lag_ms, explain, ...filters } = query
+  const { wanted, asker, capability_key } = await askedFor(deps, query, reader)
+  const attributes = attributeTests(query)
+  const near = query.near === undefined ? asker?.scope : (await findVisible(deps, query.near, reader)).scope
+  const order = parseOrder(query.sort, near !== undefined)
+  const place = deps.pages.place(page_token, { route: 'providers', ...filters }, reader.name)
+  await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
+
+  const versions = capability_key === undefined ? undefined : types.capabilityVersions(capability_key)
+  const where = [visible(deps, reader), ...openOnly(wanted.statuses)]
+  if (versions) where.push(offers.capability(versions[0]?.id ?? -1))
+  for (const level of LEVEL_PARAMETERS) {
+    const id = query[level]
+    if (id !== undefined) where.push(conditions.below(id, [...types.levelIds[level]]))
+  }
+  const matched = matchOffers(await readOffers(deps, where), (offer) => refuse(offer, wanted, asker, attributes, query))
+  const found = matched.providers
+    .map((view) => (near ? { ...view, distance: distanceOf(near, view.scope) } : view))
+    .sort((a, b) => compareTo(order, a, keyOf(order, b)))
+  const size = pageSizeOf(page_size, deps.config)
+  const rows = rowsFrom(found, place, size, (view, key) => compareTo(order, view, key))
+  const list = { route: 'providers', ...filters }
+  return {
+    ...deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf: (view) => keyOf(order, view) }),
+    ...(explain && { rejected: matched.rejected, rejected_count: matched.rejected_count }),
+    as_of: await asOf(deps.db, deps),
+  }
+}
+
+/** The wish of a query: that of a requirement of a resource, or what the parameters say themselves. */
+const askedFor = async (deps: CatalogDeps, query: ProvidersQuery, reader: Reader): Promise<Asked> => {
+  const { types } = deps.registry
+  const { capability_key, version_range = '*', requirement_of } = query
+  if (semver.validRange(version_range) === null) throw invalid('version_range', 'is not a version range')
+  if (capability_key !== undefined && !types.hasCapability(capability_key)) throw notFound('capability', capability_key)
+  const statuses = statusesOf(query.status)
+  if (requirement_of === undefined) {
+    const wanted: Wanted = { version_range, where: {}, amount: null, scope: 'any', statuses: statuses ?? OPEN }
+    return { wanted, asker: undefined, capability_key }
+  }
+  if (capability_key !== undefined || query.version_range !== undefined)
+    throw invalid('requirement_of', 'says capability and version itself')
+  const [resource_id = '', requirement_key = ''] = requirement_of.split('/')
+  const { row, scope } = await findVisible(deps, resource_id, reader)
+  const requirement = requirementsOf(types, row).find((one) => one.requirement_key === requirement_key)
+  if (!requirement) throw invalid('requirement_of', `names no requirement of ${resource_id}`)
+  const wanted = wishOf(requirement, statuses ?? (query.allow_degraded ? FIT_DEGRADED : FIT))
+  return { wanted, asker: { resource_id, scope }, capability_key: requirement.capability_key }
+}
+
+type AttributeTest = { attribute: string; match_rule: 'eq' | 'gte' | 'lte'; wanted: string | number }
+
+const attributeTests = (query: object): AttributeTest[] =>
+  Object.entries(query)
+    .filter(([name]) => name.startsWith('attr.'))
+    .flatMap(([name, values]) => (values as string[]).map((value) => attributeTest(name, value)))
+
+const attributeTest = (name: string, text: string): AttributeTest => {
+  const attribute = name.slice('attr.'.length)
+  const [, rule, number] = /^(gte|lte):(.*)$/.exec(text) ?? []
+  if (rule === undefined) return { attribute, match_rule: 'eq', wanted: text }
+  if (!/^-?\d{1,15}(\.\d{1,15})?$/.test(number ?? '')) throw invalid(name, `compares with a number after ${rule}:`)
+  return { attribute, match_rule: rule as 'gte' | 'lte', wanted: Number(number) }
+}
+
+const refuse = (
+  offer: Offer,
+  wanted: Wanted,
+  asker: Asker | undefined,
+  tests: readonly AttributeTest[],
+  { min_free }: ProvidersQuery,
+): Mismatch | undefined => {
+  const mismatch = mismatchOf(wanted, offer, asker)
+  if (mismatch) return mismatch
+  for (const { attribute, match_rule, wanted: value } of tests) {
+    const offered = Object.hasOwn(offer.attributes, attribute) ? offer.attributes[attribute] : undefined
+    // A query has no types: a plain value is compared as text, and with each member of a list.
+    const fits =
+      match_rule === 'eq'
+        ? offered !== undefined && [offered].flat().some((one) => String(one) === value)
+        : meets(match_rule, value, offered)
+    if (!fits) return { rule: 'attribute', attribute, match_rule, wanted: value, offered: offered ?? null }
+  }
+  if (min_free !== undefined && offer.free !== null && offer.free < min_free)
+    return { rule: 'capacity', wanted: min_free, offered: offer.free }
+  return undefined
+}
+
+const ORDER_KEYS = ['priority', 'free', 'distance'] as const
+type Order = { key: (typeof ORDER_KEYS)[number]; descending: boolean }[]
+
+const parseOrder = (text: string | undefined, has_distance: boolean): Order => {
+  const names = (text ?? 'priority,-free').split(',')
+  if (names.length > ORDER_KEYS.length) throw invalid('sort', 'has more than 3 keys')
+  return names.map((name) => {
+    const key = ORDER_KEYS.find((one) => one === name.replace(/^-/, ''))
+    if (!key) throw invalid('sort', `does not know ${name}`)
+    if (key === 'distance' && !has_distance) throw invalid('sort', 'measures distance from near or requirement_of only')
+    return { key, descending: name.startsWith('-') }
+  })
+}
+
+const rankOf = ({ priority, free, distance }: Provider, key: Order[number]['key']): number =>
+  ({ priority, free: free ?? Number.POSITIVE_INFINITY, distance: distance ?? 3 })[key]
+
+const keyOf = (order: Order, view: Provider): string[] => [
+  ...order.map(({ key }) => String(rankOf(view, key))),
+  view.resource_id,
+  view.provider_id,
+]
+
+const compareTo = (order: Order, view: Provider, at: readonly (string | null)[]): number => {
+  for (const [i, { key, descending }] of order.entries()) {
+    const [mine, theirs] = [rankOf(view, key), Number(at[i])]
+    if (mine !== theirs) return mine < theirs === descending ? 1 : -1
+  }
+  const [mine, theirs] = [`${view.resource_id}\n${view.provider_id}`, at.slice(order.length).join('\n')]
+  return mine === theirs ? 0 : mine < theirs ? -1 : 1
+}

@@ -1,0 +1,166 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { countOffers } from '../../../db/catalog/providers.ts'
+import {
+  CapabilityDefinition,
+  DefinitionList,
+  DefinitionParams,
+  DefinitionQuery,
+  DefinitionsQuery,
+  ProviderList,
+  ProvidersQuery,
+  ResourceCapabilities,
+  ResourceCapabilitiesQuery,
+} from '../../shared/contracts/catalog/capabilities.ts'
+import { CapabilityGraph, CapabilityGraphQuery } from '../../shared/contracts/catalog/capability-graphs.ts'
+import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
+import { notFound } from '../../shared/errors.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { drawingOfDefinitions } from '../graph/formats.ts'
+import type { StoredCapability } from '../packs/registry.ts'
+import { awaitChange } from '../read/freshness.ts'
+import { asOf, type Reader } from '../read/lists.ts'
+import type { Side } from '../read/sides.ts'
+import { sendDrawn } from '../topology/graphs.routes.ts'
+import { readCapabilityGraph } from './graphs.ts'
+import { listProviders, readCapabilities } from './providers.ts'
+
+/** Definitions of capabilities, who provides them, and what one resource provides and needs. */
+export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
+  app,
+  { deps, side },
+) => {
+  app.get(
+    side.path('/v1/capabilities/definitions'),
+    {
+      schema: {
+        summary: 'List capability definitions',
+        description:
+          'The newest version of each, with counts of its providers by status and region. Example: ?category=compute',
+        tags: side.tags,
+        querystring: DefinitionsQuery,
+        response: { 200: DefinitionList, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req) => {
+      const reader = side.reader(req)
+      const { page_size, page_token, min_change, max_lag_ms, ...filters } = req.query
+      const list = { route: 'definitions', ...filters }
+      const place = deps.pages.place(page_token, list, reader.name)
+      await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
+      const { category, status } = filters
+      const found = deps.registry.types.capabilities
+        .filter((item) => category === undefined || item.category === category)
+        .filter((item) => status === undefined || item.status === status)
+      const size = pageSizeOf(page_size, deps.config)
+      const keyOf = ({ capability_key }: { capability_key: string }) => [capability_key]
+      const rows = rowsFrom(found, place, size, ({ capability_key: own }, [key = '']) =>
+        own === key ? 0 : own < (key ?? '') ? -1 : 1,
+      )
+      const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+      return { items: await countedDefinitions(deps, items, reader), ...tokens, as_of: await asOf(deps.db, deps) }
+    },
+  )
+
+  app.get(
+    side.path('/v1/capabilities/definitions/:capability_key'),
+    {
+      schema: {
+        summary: 'Read a capability definition',
+        description:
+          'One version, the newest unless said, with its attributes, rules of matching and counts of providers. Example: ?version=1.0.0',
+        tags: side.tags,
+        params: DefinitionParams,
+        querystring: DefinitionQuery,
+        response: { 200: CapabilityDefinition, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req) => {
+      const { capability_key } = req.params
+      const { version } = req.query
+      const versions = deps.registry.types.capabilityVersions(capability_key)
+      if (versions.length === 0) throw notFound('capability', capability_key)
+      const definition = versions.find((item) => version === undefined || item.version === version)
+      if (!definition) throw notFound('version', `${capability_key} ${version}`)
+      const [counted] = await countedDefinitions(deps, [definition], side.reader(req))
+      return counted as CapabilityDefinition
+    },
+  )
+
+  app.get(
+    side.path('/v1/capabilities/graph'),
+    {
+      schema: {
+        summary: 'Read the graph of capability definitions',
+        description:
+          'Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots',
+        tags: side.tags,
+        querystring: CapabilityGraphQuery,
+        response: { 200: CapabilityGraph, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req, reply) =>
+      sendDrawn(reply, req.query, await readCapabilityGraph(deps, req.query, side.reader(req)), drawingOfDefinitions),
+  )
+
+  app.get(
+    side.path('/v1/capabilities/providers'),
+    {
+      schema: {
+        summary: 'List providers of capabilities',
+        description:
+          'Ranked by priority and what is free. attr.<name>=value, gte:n or lte:n asks for attributes; requirement_of for what a requirement needs. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
+        tags: side.tags,
+        querystring: ProvidersQuery,
+        response: { 200: ProviderList, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    (req) => listProviders(deps, req.query, side.reader(req)),
+  )
+
+  app.get(
+    side.path('/v1/resources/:resource_id/capabilities'),
+    {
+      schema: {
+        summary: 'Read the capabilities of a resource',
+        description:
+          'What it provides, and of each requirement whether it is bound, could be, or why it cannot. Example: ?allow_degraded=true',
+        tags: side.tags,
+        params: ResourceParams,
+        querystring: ResourceCapabilitiesQuery,
+        response: { 200: ResourceCapabilities, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    (req) => readCapabilities(deps, req.params.resource_id, req.query, side.reader(req)),
+  )
+}
+
+const countedDefinitions = async (
+  deps: CatalogDeps,
+  items: readonly StoredCapability[],
+  { access }: Reader,
+): Promise<CapabilityDefinition[]> => {
+  const { types } = deps.registry
+  const ids = items.map(({ id }) => id)
+  const seen = { access, topology_ids: types.topologyIds, region_ids: [...types.levelIds.region_id] }
+  const counts = Map.groupBy(
+    await countOffers(deps.db, ids, seen, deps.clock.now().toISOString()),
+    ({ capability_id }) => capability_id,
+  )
+  return items.map(({ id, ...definition }) => {
+    const providers = { total: 0, by_status: {} as Record<string, number>, by_region: {} as Record<string, number> }
+    for (const { status, region_id, n } of counts.get(id) ?? []) {
+      providers.total += n
+      providers.by_status[status] = (providers.by_status[status] ?? 0) + n
+      if (region_id !== null) providers.by_region[region_id] = (providers.by_region[region_id] ?? 0) + n
+    }
+    const versions = types.capabilityVersions(definition.capability_key).map(({ version }) => version)
+    return { ...definition, versions, providers }
+  })
+}

@@ -1,0 +1,154 @@
+import type { FastifyRequest } from 'fastify'
+import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { Db, Tx } from '../../../db/client.ts'
+import { fingerprintOf } from '../../../db/idempotency.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import { permissionMissing } from '../../shared/auth/http.ts'
+import type { WriteQuery } from '../../shared/contracts/catalog/resources.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { isObject, type JsonObject } from '../document/pointers.ts'
+import { type Access, accessOf } from '../read/access.ts'
+import { etagOf } from '../read/documents.ts'
+import type { Cause } from './outbox.ts'
+import { type Command, publicCommandId } from './run.ts'
+
+/** What every public write shares: who writes, under which key and permission, from which request. */
+export type Write = {
+  caller: Caller
+  query: WriteQuery
+  /** Method and route template. */
+  route: string
+  request_id: string
+  key: string | undefined
+  /** By when it must have committed, in `performance.now()`. */
+  ends_at: number
+  /** What makes two requests the same: path, query, If-Match, body. */
+  content: unknown
+}
+
+export const writeOf = (req: FastifyRequest, content: unknown): Write => ({
+  caller: req.caller,
+  query: req.query as WriteQuery,
+  route: `${req.method} ${req.routeOptions.url}`,
+  request_id: req.id,
+  key: req.headers['idempotency-key'] as string | undefined,
+  ends_at: req.ends_at,
+  content,
+})
+
+/** The command of a write; without a key only validate_only may pass. */
+export const commandOf = (deps: CatalogDeps, write: Write): Command => {
+  const { key } = write
+  if (key === undefined) {
+    throw new AppError('validation_error', 'idempotency_key_required', 'The header Idempotency-Key is missing.', {
+      hint: 'Send a new random Idempotency-Key with each new command, and the same one when you repeat it.',
+    })
+  }
+  const scope = `user:${write.caller.user_id} ${write.route}`
+  return {
+    command_id: publicCommandId(scope, key),
+    scope,
+    idempotency_key: key,
+    fingerprint: fingerprintOf(deps.keys.fingerprint, write.content),
+    kind: 'public',
+  }
+}
+
+export const causeOf = (write: Write, command_id: string, at: string): Cause => ({
+  actor: `user:${write.caller.user_id}`,
+  roles: write.caller.roles,
+  source: 'user',
+  action: write.route,
+  command_id,
+  operation_id: null,
+  request_id: write.request_id,
+  reason: write.query.reason ?? null,
+  evidence_refs: [],
+  at,
+})
+
+/**
+ * The permission that a write needs: catalog:record to state facts, else catalog:write. For a type that is written at
+ * once both acts are the same, so either will do.
+ */
+export const permissionFor = (write: Write, writes: 'operation' | 'record' | undefined) => {
+  const { caller, query } = write
+  const wanted =
+    query.mode === 'record_only' || (writes === 'record' && !caller.permissions.has('catalog:write'))
+      ? ('catalog:record' as const)
+      : ('catalog:write' as const)
+  if (!caller.permissions.has(wanted)) throw permissionMissing([wanted])
+  return wanted
+}
+
+export const readAccess = (deps: CatalogDeps, caller: Caller): Access =>
+  accessOf(caller, 'catalog:read', deps.registry.types, deps.clock)
+
+class Rollback extends Error {
+  readonly result: unknown
+  constructor(result: unknown) {
+    super('validate_only')
+    this.result = result
+  }
+}
+
+/** Runs work with all its checks and leaves nothing behind. */
+export const rehearse = async <T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> => {
+  try {
+    return await db.transaction(async (tx) => {
+      throw new Rollback(await work(tx))
+    })
+  } catch (error) {
+    if (error instanceof Rollback) return error.result as T
+    throw error
+  }
+}
+
+const conflicts = (detail: string) =>
+  new AppError('validation_error', 'malformed', detail, {
+    hint: 'Send one precondition: If-Match, or expected_version.',
+  })
+
+/**
+ * The version that a PATCH was decided on, from If-Match or expected_version, and the status of a mismatch (412, 409).
+ * Only the version part of an ETag counts, so that health never causes a false conflict. None: 428.
+ */
+export const preconditionOf = (
+  if_match: string | undefined,
+  ...expected: (number | undefined)[]
+): { version: number; status: 409 | 412 } => {
+  const match = if_match === undefined ? null : /^"(\d{1,10})(-\d{1,10}x?)?"$/.exec(if_match.trim())
+  if (if_match !== undefined && if_match.trim() !== '*' && !match) throw conflicts('If-Match is not one of our tags.')
+  const tag = match ? Number(match[1]) : undefined
+  const versions = [tag, ...expected].filter((version) => version !== undefined)
+  const [version] = versions
+  if (version === undefined) {
+    throw new AppError('version_conflict', 'precondition_required', 'A PATCH needs the version it was decided on.', {
+      status: 428,
+      hint: 'Send If-Match with the ETag of your last read, or expected_version.',
+    })
+  }
+  if (versions.some((other) => other !== version)) throw conflicts('The preconditions name different versions.')
+  return { version, status: tag === undefined ? 409 : 412 }
+}
+
+/** The expected_version of a merge patch, and the patch without it. */
+export const splitPatch = (patch: JsonObject): { expected_version: number | undefined; patch: JsonObject } => {
+  const { expected_version, ...rest } = patch
+  if (expected_version === undefined) return { expected_version, patch }
+  if (!Number.isSafeInteger(expected_version) || (expected_version as number) < 0) {
+    throw new AppError('validation_error', 'schema_violation', 'expected_version is not a version.', {
+      violations: [{ pointer: '/expected_version', code: 'type', message: 'must be an integer from 0' }],
+    })
+  }
+  return { expected_version: expected_version as number, patch: rest }
+}
+
+export const headersOf = (row: ResourceRow, intent_href?: string): Record<string, string> => ({
+  location: `/v1/resources/${row.resource_id}`,
+  etag: etagOf(row),
+  ...(intent_href !== undefined && { link: `<${intent_href}>; rel="monitor"`, 'retry-after': '1' }),
+})
+
+export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {})

@@ -1,0 +1,148 @@
+import {
+  expiredResources,
+  markSwept,
+  type ObservationRow,
+  readChecks,
+  saveObservation,
+} from '../../../db/catalog/health.ts'
+import { getResourcesByRid, lockStates, type ResourceRow, updateState } from '../../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import type { OutboxEvent } from '../../../db/outbox.ts'
+import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { type Cause, eventOf, tell } from '../command/outbox.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { type OwnHealth, ownHealth } from '../rules/health.ts'
+
+export type Observation = {
+  source: string
+  check_key: string
+  status: HealthStatus
+  observed_at: string
+  ttl_s: number | undefined
+  summary?: string | undefined
+  attributes?: Record<string, unknown> | undefined
+}
+type CheckChange = { source: string; check_key: string; status: HealthStatus; previous_status: HealthStatus | null }
+
+/** Own health of a row now, from its checks: what a read says even before the sweeper has stored it. */
+export const healthNow = (row: ResourceRow, checks: readonly ObservationRow[], now: Date): OwnHealth =>
+  ownHealth(
+    checks.map((check) => ({ ...check, expires_at: new Date(check.expires_at) })),
+    row.lifecycle_status,
+    now,
+  )
+
+/**
+ * Takes one observation under the row's lock. It never touches the version; health_revision moves when a check appears
+ * or changes its status, or own health changes. Returns the row after, or nothing when a newer observation was there
+ * (`superseded`).
+ */
+export const observe = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  row: ResourceRow,
+  observation: Observation,
+  cause: Cause,
+): Promise<ResourceRow | undefined> => {
+  const { types } = deps.registry
+  const ttl_s = observation.ttl_s ?? types.byId(row.type_id)?.health.default_ttl_s ?? deps.config.health_ttl_s
+  const checks = await readChecks(tx, row.rid)
+  const isThis = (check: ObservationRow) =>
+    check.source === observation.source && check.check_key === observation.check_key
+  const known = checks.find(isThis)
+  const { source, check_key, status, observed_at, summary, attributes } = observation
+  const expires_at = new Date(new Date(observed_at).getTime() + ttl_s * 1000).toISOString()
+  const saved = await saveObservation(tx, {
+    rid: row.rid,
+    source,
+    check_key,
+    status,
+    observed_at,
+    expires_at,
+    summary: summary ?? null,
+    attributes: attributes ?? {},
+    evidence_refs: cause.evidence_refs,
+    command_id: cause.command_id,
+    operation_id: cause.operation_id,
+  })
+  if (!saved) return undefined
+  const changes: CheckChange[] =
+    known?.status === status ? [] : [{ source, check_key, status, previous_status: known?.status ?? null }]
+  const word = { rid: row.rid, source, check_key, status, observed_at, expires_at, summary: summary ?? null }
+  const now = [...checks.filter((check) => !isThis(check)), { ...word, swept: false, command_id: cause.command_id }]
+  return settleHealth(tx, deps, row, cause, 'observed', { checks: now, checks_changed: changes })
+}
+
+type Settled = {
+  /** The checks as they are now, where they are known. */
+  checks?: readonly ObservationRow[]
+  checks_changed?: CheckChange[]
+}
+
+/** Brings stored health in line with the checks and the lifecycle, and tells it when it moved. Returns the row after. */
+export const settleHealth = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  row: ResourceRow,
+  cause: Cause,
+  reason: 'observed' | 'expired' | 'lifecycle',
+  { checks, checks_changed = [] }: Settled = {},
+): Promise<ResourceRow> => {
+  const own = healthNow(row, checks ?? (await readChecks(tx, row.rid)), new Date(cause.at))
+  const moved = own.status !== row.health_status
+  const state = {
+    health_status: own.status,
+    health_reason: own.reason,
+    health_expires_at: own.expires_at?.toISOString() ?? null,
+    health_at: moved ? cause.at : row.health_at,
+    health_revision: row.health_revision + (moved || checks_changed.length > 0 ? 1 : 0),
+  }
+  const after: ResourceRow = { ...row, ...state }
+  const told: OutboxEvent[] = []
+  if (after.health_revision !== row.health_revision) {
+    const payload = { status: own.status, previous_status: row.health_status, reason, checks_changed }
+    const event = eventOf(cause, { ...after, type_key: deps.registry.types.keyOf(row.type_id) }, row.version, {
+      type: 'health.changed',
+      agg_type: 'health',
+      agg_id: row.resource_id,
+      agg_version: after.health_revision,
+      payload,
+    })
+    told.push(event)
+  }
+  await Promise.all([updateState(tx, row.rid, state), tell(tx, ...told)])
+  return after
+}
+
+const SWEEP_BATCH = 200
+
+/** Stores and tells what ran out: one turn; true when there may be more. */
+export const sweepHealth = async (deps: CatalogDeps): Promise<boolean> => {
+  const now = deps.clock.now().toISOString()
+  const rids = await expiredResources(deps.db, now, SWEEP_BATCH)
+  for (const rid of rids) {
+    await deps.db.transaction(async (tx) => {
+      await lockStates(tx, new Map([[rid, 'no key update']]))
+      const [row] = await getResourcesByRid(tx, [rid])
+      await markSwept(tx, [rid], now)
+      if (row) await settleHealth(tx, deps, row, sweepCause(now, 'health.sweep'), 'expired')
+    })
+  }
+  if (rids.length > 0) deps.wake()
+  return rids.length === SWEEP_BATCH
+}
+
+/** Why something changes by itself: its time ran out. */
+export const sweepCause = (at: string, action: string): Cause => ({
+  actor: 'svc:catalog',
+  roles: [],
+  source: 'operation',
+  action,
+  command_id: uuidv7(),
+  operation_id: null,
+  request_id: null,
+  reason: null,
+  evidence_refs: [],
+  at,
+})

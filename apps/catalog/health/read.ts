@@ -1,0 +1,88 @@
+import { checksAt, listObservations, type ObservationRow, readChecks } from '../../../db/catalog/health.ts'
+import { lifecycleAt } from '../../../db/catalog/resources/history.ts'
+import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
+import type { HealthQuery } from '../../shared/contracts/catalog/health.ts'
+import { AppError } from '../../shared/errors.ts'
+import { pageSizeOf } from '../../shared/http/pages.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { timeOrNull, timeText } from '../read/documents.ts'
+import { awaitChange } from '../read/freshness.ts'
+import { asOf, type Reader } from '../read/lists.ts'
+import { findVisible, pastTime } from '../resources/read.ts'
+import { healthNow } from './observe.ts'
+import { readRollUp } from './roll-up.ts'
+
+/** Own health and the checks behind it, evaluated now or at a time, with the roll-up and, if asked for, the history. */
+export const readHealth = async (deps: CatalogDeps, resource_id: string, query: HealthQuery, reader: Reader) => {
+  await awaitChange(deps, query, reader)
+  const { row } = await findVisible(deps, resource_id, reader)
+  const at = pastTime(query.at, deps.clock, deps.config.observations_d)
+  if (query.history_since === undefined && query.page_token !== undefined) throw noHistory()
+  return {
+    ...(at === undefined ? await healthOfNow(deps, row, reader) : await healthThen(deps, row, at)),
+    ...(query.history_since !== undefined && { history: await historyOf(deps, row, query, reader) }),
+    health_revision: row.health_revision,
+    as_of: await asOf(deps.db, deps),
+  }
+}
+
+const noHistory = () =>
+  new AppError('validation_error', 'page_token_mismatch', 'Only the history of health has pages.', {
+    hint: 'Send history_since with page_token.',
+  })
+
+const healthOfNow = async (deps: CatalogDeps, row: ResourceRow, reader: Reader) => {
+  const now = deps.clock.now()
+  const checks = await readChecks(deps.db, row.rid)
+  const own = healthNow(row, checks, now)
+  const since = own.status === row.health_status ? row.health_at : (row.health_expires_at ?? row.health_at)
+  return { ...viewOf(own, since, checks, now), rollup: await readRollUp(deps, row, reader) }
+}
+
+const healthThen = async (deps: CatalogDeps, row: ResourceRow, at: string) => {
+  const then = new Date(at)
+  const checks = await checksAt(deps.db, row.rid, at)
+  const lifecycle_status = (await lifecycleAt(deps.db, row.rid, at)) ?? row.lifecycle_status
+  const own = healthNow({ ...row, lifecycle_status }, checks, then)
+  // Since when is known of the present alone: here it is the newest word that made it so.
+  const newest = checks.map(({ observed_at }) => observed_at).sort((a, b) => (new Date(a) < new Date(b) ? 1 : -1))[0]
+  return viewOf(own, newest ?? row.created_at, checks, then)
+}
+
+const viewOf = (own: ReturnType<typeof healthNow>, since: string, checks: readonly ObservationRow[], now: Date) => ({
+  own: {
+    status: own.status,
+    reason: own.reason,
+    since: timeText(since),
+    expires_at: timeOrNull(own.expires_at?.toISOString() ?? null),
+  },
+  checks: checks.map((check) => ({
+    source: check.source,
+    check_key: check.check_key,
+    status: check.status,
+    observed_at: timeText(check.observed_at),
+    expires_at: timeText(check.expires_at),
+    expired: new Date(check.expires_at) <= now,
+    summary: check.summary,
+  })),
+})
+
+const historyOf = async (deps: CatalogDeps, row: ResourceRow, query: HealthQuery, reader: Reader) => {
+  const { page_size, page_token, history_since = '' } = query
+  const list = { route: 'health', resource_id: row.resource_id, history_since }
+  const place = deps.pages.place(page_token, list, reader.name)
+  const size = pageSizeOf(page_size, deps.config)
+  const rows = await listObservations(deps.db, row.rid, { since: history_since, ...place, limit: size + 1 })
+  const keyOf = ({ observed_at, id }: { observed_at: string; id: string }) => [observed_at, id]
+  const { items, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+  return {
+    items: items.map(({ id, ...item }) => ({
+      ...item,
+      evidence_refs: item.evidence_refs as EvidenceRef[],
+      observed_at: timeText(item.observed_at),
+      expires_at: timeText(item.expires_at),
+    })),
+    ...tokens,
+  }
+}

@@ -1,0 +1,73 @@
+import {
+  type ImportItem,
+  type ImportOutcome,
+  type ImportReply,
+  type ImportResult,
+  OUTCOMES,
+} from '../../shared/contracts/catalog/imports.ts'
+import { AppError, problemOf } from '../../shared/errors.ts'
+import type { Write } from '../command/request.ts'
+import { asCalled, type Names } from '../document/names.ts'
+import { changedPaths, escapeToken, type JsonObject, valueAt } from '../document/pointers.ts'
+
+/** What an import answers of its items. */
+
+export const replyOf = (results: ImportResult[]): ImportReply => {
+  const counted = OUTCOMES.map((name) => [name, results.filter(({ outcome }) => outcome === name).length])
+  return { results, counts: Object.fromEntries(counted) as Record<ImportOutcome, number> }
+}
+
+/** What comes after the time of the request is left for another one. */
+export const deferred = ({ external_id }: ImportItem, index: number): ImportResult => ({
+  index,
+  external_id,
+  outcome: 'deferred',
+  diff: [],
+})
+
+/** What was answered in a rehearsal: ids that were made in it lead to nothing, so things are called as in the source. */
+export const rehearsed = ({ results, counts }: ImportReply, made: Names): ImportReply => ({
+  counts,
+  results: results.map(({ resource_id, diff, ...result }) => ({
+    ...result,
+    ...(resource_id !== undefined && !made.has(resource_id) && { resource_id }),
+    diff: diff.map(({ path, ...change }) => ({
+      path: asCalled(path, made, escapeToken),
+      ...Object.fromEntries(
+        Object.entries(change).map(([side, value]) => [
+          side,
+          typeof value === 'string' ? asCalled(value, made) : value,
+        ]),
+      ),
+    })),
+  })),
+})
+
+/** The second look at an item says what both did; what is missing for good is told as a problem of its edges. */
+export const merged = (first: ImportResult, second: ImportResult, missing: string[], write: Write): ImportResult => {
+  const outcome =
+    second.outcome === 'unchanged' ? first.outcome : first.outcome === 'created' ? 'created' : second.outcome
+  const lost = missing.length > 0 ? { problem: problemFor(targetsMissing(missing), write) } : {}
+  return { ...first, ...second, ...lost, outcome, diff: [...first.diff, ...second.diff] }
+}
+
+const targetsMissing = (missing: readonly string[]) =>
+  new AppError('validation_error', 'target_not_found', `Not found in this source: ${missing.slice(0, 5).join(', ')}.`, {
+    status: 422,
+    violations: missing.map((pointer) => ({
+      pointer,
+      code: 'target_not_found',
+      message: 'names nothing that was imported',
+    })),
+    hint: 'Import the targets too, or leave the relationship out.',
+  })
+
+export const problemFor = (error: AppError, { request_id, route }: Write) =>
+  problemOf(error, request_id, route.split(' ')[1] ?? '') as unknown as NonNullable<ImportResult['problem']>
+
+/** Pointers with both values of everything that differs. */
+export const differences = (before: JsonObject, after: JsonObject): ImportResult['diff'] =>
+  changedPaths(before, after).map((path) => {
+    const [old, next] = [valueAt(before, path), valueAt(after, path)]
+    return { path, ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) }
+  })

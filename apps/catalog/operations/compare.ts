@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto'
+import { forgetOperation, listIndexed, operationRows } from '../../../db/catalog/operations.ts'
+import { inboxOf } from '../../../db/catalog/tables.ts'
+import { lockVersion, setVersion } from '../../../db/inbox.ts'
+import type { Envelope } from '../../shared/events/events.ts'
+import type { Compared } from '../graph/compare.ts'
+import { CONSUMER, type Follower, fetchEvents, fold } from './follow.ts'
+
+const SHOWN = 20
+/** An event that is younger may still be under way to us. */
+const UNDER_WAY_MS = 30_000
+
+/** Thrown to take back what was only tried. */
+class Tried extends Error {
+  readonly rows: readonly [string, string]
+  constructor(rows: readonly [string, string]) {
+    super('tried')
+    this.rows = rows
+  }
+}
+
+/**
+ * Folds the log of the operations app once more, operation by operation, and compares with what the index holds; with
+ * `swap` what differs is written again. What is held, and what the log no longer has from its beginning, is left alone
+ * and counted as skipped.
+ */
+export const compareIndex = async (deps: Follower, swap: boolean): Promise<Compared> => {
+  const digests = { live: createHash('sha256'), truth: createHash('sha256') }
+  const found: Compared = { compared: 0, differ: 0, skipped: 0, different: [], digests: { live: '', truth: '' } }
+  for (const id of (await operationIds(deps)).sort()) {
+    const rows = await compareOne(deps, id, swap)
+    if (!rows) {
+      found.skipped += 1
+      continue
+    }
+    const [is, wanted] = rows
+    found.compared += 1
+    digests.live.update(is)
+    digests.truth.update(wanted)
+    if (is === wanted) continue
+    found.differ += 1
+    if (found.different.length < SHOWN) found.different.push(id)
+  }
+  found.digests = { live: digests.live.digest('hex').slice(0, 16), truth: digests.truth.digest('hex').slice(0, 16) }
+  return found
+}
+
+/** All operations that the log or the index knows. */
+const operationIds = async (deps: Follower): Promise<string[]> => {
+  const ids = new Set(await listIndexed(deps.db))
+  for (let after = '0'; ; ) {
+    const items = await fetchEvents(deps, { after })
+    for (const { agg_type, agg_id } of items) if (agg_type === 'operation' && agg_id) ids.add(agg_id)
+    const last = items.at(-1)?.pub_seq
+    if (!last) return [...ids]
+    after = last
+  }
+}
+
+/** The rows as they are and as the log says, or nothing when they cannot be compared. */
+const compareOne = async (
+  deps: Follower,
+  operation_id: string,
+  swap: boolean,
+): Promise<readonly [string, string] | undefined> => {
+  const events: Envelope[] = []
+  for (;;) {
+    const more = await fetchEvents(deps, { agg_id: operation_id, after: events.at(-1)?.agg_version ?? 0 })
+    if (more.length === 0) break
+    events.push(...more)
+  }
+  if (events[0]?.agg_version !== 1) return undefined
+  try {
+    return await deps.db.transaction(async (tx) => {
+      const { ver, held } = await lockVersion(tx, inboxOf, CONSUMER, 'operation', operation_id)
+      const last = events.at(-1)?.agg_version ?? 0
+      // Told since we asked: whoever follows has written more than these events say.
+      if (held || ver > last) return undefined
+      const is = await operationRows(tx, operation_id)
+      await forgetOperation(tx, operation_id)
+      const settled = Date.now() - UNDER_WAY_MS
+      const told = events.filter((event) => (event.agg_version ?? 0) <= ver || Date.parse(event.occurred_at) < settled)
+      for (const event of told) await fold(tx, event)
+      const rows = [is, await operationRows(tx, operation_id)] as const
+      if (!swap || rows[0] === rows[1]) throw new Tried(rows)
+      await setVersion(tx, inboxOf, CONSUMER, 'operation', operation_id, told.at(-1)?.agg_version ?? ver)
+      return rows
+    })
+  } catch (error) {
+    if (error instanceof Tried) return error.rows
+    throw error
+  }
+}

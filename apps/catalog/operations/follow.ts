@@ -1,0 +1,184 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { NatsConnection } from 'nats'
+import { addOperation, setOperationStatus } from '../../../db/catalog/operations.ts'
+import { isPaused } from '../../../db/catalog/projections.ts'
+import { inboxOf } from '../../../db/catalog/tables.ts'
+import type { Tx } from '../../../db/client.ts'
+import { lockVersion, parkLetter, receive, setVersion } from '../../../db/inbox.ts'
+import { OPERATION_ENDS, OPERATION_STATUSES } from '../../shared/contracts/operations/graph.ts'
+import { crashPoint } from '../../shared/crash.ts'
+import { consume, type Envelope } from '../../shared/events/events.ts'
+import { audienceOf } from '../../shared/service/scopes.ts'
+import type { CatalogDeps } from '../deps.ts'
+
+/** The operations app's messages about operations, folded into operations-summary (reliability.md 4.6). */
+export const CONSUMER = 'catalog-operations-index'
+/** The name of this projection in the tables and on the wire. */
+export const OPERATIONS_INDEX = 'operations_index'
+const TIMEOUT_MS = 2000
+
+type OperationEvent = { type: string; at?: string; data?: Record<string, unknown> }
+type Message = Envelope & { events?: OperationEvent[] }
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+const idsOf = (value: unknown): string[] =>
+  Array.isArray(value)
+    ? value.flatMap((item) => text(item) ?? text((item as { resource_id?: unknown } | null)?.resource_id) ?? [])
+    : []
+
+/** One message, applied: only what is new for the index; other events are not ours to keep. */
+export const fold = async (tx: Tx, message: Message): Promise<void> => {
+  const operation_id = message.agg_id as string
+  for (const { type, at = message.occurred_at, data = {} } of message.events ?? []) {
+    const [noun, name] = type.split('.')
+    if (noun !== 'operation' || name === undefined) continue
+    if (name === 'queued') {
+      const fact = {
+        operation_id,
+        kind: text(data.kind) ?? 'change',
+        title: text(data.title) ?? '',
+        status: 'queued',
+        at,
+      }
+      await addOperation(tx, fact, idsOf(data.resources))
+      continue
+    }
+    const status = [text(data.status), name].find((known) => (OPERATION_STATUSES as readonly unknown[]).includes(known))
+    if (name !== 'started' && status === undefined) continue
+    await setOperationStatus(tx, {
+      operation_id,
+      status: status ?? 'running',
+      at,
+      started: name === 'started',
+      ended: (OPERATION_ENDS as readonly unknown[]).includes(status),
+    })
+  }
+}
+
+const agg = { agg_type: 'operation' }
+
+/** What following operations takes. */
+export type Follower = Pick<CatalogDeps, 'db'> & {
+  config: Pick<CatalogDeps['config'], 'operations_url'>
+  trust: Pick<CatalogDeps['trust'], 'signer'>
+}
+
+/** Applies one message once and in order; what is missing before it is fetched from the operations app. */
+export const applyOperationMessage = async (deps: Follower, event: Envelope): Promise<void> => {
+  if (event.agg_type !== 'operation' || !event.agg_id || !event.agg_version) return
+  const { agg_id, agg_version } = event
+  const applied = await deps.db.transaction(async (tx) => {
+    const { ver, held } = await lockVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id)
+    if (held || agg_version <= ver) return true
+    if (agg_version > ver + 1) return false
+    if (await receive(tx, inboxOf, CONSUMER, event.event_id)) await fold(tx, event)
+    await setVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id, agg_version)
+    return true
+  })
+  crashPoint('consumer.before_ack')
+  if (applied) return
+  for (const missed of await fetchMissed(deps, agg_id, await versionOf(deps, agg_id))) {
+    await applyOperationMessage(deps, missed)
+  }
+  // More was missed than one answer holds.
+  return applyOperationMessage(deps, event)
+}
+
+const versionOf = (deps: Follower, agg_id: string): Promise<number> =>
+  deps.db.transaction(async (tx) => (await lockVersion(tx, inboxOf, CONSUMER, agg.agg_type, agg_id)).ver)
+
+const fetchMissed = async (deps: Follower, agg_id: string, after: number): Promise<Envelope[]> => {
+  const items = await fetchEvents(deps, { agg_id, after })
+  if (items[0]?.agg_version !== after + 1) throw new Error(`operations does not have version ${after + 1} of ${agg_id}`)
+  return items
+}
+
+/** Events of one operation after a version, or of all after a place in their log. */
+export const fetchEvents = async (
+  { config, trust }: Follower,
+  { agg_id, after }: { agg_id: string; after: number } | { agg_id?: undefined; after: string },
+): Promise<Envelope[]> => {
+  const url = new URL('/internal/v1/events', config.operations_url)
+  const which = agg_id === undefined ? { after } : { ...agg, agg_id, after_version: String(after) }
+  url.search = new URLSearchParams({ ...which, limit: '500' }).toString()
+  const response = await fetch(url, {
+    headers: { authorization: `Bearer ${trust.signer(audienceOf('operations'))}` },
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    redirect: 'error',
+  })
+  if (!response.ok) throw new Error(`operations answered ${response.status} for missed events`)
+  return ((await response.json()) as { items: Envelope[] }).items
+}
+
+/** After so many tries the aggregate is held and the event parked, so that one bad event never blocks the rest. */
+const park = (deps: Follower) => async (event: Envelope | undefined, error: Error) => {
+  if (!event?.agg_id) return
+  const { event_id, agg_id, agg_version } = event
+  const letter = { consumer: CONSUMER, event_id, ...agg, agg_id, agg_version: agg_version ?? null, tries: 5 }
+  await deps.db.transaction((tx) => parkLetter(tx, inboxOf, { ...letter, error: error.message }))
+}
+
+/** Applies what the operations app has told of an operation since; what cannot be applied is parked again. */
+export const followOperation = async (deps: Follower, agg_id: string): Promise<'followed' | 'parked again'> => {
+  for (;;) {
+    const events = await fetchEvents(deps, { agg_id, after: await versionOf(deps, agg_id) })
+    if (events.length === 0) return 'followed'
+    for (const event of events) {
+      try {
+        await applyOperationMessage(deps, event)
+      } catch (error) {
+        await park(deps)(event, error as Error)
+        return 'parked again'
+      }
+    }
+  }
+}
+
+const WATCH_MS = 1000
+
+/**
+ * Consumes while NATS is there and nobody has paused the index; `stop` ends it between two messages. What comes while it
+ * is paused waits in the stream.
+ */
+export const startOperationsConsumer = (deps: CatalogDeps, watch_ms = WATCH_MS) => {
+  const { log } = deps.telemetry
+  const stopping = new AbortController()
+  const open = (nc: NatsConnection) =>
+    consume({
+      nc,
+      prefix: deps.nats.prefix,
+      stream: 'OPERATIONS',
+      durable: CONSUMER,
+      filter: ['operations.operation.>'],
+      handle: (event) => applyOperationMessage(deps, event),
+      park: park(deps),
+      onError: (error) => log.warn({ err: error }, 'an event of operations could not be applied'),
+    })
+  let connection: NatsConnection | undefined
+  deps.nats.onConnect((nc) => {
+    connection = nc
+  })
+  const loop = (async () => {
+    let consumer: Awaited<ReturnType<typeof open>> | undefined
+    while (!stopping.signal.aborted) {
+      try {
+        const paused = await isPaused(deps.db, OPERATIONS_INDEX)
+        if (connection && !paused) consumer ??= await open(connection)
+        if (consumer && paused) {
+          await consumer.stop()
+          consumer = undefined
+        }
+      } catch (error) {
+        log.warn({ err: error }, 'events of operations cannot be consumed now')
+      }
+      await delay(watch_ms, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+    }
+    await consumer?.stop()
+  })()
+  return {
+    stop: () => {
+      stopping.abort()
+      return loop
+    },
+  }
+}

@@ -1,0 +1,47 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { countOperations, lastOperations } from '../../../db/catalog/operations.ts'
+import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
+import { OperationsSummary } from '../../shared/contracts/catalog/operations-summary.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { timeOrNull } from '../read/documents.ts'
+import { asOf } from '../read/lists.ts'
+import type { Side } from '../read/sides.ts'
+import { findVisible } from '../resources/read.ts'
+
+const LAST = 10
+
+/** Operations that touched one resource: counts and the last ten, nothing of their history. */
+export const operationsSummaryRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
+  app,
+  { deps, side },
+) => {
+  app.get(
+    side.path('/v1/resources/:resource_id/operations-summary'),
+    {
+      schema: {
+        summary: 'Summarise the operations of a resource',
+        description:
+          'How many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.',
+        tags: side.tags,
+        params: ResourceParams,
+        response: { 200: OperationsSummary, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req) => {
+      const { row } = await findVisible(deps, req.params.resource_id, side.reader(req))
+      const counts = await countOperations(deps.db, row.rid)
+      const last = await lastOperations(deps.db, row.rid, LAST)
+      return {
+        counts: Object.fromEntries(counts.map(({ status, n }) => [status, n])),
+        last: last.map((operation) => ({
+          ...operation,
+          started_at: timeOrNull(operation.started_at),
+          ended_at: timeOrNull(operation.ended_at),
+        })),
+        as_of: await asOf(deps.db, deps),
+      }
+    },
+  )
+}

@@ -1,0 +1,154 @@
+import { outbox } from '../../../db/catalog/tables.ts'
+import {
+  hasOpenResources,
+  lockPacks,
+  readCapabilities,
+  readPacks,
+  readRelationshipTypes,
+  readTypes,
+  retireTypes,
+  saveCapability,
+  savePack,
+  saveRelationshipType,
+  saveType,
+} from '../../../db/catalog/types.ts'
+import type { Db, Tx } from '../../../db/client.ts'
+import { appendOutbox } from '../../../db/outbox.ts'
+import type { Clock } from '../../shared/clock.ts'
+import { ConfigError } from '../../shared/config.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { equalJson } from '../document/pointers.ts'
+import type { TypeModel } from './check.ts'
+
+type Known = { id: number; checksum: string; retired: boolean }
+type StoreOptions = { clock: Clock; allow_change: boolean }
+
+const changed = (what: string) =>
+  new ConfigError(
+    `${what} is stored with other content under the same version. Raise its version (or that of the base that changed), or set CATALOG__PACKS__ALLOW_CHANGE=true in development.`,
+  )
+
+/**
+ * Stores what the packs define, under one lock: new versions beside the old ones, an equal version with other content
+ * stops the start, a type that is gone from the files takes no new resources. Returns the packs that changed something;
+ * each has told it as `type.pack_loaded`.
+ */
+export const storePacks = (db: Db, model: TypeModel, options: StoreOptions): Promise<string[]> =>
+  db.transaction(async (tx) => {
+    await lockPacks(tx)
+    const touched = new Set<string>()
+    await storeTypes(tx, model, options, touched)
+    await storeRelationshipTypes(tx, model, options, touched)
+    await storeCapabilities(tx, model, options, touched)
+    await announce(tx, model, options, touched)
+    return [...touched].sort()
+  })
+
+const nextId = (used: Iterable<number>): (() => number) => {
+  let last = Math.max(0, ...used)
+  return () => ++last
+}
+
+const storeTypes = async (tx: Tx, model: TypeModel, options: StoreOptions, touched: Set<string>) => {
+  const rows = await readTypes(tx)
+  const ids = new Map(rows.map((row) => [row.type_key, row.id]))
+  const fresh = nextId(ids.values())
+  for (const document of model.types) {
+    const { type_key, version, checksum } = document
+    const own = rows.filter((row) => row.type_key === type_key)
+    const known = own.find((row) => row.version === version)
+    if (known?.checksum === checksum && !known.retired) continue
+    if (known && known.checksum !== checksum && !options.allow_change)
+      throw changed(`type ${type_key} version ${version}`)
+    const id = ids.get(type_key) ?? fresh()
+    const newest = own.at(-1)
+    if (newest && !equalJson(newest.document.identity, document.identity) && (await hasOpenResources(tx, id))) {
+      throw new ConfigError(`type ${type_key} changes its identity while resources of it exist. Keep the identity.`)
+    }
+    await saveType(tx, id, document)
+    touched.add(document.pack)
+  }
+  const keys = new Set(model.types.map(({ type_key }) => type_key))
+  const gone = [...new Set(rows.filter((row) => !row.retired && !keys.has(row.type_key)).map((row) => row.type_key))]
+  if (gone.length > 0) await retireTypes(tx, gone)
+}
+
+const storeRelationshipTypes = async (tx: Tx, model: TypeModel, options: StoreOptions, touched: Set<string>) => {
+  const known = new Map((await readRelationshipTypes(tx)).map((row): [string, Known] => [row.type_key, row]))
+  const fresh = nextId([...known.values()].map(({ id }) => id))
+  for (const document of model.relationship_types) {
+    const row = known.get(document.type_key)
+    if (row?.checksum === document.checksum) continue
+    // Relationship types have no version: a pack changes them with its own.
+    if (row && !options.allow_change && !(await packIsNew(tx, model, document.pack))) {
+      throw changed(`relationship type ${document.type_key} of pack ${document.pack}`)
+    }
+    await saveRelationshipType(tx, row?.id ?? fresh(), document)
+    touched.add(document.pack)
+  }
+}
+
+const packIsNew = async (tx: Tx, model: TypeModel, name: string): Promise<boolean> => {
+  const version = model.packs.find(({ pack }) => pack === name)?.version
+  return !(await readPacks(tx)).some((row) => row.pack === name && row.version === version)
+}
+
+const storeCapabilities = async (tx: Tx, model: TypeModel, options: StoreOptions, touched: Set<string>) => {
+  const rows = await readCapabilities(tx)
+  const ids = new Map(rows.map((row) => [row.capability_key, row.id]))
+  const fresh = nextId(ids.values())
+  for (const document of model.capabilities) {
+    const { capability_key, version, checksum } = document
+    const known = rows.find((row) => row.capability_key === capability_key && row.version === version)
+    if (known?.checksum === checksum) continue
+    if (known && !options.allow_change) throw changed(`capability ${capability_key} version ${version}`)
+    const id = ids.get(capability_key) ?? fresh()
+    ids.set(capability_key, id)
+    await saveCapability(tx, id, document)
+    touched.add(document.pack)
+  }
+}
+
+const announce = async (tx: Tx, model: TypeModel, { clock }: StoreOptions, touched: Set<string>) => {
+  const rows = await readPacks(tx)
+  for (const { pack, version, title } of model.packs) {
+    const keys = {
+      types: model.types.filter((type) => type.pack === pack).map(({ type_key }) => type_key),
+      relationship_types: model.relationship_types.filter((type) => type.pack === pack).map(({ type_key }) => type_key),
+      capabilities: model.capabilities.filter((item) => item.pack === pack).map(({ capability_key }) => capability_key),
+    }
+    if (!touched.has(pack) && rows.some((row) => row.pack === pack && row.version === version)) continue
+    touched.add(pack)
+    const load_no = Math.max(0, ...rows.filter((row) => row.pack === pack).map((row) => row.load_no)) + 1
+    const checksum = digest(
+      [model.types, model.relationship_types, model.capabilities].map((list) =>
+        list.filter((item) => item.pack === pack).map((item) => item.checksum),
+      ),
+    )
+    const document = { title, keys }
+    await savePack(tx, { pack, version, checksum, document, load_no, loaded_at: clock.now().toISOString() })
+    await appendOutbox(tx, outbox, {
+      event_id: uuidv7(),
+      agg_type: 'type',
+      agg_id: pack,
+      agg_version: load_no,
+      type: 'type.pack_loaded',
+      payload: {
+        resource_id: null,
+        type_key: null,
+        version: null,
+        previous_version: null,
+        generation: null,
+        actor: 'svc:catalog',
+        command_id: null,
+        operation_id: null,
+        evidence_refs: [],
+        pack,
+        pack_version: version,
+        checksum,
+        keys,
+      },
+    })
+  }
+}

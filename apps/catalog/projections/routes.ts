@@ -1,0 +1,112 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { requireScope } from '../../shared/auth/http.ts'
+import { closed } from '../../shared/contracts/catalog/common.ts'
+import {
+  PROJECTIONS,
+  ProjectionParams,
+  ProjectionPaused,
+  ProjectionProving,
+  Projections,
+} from '../../shared/contracts/catalog/projections.ts'
+import { notFound } from '../../shared/errors.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { type Keeper, pauseProjection, proveProjection, readProjections } from './manage.ts'
+import type { Name } from './proofs.ts'
+
+const keeperOf = (req: FastifyRequest): Keeper => ({
+  actor: `svc:${req.service.name}`,
+  action: `${req.method} ${req.routeOptions.url}`,
+  request_id: req.id,
+})
+
+const nameOf = (name: string): Name => {
+  const known = PROJECTIONS.find((one) => one === name)
+  if (!known) throw notFound('read model', name, 'route')
+  return known
+}
+
+const PAUSES = [
+  {
+    verb: 'pause',
+    summary: 'Stop feeding a read model',
+    description: 'In every process of the catalog. Reads go on and say how old they are; what comes waits in the log.',
+  },
+  {
+    verb: 'resume',
+    summary: 'Feed a read model again',
+    description: 'From where it stopped, in every process of the catalog.',
+  },
+]
+const PROOFS = [
+  {
+    kind: 'verify' as const,
+    summary: 'Prove a read model',
+    description:
+      'Builds it anew beside the one in use and compares both at one place of the log. What was found stands in GET /internal/v1/projections of the same process.',
+  },
+  {
+    kind: 'rebuild' as const,
+    summary: 'Build a read model anew',
+    description: 'As verify, and what was built takes the place of the one in use. No read waits or fails meanwhile.',
+  },
+]
+
+/** How far the read models of this process are, and what may be done to them (catalog.md 7.5, 11). */
+export const projectionsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+  const preHandler = requireScope('catalog:admin')
+  const tags = ['internal']
+
+  app.get(
+    '/internal/v1/projections',
+    {
+      schema: {
+        summary: 'Read how far the read models are',
+        description:
+          'The graph and the index of operations of the process that answers: state, place in the log, lag, and what the last comparison with the truth has found. Not in the specification.',
+        tags,
+        querystring: Type.Object({}, closed),
+        response: { 200: Projections, ...errorReplies },
+      },
+      preHandler,
+    },
+    () => readProjections(deps),
+  )
+
+  for (const { verb, summary, description } of PAUSES) {
+    app.post(
+      `/internal/v1/projections/:name/${verb}`,
+      {
+        schema: {
+          summary,
+          description: `${description} Not in the specification.`,
+          tags,
+          params: ProjectionParams,
+          response: { 200: ProjectionPaused, ...errorReplies },
+        },
+        preHandler,
+      },
+      async (req) => pauseProjection(deps, nameOf(req.params.name), verb === 'pause', keeperOf(req)),
+    )
+  }
+
+  for (const { kind, summary, description } of PROOFS) {
+    app.post(
+      `/internal/v1/projections/:name/${kind}`,
+      {
+        schema: {
+          summary,
+          description: `${description} Not in the specification.`,
+          tags,
+          params: ProjectionParams,
+          response: { 202: ProjectionProving, ...errorReplies },
+        },
+        preHandler,
+      },
+      async (req, reply) =>
+        reply.code(202).send(await proveProjection(deps, nameOf(req.params.name), kind, keeperOf(req))),
+    )
+  }
+}

@@ -1,0 +1,79 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { getResource } from '../../../db/catalog/resources/rows.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { visibleOf } from './access.ts'
+import { changeOf } from './documents.ts'
+import type { Reader } from './lists.ts'
+
+const POLL_MS = 50
+const GRAPH_POLL_MS = 10
+
+/** How fresh an answer must be: it holds this write, or is at most so old. */
+export type Freshness = { min_change?: string; max_lag_ms?: number }
+
+const tokenInvalid = () =>
+  new AppError('validation_error', 'change_token_invalid', 'min_change is not a change_token of a resource you see.', {
+    violations: [{ pointer: '/querystring/min_change', code: 'change_token_invalid', message: 'names no known write' }],
+    hint: 'Send the change_token of a reply of this catalog.',
+  })
+
+/**
+ * Waits at most STALE__WAIT_MS until the truth holds the write that min_change names (a replica or a later read would be behind),
+ * else 503 `stale_projection`. Answers from truth have no lag, so max_lag_ms always holds for them.
+ */
+export const awaitChange = async (deps: CatalogDeps, { min_change }: Freshness, reader: Reader): Promise<void> => {
+  if (min_change === undefined) return
+  const wanted = changeOf(min_change)
+  if (!wanted) throw tokenInvalid()
+  const until = Date.now() + deps.config.stale_wait_ms
+  for (;;) {
+    const row = await getResource(deps.db, wanted.resource_id)
+    const seen = row && (await visibleOf(deps.db, deps.registry.types, reader.access, [row])).has(row.rid)
+    // A resource that is hidden answers like one that never was.
+    if (!row || !seen) throw tokenInvalid()
+    if (row.version >= wanted.version) return
+    if (Date.now() >= until) throw behind(row.version, wanted.version)
+    await delay(POLL_MS)
+  }
+}
+
+/**
+ * Waits until the graph in memory holds a version of a resource, and is at most so old; else 503 `projection_lag`.
+ * Waits no longer than the deployment allows.
+ */
+export const awaitGraph = async (
+  { graph, config }: CatalogDeps,
+  { change, max_lag_ms = Number.POSITIVE_INFINITY }: { change?: ReturnType<typeof changeOf>; max_lag_ms?: number },
+): Promise<void> => {
+  const until = performance.now() + config.stale_wait_ms
+  for (;;) {
+    const store = graph.store()
+    const rid = change && store?.ridOf(change.resource_id)
+    const version = rid === undefined ? 0 : (store?.versionOf(rid) ?? 0)
+    if (store && version >= (change?.version ?? 0) && graph.lag() <= max_lag_ms) return
+    if (performance.now() >= until) throw behind(version, change?.version ?? 0)
+    await delay(GRAPH_POLL_MS)
+  }
+}
+
+/** What an answer from memory must hold: 503 `projection_lag` when it does not come in time. From truth nothing is old. */
+export const requireFresh = async (
+  deps: CatalogDeps,
+  { min_change, max_lag_ms }: Freshness,
+  reader: Reader,
+  from_memory = deps.graph.store() !== undefined,
+): Promise<void> => {
+  if (min_change !== undefined) await awaitChange(deps, { min_change }, reader)
+  if (!from_memory || (min_change === undefined && max_lag_ms === undefined)) return
+  const change = min_change === undefined ? undefined : changeOf(min_change)
+  await awaitGraph(deps, { ...(change && { change }), ...(max_lag_ms !== undefined && { max_lag_ms }) })
+}
+
+const behind = (observed: number, required: number) =>
+  new AppError('stale_projection', 'projection_lag', 'The catalog does not hold that write yet.', {
+    retryable: true,
+    retry_after_ms: 1000,
+    extra: { watermark: { observed: String(observed), required: String(required) } },
+    hint: 'Send the same request again.',
+  })

@@ -1,0 +1,242 @@
+import type { SQL } from 'drizzle-orm'
+import { countProviders } from '../../../db/catalog/providers.ts'
+import { getDegrees } from '../../../db/catalog/relationships/graph.ts'
+import { FilterMismatch, type FilterTypes, filterSql } from '../../../db/catalog/resources/filter.ts'
+import {
+  accessSql,
+  conditions,
+  countResources,
+  isSortKey,
+  type ListRow,
+  lastPubSeq,
+  listResources,
+  type Sort,
+} from '../../../db/catalog/resources/lists.ts'
+import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { Queryable } from '../../../db/client.ts'
+import { ResourceItem, type ResourceListQuery } from '../../shared/contracts/catalog/resources.ts'
+import { AppError } from '../../shared/errors.ts'
+import { pageSizeOf } from '../../shared/http/pages.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { type Fields, parseFields, pickFields } from '../document/fields.ts'
+import { filterInvalid, parseFilter } from '../document/filter.ts'
+import type { Types } from '../packs/registry.ts'
+import { type Access, scopesOf } from './access.ts'
+import { itemOf, timeOrNull, timeText } from './documents.ts'
+import { tooExpensive } from './expensive.ts'
+import { awaitChange } from './freshness.ts'
+
+/** Who reads: rows are limited to the access, page tokens are bound to the name. */
+export type Reader = { name: string; access: Access }
+
+const COUNT_CAP = 10_000
+
+/** The values of a parameter that may be repeated or hold commas. */
+export const valuesOf = (given: readonly string[] | undefined): string[] | undefined => {
+  const values = given?.flatMap((text) => text.split(',')).filter((text) => text !== '')
+  return values && values.length > 0 ? values : undefined
+}
+
+/** 400 for a query parameter whose value does not fit. */
+export const invalid = (pointer: string, message: string) =>
+  new AppError('validation_error', 'schema_violation', `${pointer} ${message}.`, {
+    violations: [{ pointer: `/querystring/${pointer}`, code: 'schema_violation', message }],
+  })
+
+/** Runs a read whose cost the caller decides; 422 when the database gave it up for its time. */
+export const affordable = async <T>(read: Promise<T>): Promise<T> => {
+  try {
+    return await read
+  } catch (error) {
+    if ((error as { cause?: { code?: string } }).cause?.code !== '57014') throw error
+    throw tooExpensive(
+      'The catalog gave this query up: it takes too long.',
+      'Narrow by type_key, a place or ids; of states, equality on desired_state and indexed_paths of the type are fast.',
+      error,
+    )
+  }
+}
+
+/** How old an answer from truth is: not at all. `watermark`: that of the statement which read it, where it is known. */
+export const asOf = async (db: Queryable, deps: CatalogDeps, watermark?: string) => ({
+  watermark: watermark ?? (await lastPubSeq(db)),
+  time: deps.clock.now().toISOString().replace('Z', '000Z'),
+  lag_ms: 0,
+})
+
+const INCLUDABLE = ['state', 'health', 'relationships', 'capabilities'] as const
+export type Included = ReadonlySet<(typeof INCLUDABLE)[number]>
+
+/** The parts that `include` names; 400 for one that does not exist. */
+export const includedOf = (given: readonly string[] | undefined): Included => {
+  const names = valuesOf(given) ?? []
+  const unknown = names.find((name) => !(INCLUDABLE as readonly string[]).includes(name))
+  if (unknown) throw invalid('include', `does not know ${unknown}; it may be ${INCLUDABLE.join(', ')}`)
+  return new Set(names as (typeof INCLUDABLE)[number][])
+}
+
+const MEMBERS = Object.keys(ResourceItem.properties)
+const STATES = ['annotations', 'desired_state', 'observed_state', 'conditions']
+export const fieldsOf = (given: readonly string[] | undefined): Fields | undefined =>
+  parseFields(valuesOf(given), MEMBERS)
+
+/** One page of resources by all structural parameters and the filter, forward or back (catalog.md 7.1). */
+export const listPage = async (
+  deps: CatalogDeps,
+  route: string,
+  query: ResourceListQuery,
+  reader: Reader,
+  fixed: SQL[] = [],
+) => {
+  const { types } = deps.registry
+  const { page_size, page_token, include, fields, count, min_change, max_lag_ms, ...filters } = query
+  const included = includedOf(include)
+  const selected = fieldsOf(fields)
+  const sort = parseSort(query.sort)
+  const where = [...fixed, accessSql(reader.access, types.topologyIds), ...whereOf(types, query)]
+  const list = { route, ...filters }
+  const place = deps.pages.place(page_token, list, reader.name)
+  await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
+  const size = pageSizeOf(page_size, deps.config)
+  const turned = place.back ? sort.map(({ key, descending }) => ({ key, descending: !descending })) : sort
+  const after = place.key as string[] | undefined
+  const lean = !showsState({ included, selected })
+  const rows = await affordable(listResources(deps.db, { where, sort: turned, after, limit: size + 1, lean }))
+  const keyOf = (row: ListRow) => row.sort_keys
+  const { items: shown, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+  return {
+    rows: shown,
+    items: await itemsOf(deps, shown, { included, selected }, reader),
+    selected,
+    ...tokens,
+    ...(count && count !== 'none' && { count: await countOf(deps, where, count) }),
+    as_of: await asOf(deps.db, deps, rows[0]?.watermark),
+  }
+}
+
+type Shown = { included: Included; selected: Fields | undefined }
+
+const showsState = ({ included, selected }: Shown): boolean =>
+  included.has('state') || (selected?.some(([name]) => STATES.includes(name as string)) ?? false)
+
+const itemsOf = async (deps: CatalogDeps, rows: ListRow[], { included, selected }: Shown, reader: Reader) => {
+  const { types } = deps.registry
+  const scopeOf = await scopesOf(deps.db, types, rows)
+  const parts = await partsOf(deps, rows, included, reader)
+  const with_state = showsState({ included, selected })
+  return rows.map((row) => {
+    const item = itemOf(row, scopeOf(row), types, with_state)
+    // What was selected is a part of an item; its route writes such a page without the whole schema.
+    const shown = selected ? (pickFields(item, selected) as typeof item) : item
+    return { ...shown, ...parts.get(row.rid) }
+  })
+}
+
+type Part = {
+  health?: { status: ResourceRow['health_status']; reason: string; since: string; expires_at: string | null }
+  relationships?: { out: number; in: number }
+  capabilities?: { provided: number; required: number }
+}
+
+/** What `include` adds to rows beside their states: own health as it is stored, and counts of what the reader sees. */
+export const partsOf = async (
+  deps: CatalogDeps,
+  rows: readonly ResourceRow[],
+  included: Included,
+  reader: Reader,
+): Promise<Map<string, Part>> => {
+  const { types } = deps.registry
+  const parts = new Map<string, Part>(rows.map(({ rid }) => [rid, {}]))
+  const rids = [...parts.keys()]
+  const partOf = (rid: string) => parts.get(rid) as Part
+  for (const row of included.has('health') ? rows : []) {
+    const { health_status: status, health_reason: reason, health_at, health_expires_at } = row
+    partOf(row.rid).health = { status, reason, since: timeText(health_at), expires_at: timeOrNull(health_expires_at) }
+  }
+  if (included.has('relationships')) {
+    const reach = { access: reader.access, topology_type_ids: types.topologyIds, reltype_ids: null, type_ids: null }
+    for (const { rid, out, in: incoming } of await getDegrees(deps.db, rids, reach))
+      partOf(rid).relationships = { out, in: incoming }
+  }
+  if (included.has('capabilities')) {
+    const provided = await countProviders(deps.db, rids)
+    for (const { rid, type_id } of rows) {
+      const required = types.byId(type_id)?.requires.length ?? 0
+      partOf(rid).capabilities = { provided: provided.get(rid) ?? 0, required }
+    }
+  }
+  return parts
+}
+
+const countOf = async (deps: CatalogDeps, where: SQL[], count: 'capped' | 'exact') => {
+  const limit = count === 'exact' ? 2_147_483_647 : COUNT_CAP + 1
+  const value = await affordable(countResources(deps.db, where, limit))
+  return { value, relation: count === 'capped' && value > COUNT_CAP ? ('gte' as const) : ('eq' as const) }
+}
+
+/** At most 3 keys, resource_id always last, so that the order is total. */
+export const parseSort = (text: string | undefined): Sort => {
+  const names = (text ?? 'name').split(',')
+  if (names.length > 3) throw invalid('sort', 'has more than 3 keys')
+  const sort = names.map((name) => {
+    const descending = name.startsWith('-')
+    const key = descending ? name.slice(1) : name
+    if (!isSortKey(key)) throw invalid('sort', `does not know ${key}`)
+    return { key, descending }
+  })
+  if (!sort.some(({ key }) => key === 'resource_id')) {
+    sort.push({ key: 'resource_id', descending: sort[0]?.descending ?? false })
+  }
+  return sort
+}
+
+export const LEVEL_PARAMETERS = ['region_id', 'datacenter_id', 'layer_id', 'segment_id'] as const
+
+/** What the structural parameters and the filter ask for, over r, s and p. */
+export const whereOf = (types: Types, query: ResourceListQuery): SQL[] => {
+  const where: SQL[] = []
+  const add = <T>(value: T | undefined, condition: (value: T) => SQL) => {
+    if (value !== undefined) where.push(condition(value))
+  }
+  const lifecycle = valuesOf(query.lifecycle_status)
+  const terminal = new Set(types.all.flatMap((type) => type.lifecycle.terminal))
+  if (!query.include_retired && !lifecycle?.some((state) => terminal.has(state))) where.push(conditions.open)
+  const ids = valuesOf(query.ids)
+  if (ids && ids.length > 200) throw invalid('ids', 'has more than 200 ids')
+  add(ids, conditions.ids)
+  add(valuesOf(query.type_key), (keys) => conditions.types(types.idsOf(keys)))
+  for (const level of LEVEL_PARAMETERS) add(query[level], (id) => conditions.below(id, [...types.levelIds[level]]))
+  add(query.layer_kind, (kind) => conditions.layerKind(kind, [...types.levelIds.layer_id]))
+  add(query.parent_id, conditions.parent)
+  add(lifecycle, conditions.lifecycle)
+  add(valuesOf(query.health_status), conditions.health)
+  add(query.drift, conditions.drift)
+  add(query.stale_since, conditions.changedBefore)
+  for (const label of valuesOf(query.label) ?? []) {
+    const [key = '', ...value] = label.split('=')
+    where.push(conditions.label(key, label.includes('=') ? value.join('=') : undefined))
+  }
+  add(query.filter, (text) => filterWhere(types, text))
+  return where
+}
+
+/** The filter as a condition; what does not parse or fit is 400 `filter_invalid` with its place. */
+export const filterWhere = (types: Types, text: string): SQL => {
+  try {
+    return filterSql(parseFilter(text), filterTypes(types))
+  } catch (error) {
+    if (error instanceof FilterMismatch) throw filterInvalid(error.offset, error.message)
+    throw error
+  }
+}
+
+const filterTypes = (types: Types): FilterTypes => ({
+  idsOf: types.idsOf,
+  exactIds: (type_key) => types.all.filter((type) => type.type_key === type_key).map(({ id }) => id),
+  levels: {
+    region_id: [...types.levelIds.region_id],
+    datacenter_id: [...types.levelIds.datacenter_id],
+    layer_id: [...types.levelIds.layer_id],
+    segment_id: [...types.levelIds.segment_id],
+  },
+})

@@ -1,0 +1,331 @@
+import {
+  closeEdge,
+  countEdges,
+  crowding,
+  type EdgeCause,
+  type EdgeKey,
+  type EdgeRow,
+  getEdge,
+  getOutEdge,
+  openEdge,
+  reaches as reachesAlong,
+  reviseEdge,
+} from '../../../db/catalog/relationships/rows.ts'
+import {
+  countSubtree,
+  getResourcesByRid,
+  getRids,
+  type LockMode,
+  moveSubtree,
+  type ResourceRow,
+  wishLock,
+} from '../../../db/catalog/resources/rows.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
+import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
+import { AppError, type Violation } from '../../shared/errors.ts'
+import { type Claimed, checkClaims, isClaim, readClaims } from '../capabilities/claims.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { equalJson, type JsonObject } from '../document/pointers.ts'
+import type { StoredRelationshipType, StoredType, Types } from '../packs/registry.ts'
+import { relationshipId } from '../read/documents.ts'
+import { violated } from '../rules/change.ts'
+import { boundOf, isAllowed, isBounded, propertyViolations } from '../rules/edges.ts'
+
+const MAX_SUBTREE = 10_000
+/** Open edges of one type that one end may have. */
+const MAX_EDGES = 200_000
+/** From here on each further one is counted: a group between them is missing. */
+const MANY_EDGES = 1000
+
+/** A change with both ends found. `peer` is missing when there is no such resource. */
+type Resolved = {
+  at: string
+  /** The pointer of the peer's name, for what is wrong with it. */
+  target_at: string
+  change: RelationshipChange
+  relation: StoredRelationshipType | undefined
+  peer: ResourceRow | undefined
+}
+export type EdgePlan = {
+  resolved: Resolved[]
+  locks: Map<string, LockMode>
+  type_locks: Map<number, 'shared' | 'exclusive'>
+}
+export type Ignored = { pointer: string; code: string }
+/** `claimed`: the providers of which more or less is claimed now. */
+export type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[]; claimed: Claimed }
+
+/** What changes of edges will touch, found before anything is locked (catalog.md 3, "Locks"). */
+export const planEdges = async (
+  db: Queryable,
+  types: Types,
+  changes: readonly RelationshipChange[],
+  { is_new, pointer }: { is_new: boolean; pointer: string },
+): Promise<EdgePlan> => {
+  const rids = await getRids(db, [...new Set(changes.map(({ target_id }) => target_id))])
+  const rows = new Map((await getResourcesByRid(db, [...rids.values()])).map((row) => [row.resource_id, row]))
+  const locks = new Map<string, LockMode>()
+  const type_locks = new Map<number, 'shared' | 'exclusive'>()
+  const resolved = changes.map((change, index): Resolved => {
+    const relation = types.relationship(change.type_key)
+    const peer = rows.get(change.target_id)
+    if (relation && peer) {
+      const peer_type = types.byId(peer.type_id)
+      const peer_direction = change.direction === 'in' ? 'out' : 'in'
+      const bounded = peer_type !== undefined && isBounded(relation, peer_type, peer_direction)
+      const moves = relation.containment && change.direction === 'in'
+      const claims = isClaim(relation) && change.direction !== 'in'
+      wishLock(locks, peer.rid, bounded || moves || claims ? 'no key update' : 'key share')
+    }
+    // An edge out of a new resource cannot close a cycle: nothing points at it yet.
+    if (relation?.acyclic && type_locks.get(relation.id) !== 'exclusive')
+      type_locks.set(relation.id, is_new && change.direction !== 'in' ? 'shared' : 'exclusive')
+    const at = `${pointer}/${index}`
+    return { at, target_at: `${at}/target_id`, change, relation, peer }
+  })
+  return { resolved, locks, type_locks }
+}
+
+type Place = { types: Types; row: ResourceRow; type: StoredType }
+/** Which of these resources the caller may see, by row number; a hidden one is as good as none. */
+export type Sees = (rows: readonly ResourceRow[]) => Promise<ReadonlySet<string>>
+
+/** Refuses peers that are not there, are retired or have the wrong type; called under the locks, with fresh rows. */
+export const checkPeers = async (
+  db: Queryable,
+  { types, type }: Pick<Place, 'types' | 'type'>,
+  plan: EdgePlan,
+  sees: Sees,
+): Promise<void> => {
+  const rids = plan.resolved.flatMap(({ peer }) => (peer ? [peer.rid] : []))
+  const fresh = new Map((await getResourcesByRid(db, rids)).map((row) => [row.rid, row]))
+  const visible = await sees([...fresh.values()])
+  const violations: Violation[] = []
+  for (const item of plan.resolved) {
+    const { at, target_at, change, relation } = item
+    if (item.peer) item.peer = fresh.get(item.peer.rid)
+    const refuse = (code: string, where: string, message: string) => violations.push({ pointer: where, code, message })
+    if (!relation) {
+      refuse('schema_violation', `${at}/type_key`, `${change.type_key} is not a relationship type`)
+      continue
+    }
+    if (!item.peer || !visible.has(item.peer.rid)) {
+      refuse('target_not_found', target_at, `there is no resource ${change.target_id}`)
+      continue
+    }
+    if (change.op !== 'remove') {
+      if (!item.peer.is_open) refuse('target_not_found', target_at, `${change.target_id} is retired`)
+      const peer_type = types.byId(item.peer.type_id)
+      const [from, to] = change.direction === 'in' ? [peer_type, type] : [type, peer_type]
+      if (!from || !to || !isAllowed(types, relation, from, to)) {
+        const ends = `${from?.type_key} ${relation.type_key} ${to?.type_key}`
+        refuse('target_type_not_allowed', target_at, `no such relationship is allowed: ${ends}`)
+      }
+      violations.push(...propertyViolations(relation, (change.properties ?? {}) as JsonObject, `${at}/properties`))
+    }
+  }
+  if (violations.length > 0) throw violated(violations)
+}
+
+const keyOf = (
+  rid: string,
+  relation: StoredRelationshipType,
+  peer: ResourceRow,
+  change: RelationshipChange,
+): EdgeKey => {
+  const [src, dst] = change.direction === 'in' ? [peer.rid, rid] : [rid, peer.rid]
+  return relation.symmetric && BigInt(src) > BigInt(dst)
+    ? { src: dst, reltype_id: relation.id, dst: src }
+    : { src, reltype_id: relation.id, dst }
+}
+
+/** Names an edge change the way events and projections read it. */
+export const edgeEvent = (
+  op: RelationshipEvent['op'],
+  edge: EdgeRow,
+  type_key: string,
+  ids: ReadonlyMap<string, string>,
+): RelationshipEvent => ({
+  op,
+  relationship_id: relationshipId(edge.rel_no),
+  rev: edge.rev,
+  type_key,
+  from_id: ids.get(edge.src) ?? '',
+  to_id: ids.get(edge.dst) ?? '',
+  properties: edge.properties,
+})
+
+/**
+ * Applies changes of edges in order and then checks the whole against the limits: max always, min while active, no
+ * cycle. Containment moves the subtree. Only the commanded resource's version grows.
+ */
+export const applyEdges = async (
+  tx: Tx,
+  { telemetry }: Pick<CatalogDeps, 'telemetry'>,
+  { types, row, type }: Place,
+  plan: EdgePlan,
+  cause: EdgeCause,
+): Promise<EdgeOutcome> => {
+  const crowded = telemetry.counter(
+    'relationships_crowded_total',
+    `Relationships opened where a resource had ${MANY_EDGES} of their type.`,
+    ['type_key'],
+  )
+  const outcome: EdgeOutcome = { events: [], ignored: [], claimed: new Map() }
+  const violations: Violation[] = []
+  const ids = new Map([[row.rid, row.resource_id]])
+  const claims = await readClaims(tx, types, plan, row.rid)
+  for (const { at, target_at, change, relation, peer } of plan.resolved) {
+    if (!relation || !peer) continue
+    ids.set(peer.rid, peer.resource_id)
+    const key = keyOf(row.rid, relation, peer, change)
+    if (key.src === key.dst) {
+      violations.push({ pointer: target_at, code: 'cycle', message: 'a resource cannot be related to itself' })
+      continue
+    }
+    const applied = await applyOne(tx, change, key, cause)
+    if ('ignored' in applied) outcome.ignored.push({ pointer: at, code: applied.ignored })
+    else if ('violation' in applied)
+      violations.push({ pointer: at, code: 'target_not_found', message: applied.violation })
+    else {
+      if (applied.crowded) crowded.inc({ type_key: relation.type_key })
+      outcome.events.push(edgeEvent(applied.op, applied.edge, relation.type_key, ids))
+      if (isClaim(relation)) {
+        for (const { provider_id } of [applied.before?.properties ?? {}, applied.edge.properties])
+          if (typeof provider_id === 'string') outcome.claimed.set(provider_id, applied.op)
+      }
+    }
+  }
+  if (violations.length > 0) throw violated(violations)
+  await checkClaims(tx, types, claims)
+  await checkCycles(tx, { types, row, type }, plan)
+  for (const child of childrenMoved(row, plan)) await followParent(tx, types, child)
+  return outcome
+}
+
+type Applied =
+  | { op: RelationshipEvent['op']; edge: EdgeRow; before?: EdgeRow; crowded?: boolean }
+  | { ignored: string }
+  | { violation: string }
+
+const tooMany = () =>
+  new AppError(
+    'validation_error',
+    'too_many_relationships',
+    `A resource has at most ${MAX_EDGES} open relationships of one type.`,
+    { status: 422, hint: 'Put a group between them, such as a pool or a service.' },
+  )
+
+const applyOne = async (tx: Tx, change: RelationshipChange, key: EdgeKey, cause: EdgeCause): Promise<Applied> => {
+  const known = await getEdge(tx, key)
+  if (change.op === 'remove') {
+    const edge = known && (await closeEdge(tx, key, cause))
+    return edge ? { op: 'removed', edge } : { ignored: 'not_there' }
+  }
+  const properties = change.properties ?? {}
+  if (!known && change.op === 'update') return { violation: 'there is no such relationship to update' }
+  if (!known) {
+    const found = await crowding(tx, key, { many: MANY_EDGES, most: MAX_EDGES })
+    if (found === 'most') throw tooMany()
+    return { op: 'added', edge: await openEdge(tx, key, properties, cause), crowded: found === 'many' }
+  }
+  if (equalJson(known.properties, properties)) return { ignored: 'already_there' }
+  return { op: 'updated', edge: await reviseEdge(tx, key, properties, cause), before: known }
+}
+
+const checkCycles = async (tx: Tx, { row }: Place, plan: EdgePlan): Promise<void> => {
+  for (const { target_at, change, relation, peer } of plan.resolved) {
+    if (!relation?.acyclic || !peer || change.op === 'remove') continue
+    const key = keyOf(row.rid, relation, peer, change)
+    if (await reachesAlong(tx, relation.id, key.dst, key.src)) {
+      const message = `${row.resource_id} and ${peer.resource_id} would each be ${relation.type_key} the other`
+      throw violated([{ pointer: target_at, code: 'cycle', message }])
+    }
+  }
+}
+
+const childrenMoved = (row: ResourceRow, plan: EdgePlan): string[] => {
+  const children = plan.resolved.flatMap(({ change, relation, peer }) =>
+    relation?.containment && peer ? [change.direction === 'in' ? peer.rid : row.rid] : [],
+  )
+  return [...new Set(children)]
+}
+
+/** Brings parent and path of a resource in line with its containment edge, and the paths of all below it. */
+const followParent = async (tx: Tx, types: Types, child_rid: string): Promise<void> => {
+  const relation = types.relationship('contained_in')
+  const [child] = await getResourcesByRid(tx, [child_rid])
+  if (!relation || !child) return
+  const edge = await getOutEdge(tx, child_rid, relation.id)
+  const [parent] = edge ? await getResourcesByRid(tx, [edge.dst]) : []
+  if ((parent?.rid ?? null) === child.parent_rid) return
+  if ((await countSubtree(tx, child.path)) > MAX_SUBTREE) {
+    throw new AppError(
+      'validation_error',
+      'subtree_too_large',
+      `More than ${MAX_SUBTREE} resources are below ${child.resource_id}.`,
+      {
+        status: 422,
+        hint: 'Move its parts one by one.',
+      },
+    )
+  }
+  await moveSubtree(tx, child, parent)
+}
+
+type Counted = { rid: string; resource_id: string; type: StoredType; active: boolean }
+type Direction = 'out' | 'in'
+
+/**
+ * Checks the numbers of edges that a command leaves behind: max always, min while active. Looked at are the
+ * relationship types that changed, at both ends, and when the resource becomes active all that its type asks for.
+ */
+export const checkCardinality = async (
+  tx: Tx,
+  { types, row, type }: Place,
+  { lifecycle_status, entered }: { lifecycle_status: string; entered: boolean },
+  plan: EdgePlan,
+): Promise<void> => {
+  const own: Counted = { rid: row.rid, resource_id: row.resource_id, type, active: lifecycle_status === 'active' }
+  const violations: Violation[] = []
+  const touched = new Map<number, StoredRelationshipType>()
+  for (const { at, change, relation, peer } of plan.resolved) {
+    const peer_type = peer && types.byId(peer.type_id)
+    if (!relation || !peer || !peer_type) continue
+    touched.set(relation.id, relation)
+    const end = { ...peer, type: peer_type, active: peer.lifecycle_status === 'active' }
+    violations.push(...(await countViolations(tx, relation, end, change.direction === 'in' ? 'out' : 'in', at)))
+  }
+  if (own.active && entered) {
+    for (const rule of type.relationships) {
+      const relation = rule.min > 0 ? types.relationship(rule.type_key) : undefined
+      if (relation) touched.set(relation.id, relation)
+    }
+  }
+  for (const relation of touched.values()) {
+    const directions: Direction[] = relation.symmetric ? ['out'] : ['out', 'in']
+    for (const direction of directions)
+      violations.push(...(await countViolations(tx, relation, own, direction, '/relationships')))
+  }
+  if (violations.length > 0) throw violated(violations)
+}
+
+const countViolations = async (
+  tx: Tx,
+  relation: StoredRelationshipType,
+  end: Counted,
+  direction: Direction,
+  pointer: string,
+): Promise<Violation[]> => {
+  const bound = boundOf(relation, end.type, direction)
+  const min = end.active ? bound.min : 0
+  if (bound.max === null && min === 0) return []
+  const at = relation.symmetric ? 'either' : direction === 'out' ? 'src' : 'dst'
+  const count = await countEdges(tx, relation.id, end.rid, at)
+  const name = direction === 'out' ? relation.type_key : relation.inverse_key
+  const refuse = (message: string) => [{ pointer, code: 'cardinality', message: `${end.resource_id} ${message}` }]
+  if (bound.max !== null && count > bound.max) return refuse(`may have at most ${bound.max} ${name}, not ${count}`)
+  if (count < min) return refuse(`needs at least ${min} ${name} while it is active`)
+  return []
+}

@@ -1,0 +1,81 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { edgeConditions, listEdges, type PeerRow } from '../../../db/catalog/events.ts'
+import { accessSql } from '../../../db/catalog/resources/lists.ts'
+import { ResourceParams } from '../../shared/contracts/catalog/common.ts'
+import { RelationshipList, RelationshipQuery } from '../../shared/contracts/catalog/relationships.ts'
+import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import { pageSizeOf } from '../../shared/http/pages.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { relationshipId, timeText } from '../read/documents.ts'
+import { awaitChange } from '../read/freshness.ts'
+import { asOf, valuesOf } from '../read/lists.ts'
+import type { Side } from '../read/sides.ts'
+import { findVisible, pastTime } from '../resources/read.ts'
+
+/** Open edges of one resource, seen from it. */
+export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
+  app,
+  { deps, side },
+) => {
+  app.get(
+    side.path('/v1/resources/:resource_id/relationships'),
+    {
+      schema: {
+        summary: 'List the relationships of a resource',
+        description:
+          'Open edges (or, with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',
+        tags: side.tags,
+        params: ResourceParams,
+        querystring: RelationshipQuery,
+        response: { 200: RelationshipList, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req) => {
+      const { types } = deps.registry
+      const reader = side.reader(req)
+      const { row } = await findVisible(deps, req.params.resource_id, reader)
+      const { page_size, page_token, direction, min_change, max_lag_ms, ...query } = req.query
+      const at = pastTime(query.at, deps.clock, deps.config.history_d)
+      const list = { route: 'relationships', resource_id: row.resource_id, direction, ...query }
+      const relationship_types = valuesOf(query.relationship_types)
+      const peer_types = valuesOf(query.peer_types)
+      const where = [
+        accessSql(reader.access, types.topologyIds, 'n'),
+        ...(direction && direction !== 'both' ? [edgeConditions.direction(direction)] : []),
+        ...(relationship_types ? [edgeConditions.types(relationship_types)] : []),
+        ...(peer_types ? [edgeConditions.peers(types.idsOf(peer_types))] : []),
+      ]
+      const size = pageSizeOf(page_size, deps.config)
+      const place = deps.pages.place(page_token, list, reader.name)
+      await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
+      const rows = await listEdges(deps.db, row.rid, { where, place, limit: size + 1, at })
+      const keyOf = (edge: PeerRow) => edge.sort_keys
+      const { items: shown, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+      return {
+        items: shown.map((edge) => ({
+          relationship: {
+            relationship_id: relationshipId(edge.rel_no),
+            rev: edge.rev,
+            type_key: edge.type_key,
+            from_id: edge.out ? row.resource_id : edge.peer_id,
+            to_id: edge.out ? edge.peer_id : row.resource_id,
+            properties: edge.properties,
+            valid_from: timeText(edge.valid_from),
+          },
+          direction: edge.out ? ('out' as const) : ('in' as const),
+          peer: {
+            resource_id: edge.peer_id,
+            type_key: types.keyOf(edge.peer_type_id),
+            name: edge.peer_name,
+            lifecycle_status: edge.peer_lifecycle,
+            health_status: edge.peer_health as HealthStatus,
+          },
+        })),
+        ...tokens,
+        as_of: await asOf(deps.db, deps),
+      }
+    },
+  )
+}

@@ -1,0 +1,238 @@
+import {
+  findTwin,
+  getResource,
+  getResourcesByRid,
+  insertResource,
+  lockRelationshipTypes,
+  lockStates,
+  newRid,
+  type ResourceRow,
+} from '../../../db/catalog/resources/rows.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
+import type { OperationRef, ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
+import { AppError } from '../../shared/errors.ts'
+import { base32Id } from '../../shared/ids.ts'
+import { tellClaims } from '../capabilities/claims.ts'
+import type { Cause } from '../command/outbox.ts'
+import { causeOf, commandOf, headersOf, permissionFor, readAccess, rehearse, type Write } from '../command/request.ts'
+import { type Answer, alreadyExists, runCommand, type Work } from '../command/run.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { driftOf } from '../document/common.ts'
+import { refusedAs } from '../document/names.ts'
+import type { JsonObject } from '../document/pointers.ts'
+import type { StoredType } from '../packs/registry.ts'
+import { accessOf, outOfScope, reaches, visibleOf } from '../read/access.ts'
+import { viewOf } from '../read/documents.ts'
+import { applyEdges, checkCardinality, checkPeers, type EdgePlan, planEdges } from '../relationships/edges.ts'
+import { checkReadOnly, fittingType, identityHash, initialState, typeForCreate, violated } from '../rules/change.ts'
+import { checkNotes } from '../rules/notes.ts'
+import { requestIntent } from './intents.ts'
+import { scopeOfRow } from './lock.ts'
+import { writeVersion } from './write.ts'
+
+/**
+ * Creates a resource (catalog.md 7.4): at once for record types and for facts (record_only), else as `planned` with an
+ * intent that the operations app will make. Order: claim, scope, what is there already, type, fields.
+ */
+export const createResource = async (deps: CatalogDeps, body: ResourceCreate, write: Write): Promise<Answer> => {
+  // A repeat without an id must make the same resource, so the id is fixed before the transaction may start again.
+  const resource_id = body.resource_id ?? base32Id('res')
+  if (body.resource_id !== undefined) return createAs(deps, { ...body, resource_id }, write)
+  return createAs(deps, { ...body, resource_id }, write).catch((error) => {
+    throw error instanceof AppError ? refusedAs(error, new Map([[resource_id, body.name]])) : error
+  })
+}
+
+const createAs = async (deps: CatalogDeps, body: Wanted, write: Write): Promise<Answer> => {
+  const { resource_id } = body
+  const create = (tx: Tx, cause: Cause) => insertNew(tx, deps, body, write, cause)
+  if (write.query.validate_only) {
+    const at = deps.clock.now().toISOString()
+    const { row, intent } = await rehearse(deps.db, (tx) => create(tx, causeOf(write, NO_COMMAND, at)))
+    const resource = viewOf(row.row, row.scope, deps.registry.types)
+    const rehearsal = { resource, changed_paths: row.changed_paths, would_create_intent: intent !== undefined }
+    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(rehearsal)), replayed: false }
+  }
+  const command = commandOf(deps, write)
+  const work = async (tx: Tx, at: string): Promise<Work> => {
+    const { row, intent } = await create(tx, causeOf(write, command.command_id, at))
+    const resource = viewOf(row.row, row.scope, deps.registry.types)
+    return {
+      status: intent ? 202 : 201,
+      headers: headersOf(row.row, intent?.href),
+      body: intent ? { resource, operation_ref: intent } : resource,
+      resource_id,
+    }
+  }
+  return runCommand(deps, command, work).catch((error) => explainTwin(deps, body, write, error))
+}
+
+export const NO_COMMAND = '00000000-0000-0000-0000-000000000000'
+
+type Wanted = ResourceCreate & { resource_id: string }
+
+/** A new resource with its edges, first version and, where its type asks for one, its intent. */
+export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: Write, cause: Cause) => {
+  const { types } = deps.registry
+  const known = types.newest(body.type_key)
+  const permission = permissionFor(write, known?.writes)
+  const { plan, parent } = await lockForCreate(tx, deps, body)
+  const read = readAccess(deps, write.caller)
+
+  const scope = parent ? await scopeOfRow(tx, types, parent) : NOWHERE
+  if (!reaches(accessOf(write.caller, permission, types, deps.clock), known?.id ?? -1, scope, 'write'))
+    throw outOfScope(body, permission)
+  await refuseTwin(tx, deps, body, known, parent, write)
+  const type = typeForCreate(types, body.type_key)
+  const facts = checkFields(deps, type, body, write)
+
+  const sees = (rows: readonly ResourceRow[]) => visibleOf(tx, types, read, rows)
+  await checkPeers(tx, { types, type }, plan, sees)
+  const rid = await insertRows(tx, facts.type, body, facts, parent, cause)
+  const [row] = await getResourcesByRid(tx, [rid])
+  if (!row) throw new Error('the new resource is not there')
+  const place = { types, row, type: facts.type }
+  const edges = await applyEdges(tx, deps, place, plan, cause)
+  await checkCardinality(tx, place, { lifecycle_status: row.lifecycle_status, entered: true }, plan)
+  // Nothing of a new resource can be claimed yet: all that is told is of others.
+  await tellClaims(tx, types, edges.claimed, { own_rid: rid, cause })
+  const [tied = row] = plan.resolved.some(({ relation }) => relation?.containment)
+    ? await getResourcesByRid(tx, [rid])
+    : []
+  const made = await writeVersion(
+    tx,
+    deps,
+    { row: tied, writes: [] },
+    { before: undefined, cause, edges: edges.events, providers: [], event: 'resource.created' },
+  )
+  const intent = await intentFor(tx, deps, type, made.row, write, cause)
+  return { row: { ...made, scope: await scopeOfRow(tx, types, made.row) }, intent }
+}
+
+const NOWHERE = { region_id: null, datacenter_id: null, layer_id: null, segment_id: null }
+
+const lockForCreate = async (
+  tx: Tx,
+  { registry }: CatalogDeps,
+  body: Wanted,
+): Promise<{ plan: EdgePlan; parent: ResourceRow | undefined }> => {
+  const changes: RelationshipChange[] = (body.relationships ?? []).map((edge) => ({ op: 'add', ...edge }))
+  const plan = await planEdges(tx, registry.types, changes, { is_new: true, pointer: '/relationships' })
+  if (body.parent_id !== undefined) {
+    const change = { op: 'add' as const, type_key: 'contained_in', target_id: body.parent_id }
+    const above = await planEdges(tx, registry.types, [change], { is_new: true, pointer: '/parent_id' })
+    plan.resolved.unshift(...above.resolved.map((item) => ({ ...item, at: '/parent_id', target_at: '/parent_id' })))
+    for (const [rid, mode] of above.locks) if (!plan.locks.has(rid)) plan.locks.set(rid, mode)
+    for (const [id, mode] of above.type_locks) if (!plan.type_locks.has(id)) plan.type_locks.set(id, mode)
+  }
+  await lockRelationshipTypes(tx, plan.type_locks)
+  await lockStates(tx, plan.locks)
+  return { plan, parent: body.parent_id === undefined ? undefined : await getResource(tx, body.parent_id) }
+}
+
+const refuseTwin = async (
+  db: Queryable,
+  deps: CatalogDeps,
+  body: Wanted,
+  type: StoredType | undefined,
+  parent: ResourceRow | undefined,
+  write: Write,
+): Promise<void> => {
+  const twin = await findTwin(db, {
+    resource_id: body.resource_id,
+    type_id: type?.id ?? null,
+    parent_rid: parent?.rid ?? null,
+    name: body.name,
+    identity_hash: type ? identityHash(type, (body.desired_state ?? {}) as JsonObject) : null,
+  })
+  if (!twin) return
+  const rows = await getResourcesByRid(db, [twin.rid])
+  const seen = await visibleOf(db, deps.registry.types, readAccess(deps, write.caller), rows)
+  throw alreadyExists(twin.what, seen.has(twin.rid) ? twin.resource_id : undefined)
+}
+
+/** Two creations at once: an index let one through; the other learns which one it met. */
+const explainTwin = async (deps: CatalogDeps, body: Wanted, write: Write, error: unknown): Promise<never> => {
+  if (error instanceof AppError && error.code === 'already_exists') {
+    const { db, registry } = deps
+    const parent = body.parent_id === undefined ? undefined : await getResource(db, body.parent_id)
+    await refuseTwin(db, deps, body, registry.types.newest(body.type_key), parent, write)
+  }
+  throw error
+}
+
+const checkFields = (deps: CatalogDeps, newest: StoredType, body: Wanted, write: Write) => {
+  const record_only = write.query.mode === 'record_only'
+  for (const name of ['lifecycle_status', 'observed_state'] as const) {
+    if (!record_only && body[name] !== undefined)
+      throw violated([{ pointer: `/${name}`, code: 'read_only_field', message: 'is taken with mode=record_only only' }])
+  }
+  checkNotes(body)
+  const lifecycle_status = initialState(newest, body.lifecycle_status)
+  const desired_state = (body.desired_state ?? {}) as JsonObject
+  const observed_state = (body.observed_state ?? {}) as JsonObject
+  const type = fittingType(deps.registry.types, newest, undefined, { desired_state, observed_state })
+  if (!record_only) checkReadOnly(type, {}, desired_state)
+  return { type, lifecycle_status, desired_state, observed_state }
+}
+
+type Facts = ReturnType<typeof checkFields>
+
+const insertRows = async (
+  tx: Tx,
+  type: StoredType,
+  body: Wanted,
+  { lifecycle_status, desired_state, observed_state }: Facts,
+  parent: ResourceRow | undefined,
+  cause: Cause,
+): Promise<string> => {
+  const rid = await newRid(tx)
+  const { at, actor } = cause
+  const drift = driftOf(type.drift_paths, desired_state, observed_state)
+  const resource = {
+    rid,
+    resource_id: body.resource_id,
+    type_id: type.id,
+    type_version: type.version,
+    name: body.name,
+    display_name: body.display_name ?? body.name,
+    owner: body.owner ?? null,
+    labels: body.labels ?? {},
+    annotations: body.annotations ?? {},
+    parent_rid: parent?.rid ?? null,
+    path: parent ? `${parent.path}.${rid}` : rid,
+    desired_state,
+    identity_hash: identityHash(type, desired_state),
+    created_at: at,
+    created_by: actor,
+  }
+  const state = {
+    version: 1,
+    generation: 1,
+    observed_generation: body.observed_state === undefined ? 0 : 1,
+    lifecycle_status,
+    observed_state,
+    drift_status: drift.status,
+    drift_paths: drift.paths,
+    lifecycle_at: at,
+    drift_at: at,
+    health_at: at,
+    updated_at: at,
+    updated_by: actor,
+  }
+  await insertResource(tx, resource, state)
+  return rid
+}
+
+const intentFor = (
+  tx: Tx,
+  deps: CatalogDeps,
+  type: StoredType,
+  row: ResourceRow,
+  write: Write,
+  cause: Cause,
+): Promise<OperationRef> | undefined =>
+  type.writes === 'operation' && write.query.mode !== 'record_only'
+    ? requestIntent(tx, deps.registry.types, row, write.caller, cause, { op: 'create', desired_state_patch: {} })
+    : undefined

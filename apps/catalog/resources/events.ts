@@ -1,0 +1,66 @@
+import type { Static } from 'typebox'
+import { edgesOut, eventsAfter, eventsOf, type OutboxRow, snapshotRows } from '../../../db/catalog/events.ts'
+import { lastPubSeq } from '../../../db/catalog/resources/lists.ts'
+import type { CatalogEvent, EventsQuery, SnapshotQuery } from '../../shared/contracts/catalog/events.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { documentOf, relationshipId, timeText } from '../read/documents.ts'
+
+const LIMIT = 500
+
+/** An outbox row as it goes over the wire: columns and payload side by side. */
+const messageOf = ({ payload, ...row }: OutboxRow): CatalogEvent =>
+  ({ ...row, agg_version: Number(row.agg_version), occurred_at: timeText(row.occurred_at), ...payload }) as CatalogEvent
+
+/** The log after a place in it, or the events of one aggregate after a version. */
+export const readEvents = async ({ db }: CatalogDeps, query: Static<typeof EventsQuery>) => {
+  const { after, agg_type, agg_id, after_version = 0, limit = LIMIT } = query
+  if (agg_type !== undefined && agg_id !== undefined && after === undefined) {
+    const rows = await eventsOf(db, { agg_type, agg_id, after_version }, limit)
+    return { items: rows.map(messageOf), last_pub_seq: await lastPubSeq(db) }
+  }
+  if (agg_type !== undefined || agg_id !== undefined) {
+    throw new AppError('validation_error', 'schema_violation', 'Send after alone, or agg_type and agg_id together.', {
+      violations: [{ pointer: '/querystring', code: 'schema_violation', message: 'mixes two ways to read the log' }],
+    })
+  }
+  // The head is read first: it never names an event that the page does not hold or lead to.
+  const last_pub_seq = await lastPubSeq(db)
+  return { items: (await eventsAfter(db, after ?? '0', limit)).map(messageOf), last_pub_seq }
+}
+
+/** One page of all resources; the watermark is read first, so that later events are never missed. */
+export const readSnapshot = async ({ db, registry }: CatalogDeps, query: Static<typeof SnapshotQuery>) => {
+  const limit = query.limit ?? LIMIT
+  const watermark = await lastPubSeq(db)
+  const rows = await db.transaction(
+    async (tx) => {
+      const resources = await snapshotRows(tx, query.after, limit)
+      return {
+        resources,
+        edges: await edgesOut(
+          tx,
+          resources.map(({ rid }) => rid),
+        ),
+      }
+    },
+    { isolationLevel: 'repeatable read', accessMode: 'read only' },
+  )
+  const { types } = registry
+  const edges = Map.groupBy(rows.edges, ({ src }) => src)
+  const items = rows.resources.map((row) => ({
+    document: { ...documentOf(row, types), health_status: row.health_status, health_revision: row.health_revision },
+    version: row.version,
+    health_revision: row.health_revision,
+    relationships_out: (edges.get(row.rid) ?? []).map(({ rel_no, rev, reltype_id, from_id, to_id, properties }) => ({
+      relationship_id: relationshipId(rel_no),
+      rev,
+      type_key: types.relationshipById(reltype_id)?.type_key ?? '',
+      from_id,
+      to_id,
+      properties,
+    })),
+  }))
+  const next = items.length === limit ? (items.at(-1)?.document.resource_id ?? null) : null
+  return { items, next, watermark }
+}

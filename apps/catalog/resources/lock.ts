@@ -1,0 +1,105 @@
+import {
+  getResource,
+  getResourcesByRid,
+  lockAndGet,
+  lockRelationshipTypes,
+  lockStates,
+  type ResourceRow,
+  wishLock,
+} from '../../../db/catalog/resources/rows.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
+import type { Scope } from '../../shared/contracts/catalog/resources.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import type { Held } from '../command/run.ts'
+import { isTerminal } from '../document/lifecycle.ts'
+import type { Types } from '../packs/registry.ts'
+import { type Access, type Placed, scopesOf, visibleOf } from '../read/access.ts'
+import { type EdgePlan, planEdges, type Sees } from '../relationships/edges.ts'
+import { confirmRetirement, planRetirement } from './retire.ts'
+import type { Locked } from './write.ts'
+
+export type LockWish = {
+  relationship_changes?: readonly RelationshipChange[]
+  /** Where the changes stand in the command, for the pointers of violations. */
+  pointer?: string
+  lifecycle_status?: string | undefined
+  read: Access
+  /** What was locked and read with the claim of the command. */
+  held?: Held | undefined
+}
+
+/**
+ * Finds a resource and takes all locks that a command on it needs, in the one order that every command keeps
+ * (catalog.md 3): relationship types, then rows by number. What it returns was read under the locks. 404 when there is
+ * no such resource, or the reader may not see it.
+ */
+export const lockResource = async (tx: Tx, types: Types, resource_id: string, wish: LockWish): Promise<Locked> => {
+  return isAlone(wish) ? lockAlone(tx, types, resource_id, wish) : lockWithPeers(tx, types, resource_id, wish)
+}
+
+/** Whether a change looks at no other resource. */
+export const isAlone = ({
+  lifecycle_status,
+  relationship_changes,
+}: Pick<LockWish, 'lifecycle_status' | 'relationship_changes'>): boolean =>
+  lifecycle_status === undefined && (relationship_changes?.length ?? 0) === 0
+
+/** What touches no other resource needs its own lock only. */
+const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read, held }: LockWish): Promise<Locked> => {
+  const { row } = held ?? { row: await lockAndGet(tx, resource_id) }
+  const plan: EdgePlan = { resolved: [], locks: new Map(), type_locks: new Map() }
+  return { ...(await seen(tx, types, row, resource_id, read)), plan, leaving: [] }
+}
+
+const seen = async (tx: Tx, types: Types, row: ResourceRow | undefined, resource_id: string, read: Access) => {
+  if (!row) throw notFound('resource', resource_id)
+  const sees: Sees = (rows) => visibleOf(tx, types, read, rows)
+  if (!(await sees([row])).has(row.rid)) throw notFound('resource', resource_id)
+  return { row, sees }
+}
+
+const lockWithPeers = async (tx: Tx, types: Types, resource_id: string, wish: LockWish): Promise<Locked> => {
+  const found = await getResource(tx, resource_id)
+  if (!found) throw notFound('resource', resource_id)
+  const plan = await planEdges(tx, types, wish.relationship_changes ?? [], {
+    is_new: false,
+    pointer: wish.pointer ?? '/changes/relationship_changes',
+  })
+  wishLock(plan.locks, found.rid, 'no key update')
+  const lifecycle = types.byId(found.type_id)?.lifecycle
+  const ends = wish.lifecycle_status !== undefined && lifecycle && isTerminal(lifecycle, wish.lifecycle_status)
+  const leaving = ends && found.is_open ? await planRetirement(tx, types, found.rid, plan.locks) : []
+  await lockRelationshipTypes(tx, plan.type_locks)
+  await lockStates(tx, plan.locks)
+  if (leaving.length > 1) await confirmRetirement(tx, types, leaving)
+  const [row] = await getResourcesByRid(tx, [found.rid])
+  return { ...(await seen(tx, types, row, resource_id, wish.read)), plan, leaving }
+}
+
+export const scopeOfRow = async (db: Queryable, types: Types, row: Placed): Promise<Scope> =>
+  (await scopesOf(db, types, [row]))(row)
+
+/** The optimistic lock: a command decided on one version and applies to that version only. */
+export const refuseVersion = (row: ResourceRow, expected_version: number, status = 409): AppError | undefined =>
+  row.version === expected_version
+    ? undefined
+    : new AppError(
+        'version_conflict',
+        'version_mismatch',
+        `${row.resource_id} is at version ${row.version}, not ${expected_version}.`,
+        {
+          status,
+          extra: {
+            current_version: row.version,
+            expected_version,
+            last_changed_by: {
+              actor: row.updated_by,
+              command_id: row.last_command_id,
+              operation_id: row.last_operation_id,
+              at: row.updated_at,
+            },
+          },
+          hint: 'Read the resource again and decide on its current version.',
+        },
+      )

@@ -1,0 +1,144 @@
+import { sql } from 'drizzle-orm'
+import type { Filter } from '../../../db/catalog/resources/filter.ts'
+import { meeting, revisionsAt } from '../../../db/catalog/resources/history.ts'
+import { accessSql, conditions, type ListRow, listResources } from '../../../db/catalog/resources/lists.ts'
+import type { ResourceListQuery, ResourceView } from '../../shared/contracts/catalog/resources.ts'
+import { pageSizeOf } from '../../shared/http/pages.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { pickFields } from '../document/fields.ts'
+import { filterInvalid, parseFilter } from '../document/filter.ts'
+import { isTerminal } from '../document/lifecycle.ts'
+import { placedThen, scopesOf } from '../read/access.ts'
+import {
+  affordable,
+  asOf,
+  fieldsOf,
+  includedOf,
+  invalid,
+  LEVEL_PARAMETERS,
+  parseSort,
+  type Reader,
+  valuesOf,
+  whereOf,
+} from '../read/lists.ts'
+import { documentThen, pastTime, viewThen } from './read.ts'
+
+/** So many resources are looked at for one page, which may be short for that; its token goes on where it stopped. */
+const MOST_EXAMINED = 2000
+/** So many are rebuilt at once: a document may be half a mebibyte. */
+const CHUNK = 100
+
+/** Names and times of creation never change, so the order of then is the order of now. */
+const SORTABLE = ['resource_id', 'name', 'created_at']
+/** What is not kept over time, or not with the resource. */
+const PRESENT = ['health_status', 'layer_kind', 'count', 'min_change', 'max_lag_ms'] as const
+const PRESENT_FIELDS = new Set(['health_status', 'health_revision', 'layer_kind', 'provides'])
+
+type Found = { row: ListRow; view: ResourceView }
+
+/**
+ * One page of resources as they were at a time (catalog.md 7.1): candidates in the order of a key that never changes,
+ * each rebuilt from its history and then held against the parameters. Who may see them is decided by where they are now.
+ */
+export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { at: string }, reader: Reader) => {
+  const { types } = deps.registry
+  const { page_size, page_token, include, fields, at, ...filters } = query
+  refusePresent(deps, query)
+  const selected = fieldsOf(fields)
+  const with_state = includedOf(include).has('state') || selected !== undefined
+  const list = { route: 'resources', at, ...filters }
+  const place = deps.pages.place(page_token, list, reader.name)
+  const sort = parseSort(query.sort).map(({ key, descending }) => ({ key, descending: descending !== place.back }))
+  const [ids, type_keys] = [valuesOf(query.ids), valuesOf(query.type_key)]
+  const where = [
+    accessSql(reader.access, types.topologyIds),
+    sql`r.created_at <= ${at}::timestamptz`,
+    ...(ids ? [conditions.ids(ids)] : []),
+    ...(type_keys ? [conditions.types(types.idsOf(type_keys))] : []),
+  ]
+  const size = pageSizeOf(page_size, deps.config)
+  const found: Found[] = []
+  let after = place.key as string[] | undefined
+  let more = true
+  for (let examined = 0; more && found.length <= size && examined < MOST_EXAMINED; examined += CHUNK) {
+    const candidates = await affordable(listResources(deps.db, { where, sort, after, limit: CHUNK, lean: true }))
+    more = candidates.length === CHUNK
+    after = candidates.at(-1)?.sort_keys ?? after
+    found.push(...(await thoseThen(deps, candidates, query)))
+  }
+  const keyOf = ({ row }: Found) => row.sort_keys
+  const stopped = more && after !== undefined ? { stopped: after } : {}
+  const { items, ...tokens } = deps.pages.turn(found, { size, place, list, caller: reader.name, keyOf, ...stopped })
+  return {
+    items: items.map(({ view }) => (selected ? (pickFields(view, selected) as ResourceView) : shown(view, with_state))),
+    selected,
+    ...tokens,
+    as_of: await asOf(deps.db, deps),
+  }
+}
+
+const refusePresent = (deps: CatalogDeps, query: ResourceListQuery & { at: string }): void => {
+  pastTime(query.at, deps.clock, deps.config.history_d)
+  for (const name of PRESENT)
+    if (query[name] !== undefined && query[name] !== 'none') throw invalid(name, 'does not go with at')
+  const foreign = [...includedOf(query.include)].find((name) => name !== 'state')
+  if (foreign !== undefined) throw invalid('include', `${foreign} does not go with at`)
+  const unsortable = parseSort(query.sort).find(({ key }) => !SORTABLE.includes(key))
+  if (unsortable) throw invalid('sort', `${unsortable.key} does not go with at; it may be ${SORTABLE.join(', ')}`)
+  if (query.filter !== undefined) refuseFields(parseFilter(query.filter))
+}
+
+const refuseFields = (filter: Filter): void => {
+  if (filter.kind === 'not') refuseFields(filter.item)
+  else if (filter.kind !== 'test') for (const item of filter.items) refuseFields(item)
+  else if (PRESENT_FIELDS.has(filter.field[0] ?? ''))
+    throw filterInvalid(filter.offset, `${filter.field[0]} is not kept over time`)
+}
+
+/** Those of the candidates that were there and met the parameters, in their order. */
+const thoseThen = async (deps: CatalogDeps, candidates: ListRow[], query: ResourceListQuery & { at: string }) => {
+  const { types } = deps.registry
+  const { at } = query
+  const revisions = await revisionsAt(
+    deps.db,
+    candidates.map(({ rid }) => rid),
+    at,
+  )
+  const there = await placedThen(
+    deps.db,
+    types,
+    candidates.filter(({ rid }) => revisions.has(rid)),
+    at,
+  )
+  const scopeOf = await scopesOf(deps.db, types, there)
+  const then = there.map((row) => {
+    const document = documentThen(revisions.get(row.rid) ?? [])
+    const type = types.version(row.type_id, document.type_version) ?? types.byId(row.type_id)
+    const is_open = !(type && isTerminal(type.lifecycle, document.lifecycle_status))
+    return { row, document, is_open, scope: scopeOf(row) }
+  })
+  const { filter, label, lifecycle_status, drift, stale_since, parent_id, include_retired } = query
+  const asked = { filter, label, lifecycle_status, drift, stale_since, parent_id, include_retired }
+  const met = await affordable(
+    meeting(
+      deps.db,
+      then.map(({ row: { rid, path, type_id }, document, is_open }) => {
+        const { annotations, desired_state, observed_state, ...facts } = document
+        // States are looked at by filters alone.
+        return { rid, path, type_id, is_open, document: filter === undefined ? facts : document }
+      }),
+      [sql`true`, ...whereOf(types, asked as ResourceListQuery)],
+    ),
+  )
+  return then
+    .filter(({ row, scope }) => met.has(row.rid) && LEVEL_PARAMETERS.every((level) => isAt(query[level], scope[level])))
+    .map(({ row, document, scope }) => ({ row, view: viewThen(document, scope) }))
+}
+
+const isAt = (asked: string | undefined, at: string | null): boolean => asked === undefined || asked === at
+
+const shown = (view: ResourceView, with_state: boolean) => {
+  if (with_state) return view
+  const { annotations, desired_state, observed_state, conditions, ...item } = view
+  return item
+}

@@ -1,0 +1,276 @@
+import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import type { OperationRef } from '../../shared/contracts/catalog/resources.ts'
+import { mergePatch } from '../../shared/data/pointer.ts'
+import { AppError, type Violation } from '../../shared/errors.ts'
+import { type Cause, recordAudit } from '../command/outbox.ts'
+import {
+  asObject,
+  causeOf,
+  commandOf,
+  headersOf,
+  permissionFor,
+  preconditionOf,
+  readAccess,
+  rehearse,
+  splitPatch,
+  type Write,
+} from '../command/request.ts'
+import { type Answer, type Held, runCommand, type Work } from '../command/run.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { jsonPatch, type PatchOperation } from '../document/json-patch.ts'
+import { mergeDiff } from '../document/merge-patch.ts'
+import { changedPaths, equalJson, isObject, type JsonObject, parsePointer } from '../document/pointers.ts'
+import { accessOf, outOfScope, reaches } from '../read/access.ts'
+import { documentOf, viewOf } from '../read/documents.ts'
+import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
+import { checkNotes, NOTES, type Notes } from '../rules/notes.ts'
+import { NO_COMMAND } from './create.ts'
+import { requestIntent } from './intents.ts'
+import { isAlone, lockResource, refuseVersion, scopeOfRow } from './lock.ts'
+import type { Change } from './versions.ts'
+import { type Locked, sendAll, startChange } from './write.ts'
+
+export type PatchBody = Record<string, unknown> | PatchOperation[]
+type Precondition = { version: number; status: 409 | 412 }
+
+/**
+ * Changes a resource by merge patch or JSON patch (catalog.md 7.4). Its notes are written at once; desired_state of an
+ * operation type becomes an intent, unless facts are stated (record_only) or the type is written at once.
+ */
+export const patchResource = async (
+  deps: CatalogDeps,
+  resource_id: string,
+  body: PatchBody,
+  if_match: string | undefined,
+  write: Write,
+): Promise<Answer> => {
+  const given = Array.isArray(body) ? undefined : splitPatch(body as JsonObject)
+  const precondition = preconditionOf(if_match, write.query.expected_version, given?.expected_version)
+  const patch = given ? given.patch : (body as PatchOperation[])
+  refuseMembers(patch, write.query.mode === 'record_only')
+  const run = (tx: Tx, cause: Cause, held?: Held) =>
+    change(tx, deps, resource_id, patch, precondition, write, cause, held)
+
+  if (write.query.validate_only) {
+    const at = deps.clock.now().toISOString()
+    const done = await rehearse(deps.db, async (tx) => {
+      const changed = await run(tx, causeOf(write, NO_COMMAND, at))
+      await sendAll(changed.writes)
+      return changed
+    })
+    const rehearsal = {
+      resource: done.wanted,
+      changed_paths: done.changed_paths,
+      would_create_intent: done.intent !== undefined,
+    }
+    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(rehearsal)), replayed: false }
+  }
+  const alone = isAlone({ lifecycle_status: lifecycleIn(patch) }) ? resource_id : undefined
+  const command = { ...commandOf(deps, write), alone }
+  return runCommand(deps, command, async (tx, at, held): Promise<Work> => {
+    const { row, writes, view, intent } = await run(tx, causeOf(write, command.command_id, at), held)
+    return {
+      status: intent ? 202 : 200,
+      headers: headersOf(row, intent?.href),
+      body: intent ? { resource: view, operation_ref: intent } : view,
+      resource_id,
+      writes,
+    }
+  })
+}
+
+const WRITABLE: readonly string[] = [...NOTES, 'desired_state']
+const FACTS: readonly string[] = ['lifecycle_status', 'observed_state']
+const FIXED = new Set([
+  'resource_id',
+  'type_key',
+  'type_version',
+  'name',
+  'parent_id',
+  'scope',
+  'lifecycle_status',
+  'health_status',
+  'observed_state',
+  'version',
+  'health_revision',
+  'generation',
+  'observed_generation',
+  'drift',
+  'conditions',
+  'last_operation',
+  'created_at',
+  'created_by',
+  'updated_at',
+  'updated_by',
+  'change_token',
+])
+
+/** Refuses members that a patch may not touch: 400 for one that does not exist, 422 for one that is not to be written. */
+const refuseMembers = (patch: JsonObject | PatchOperation[], record_only: boolean): void => {
+  const allowed = record_only ? [...WRITABLE, ...FACTS] : WRITABLE
+  const touched = Array.isArray(patch)
+    ? patch.flatMap(({ op, path, from }) => [
+        ...(op === 'test' ? [] : [path]),
+        ...(op === 'move' && from ? [from] : []),
+      ])
+    : Object.keys(patch).map((key) => `/${key}`)
+  const unknown: Violation[] = []
+  const fixed: Violation[] = []
+  for (const pointer of touched) {
+    const [member] = parsePointer(pointer) ?? []
+    if (member !== undefined && allowed.includes(member)) continue
+    if (member !== undefined && FIXED.has(member))
+      fixed.push({ pointer, code: 'read_only_field', message: 'cannot be written here' })
+    else unknown.push({ pointer, code: 'unknown_field', message: 'is not a field of a resource' })
+  }
+  if (unknown.length > 0) {
+    throw new AppError('validation_error', 'unknown_field', `${unknown[0]?.pointer} is not a field of a resource.`, {
+      status: 400,
+      violations: unknown,
+    })
+  }
+  if (fixed.length > 0) throw violated(fixed)
+}
+
+const change = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  resource_id: string,
+  patch: JsonObject | PatchOperation[],
+  precondition: Precondition,
+  write: Write,
+  cause: Cause,
+  held: Held | undefined,
+) => {
+  const { types } = deps.registry
+  const read = readAccess(deps, write.caller)
+  const locked = await lockResource(tx, types, resource_id, { read, lifecycle_status: lifecycleIn(patch), held })
+  const { row } = locked
+  const type = types.byId(row.type_id)
+  const permission = permissionFor(write, type?.writes)
+  const scope = await scopeOfRow(tx, types, row)
+  if (!reaches(accessOf(write.caller, permission, types, deps.clock), row.type_id, scope, 'write'))
+    throw outOfScope(row, permission)
+  const conflict = refuseVersion(row, precondition.version, precondition.status)
+  if (conflict) throw conflict
+  if (!type) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is not known here.')
+
+  const next = changeOf(row, applyPatch(row, patch))
+  const desired = next.desired_state
+  const by_intent = write.query.mode !== 'record_only' && type.writes === 'operation'
+  if (desired && write.query.mode !== 'record_only') checkReadOnly(type, row.desired_state as JsonObject, desired)
+  const asked = by_intent && desired && !equalJson(desired, row.desired_state) ? desired : undefined
+  if (asked) {
+    checkAsked(deps, locked, asked)
+    delete next.desired_state
+  }
+  const { writes, ...written } = await startChange(tx, deps, locked, next, cause)
+  if (asked) await sendAll(writes.splice(0))
+  const view = viewOf(written.row, scope, types)
+  const intent = asked && (await askForIntent(tx, deps, written.row, asked, write, cause))
+  return {
+    row: written.row,
+    writes,
+    view,
+    intent,
+    wanted: asked ? { ...view, desired_state: asked } : view,
+    changed_paths: [
+      ...written.changed_paths,
+      ...(asked ? changedPaths(row.desired_state, asked, '/desired_state') : []),
+    ],
+  }
+}
+
+/** The lifecycle state that a patch may bring, for the locks; what it really brings is checked afterwards. */
+const lifecycleIn = (patch: JsonObject | PatchOperation[]): string | undefined => {
+  const value = Array.isArray(patch)
+    ? patch.findLast(({ path, op }) => path === '/lifecycle_status' && op !== 'test')?.value
+    : patch.lifecycle_status
+  return typeof value === 'string' ? value : undefined
+}
+
+/** The writable members as they would be after the patch. */
+const applyPatch = (row: ResourceRow, patch: JsonObject | PatchOperation[]): JsonObject => {
+  const { display_name, labels, annotations, desired_state, observed_state, lifecycle_status } = row
+  const target = {
+    display_name,
+    labels,
+    annotations,
+    desired_state,
+    observed_state,
+    lifecycle_status,
+    ...(row.owner !== null && { owner: row.owner }),
+  }
+  if (!Array.isArray(patch)) return asObject(mergePatch(target, patch))
+  const whole = {
+    resource_id: row.resource_id,
+    name: row.name,
+    version: row.version,
+    parent_id: row.parent_id,
+    ...target,
+  }
+  return asObject(jsonPatch(whole as unknown as JsonObject, patch))
+}
+
+const changeOf = (row: ResourceRow, result: JsonObject): Change => {
+  const wrong: Violation[] = []
+  const object = (name: 'desired_state' | 'observed_state'): JsonObject => {
+    const value = result[name] ?? {}
+    if (!isObject(value)) wrong.push({ pointer: `/${name}`, code: 'schema_violation', message: 'must be an object' })
+    return asObject(value)
+  }
+  const notes: Notes = {
+    display_name: (result.display_name ?? row.name) as string,
+    owner: (result.owner ?? null) as string | null,
+    labels: (result.labels ?? {}) as Record<string, string>,
+    annotations: (result.annotations ?? {}) as Record<string, string>,
+  }
+  const lifecycle_status = result.lifecycle_status ?? row.lifecycle_status
+  if (typeof lifecycle_status !== 'string')
+    wrong.push({ pointer: '/lifecycle_status', code: 'schema_violation', message: 'must be text' })
+  const desired_state = object('desired_state')
+  const observed_state = object('observed_state')
+  if (wrong.length > 0) throw violated(wrong)
+  checkNotes(notes)
+  return {
+    ...notes,
+    desired_state,
+    lifecycle_status: lifecycle_status as string,
+    ...(!equalJson(observed_state, row.observed_state) && { observed_state }),
+  }
+}
+
+/** What an intent would ask for is checked as if it were written now. */
+const checkAsked = (deps: CatalogDeps, { row }: Locked, desired_state: JsonObject): void => {
+  const { types } = deps.registry
+  const newest = types.byId(row.type_id)
+  if (!newest) return
+  const refusal = refuseTerminal(newest, row.lifecycle_status, true)
+  if (refusal) throw refusal
+  const observed_state = row.observed_state as JsonObject
+  const type = fittingType(types, newest, row.type_version, { desired_state, observed_state })
+  checkImmutable(type, row.desired_state as JsonObject, desired_state)
+}
+
+const askForIntent = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  row: ResourceRow,
+  asked: JsonObject,
+  write: Write,
+  cause: Cause,
+): Promise<OperationRef> => {
+  const { types } = deps.registry
+  const desired_state_patch = mergeDiff(row.desired_state as JsonObject, asked)
+  await recordAudit(tx, deps, cause, {
+    object: `resource:${row.resource_id}`,
+    outcome: 'intent_requested',
+    details: {
+      base_version: row.version,
+      type_key: documentOf(row, types).type_key,
+      paths: changedPaths(row.desired_state, asked, '/desired_state'),
+    },
+  })
+  return requestIntent(tx, types, row, write.caller, cause, { op: 'update', desired_state_patch })
+}

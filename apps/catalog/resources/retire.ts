@@ -1,0 +1,113 @@
+import { listOffers, offers, withdrawProviders } from '../../../db/catalog/providers.ts'
+import { cascadeOf, closeEdge, type EdgeRow, edgesFrom, edgesTo } from '../../../db/catalog/relationships/rows.ts'
+import { getResourcesByRid, type LockMode, type ResourceRow, wishLock } from '../../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
+import { AppError } from '../../shared/errors.ts'
+import { type Claimed, isClaim, lockClaimed, tellClaims } from '../capabilities/claims.ts'
+import { type ProviderEvent, toldOf } from '../capabilities/declare.ts'
+import { usesCapability } from '../capabilities/offers.ts'
+import type { Cause } from '../command/outbox.ts'
+import { Again } from '../command/run.ts'
+import type { Types } from '../packs/registry.ts'
+import { edgeEvent, type Sees } from '../relationships/edges.ts'
+
+const MAX_CASCADE = 200
+const MAX_BLOCKERS = 20
+/** Far more than the definitions of capabilities that there are. */
+const MAX_WITHDRAWN = 10_000
+
+const idsWith = (types: Types, on_delete: 'restrict' | 'cascade' | 'detach') =>
+  types.relationships.filter((relation) => relation.on_delete === on_delete).map(({ id }) => id)
+
+/** Everything that becomes terminal together with a resource, itself first; locked `for update` with it. */
+export const planRetirement = async (
+  tx: Tx,
+  types: Types,
+  rid: string,
+  locks: Map<string, LockMode>,
+): Promise<string[]> => {
+  const gone = await cascadeOf(tx, rid, idsWith(types, 'cascade'), MAX_CASCADE + 1)
+  if (gone.length > MAX_CASCADE) {
+    throw new AppError(
+      'validation_error',
+      'cascade_too_large',
+      `More than ${MAX_CASCADE} resources would end with it.`,
+      {
+        status: 422,
+        hint: 'Retire its dependents first.',
+      },
+    )
+  }
+  for (const member of gone) wishLock(locks, member, 'update')
+  await lockClaimed(tx, types, gone, locks)
+  return gone
+}
+
+/** Under the locks: runs the command again when something joined the cascade in between. */
+export const confirmRetirement = async (tx: Tx, types: Types, planned: readonly string[]): Promise<void> => {
+  const now = await cascadeOf(tx, planned[0] as string, idsWith(types, 'cascade'), MAX_CASCADE + 1)
+  const known = new Set(planned)
+  if (now.some((rid) => !known.has(rid))) throw new Again()
+}
+
+/**
+ * Closes the edges of a resource that becomes terminal (catalog.md 3): outgoing ones always, incoming ones by on_delete.
+ * `leaving` end with it and do not block. Its parent and path stay as they were: who may see it depends on where it
+ * ended. Returns what happened to its edges and what it no longer provides.
+ */
+export const closeAllEdges = async (
+  tx: Tx,
+  types: Types,
+  row: ResourceRow,
+  { leaving, sees, cause }: { leaving: ReadonlySet<string>; sees: Sees; cause: Cause },
+): Promise<{ edges: RelationshipEvent[]; providers: ProviderEvent[] }> => {
+  const blocking = (await edgesTo(tx, row.rid, idsWith(types, 'restrict'))).filter((edge) => !leaving.has(edge.src))
+  if (blocking.length > 0) throw await blocked(tx, types, row, blocking, sees)
+  const incoming = await edgesTo(
+    tx,
+    row.rid,
+    types.relationships.map(({ id }) => id),
+  )
+  const edges = [...(await edgesFrom(tx, row.rid)), ...incoming]
+  const peers = await getResourcesByRid(tx, [...new Set(edges.flatMap(({ src, dst }) => [src, dst]))])
+  const ids = new Map(peers.map((peer) => [peer.rid, peer.resource_id]))
+  const events: RelationshipEvent[] = []
+  const claimed: Claimed = new Map()
+  for (const edge of edges) {
+    const closed = await closeEdge(tx, edge, cause)
+    const type_key = types.relationshipById(edge.reltype_id)?.type_key ?? ''
+    if (closed) events.push(edgeEvent('removed', closed, type_key, ids))
+    const { provider_id } = edge.properties
+    if (isClaim({ type_key }) && typeof provider_id === 'string') claimed.set(provider_id, 'removed')
+  }
+  await tellClaims(tx, types, claimed, { own_rid: row.rid, leaving, cause })
+  const open = await listOffers(tx, usesCapability(types), [offers.of(row.rid), offers.open], MAX_WITHDRAWN)
+  await withdrawProviders(tx, row.rid, cause.at, cause.command_id)
+  const providers = open.map((one) => ({ provider: toldOf(one.capability_key, one), change: 'withdrawn' as const }))
+  return { edges: events, providers }
+}
+
+const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[], sees: Sees) => {
+  const rows = await getResourcesByRid(
+    tx,
+    edges.map(({ src }) => src),
+  )
+  const seen = await sees(rows)
+  const peers = new Map(rows.filter(({ rid }) => seen.has(rid)).map((peer) => [peer.rid, peer]))
+  const visible = edges.flatMap((edge) => {
+    const peer = peers.get(edge.src)
+    const type_key = types.relationshipById(edge.reltype_id)?.type_key
+    return peer ? [{ resource_id: peer.resource_id, name: peer.name, relationship: type_key }] : []
+  })
+  return new AppError(
+    'validation_error',
+    'blocked_by_dependents',
+    `${visible.length} resources still need ${row.resource_id}.`,
+    {
+      status: 422,
+      extra: { blockers: visible.slice(0, MAX_BLOCKERS), blockers_count: visible.length },
+      hint: 'Retire or rewire the blockers first.',
+    },
+  )
+}

@@ -1,0 +1,231 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { allow, permissionMissing } from '../../shared/auth/http.ts'
+import { closed, PageQuery, ResourceParams } from '../../shared/contracts/catalog/common.ts'
+import {
+  Accepted,
+  ResourceCreate,
+  ResourceList,
+  ResourceListQuery,
+  ResourcePatch,
+  ResourceView,
+  Selection,
+  Validated,
+  VersionList,
+  WriteQuery,
+} from '../../shared/contracts/catalog/resources.ts'
+import { AppError } from '../../shared/errors.ts'
+import {
+  CommandHeaders,
+  errorReplies,
+  isKnown,
+  ReadHeaders,
+  sendPart,
+  sendStored,
+  sendUnchanged,
+  VersionedHeaders,
+} from '../../shared/http/app.ts'
+import { auditDenied, recordDenied } from '../command/audit.ts'
+import { writeOf } from '../command/request.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { pickFields } from '../document/fields.ts'
+import { fieldsOf, listPage } from '../read/lists.ts'
+import type { Side } from '../read/sides.ts'
+import { createResource } from './create.ts'
+import { listPast } from './past.ts'
+import { type PatchBody, patchResource } from './patch.ts'
+import { readResource, readVersions } from './read.ts'
+
+const ResourceQuery = Type.Object(
+  {
+    ...Selection,
+    at: Type.Optional(
+      Type.String({ format: 'date-time', maxLength: 40, description: 'The resource as it was at this time.' }),
+    ),
+    at_version: Type.Optional(Type.Integer({ minimum: 1, description: 'The resource as it was at this version.' })),
+  },
+  closed,
+)
+const VersionsQuery = Type.Object(PageQuery, closed)
+/** The key is checked after the shape, since validate_only needs none. */
+const CreateHeaders = Type.Partial(CommandHeaders)
+const { expected_version: _version, ...createQuery } = WriteQuery.properties
+const CreateQuery = Type.Object(createQuery, closed)
+const PatchHeaders = Type.Partial(VersionedHeaders)
+
+/** Reads of resources; the same on both listeners. */
+export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
+  app,
+  { deps, side },
+) => {
+  const { tags } = side
+
+  app.get(
+    side.path('/v1/resources'),
+    {
+      schema: {
+        summary: 'List resources',
+        description:
+          'Resources by their place, type, state, labels or a filter, in keyset pages: a row that lasts is seen exactly once under sort keys that never change. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod',
+        tags,
+        querystring: ResourceListQuery,
+        response: { 200: ResourceList, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req, reply) => {
+      const { at, ...query } = req.query
+      const reader = side.reader(req)
+      if (at !== undefined) {
+        const { selected, ...page } = await listPast(deps, { ...query, at }, reader)
+        return selected ? sendPart(reply, page) : page
+      }
+      const { rows, selected, ...page } = await listPage(deps, 'resources', query, reader)
+      return selected ? sendPart(reply, page) : page
+    },
+  )
+
+  app.get(
+    side.path('/v1/resources/:resource_id'),
+    {
+      schema: {
+        summary: 'Read a resource',
+        description:
+          'One resource from truth, never stale, with the ETag for If-Match. at and at_version give it as it was. With fields the reply holds only those members. Example: ?fields=name,desired_state.release',
+        tags,
+        params: ResourceParams,
+        headers: ReadHeaders,
+        querystring: ResourceQuery,
+        'x-reply-headers': ['etag'],
+        'x-errors': [410],
+        response: { 200: ResourceView, 304: Type.Null(), ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req, reply) => {
+      const { resource_id } = req.params
+      const { view, etag } = await readResource(deps, resource_id, req.query, side.reader(req))
+      if (etag !== undefined) reply.header('etag', etag)
+      if (etag !== undefined && isKnown(req, etag)) return sendUnchanged(reply)
+      const fields = fieldsOf(req.query.fields)
+      return fields ? sendPart(reply, pickFields(view, fields) as typeof view) : view
+    },
+  )
+
+  app.get(
+    side.path('/v1/resources/:resource_id/versions'),
+    {
+      schema: {
+        summary: 'List the versions of a resource',
+        description:
+          'Who changed what and when, by which command and operation, on what evidence; the newest first. Not in the specification.',
+        tags,
+        params: ResourceParams,
+        querystring: VersionsQuery,
+        response: { 200: VersionList, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    (req) => readVersions(deps, req.params.resource_id, req.query, side.reader(req)),
+  )
+}
+
+const MERGE_PATCH = 'application/merge-patch+json'
+const JSON_PATCH = 'application/json-patch+json'
+
+/** Writes of resources by people. */
+export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = async (app, { deps }) => {
+  const tags = ['catalog']
+  const guard = allow(['catalog:write', 'catalog:record'], { kind: 'W' })
+
+  app.post(
+    '/v1/resources',
+    {
+      schema: {
+        summary: 'Create a resource',
+        description:
+          'Record types, and facts with mode=record_only, are written at once (201). Other types become a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}',
+        tags,
+        headers: CreateHeaders,
+        'x-reply-headers': ['etag', 'location'],
+        querystring: CreateQuery,
+        body: ResourceCreate,
+        response: { 200: Validated, 201: ResourceView, 202: Accepted, ...errorReplies },
+      },
+      onRequest: [exactType('application/json'), needRecordPermission(deps)],
+      preHandler: guard,
+    },
+    async (req, reply) => {
+      const write = writeOf(req, { query: req.query, body: req.body })
+      return sendStored(reply, await auditDenied(deps, req, createResource(deps, req.body, write)))
+    },
+  )
+
+  app.patch(
+    '/v1/resources/:resource_id',
+    {
+      schema: {
+        summary: 'Change a resource',
+        description:
+          'A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). Example body: {"labels":{"env":"prod"},"expected_version":3}',
+        tags,
+        params: ResourceParams,
+        headers: PatchHeaders,
+        'x-reply-headers': ['etag', 'location'],
+        'x-errors': [428],
+        querystring: WriteQuery,
+        body: ResourcePatch,
+        consumes: [MERGE_PATCH, JSON_PATCH],
+        response: { 200: Type.Union([ResourceView, Validated]), 202: Accepted, ...errorReplies },
+      },
+      onRequest: [exactType(MERGE_PATCH, JSON_PATCH), needRecordPermission(deps)],
+      preHandler: guard,
+    },
+    async (req, reply) => {
+      const { params, query, body } = req
+      refuseOtherShape(req, body)
+      const if_match = req.headers['if-match']
+      const write = writeOf(req, { params, query, if_match: if_match ?? null, body })
+      const done = patchResource(deps, params.resource_id, body as PatchBody, if_match, write)
+      return sendStored(reply, await auditDenied(deps, req, done))
+    },
+  )
+}
+
+/** 415 for any other content type than these: the shared parser takes all JSON types. */
+const exactType =
+  (...types: string[]) =>
+  async (req: FastifyRequest): Promise<void> => {
+    const given = req.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+    if (given !== undefined && types.includes(given)) return
+    throw new AppError(
+      'validation_error',
+      'media_type',
+      `The content type ${JSON.stringify(given ?? '')} is not accepted here.`,
+      {
+        status: 415,
+        hint: `Send ${types.join(' or ')}.`,
+      },
+    )
+  }
+
+/** mode=record_only is refused before the body is looked at. */
+const needRecordPermission =
+  (deps: CatalogDeps) =>
+  async (req: FastifyRequest): Promise<void> => {
+    const { mode } = req.query as { mode?: unknown }
+    if (mode !== 'record_only' || req.caller.permissions.has('catalog:record')) return
+    const error = permissionMissing(['catalog:record'])
+    await recordDenied(deps, req, error)
+    throw error
+  }
+
+const refuseOtherShape = (req: FastifyRequest, body: unknown): void => {
+  const wants_list = req.headers['content-type']?.toLowerCase().startsWith(JSON_PATCH) ?? false
+  if (Array.isArray(body) === wants_list) return
+  const message = wants_list ? 'must be a list of operations' : 'must be an object'
+  throw new AppError('validation_error', 'schema_violation', `The body ${message} for this content type.`, {
+    violations: [{ pointer: '', code: 'type', message }],
+  })
+}

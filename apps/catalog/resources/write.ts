@@ -1,0 +1,245 @@
+import { saveAudit, saveEvidence, saveOperationRef, saveRevision } from '../../../db/catalog/resources/commands.ts'
+import { getResourcesByRid, type ResourceRow, updateResource, updateState } from '../../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import { inOne, type Statement } from '../../../db/rows.ts'
+import { AppError } from '../../shared/errors.ts'
+import { capabilityEventOf, tellClaims } from '../capabilities/claims.ts'
+import { applyCapabilities, type ProviderEvent } from '../capabilities/declare.ts'
+import { type Cause, resourceEventOf, tell, telling } from '../command/outbox.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { isTerminal } from '../document/lifecycle.ts'
+import { equalJson, type JsonObject } from '../document/pointers.ts'
+import { settleHealth } from '../health/observe.ts'
+import {
+  applyEdges,
+  checkCardinality,
+  checkPeers,
+  type EdgePlan,
+  type Ignored,
+  type Sees,
+} from '../relationships/edges.ts'
+import { checkImmutable, checkTransition, fittingType, refuseTerminal } from '../rules/change.ts'
+import { closeAllEdges } from './retire.ts'
+import { type Change, columnsOf, type Next, NOTES, recordOf, referencesOf, type Version } from './versions.ts'
+
+/** What was locked for the change: the row as it is, its edges, and all that would end with it. */
+export type Locked = { row: ResourceRow; plan: EdgePlan; leaving: string[]; sees: Sees }
+
+export type Written = {
+  row: ResourceRow
+  previous_version: number
+  applied: boolean
+  changed_paths: string[]
+  ignored: Ignored[]
+}
+
+/**
+ * Applies one change to one locked resource (catalog.md 8, steps 8 to 11): validates the result group by group, writes
+ * state, edges and capabilities, and one version with its revision, audit row and event. Nothing changed: nothing is
+ * written but the reference to the operation.
+ */
+export const applyChange = async (...given: Parameters<typeof startChange>): Promise<Written> => {
+  const { writes, ...written } = await startChange(...given)
+  await sendAll(writes)
+  return written
+}
+
+/** The last writes of a change, not sent yet: what follows them may go out with them. */
+type Unsent = { writes: Statement[] }
+
+/** Sends writes as one. */
+export const sendAll = async ([first, ...others]: Statement[]): Promise<void> => {
+  if (first) await inOne(first, ...others)
+}
+
+/** As `applyChange`, but the last writes are the caller's to send. */
+export const startChange = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  locked: Locked,
+  change: Change,
+  cause: Cause,
+): Promise<Written & Unsent> => {
+  const { row, plan, sees } = locked
+  const { types } = deps.registry
+  const { type, lifecycle_status, desired_state, observed_state } = validate(deps, locked, change, cause)
+  const ends = isTerminal(type.lifecycle, lifecycle_status) && row.is_open
+  const place = { types, row, type }
+  await checkPeers(tx, place, plan, sees)
+  const edges = await applyEdges(tx, deps, place, plan, cause)
+  const withdrawn: ProviderEvent[] = []
+  if (ends) {
+    const ended = await endWith(tx, deps, locked, row, cause)
+    edges.events.push(...ended.edges)
+    withdrawn.push(...ended.providers)
+  } else {
+    const entered = lifecycle_status === 'active' && row.lifecycle_status !== 'active'
+    await checkCardinality(tx, place, { lifecycle_status, entered }, plan)
+  }
+  const capabilities = await applyCapabilities(tx, place, change.capability_changes ?? [], {
+    mode: change.capability_mode ?? 'merge',
+    at: cause.at,
+    command_id: cause.command_id,
+  })
+  const claims = await tellClaims(tx, types, edges.claimed, { own_rid: row.rid, cause })
+  const providers = [...withdrawn, ...capabilities.events, ...claims]
+
+  const ignored = [...edges.ignored, ...capabilities.ignored]
+  const paths = notesChanged(row, change)
+  if (lifecycle_status !== row.lifecycle_status) paths.push('/lifecycle_status')
+  const states_equal = equalJson(desired_state, row.desired_state) && equalJson(observed_state, row.observed_state)
+  if (states_equal && paths.length === 0 && edges.events.length === 0 && providers.length === 0) {
+    const writes = keepReferences(tx, row, row.version, cause)
+    return { row, previous_version: row.version, applied: false, changed_paths: [], ignored, writes }
+  }
+  const next = { row, type, change, lifecycle_status, desired_state, observed_state, ends }
+  const rows = nextRows(tx, next, cause, providers.length > 0)
+  const after = await startVersion(tx, deps, movesRow(plan) ? await write(tx, rows) : rows, {
+    before: row,
+    cause,
+    edges: edges.events,
+    providers,
+    event: ends ? 'resource.retired' : 'resource.updated',
+  })
+  return { ...after, previous_version: row.version, applied: true, ignored }
+}
+
+/** The type and the states that a change leads to; throws the violations of the first group that does not hold. */
+export const validate = (
+  deps: CatalogDeps,
+  { row, plan }: { row: ResourceRow; plan: Pick<EdgePlan, 'resolved'> },
+  change: Change,
+  cause: Cause,
+) => {
+  const { types } = deps.registry
+  const newest = types.byId(row.type_id)
+  if (!newest)
+    throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is not known here.')
+  const lifecycle_status = change.lifecycle_status ?? row.lifecycle_status
+  const desired_state = change.desired_state ?? (row.desired_state as JsonObject)
+  const observed_state = change.observed_state ?? (row.observed_state as JsonObject)
+  const touches =
+    lifecycle_status !== row.lifecycle_status ||
+    plan.resolved.length > 0 ||
+    (change.capability_changes?.length ?? 0) > 0 ||
+    !equalJson(desired_state, row.desired_state) ||
+    !equalJson(observed_state, row.observed_state)
+  const refusal = refuseTerminal(newest, row.lifecycle_status, touches)
+  if (refusal) throw refusal
+  checkTransition(newest, row.lifecycle_status, lifecycle_status, cause.source)
+  const type = fittingType(types, newest, row.type_version, { desired_state, observed_state })
+  checkImmutable(type, row.desired_state as JsonObject, desired_state)
+  return { type, lifecycle_status, desired_state, observed_state }
+}
+
+const notesChanged = (row: ResourceRow, change: Change): string[] =>
+  NOTES.filter((name) => change[name] !== undefined && !equalJson(change[name], row[name])).map((name) => `/${name}`)
+
+/** Changes of containment write the resource's own place, too. */
+const movesRow = ({ resolved }: EdgePlan): boolean => resolved.some(({ relation }) => relation?.containment)
+
+/** The row of a version and the writes that make it; none left when it was read back. */
+type Rows = { row: ResourceRow } & Unsent
+
+const nextRows = (tx: Tx, next: Next, cause: Cause, provides: boolean): Rows => {
+  const { fixed, state } = columnsOf(next, cause, provides)
+  const { identity_hash, ...shown } = fixed
+  const moved = Object.keys(fixed).length > 0
+  return {
+    row: { ...next.row, ...shown, ...state },
+    writes: [...(moved ? [updateResource(tx, next.row.rid, fixed)] : []), updateState(tx, next.row.rid, state)],
+  }
+}
+
+const write = async (tx: Tx, { row: { rid }, writes }: Rows): Promise<Rows> => {
+  await sendAll(writes)
+  const [row] = await getResourcesByRid(tx, [rid])
+  if (!row) throw new Error(`resource ${rid} is gone`)
+  return { row, writes: [] }
+}
+
+type Told = Version & {
+  /** Nothing for a new resource. */
+  before: ResourceRow | undefined
+  providers: ProviderEvent[]
+  event: 'resource.created' | 'resource.updated' | 'resource.retired'
+}
+
+/** Writes one version: its rows, revision, references, audit row and events, in one statement where that can be. */
+export const writeVersion = async (...given: Parameters<typeof startVersion>) => {
+  const { writes, ...written } = await startVersion(...given)
+  await sendAll(writes)
+  return written
+}
+
+const startVersion = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  { row, writes }: Rows,
+  { before, cause, edges, providers, event }: Told,
+): Promise<{ row: ResourceRow; changed_paths: string[] } & Unsent> => {
+  const { document, old, changed_paths, revision, audit } = recordOf(deps, row, before, { cause, edges, providers })
+  const references = keepReferences(tx, row, before?.version ?? 0, cause)
+  const all = [...writes, saveRevision(tx, revision), ...references, saveAudit(tx, audit)]
+  const follows = old !== undefined && old.lifecycle_status !== document.lifecycle_status
+  if (follows || providers.length > 0) await sendAll(all.splice(0))
+  // Health follows the lifecycle, and its event comes before that of the version.
+  const now = follows ? await settleHealth(tx, deps, row, cause, 'lifecycle') : row
+  if (providers.length > 0) {
+    const subject = { ...document, capability_revision: row.capability_revision }
+    await tell(tx, capabilityEventOf(cause, subject, row.version - 1, providers))
+  }
+  const change = { type: event, changed_paths, relationship_changes: edges }
+  return { row: now, changed_paths, writes: [...all, telling(tx, resourceEventOf(cause, now, document, change))] }
+}
+
+/** The reference to the operation and its evidence: kept for applied commands and for those that changed nothing. */
+export const keepReferences = (tx: Tx, row: ResourceRow, version_from: number, cause: Cause): Statement[] => {
+  const { operation, evidence } = referencesOf(row, version_from, cause)
+  const [first, ...others] = evidence
+  return [
+    ...(operation ? [saveOperationRef(tx, operation)] : []),
+    ...(first ? [saveEvidence(tx, [first, ...others])] : []),
+  ]
+}
+
+/** Closes the edges of a resource that ends, and ends all that cascades from it, each with its own version and event. */
+const endWith = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  { leaving, sees }: Locked,
+  row: ResourceRow,
+  cause: Cause,
+): ReturnType<typeof closeAllEdges> => {
+  const { types } = deps.registry
+  const all = new Set(leaving)
+  const close = (member: ResourceRow) => closeAllEdges(tx, types, member, { leaving: all, sees, cause })
+  const ended = await close(row)
+  for (const rid of leaving.slice(1)) {
+    const [member] = await getResourcesByRid(tx, [rid])
+    const type = member && types.byId(member.type_id)
+    if (!member?.is_open || !type) continue
+    const gone = await close(member)
+    const rows = nextRows(
+      tx,
+      {
+        row: member,
+        type: types.version(member.type_id, member.type_version) ?? type,
+        change: {},
+        lifecycle_status: type.lifecycle.terminal[0] ?? 'retired',
+        desired_state: member.desired_state as JsonObject,
+        observed_state: member.observed_state as JsonObject,
+        ends: true,
+      },
+      cause,
+      gone.providers.length > 0,
+    )
+    await writeVersion(tx, deps, rows, {
+      before: member,
+      cause,
+      ...gone,
+      event: 'resource.retired',
+    })
+  }
+  return ended
+}

@@ -1,0 +1,203 @@
+import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import { fingerprintOf } from '../../../db/idempotency.ts'
+import type {
+  CapabilitiesCommand,
+  CommandResult,
+  HealthObservation,
+  ResourceUpdateCommand,
+} from '../../shared/contracts/catalog/commands.ts'
+import { mergePatch } from '../../shared/data/pointer.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { ServiceCaller } from '../../shared/service/tokens.ts'
+import { auditing, type Cause } from '../command/outbox.ts'
+import type { Command, CommandWork } from '../command/run.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { isObject, type JsonObject } from '../document/pointers.ts'
+import { observe } from '../health/observe.ts'
+import { changeToken, etagOf } from '../read/documents.ts'
+import type { Ignored } from '../relationships/edges.ts'
+import { isAlone, lockResource, refuseVersion } from '../resources/lock.ts'
+import type { Change } from '../resources/versions.ts'
+import { keepReferences, sendAll, startChange } from '../resources/write.ts'
+
+/** Who sends an internal command, over which route. */
+export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
+/** A command of which all is known that can be known without the database. */
+export type Prepared = { command: Command; work: CommandWork }
+type Internal = ResourceUpdateCommand | CapabilitiesCommand | HealthObservation
+
+const actorOf = ({ service }: Sender) => `svc:${service.name}`
+
+/** `alone`: it looks at no other resource than its own. */
+export const commandOf = (deps: CatalogDeps, body: Internal, sender: Sender, alone: boolean): Command => {
+  if (body.resource_id !== sender.path_id) {
+    throw new AppError(
+      'validation_error',
+      'id_mismatch',
+      `The body names ${body.resource_id}, the path ${sender.path_id}.`,
+      {
+        violations: [{ pointer: '/resource_id', code: 'id_mismatch', message: 'is not the resource of the path' }],
+        hint: 'Path and body must name the same resource.',
+      },
+    )
+  }
+  const { command_id, idempotency_key, ...content } = body
+  return {
+    command_id,
+    idempotency_key,
+    scope: `${actorOf(sender)} ${sender.route}`,
+    fingerprint: fingerprintOf(deps.keys.fingerprint, content),
+    kind: 'internal',
+    alone: alone ? body.resource_id : undefined,
+  }
+}
+
+export const causeOf = (body: Internal, sender: Sender, at: string): Cause => ({
+  actor: actorOf(sender),
+  roles: [],
+  source: 'operation',
+  action: sender.route,
+  command_id: body.command_id,
+  operation_id: body.operation_id ?? null,
+  request_id: sender.request_id,
+  reason: null,
+  evidence_refs: body.evidence_refs ?? [],
+  at,
+})
+
+export const resultOf = (
+  row: ResourceRow,
+  previous_version: number,
+  applied: boolean,
+  ignored: Ignored[],
+  code?: string,
+) => {
+  const body: CommandResult = {
+    resource_id: row.resource_id,
+    version: row.version,
+    previous_version,
+    health_revision: row.health_revision,
+    applied,
+    ...(code !== undefined && { code }),
+    change_token: changeToken(row.resource_id, row.version),
+    ignored,
+  }
+  return { status: 200, headers: { etag: etagOf(row) }, body, resource_id: row.resource_id }
+}
+
+/** The result of an operation, for the resource it changed (ResourceUpdateCommand of the specification). */
+export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, sender: Sender): Prepared => {
+  refuseEmpty(body)
+  const { changes, resource_id } = body
+  const work: CommandWork = async (tx, at, held) => {
+    const locked = await lockResource(tx, deps.registry.types, resource_id, { ...changes, read: 'all', held })
+    const conflict = refuseVersion(locked.row, body.expected_version)
+    if (conflict) throw conflict
+    const cause = causeOf(body, sender, at)
+    const written = await startChange(tx, deps, locked, changeOf(locked.row, changes), cause)
+    let { row, applied } = written
+    if (changes.health_status !== undefined) {
+      await sendAll(written.writes)
+      const observed = await observeResult(tx, deps, row, changes.health_status, cause)
+      applied = applied || observed !== undefined
+      row = observed ?? row
+    }
+    const result = resultOf(row, written.previous_version, applied, written.ignored, applied ? undefined : 'no_change')
+    return { ...result, writes: changes.health_status === undefined ? written.writes : [] }
+  }
+  return { command: commandOf(deps, body, sender, isAlone(changes)), work }
+}
+
+const refuseEmpty = ({ changes, evidence_refs }: ResourceUpdateCommand) => {
+  if (Object.keys(changes).length > 0 || (evidence_refs?.length ?? 0) > 0) return
+  throw new AppError('validation_error', 'schema_violation', 'The command changes nothing and brings no evidence.', {
+    violations: [
+      { pointer: '/changes', code: 'minProperties', message: 'may be empty only together with evidence_refs' },
+    ],
+  })
+}
+
+export const changeOf = (row: ResourceRow, changes: ResourceUpdateCommand['changes']): Change => {
+  const { lifecycle_status, desired_state_patch, observed_state_patch, provided_capability_changes } = changes
+  return {
+    ...(lifecycle_status !== undefined && { lifecycle_status }),
+    ...(desired_state_patch !== undefined && { desired_state: patched(row.desired_state, desired_state_patch) }),
+    ...(observed_state_patch !== undefined && { observed_state: patched(row.observed_state, observed_state_patch) }),
+    ...(provided_capability_changes !== undefined && { capability_changes: provided_capability_changes }),
+  }
+}
+
+const patched = (state: Record<string, unknown>, patch: Record<string, unknown>): JsonObject => {
+  const result = mergePatch(state, patch)
+  return isObject(result) ? result : {}
+}
+
+/** health_status of a result is an observation of its own check; it moves health_revision, never the version. */
+const observeResult = (
+  tx: Tx,
+  deps: CatalogDeps,
+  row: ResourceRow,
+  status: HealthObservation['status'],
+  cause: Cause,
+) =>
+  observe(
+    tx,
+    deps,
+    row,
+    { source: 'command', check_key: 'operation', status, observed_at: cause.at, ttl_s: undefined },
+    cause,
+  )
+
+/** What a resource says that it provides. */
+export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesCommand, sender: Sender): Prepared => ({
+  command: commandOf(deps, body, sender, true),
+  work: async (tx, at, held) => {
+    const locked = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all', held })
+    const conflict = refuseVersion(locked.row, body.expected_version)
+    if (conflict) throw conflict
+    const change: Change = {
+      capability_changes: body.provided_capability_changes,
+      capability_mode: body.mode ?? 'merge',
+    }
+    const written = await startChange(tx, deps, locked, change, causeOf(body, sender, at))
+    const code = written.applied ? undefined : 'no_change'
+    const result = resultOf(written.row, written.previous_version, written.applied, written.ignored, code)
+    return { ...result, writes: written.writes }
+  },
+})
+
+const MAX_AHEAD_MS = 60_000
+
+/** One observation of a resource's health; an older one than is known changes nothing. */
+export const healthObservation = (deps: CatalogDeps, body: HealthObservation, sender: Sender): Prepared => {
+  const observed_at = new Date(body.observed_at)
+  if (observed_at.getTime() > deps.clock.now().getTime() + MAX_AHEAD_MS) {
+    throw new AppError(
+      'validation_error',
+      'observed_in_future',
+      'observed_at is more than 60 s ahead of the catalog’s clock.',
+      {
+        violations: [{ pointer: '/observed_at', code: 'observed_in_future', message: 'is in the future' }],
+        hint: 'Check the clock of the sender.',
+      },
+    )
+  }
+  const work: CommandWork = async (tx, at, held) => {
+    const { row } = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all', held })
+    const conflict = body.expected_version === undefined ? undefined : refuseVersion(row, body.expected_version)
+    if (conflict) throw conflict
+    const cause = causeOf(body, sender, at)
+    const { source, check_key, status, ttl_s, summary, attributes } = body
+    const observation = { source, check_key, status, ttl_s, summary, attributes, observed_at: body.observed_at }
+    const observed = await observe(tx, deps, row, observation, cause)
+    const after = observed ?? row
+    const writes = keepReferences(tx, row, row.version, cause)
+    if (after.health_revision !== row.health_revision) {
+      const details = { status: after.health_status, health_revision: after.health_revision }
+      writes.push(auditing(tx, deps, cause, { object: `resource:${row.resource_id}`, outcome: 'applied', details }))
+    }
+    return { ...resultOf(after, row.version, observed !== undefined, [], observed ? undefined : 'superseded'), writes }
+  }
+  return { command: commandOf(deps, body, sender, true), work }
+}

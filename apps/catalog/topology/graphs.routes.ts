@@ -1,0 +1,88 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { NeedsGraph, NeedsGraphQuery } from '../../shared/contracts/catalog/capability-graphs.ts'
+import { Graph, type GraphQuery, GraphQuery as Query } from '../../shared/contracts/catalog/graphs.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import { readNeedsGraph } from '../capabilities/graphs.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { type Drawing, drawingOf, drawingOfNeeds, FORMATS } from '../graph/formats.ts'
+import { LEVELS } from '../packs/registry.ts'
+import type { Side } from '../read/sides.ts'
+import { type GraphRequest, traverse } from './graphs.ts'
+
+const ROUTES: (Omit<GraphRequest, 'query'> & { path: string; summary: string; description: string })[] = [
+  {
+    path: '/v1/graphs/resources',
+    route: 'graphs/resources',
+    summary: 'Read the graph around resources',
+    description:
+      'Breadth first from root_id (or what a filter selects). What is cut is named in truncated and frontier; an entry of the frontier is continued by its page_token. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on',
+  },
+  {
+    path: '/v1/graphs/topology',
+    route: 'graphs/topology',
+    relationship_types: ['contained_in', 'connects_to'],
+    default_roots: { type_keys: [LEVELS.region_id] },
+    summary: 'Read the graph of places and what is in them',
+    description:
+      'As /v1/graphs/resources, over contained_in and connects_to; without root_id from all regions. Example: ?root_id=eu1&depth=3',
+  },
+]
+
+/** Graphs around resources. */
+export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
+  app,
+  { deps, side },
+) => {
+  for (const { path, summary, description, ...request } of ROUTES) {
+    app.get(
+      side.path(path),
+      {
+        schema: {
+          summary,
+          description,
+          tags: side.tags,
+          querystring: Query,
+          response: { 200: Graph, ...errorReplies },
+        },
+        preHandler: side.guard(),
+      },
+      async (req, reply) =>
+        sendDrawn(
+          reply,
+          req.query,
+          await traverse(deps, { ...request, query: req.query }, side.reader(req)),
+          drawingOf,
+        ),
+    )
+  }
+
+  app.get(
+    side.path('/v1/graphs/capabilities'),
+    {
+      schema: {
+        summary: 'Read the graph of capabilities between resources',
+        description:
+          'A page of resources with what they provide (to a capability) and require (a node with its state and why nothing meets it), and by whom it is satisfied. unsatisfied_only shows what is missing. Example: ?region_id=eu1&unsatisfied_only=true',
+        tags: side.tags,
+        querystring: NeedsGraphQuery,
+        response: { 200: NeedsGraph, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    async (req, reply) =>
+      sendDrawn(reply, req.query, await readNeedsGraph(deps, req.query, side.reader(req)), drawingOfNeeds),
+  )
+}
+
+/** The graph in the format that was asked for; text formats pass the reply's schema by. */
+export const sendDrawn = <G>(
+  reply: FastifyReply,
+  { format = 'json' }: Pick<GraphQuery, 'format'>,
+  graph: G,
+  draw: (graph: G) => Drawing,
+): G => {
+  if (format === 'json') return graph
+  const { type, write } = FORMATS[format]
+  return reply.type(type).send(write(draw(graph))) as unknown as G
+}

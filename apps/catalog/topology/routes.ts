@@ -1,0 +1,75 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { conditions } from '../../../db/catalog/resources/lists.ts'
+import {
+  TopologyGraph,
+  TopologyGraphQuery,
+  TopologyList,
+  TopologyQuery,
+} from '../../shared/contracts/catalog/topology.ts'
+import { errorReplies, sendPart } from '../../shared/http/app.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { LEVELS, type Level } from '../packs/registry.ts'
+import { requireFresh } from '../read/freshness.ts'
+import { listPage } from '../read/lists.ts'
+import type { Side } from '../read/sides.ts'
+import { countBelowEach, readTopologyGraph } from './read.ts'
+
+const PLACES: { path: string; level: Level; noun: string }[] = [
+  { path: '/v1/topology/regions', level: 'region_id', noun: 'regions' },
+  { path: '/v1/topology/datacenters', level: 'datacenter_id', noun: 'data centers' },
+  { path: '/v1/topology/layers', level: 'layer_id', noun: 'layers' },
+  { path: '/v1/topology/segments', level: 'segment_id', noun: 'segments' },
+]
+
+/** Places, each with what is below it, as lists and as one graph. */
+export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (
+  app,
+  { deps, side },
+) => {
+  app.get(
+    side.path('/v1/topology/graph'),
+    {
+      schema: {
+        summary: 'Read the graph of places',
+        description:
+          'Regions, data centers, layers and segments with counts of what is in each, their containment and the links between regions. Example: ?region_id=eu1',
+        tags: side.tags,
+        querystring: TopologyGraphQuery,
+        response: { 200: TopologyGraph, ...errorReplies },
+      },
+      preHandler: side.guard(),
+    },
+    (req) => readTopologyGraph(deps, req.query, side.reader(req)),
+  )
+
+  for (const { path, level, noun } of PLACES) {
+    app.get(
+      side.path(path),
+      {
+        schema: {
+          summary: `List ${noun}`,
+          description: `Resources of type ${LEVELS[level]} with counts of what is below each and may be seen. Example: ?label=env=prod`,
+          tags: side.tags,
+          querystring: TopologyQuery,
+          response: { 200: TopologyList, ...errorReplies },
+        },
+        preHandler: side.guard(),
+      },
+      async (req, reply) => {
+        const { types } = deps.registry
+        const reader = side.reader(req)
+        const fixed = [conditions.types([...types.levelIds[level]])]
+        await requireFresh(deps, req.query, reader)
+        const { rows, items, selected, ...page } = await listPage(deps, path, req.query, reader, fixed)
+        const { countOf, as_of } = await countBelowEach(
+          deps,
+          rows.map(({ rid }) => rid),
+          reader.access,
+        )
+        const places = items.map((item, index) => ({ ...item, counts: countOf(rows[index]?.rid ?? '') }))
+        const list = { items: places, ...page, as_of }
+        return selected ? sendPart(reply, list) : list
+      },
+    )
+  }
+}

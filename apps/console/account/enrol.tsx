@@ -1,0 +1,89 @@
+import { Link, useLocation, useNavigate } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { PasswordField } from '../forms/password.tsx'
+import { Welcome } from '../frame/welcome.tsx'
+import { Heading } from '../ui/page.tsx'
+import { tAccount } from '../words/account.ts'
+import { t } from '../words/index.ts'
+import { enrol, newPasswordErrors } from './password.api.ts'
+import { PasswordRules } from './password-rules.tsx'
+import { useSubmission } from './submission.ts'
+
+/** Sets the first password, or a new one, by the token behind `#` of a one-time link. */
+export const EnrolPage = () => {
+  const { hash } = useLocation()
+  const navigate = useNavigate()
+  const { fields, type, busy, done, problem, setProblem, submit } = useSubmission(
+    { token: hash, password: '' },
+    ({ token, password }, key) => enrol(token.trim(), password, key),
+  )
+  const { token, password } = fields
+  /** Whether the link brought the token; else it is pasted. */
+  const [linked, setLinked] = useState(hash !== '')
+
+  useEffect(() => {
+    if (hash === '') return
+    // The token opens an account: it does not stay in the address bar, nor in the history.
+    type('token', hash)
+    setLinked(true)
+    setProblem(null)
+    void navigate({ to: '/enrol', hash: '', replace: true })
+  }, [hash, navigate, setProblem, type])
+
+  if (done) {
+    return (
+      <Welcome>
+        <div className="card flex w-full max-w-96 flex-col items-start gap-4 p-6">
+          <Heading title={tAccount.enrol.done}>{tAccount.enrol.done}</Heading>
+          <p className="text-muted">{tAccount.enrol.next}</p>
+          <Link to="/login" className="button main">
+            {t.login.submit}
+          </Link>
+        </div>
+      </Welcome>
+    )
+  }
+  const unusable = problem?.code === 'enrolment_token_invalid'
+  return (
+    <Welcome>
+      <form noValidate onSubmit={submit} className="card flex w-full max-w-96 flex-col gap-4 p-6">
+        <Heading title={tAccount.enrol.title}>{tAccount.enrol.title}</Heading>
+        {linked && !unusable ? null : (
+          <div>
+            <label className="label" htmlFor="enrolment-token">
+              {tAccount.enrol.token}
+            </label>
+            <input
+              id="enrolment-token"
+              className="input mono"
+              autoComplete="off"
+              spellCheck={false}
+              value={token}
+              onChange={(event) => type('token', event.target.value)}
+              aria-invalid={unusable}
+              aria-describedby="enrolment-token-note enrolment-token-error"
+            />
+            <p id="enrolment-token-note" className="mt-1 text-meta text-muted">
+              {tAccount.enrol.token_note}
+            </p>
+            <p id="enrolment-token-error" className="field-error" role="alert">
+              {unusable ? newPasswordErrors(problem) : null}
+            </p>
+          </div>
+        )}
+        <PasswordField
+          id="new-password"
+          label={tAccount.password.next}
+          autoComplete="new-password"
+          value={password}
+          change={(value) => type('password', value)}
+          errors={unusable ? [] : newPasswordErrors(problem)}
+        />
+        <PasswordRules password={password} />
+        <button type="submit" className="button main" aria-disabled={busy}>
+          {busy ? tAccount.enrol.sending : tAccount.enrol.submit}
+        </button>
+      </form>
+    </Welcome>
+  )
+}

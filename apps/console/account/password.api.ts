@@ -1,0 +1,42 @@
+import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { accessToken, locked, post, renew, take } from '../session/token.ts'
+
+/**
+ * Changes the password and takes the tokens that come with the new one. It holds the lock of the refresh: a sibling that
+ * refreshed meanwhile would present a token that the change has just replaced. The key belongs to these two passwords.
+ * Returns what was refused, or null.
+ */
+export const changePassword = async (current: string, next: string, key: string): Promise<Problem | null> => {
+  const used = accessToken()
+  const first = await send(current, next, key)
+  const answer = first?.status === 401 && (await renew(used)) === 'ok' ? await send(current, next, key) : first
+  if (answer === null) return problemFrom(0, null)
+  if (answer.ok) return null
+  return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
+}
+
+/** Sets a password by the token of a one-time link. Returns what was refused, or null. */
+export const enrol = async (enrolment_token: string, new_password: string, key: string): Promise<Problem | null> => {
+  const answer = await post('/api/v1/users/enrol', { enrolment_token, new_password }, { key })
+  if (answer === null) return problemFrom(0, null)
+  if (answer.ok) return null
+  return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
+}
+
+/** What stands under a new password that was refused: every rule that it breaks, else why nothing was changed. */
+export const newPasswordErrors = (problem: Problem | null): string[] => {
+  if (problem === null) return []
+  const broken = (problem.violations ?? []).map(({ message }) => message)
+  return broken.length > 0 ? [...new Set(broken)] : [[problem.detail, problem.hint].filter(Boolean).join(' ')]
+}
+
+const send = (current_password: string, new_password: string, key: string): Promise<Response | null> =>
+  locked(async () => {
+    const answer = await post('/api/v1/users/me/password', { current_password, new_password }, { bearer: true, key })
+    if (answer?.ok) {
+      const body = await answer.clone().json()
+      // A repeat long after the change says that it was made, without tokens: those that are held go on.
+      if (body.access_token !== undefined) take(body)
+    }
+    return answer
+  })

@@ -1,0 +1,45 @@
+import { PasswordField } from '../forms/password.tsx'
+import { Heading, Page } from '../ui/page.tsx'
+import { tAccount } from '../words/account.ts'
+import { changePassword, newPasswordErrors } from './password.api.ts'
+import { PasswordRules } from './password-rules.tsx'
+import { useSubmission } from './submission.ts'
+
+/** Changes one's password. What makes a good one is the server's to say: its words stand under the field. */
+export const PasswordPage = () => {
+  const { fields, type, busy, done, problem, submit } = useSubmission({ current: '', next: '' }, (typed, key) =>
+    changePassword(typed.current, typed.next, key),
+  )
+  const wrong = problem?.code === 'current_password_wrong'
+  return (
+    <Page>
+      <div>
+        <Heading title={tAccount.password.title}>{tAccount.password.title}</Heading>
+        <p className="text-muted">{tAccount.password.note}</p>
+      </div>
+      <form noValidate onSubmit={submit} className="card flex w-full max-w-96 flex-col gap-4 p-6">
+        <PasswordField
+          id="current-password"
+          label={tAccount.password.current}
+          autoComplete="current-password"
+          value={fields.current}
+          change={(value) => type('current', value)}
+          errors={wrong ? [tAccount.password.wrong] : []}
+        />
+        <PasswordField
+          id="new-password"
+          label={tAccount.password.next}
+          autoComplete="new-password"
+          value={fields.next}
+          change={(value) => type('next', value)}
+          errors={wrong ? [] : newPasswordErrors(problem)}
+        />
+        <PasswordRules password={fields.next} />
+        <button type="submit" className="button main" aria-disabled={busy}>
+          {busy ? tAccount.password.sending : tAccount.password.submit}
+        </button>
+        <p role="status">{done ? tAccount.password.done : null}</p>
+      </form>
+    </Page>
+  )
+}

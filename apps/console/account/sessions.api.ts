@@ -1,0 +1,20 @@
+import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { problemOf, withSession } from '../api/client.ts'
+
+/** Signs another session of the same person out. Returns what was refused, or null. */
+export const endSession = (session_id: string): Promise<Problem | null> =>
+  send('DELETE', `/api/v1/sessions/${session_id}`)
+
+/** Signs out everywhere but here. */
+export const endOtherSessions = (): Promise<Problem | null> => send('POST', '/api/v1/sessions/revoke-others')
+
+const send = async (method: 'POST' | 'DELETE', path: string): Promise<Problem | null> => {
+  try {
+    const headers = { 'idempotency-key': crypto.randomUUID() }
+    const answer = await withSession(new Request(path, { method, headers }))
+    if (answer.ok) return null
+    return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
+  } catch (thrown) {
+    return problemOf(thrown)
+  }
+}

@@ -1,0 +1,60 @@
+import { Eye, EyeOff } from 'lucide-react'
+import { useState } from 'react'
+import { t } from '../words/index.ts'
+
+type PasswordFieldProps = {
+  id: string
+  label: string
+  autoComplete: 'current-password' | 'new-password'
+  value: string
+  change: (value: string) => void
+  /** What is wrong with it, one sentence each. */
+  errors?: readonly string[]
+  /** Marks it wrong although the sentence stands elsewhere. */
+  invalid?: boolean
+  ref?: React.Ref<HTMLInputElement>
+}
+
+/** A password: can be shown, tells of Caps Lock, and says beneath itself what is wrong with it. */
+export const PasswordField = (props: PasswordFieldProps) => {
+  const { id, label, autoComplete, value, change, errors = [], invalid = errors.length > 0, ref } = props
+  const [shown, setShown] = useState(false)
+  const [caps, setCaps] = useState(false)
+  return (
+    <div>
+      <label className="label" htmlFor={id}>
+        {label}
+      </label>
+      <div className="relative">
+        <input
+          ref={ref}
+          id={id}
+          name={id}
+          className="input !pr-10"
+          type={shown ? 'text' : 'password'}
+          autoComplete={autoComplete}
+          value={value}
+          onChange={(event) => change(event.target.value)}
+          onKeyUp={(event) => setCaps(event.getModifierState('CapsLock'))}
+          aria-invalid={invalid}
+          aria-describedby={`${id}-error`}
+        />
+        <button
+          type="button"
+          className="button quiet icon absolute top-0 right-0"
+          onClick={() => setShown(!shown)}
+          aria-label={shown ? t.login.hide : t.login.show}
+          aria-pressed={shown}
+        >
+          {shown ? <EyeOff size={16} aria-hidden="true" /> : <Eye size={16} aria-hidden="true" />}
+        </button>
+      </div>
+      <div id={`${id}-error`} className="field-error" role="alert">
+        {errors.map((error) => (
+          <p key={error}>{error}</p>
+        ))}
+        {errors.length === 0 && caps ? <p>{t.login.caps}</p> : null}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,126 @@
+import { useId } from 'react'
+import { t } from '../words/index.ts'
+import { tPlan } from '../words/plan.ts'
+
+/** A field of a form: a member of a JSON schema that a person can type. */
+export type Field = {
+  name: string
+  title: string
+  note: string | undefined
+  kind: 'text' | 'number' | 'boolean' | 'choice'
+  integer: boolean
+  choices: readonly string[]
+}
+type Schema = {
+  properties?: Record<
+    string,
+    { type?: unknown; enum?: unknown[]; title?: unknown; description?: unknown; readOnly?: unknown } | undefined
+  >
+}
+
+/** The scalar members of an object schema; the rest is JSON. `left_out` are names that nobody may type. */
+export const fieldsOf = (schema: unknown, left_out: ReadonlySet<string> = new Set()): Field[] =>
+  Object.entries((schema as Schema | undefined)?.properties ?? {}).flatMap(([name, member]) => {
+    if (member === undefined || member.readOnly === true || left_out.has(name)) return []
+    const choices = Array.isArray(member.enum) ? member.enum.filter((one) => typeof one === 'string') : []
+    const kind =
+      choices.length > 0 && choices.length === member.enum?.length
+        ? 'choice'
+        : member.type === 'string'
+          ? 'text'
+          : member.type === 'integer' || member.type === 'number'
+            ? 'number'
+            : member.type === 'boolean'
+              ? 'boolean'
+              : undefined
+    if (kind === undefined) return []
+    const words = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+    return [
+      {
+        name,
+        title: words(member.title) ?? name,
+        note: words(member.description),
+        kind,
+        integer: member.type === 'integer',
+        choices,
+      },
+    ]
+  })
+
+/** What was typed as the value of its field; an empty text of a number is no value. */
+export const typedValue = (field: Field, text: string): unknown =>
+  field.kind === 'number'
+    ? text.trim() === ''
+      ? null
+      : Number(text)
+    : field.kind === 'boolean'
+      ? text === 'true'
+      : text
+
+export const SchemaForm = ({
+  fields,
+  values,
+  now,
+  change,
+}: {
+  fields: readonly Field[]
+  values: Readonly<Record<string, string>>
+  /** What holds now, where one resource says so. */
+  now: Readonly<Record<string, unknown>>
+  change: (name: string, text: string) => void
+}) => {
+  const id = useId()
+  return (
+    <div className="grid gap-4 sm:grid-cols-2">
+      {fields.map((field) => {
+        const at = `${id}-${field.name}`
+        const is = now[field.name]
+        const text = values[field.name] ?? (is === undefined || is === null ? '' : String(is))
+        const moved = values[field.name] !== undefined && text !== String(is ?? '')
+        const set = (next: string) => change(field.name, next)
+        const choices = field.kind === 'boolean' ? ['true', 'false'] : field.choices
+        return (
+          <div key={field.name} className="min-w-0">
+            <label className="label" htmlFor={at}>
+              {field.title}
+            </label>
+            {choices.length > 0 ? (
+              <select
+                id={at}
+                className="input"
+                value={text}
+                onChange={(event) => set(event.target.value)}
+                aria-describedby={`${at}-note`}
+              >
+                {choices.includes(text) ? null : <option value={text}>{text}</option>}
+                {choices.map((one) => (
+                  <option key={one} value={one}>
+                    {field.kind === 'boolean' ? (one === 'true' ? tPlan.intent.yes : tPlan.intent.no) : one}
+                  </option>
+                ))}
+              </select>
+            ) : (
+              <input
+                id={at}
+                className="input"
+                type={field.kind === 'number' ? 'number' : 'text'}
+                step={field.integer ? 1 : 'any'}
+                value={text}
+                onChange={(event) => set(event.target.value)}
+                aria-describedby={`${at}-note`}
+              />
+            )}
+            <p id={`${at}-note`} className="text-meta text-muted wrap-anywhere">
+              {[
+                moved ? tPlan.intent.now(is === undefined || is === null ? t.absent : String(is)) : undefined,
+                field.note,
+              ]
+                .filter(Boolean)
+                .join('. ')}
+            </p>
+          </div>
+        )
+      })}
+    </div>
+  )
+}

@@ -1,0 +1,138 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Search } from 'lucide-react'
+import { useDeferredValue, useEffect, useId, useRef, useState } from 'react'
+import { api, read } from '../api/client.ts'
+import type { OperationRow, ResourceRow } from '../api/types.ts'
+import { shortId } from '../kit/format.ts'
+import { filterOf } from '../queries/resources.ts'
+import { OperationStatusMark } from '../ui/status.tsx'
+import { t } from '../words/index.ts'
+
+const MAX = 6
+type Item = { key: string } & ({ row: OperationRow } | { resource: ResourceRow })
+
+/** Finds an operation by title, ticket or the end of its id, and a resource by its name, from every page: Ctrl-K. */
+export const GoTo = () => {
+  const [text, setText] = useState('')
+  const [open, setOpen] = useState(false)
+  const [at, setAt] = useState(0)
+  const field = useRef<HTMLInputElement>(null)
+  const id = useId()
+  const navigate = useNavigate()
+  const q = useDeferredValue(text.trim())
+  const asked = { enabled: open && q.length > 1, staleTime: 10_000 }
+  const operations = useQuery({
+    queryKey: ['go-to', 'operations', q],
+    ...asked,
+    queryFn: ({ signal }) =>
+      read(
+        api.GET('/v1/operations', { params: { path: {}, query: { q, page_size: MAX, sort: '-created_at' } }, signal }),
+      ),
+  }).data?.items
+  const resources = useQuery({
+    queryKey: ['go-to', 'resources', q],
+    ...asked,
+    queryFn: ({ signal }) =>
+      read(api.GET('/v1/resources', { params: { path: {}, query: { filter: filterOf(q), page_size: MAX } }, signal })),
+  }).data?.items
+  const items: Item[] = [
+    ...(operations ?? []).map((row) => ({ key: row.operation_id, row })),
+    ...(resources ?? []).map((resource) => ({ key: resource.resource_id, resource })),
+  ]
+  const shown = open && q.length > 1 && (operations !== undefined || resources !== undefined)
+
+  useEffect(() => {
+    const hear = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return
+      event.preventDefault()
+      field.current?.focus()
+      field.current?.select()
+    }
+    window.addEventListener('keydown', hear)
+    return () => window.removeEventListener('keydown', hear)
+  }, [])
+
+  const go = (item: Item | undefined) => {
+    if (item === undefined) return
+    setText('')
+    setOpen(false)
+    if ('row' in item) void navigate({ to: '/operations/$operation_id/graph', params: { operation_id: item.key } })
+    else
+      void navigate({ to: '/resources/$resource_id', params: { resource_id: item.key }, search: { tab: 'overview' } })
+  }
+  const key = (event: React.KeyboardEvent) => {
+    if (event.key === 'ArrowDown') setAt((before) => Math.min(before + 1, items.length - 1))
+    else if (event.key === 'ArrowUp') setAt((before) => Math.max(before - 1, 0))
+    else if (event.key === 'Enter') go(items[at])
+    else if (event.key === 'Escape') setOpen(false)
+    else return
+    event.preventDefault()
+  }
+  return (
+    <search className="relative mr-auto ml-2 w-full max-w-80 min-w-0 max-sm:ml-0">
+      <Search
+        size={16}
+        aria-hidden="true"
+        className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-muted"
+      />
+      <input
+        ref={field}
+        className="input !pl-8"
+        role="combobox"
+        aria-label={t.nav.go_to}
+        aria-expanded={shown}
+        aria-controls={`${id}-list`}
+        aria-autocomplete="list"
+        aria-activedescendant={shown && items.length > 0 ? `${id}-${at}` : undefined}
+        placeholder={t.nav.go_to_placeholder}
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value)
+          setAt(0)
+          setOpen(true)
+        }}
+        onFocus={() => setOpen(true)}
+        onBlur={() => setOpen(false)}
+        onKeyDown={key}
+      />
+      <div
+        id={`${id}-list`}
+        role="listbox"
+        aria-label={t.nav.go_to}
+        className={shown ? 'popup absolute mt-1 w-full' : ''}
+      >
+        {shown
+          ? items.map((item, index) => (
+              // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus and names the active option
+              // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the field
+              <div
+                key={item.key}
+                id={`${id}-${index}`}
+                role="option"
+                aria-selected={index === at}
+                data-highlighted={index === at ? '' : undefined}
+                className="popup-item"
+                onPointerDown={(event) => event.preventDefault()}
+                onClick={() => go(item)}
+              >
+                {'row' in item ? (
+                  <>
+                    <span className="min-w-0 flex-1 truncate">{item.row.title}</span>
+                    <OperationStatusMark status={item.row.status} blockedOn={item.row.blocked_on} />
+                    <code className="text-muted">{shortId(item.key)}</code>
+                  </>
+                ) : (
+                  <>
+                    <span className="min-w-0 flex-1 truncate">{item.resource.display_name || item.resource.name}</span>
+                    <code className="text-muted">{item.resource.type_key}</code>
+                  </>
+                )}
+              </div>
+            ))
+          : null}
+        {shown && items.length === 0 ? <div className="px-2 py-1.5 text-muted">{t.nav.go_to_none}</div> : null}
+      </div>
+    </search>
+  )
+}

@@ -1,0 +1,65 @@
+import { lazyRouteComponent, useRouter } from '@tanstack/react-router'
+import { useCallback, useEffect } from 'react'
+import { Heading, Page } from '../ui/page.tsx'
+import { ShapeIcon } from '../ui/status.tsx'
+import { t } from '../words/index.ts'
+
+/** The code of a page could not be fetched: the network is gone, or a release has replaced it. */
+class CodeAway extends Error {
+  readonly again: () => Promise<void>
+  constructor(again: () => Promise<void>, cause: unknown) {
+    super('the code of this page could not be fetched', { cause })
+    this.again = again
+  }
+}
+
+/** A page whose code comes when it is first shown. The router by itself would reload the console where that fails: offline nothing would be left of it. */
+export const lazyPage: typeof lazyRouteComponent = (load, name) => {
+  const page = lazyRouteComponent(
+    () =>
+      load().catch((cause: unknown) => {
+        throw new CodeAway(async () => page.preload?.(), cause)
+      }),
+    name,
+  )
+  return page
+}
+
+/** In place of a page that cannot be shown: why, and how to go on. The shell around it stays. */
+export const BrokenPage = ({ error, reset }: { error: unknown; reset: () => void }) => {
+  const router = useRouter()
+  const away = error instanceof CodeAway ? error : undefined
+  const again = useCallback(async () => {
+    await away?.again()
+    reset()
+    void router.invalidate()
+  }, [away, reset, router])
+  useEffect(() => {
+    if (away === undefined) return
+    const hear = () => void again()
+    window.addEventListener('online', hear)
+    return () => window.removeEventListener('online', hear)
+  }, [again, away])
+  const { title, text } = away === undefined ? t.problem.broken : t.problem.code_away
+  return (
+    <Page>
+      <Heading title={title}>{title}</Heading>
+      <p className="flex max-w-text items-start gap-2" role="alert">
+        <span className="mt-0.5">
+          <ShapeIcon shape="octagon" tone="bad" />
+        </span>
+        {text}
+      </p>
+      <p className="flex gap-2">
+        {away === undefined ? null : (
+          <button type="button" className="button main" onClick={() => void again()}>
+            {t.retry}
+          </button>
+        )}
+        <button type="button" className="button" onClick={() => location.reload()}>
+          {t.connection.reload}
+        </button>
+      </p>
+    </Page>
+  )
+}

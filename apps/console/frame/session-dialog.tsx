@@ -1,0 +1,49 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { PasswordField } from '../forms/password.tsx'
+import { currentUser, showLogin, signIn } from '../session/token.ts'
+import { DialogFrame } from '../ui/overlays.tsx'
+import { t } from '../words/index.ts'
+import { signInError } from './sign-in-error.ts'
+
+/** The session is over while a page is open: asks the same person's password; page and typed text stay. */
+export const SessionDialog = () => {
+  const [password, setPassword] = useState('')
+  const [error, setError] = useState<string | null>(null)
+  const [busy, setBusy] = useState(false)
+  const client = useQueryClient()
+  const name = currentUser()?.username ?? ''
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
+    if (busy) return
+    setBusy(true)
+    const result = await signIn(name, password)
+    setBusy(false)
+    if (!result.ok) return setError(signInError(result))
+    // Reads repeat by themselves; a command waits for the person to press again.
+    void client.invalidateQueries()
+  }
+  return (
+    <DialogFrame title={t.session.title} close={() => undefined} dismissible={false}>
+      <form onSubmit={(event) => void submit(event)} className="flex flex-col gap-4">
+        <p>{t.session.text(name)}</p>
+        <PasswordField
+          id="session-password"
+          label={t.login.password}
+          autoComplete="current-password"
+          value={password}
+          change={setPassword}
+          errors={error === null ? [] : [error]}
+        />
+        <div className="flex flex-wrap justify-between gap-2">
+          <button type="button" className="button quiet" onClick={showLogin}>
+            {t.session.someone_else}
+          </button>
+          <button type="submit" className="button main">
+            {busy ? t.login.sending : t.login.submit}
+          </button>
+        </div>
+      </form>
+    </DialogFrame>
+  )
+}

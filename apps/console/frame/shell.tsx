@@ -1,0 +1,172 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, linkOptions, Outlet, useLocation } from '@tanstack/react-router'
+import { Boxes, Ellipsis, Goal, HeartPulse, Inbox, Network, Plug, ScrollText, Workflow } from 'lucide-react'
+import { Suspense, useEffect, useState } from 'react'
+import { usePhase, useTopic } from '../api/hooks.ts'
+import type { Me } from '../api/types.ts'
+import { clockTime, zoneWord } from '../kit/format.ts'
+import { useDisplay } from '../kit/prefs.ts'
+import { meQuery } from '../queries/me.ts'
+import { lazyPart } from '../ui/lazy.ts'
+import { useNow } from '../ui/time.tsx'
+import { t } from '../words/index.ts'
+import { EnvironmentBadge } from './badge.tsx'
+import { ConnectionBanner, ConnectionWord } from './connection.tsx'
+import { GoTo } from './go-to.tsx'
+import { Shortcuts } from './shortcuts.tsx'
+import { UserMenu } from './user-menu.tsx'
+
+const SessionDialog = lazyPart(() => import('./session-dialog.tsx').then((part) => ({ default: part.SessionDialog })))
+
+/** What every signed-in page stands in: skip link, top bar, navigation, banner, and the dialog of an ended session. */
+export const Shell = () => {
+  useTopic('me')
+  useTopic('inbox')
+  const phase = usePhase()
+  return (
+    <>
+      <a href="#main" className="skip button main">
+        {t.skip}
+      </a>
+      <TopBar />
+      <div className="frame">
+        <Navigation />
+        <main id="main" tabIndex={-1} className="min-w-0 flex-1 max-sm:pb-16">
+          <ConnectionBanner />
+          <Outlet />
+        </main>
+      </div>
+      <Shortcuts />
+      {phase.name === 'ended' ? (
+        <Suspense fallback={null}>
+          <SessionDialog />
+        </Suspense>
+      ) : null}
+    </>
+  )
+}
+
+const TopBar = () => (
+  <header className="topbar">
+    <Link
+      to="/inbox"
+      search={{ for: 'me' }}
+      className="flex min-h-8 items-center gap-2 font-semibold text-text no-underline"
+    >
+      <Mark />
+      <span className="max-sm:sr-only">{t.product}</span>
+    </Link>
+    <EnvironmentBadge />
+    <GoTo />
+    <Clock />
+    <ConnectionWord />
+    <UserMenu />
+  </header>
+)
+
+export const Mark = () => (
+  <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true" className="text-accent">
+    <rect width="32" height="32" rx="7" fill="currentColor" />
+    <path d="M9 25V7" stroke="var(--surface)" strokeWidth="3" strokeLinecap="round" />
+    <path d="M9 9h11l4 4-4 4H9z" fill="var(--surface)" />
+  </svg>
+)
+
+const Clock = () => {
+  const now = useNow()
+  const { zone } = useDisplay()
+  return (
+    <span className="text-table text-muted tabular-nums max-md:hidden">
+      {clockTime(now, zone)} {zoneWord(now, zone)}
+    </span>
+  )
+}
+
+/** What each page reads: nobody is led to a refusal. `further` stands under "More" on a phone. */
+const PLACES = [
+  {
+    link: linkOptions({ to: '/inbox', search: { for: 'me' } }),
+    word: t.nav.inbox,
+    Icon: Inbox,
+    reads: 'operation:read',
+  },
+  {
+    link: linkOptions({ to: '/operations', search: { tab: 'running', q: '' } }),
+    word: t.nav.operations,
+    Icon: Workflow,
+    reads: 'operation:read',
+  },
+  {
+    link: linkOptions({ to: '/intents', search: { whose: 'mine' } }),
+    word: t.nav.intents,
+    Icon: Goal,
+    reads: 'operation:read',
+    further: true,
+  },
+  {
+    link: linkOptions({ to: '/resources', search: { type: '', region: '', health: '', q: '' } }),
+    word: t.nav.resources,
+    Icon: Boxes,
+    reads: 'catalog:read',
+  },
+  { link: linkOptions({ to: '/topology' }), word: t.nav.topology, Icon: Network, reads: 'catalog:read', further: true },
+  {
+    link: linkOptions({ to: '/capabilities' }),
+    word: t.nav.capabilities,
+    Icon: Plug,
+    reads: 'catalog:read',
+    further: true,
+  },
+  { link: linkOptions({ to: '/health' }), word: t.nav.health, Icon: HeartPulse, reads: 'catalog:read', further: true },
+  {
+    link: linkOptions({
+      to: '/audit',
+      search: { source: 'operations', actor: '', action: '', object: '', from: '', to: '' },
+    }),
+    word: t.nav.audit,
+    Icon: ScrollText,
+    reads: 'audit:read',
+    further: true,
+  },
+]
+
+/** Until it is known what somebody may read, what most people may. */
+const mayRead = (me: Me | undefined, permission: string): boolean =>
+  me === undefined ? permission !== 'audit:read' : me.permissions.includes(permission)
+
+const Navigation = () => {
+  const me = useQuery(meQuery()).data
+  const { pathname } = useLocation()
+  const [more, setMore] = useState(false)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever has gone somewhere needs the rest no longer
+  useEffect(() => setMore(false), [pathname])
+  return (
+    <nav aria-label={t.nav.main} className="nav" data-more={more}>
+      <ul>
+        {PLACES.filter(({ reads }) => mayRead(me, reads)).map(({ link, word, Icon, further }) => (
+          <li key={link.to} className={further ? 'further' : undefined}>
+            <Link {...link} activeOptions={{ includeSearch: false }} title={word}>
+              <Icon size={18} aria-hidden="true" />
+              <span className="word">{word}</span>
+              {link.to === '/inbox' ? <Waiting count={me?.counts.gates_mine ?? 0} /> : null}
+            </Link>
+          </li>
+        ))}
+        <li className="phone">
+          <button type="button" aria-expanded={more} onClick={() => setMore(!more)}>
+            <Ellipsis size={18} aria-hidden="true" />
+            <span className="word">{t.nav.more}</span>
+          </button>
+        </li>
+      </ul>
+    </nav>
+  )
+}
+
+const Waiting = ({ count }: { count: number }) =>
+  count === 0 ? null : (
+    <span className="count">
+      <span aria-hidden="true">{count}</span>
+      <span className="sr-only">{t.nav.waiting(count)}</span>
+    </span>
+  )

@@ -1,0 +1,76 @@
+import { useNavigate } from '@tanstack/react-router'
+import { Suspense, useEffect, useRef, useState } from 'react'
+import { display } from '../kit/prefs.ts'
+import { lazyPart } from '../ui/lazy.ts'
+import { t } from '../words/index.ts'
+
+const DialogFrame = lazyPart(() => import('../ui/overlays.tsx').then((part) => ({ default: part.DialogFrame })))
+const PAIR_MS = 1000
+
+/** Single keys for moving about. None fires inside a field, a dialog or a menu, and none decides anything. */
+export const Shortcuts = () => {
+  const [listed, setListed] = useState(false)
+  const navigate = useNavigate()
+  const pending = useRef(0)
+  useEffect(() => {
+    const hear = (event: KeyboardEvent) => {
+      if (!display().shortcuts || event.ctrlKey || event.metaKey || event.altKey || inField(event.target)) return
+      if (Date.now() - pending.current < PAIR_MS) {
+        pending.current = 0
+        if (event.key === 'i') return void navigate({ to: '/inbox', search: { for: 'me' } })
+        if (event.key === 'o') return void navigate({ to: '/operations', search: { tab: 'running', q: '' } })
+        if (event.key === 'n') return void navigate({ to: '/intents', search: { whose: 'mine' } })
+        if (event.key === 'r')
+          return void navigate({ to: '/resources', search: { type: '', region: '', health: '', q: '' } })
+      }
+      if (event.key === 'g') pending.current = Date.now()
+      else if (event.key === '?') setListed(true)
+      else if (event.key === '/') focusSearch(event)
+      else if (event.key === 'j' || event.key === 'k') moveRow(event.key === 'j' ? 1 : -1)
+      else if (event.key === '[' || event.key === ']') moveTab(event.key === ']' ? 1 : -1)
+    }
+    window.addEventListener('keydown', hear)
+    return () => window.removeEventListener('keydown', hear)
+  }, [navigate])
+  if (!listed) return null
+  return (
+    <Suspense fallback={null}>
+      <DialogFrame title={t.keys.title} close={() => setListed(false)}>
+        <dl className="facts">
+          {t.keys.entries.map(([key, meaning]) => (
+            <div key={key} className="contents">
+              <dt>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{meaning}</dd>
+            </div>
+          ))}
+        </dl>
+      </DialogFrame>
+    </Suspense>
+  )
+}
+
+const inField = (target: EventTarget | null): boolean =>
+  target instanceof Element &&
+  target.closest('input, textarea, select, [contenteditable], [role=dialog], [role=menu], .graph') !== null
+
+const focusSearch = (event: KeyboardEvent): void => {
+  const field = document.querySelector<HTMLInputElement>('main input[type=search]')
+  if (field === null) return
+  event.preventDefault()
+  field.focus()
+}
+
+/** Moves among the links that stand for rows. */
+const moveRow = (step: 1 | -1): void => {
+  const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')]
+  const at = rows.indexOf(document.activeElement as HTMLElement)
+  rows[at === -1 ? 0 : Math.max(0, Math.min(rows.length - 1, at + step))]?.focus()
+}
+
+const moveTab = (step: 1 | -1): void => {
+  const tabs = [...document.querySelectorAll<HTMLElement>('main .tabs a')]
+  const at = tabs.findIndex((tab) => tab.hasAttribute('aria-current'))
+  tabs[at + step]?.click()
+}

@@ -1,0 +1,43 @@
+import { ChevronDown } from 'lucide-react'
+import { Suspense, useEffect, useState } from 'react'
+import { currentUser, signOut } from '../session/token.ts'
+import { lazyPart } from '../ui/lazy.ts'
+import { t } from '../words/index.ts'
+
+const load = () => import('../ui/overlays.tsx').then(({ UserMenu }) => ({ default: UserMenu }))
+const LazyMenu = lazyPart(load)
+
+/** The user menu. Its behaviour is fetched when the page is idle, or on the first look at it. */
+export const UserMenu = () => {
+  const [wanted, setWanted] = useState<'no' | 'idle' | 'open'>('no')
+  useEffect(() => {
+    const idle = window.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 500))
+    // What cannot be fetched now is fetched when it is asked for.
+    idle(() =>
+      load().then(
+        () => setWanted((before) => (before === 'no' ? 'idle' : before)),
+        () => {},
+      ),
+    )
+  }, [])
+  const name = currentUser()?.username ?? ''
+  const plain = (
+    <button
+      type="button"
+      className="button quiet"
+      aria-haspopup="menu"
+      aria-label={t.nav.user(name)}
+      onPointerEnter={() => load().catch(() => {})}
+      onClick={() => setWanted('open')}
+    >
+      {name}
+      <ChevronDown size={16} aria-hidden="true" />
+    </button>
+  )
+  if (wanted === 'no') return plain
+  return (
+    <Suspense fallback={plain}>
+      <LazyMenu name={name} signOut={() => void signOut()} startOpen={wanted === 'open'} />
+    </Suspense>
+  )
+}

@@ -1,0 +1,89 @@
+import { Link } from '@tanstack/react-router'
+import type { Gate } from '../api/types.ts'
+import { Health } from '../ui/status.tsx'
+import { useTimeWords } from '../ui/time.tsx'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+
+const SHOWN = 20
+
+/** What stands around a gate and may change: not covered by the digest, with its own time. */
+export const GateContextView = ({ gate }: { gate: Gate }) => {
+  const words = useTimeWords()
+  const { context } = gate
+  return (
+    <section className="card" aria-labelledby="context">
+      <div className="card-head">
+        <h2 id="context" className="card-title">
+          {tDecide.gate.context}
+        </h2>
+        <p className="text-table text-muted">{tDecide.gate.context_note(words(context.as_of))}</p>
+      </div>
+      <div className="flex flex-col gap-4 p-4">
+        <Part title={tDecide.gate.dependents} show={context.dependents.length > 0}>
+          <ul className="flex flex-wrap gap-x-6 gap-y-1">
+            {context.dependents.slice(0, SHOWN).map(({ resource_id, name, health_status }) => (
+              <li key={resource_id} className="flex items-center gap-2">
+                <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }}>
+                  {name ?? resource_id}
+                </Link>
+                {health_status ? <Health health={health_status} /> : null}
+              </li>
+            ))}
+            {context.dependents.length > SHOWN ? <li>{t.show_all(context.dependents.length)}</li> : null}
+          </ul>
+        </Part>
+        <Part title={tDecide.gate.policies} show={context.policy_results.length > 0}>
+          <ul className="flex flex-col gap-1">
+            {context.policy_results.map(({ policy_id, level, result }) => (
+              <li key={policy_id}>
+                <code>{policy_id}</code> ({level}): {result}
+              </li>
+            ))}
+          </ul>
+        </Part>
+        <Part title={tDecide.gate.conflicts} show={context.conflicts.length > 0}>
+          <ul className="flex flex-col gap-1">
+            {context.conflicts.map(({ operation_id, title, message }) => (
+              <li key={`${operation_id} ${message}`}>
+                {operation_id ? (
+                  <Link to="/operations/$operation_id/graph" params={{ operation_id }}>
+                    {title ?? operation_id}
+                  </Link>
+                ) : null}{' '}
+                {message}
+              </li>
+            ))}
+          </ul>
+        </Part>
+        <Part title={tDecide.gate.compensations} show>
+          <p>
+            {context.compensations.length > 0
+              ? tDecide.gate.compensations_text(context.compensations.length)
+              : tDecide.gate.no_compensations}
+          </p>
+        </Part>
+        <Part title={tDecide.gate.evidence} show={context.evidence.length > 0}>
+          <ul className="flex flex-col gap-1">
+            {context.evidence.slice(-SHOWN).map(({ seq, kind, statement }) => (
+              <li key={seq} className="flex gap-2">
+                <span className="w-8 shrink-0 text-right text-muted tabular-nums">{seq}</span>
+                <span className="min-w-0 wrap-anywhere">
+                  <span className="text-muted">{kind.replaceAll('_', ' ')}:</span> {statement}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </Part>
+      </div>
+    </section>
+  )
+}
+
+const Part = ({ title, show, children }: { title: string; show: boolean; children: React.ReactNode }) =>
+  show ? (
+    <section className="flex flex-col gap-1">
+      <h3 className="font-semibold">{title}</h3>
+      {children}
+    </section>
+  ) : null

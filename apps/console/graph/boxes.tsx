@@ -1,0 +1,174 @@
+import { type EdgeProps, Handle, type NodeProps, Position } from '@xyflow/react'
+import { ChevronRight } from 'lucide-react'
+import { memo } from 'react'
+import { lookOf, type Tone } from '../../shared/contracts/client/status.ts'
+import { ShapeIcon, statusWord } from '../ui/status.tsx'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import type { Point } from './layout.ts'
+import type { Mark } from './patched.ts'
+import { useGateState, useGroupCounts, useNodeState } from './states.ts'
+
+type Data = {
+  name: string
+  at: boolean
+  selected: boolean
+  only: string | undefined
+  fold: (group: string) => void
+  mark: Mark | undefined
+  /** The drawing compares two graphs: what has no mark stays as it is. */
+  patched: boolean
+}
+
+export const MARK_TONES: Record<Mark, Tone> = { added: 'ok', changed: 'run', removed: 'bad' }
+
+const Ends = () => (
+  <>
+    <Handle type="target" position={Position.Left} className="graph-end" isConnectable={false} />
+    <Handle type="source" position={Position.Right} className="graph-end" isConnectable={false} />
+  </>
+)
+
+/** One node of the plan: name, status as shape and word, attempt; fixed size, so nothing is measured. */
+export const StepNode = memo(({ id, data }: NodeProps) => {
+  const { at, selected, only, mark, patched } = data as Data
+  const { node, look } = useNodeState(id)
+  if (node === undefined || look === undefined) return null
+  if (patched) return <ComparedStep name={node.name} kind={node.kind} mark={mark} at={at} />
+  const dim = only !== undefined && only !== look.word
+  return (
+    <div
+      className={`step tone-${look.tone} ${at ? 'at' : ''} ${selected ? 'chosen' : ''} ${dim ? 'dim' : ''} ${node.kind}`}
+      data-word={look.word}
+    >
+      <Ends />
+      <ShapeIcon shape={look.shape} tone={look.tone} size={18} />
+      <div className="min-w-0 flex-1">
+        <p className="truncate text-table font-medium" title={node.name}>
+          {node.name}
+        </p>
+        <p className="truncate text-meta text-muted">
+          {statusWord(node.state, look)}
+          {node.attempt > 1 ? `, ${tOperation.node.attempt(node.attempt).toLowerCase()}` : ''}
+        </p>
+      </div>
+    </div>
+  )
+})
+
+/** A node in a comparison: whether it comes, goes or differs, as sign, word and colour. */
+const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at'> & { kind: string }) => (
+  <div
+    className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${at ? 'at' : ''} ${kind}`}
+    data-mark={mark}
+  >
+    <Ends />
+    <div className="min-w-0 flex-1">
+      <p className="truncate text-table font-medium" title={name}>
+        {mark === 'removed' ? <del>{name}</del> : name}
+      </p>
+      {mark ? <MarkWord mark={mark} /> : null}
+    </div>
+  </div>
+)
+
+/** A gate before what it guards: its question, and whether it is open, approved or rejected; round, so that it is no node. */
+export const GateBox = memo(({ id, data }: NodeProps) => {
+  const { at, selected, only, mark, patched } = data as Data
+  const gate = useGateState(id)
+  if (gate === undefined) return null
+  const look = lookOf(gate.state)
+  const dim = !patched && only !== undefined && only !== look.word
+  const tone = patched ? (mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same') : `tone-${look.tone}`
+  return (
+    <div
+      className={`step gate ${tone} ${at ? 'at' : ''} ${selected ? 'chosen' : ''} ${dim ? 'dim' : ''}`}
+      data-gate={gate.gate_id}
+      data-mark={mark}
+    >
+      <Ends />
+      {patched ? null : <ShapeIcon shape={look.shape} tone={look.tone} size={18} />}
+      <div className="min-w-0 flex-1">
+        <p className="truncate text-table font-medium" title={gate.question}>
+          {mark === 'removed' ? <del>{gate.question}</del> : gate.question}
+        </p>
+        {mark ? (
+          <MarkWord mark={mark} />
+        ) : (
+          <p className="truncate text-meta text-muted">
+            {patched
+              ? tOperation.graph.gate
+              : tOperation.graph.gate_state(statusWord(gate.state, look), gate.state === 'waiting')}
+          </p>
+        )}
+      </div>
+    </div>
+  )
+})
+
+const MarkWord = ({ mark }: { mark: Mark }) => (
+  <p className="mark">
+    <span aria-hidden="true" className="mono">
+      {tOperation.graph.marks[mark].sign}
+    </span>{' '}
+    {tOperation.graph.marks[mark].word}
+  </p>
+)
+
+/** The frame around an unfolded group. */
+export const GroupFrame = memo(({ id, data }: NodeProps) => {
+  const { name, fold } = data as Data
+  return (
+    <div className="group-frame">
+      <button
+        type="button"
+        className="group-name"
+        tabIndex={-1}
+        onClick={() => fold(id)}
+        aria-label={tOperation.graph.collapse(name)}
+      >
+        {name}
+        <Counts id={id} />
+      </button>
+    </div>
+  )
+})
+
+/** A folded group: its name and how many nodes are in which state, worst first. */
+export const FoldedGroup = memo(({ id, data }: NodeProps) => {
+  const { name, fold, at } = data as Data
+  return (
+    <button
+      type="button"
+      className={`step folded ${at ? 'at' : ''}`}
+      tabIndex={-1}
+      onClick={() => fold(id)}
+      aria-label={tOperation.graph.expand(name)}
+    >
+      <Ends />
+      <ChevronRight size={16} aria-hidden="true" />
+      <span className="min-w-0 flex-1 text-left">
+        <span className="block truncate text-table font-medium">{name}</span>
+        <Counts id={id} />
+      </span>
+    </button>
+  )
+})
+
+const Counts = ({ id }: { id: string }) => (
+  <span className="flex flex-wrap gap-2 text-meta text-muted">
+    {useGroupCounts(id).map(({ look, count }) => (
+      <span key={look.word} className="inline-flex items-center gap-1" title={t.status[look.word]}>
+        <ShapeIcon shape={look.shape} tone={look.tone} size={12} />
+        {count}
+      </span>
+    ))}
+  </span>
+)
+
+/** A dependency along the points of the layout. */
+export const LineEdge = memo(({ id, data }: EdgeProps) => {
+  const { points, critical, mark } = data as { points: Point[]; critical: boolean; mark?: 'added' | 'removed' }
+  const path = points.map(({ x, y }, at) => `${at === 0 ? 'M' : 'L'}${x} ${y}`).join(' ')
+  return <path id={id} d={path} className={`graph-line ${critical ? 'critical' : ''} ${mark ?? ''}`} fill="none" />
+})

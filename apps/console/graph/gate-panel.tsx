@@ -1,0 +1,59 @@
+import { Link } from '@tanstack/react-router'
+import { X } from 'lucide-react'
+import type { Graph } from '../api/types.ts'
+import { Status } from '../ui/status.tsx'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+
+type Gate = Graph['gates'][number]
+
+/** The gate that is selected in the graph, beside the drawing: how it stands, and every node that it guards. */
+export const GatePanel = ({
+  gate,
+  graph,
+  operation_id,
+  close,
+}: {
+  gate: Gate
+  graph: Graph
+  /** Where its page is; a plan's gates have none yet. */
+  operation_id: string | null
+  close: () => void
+}) => (
+  <aside className="card side-panel" aria-label={tOperation.graph.selected_gate}>
+    <div className="card-head">
+      <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{gate.question}</h2>
+      <button type="button" className="button quiet icon" onClick={close} aria-label={t.close}>
+        <X size={18} aria-hidden="true" />
+      </button>
+    </div>
+    <div className="flex flex-col items-start gap-4 p-4">
+      <Status state={gate.state} badge />
+      <div>
+        <p className="text-muted">{tOperation.graph.guards}</p>
+        <ul>
+          {guardedNames(gate, graph).map(([id, name]) => (
+            <li key={id} className="wrap-anywhere">
+              {name}
+            </li>
+          ))}
+        </ul>
+      </div>
+      {operation_id === null ? null : (
+        <Link
+          to="/operations/$operation_id/gates/$gate_id"
+          params={{ operation_id, gate_id: gate.gate_id }}
+          className="button"
+        >
+          {tOperation.graph.open_gate}
+        </Link>
+      )}
+    </div>
+  </aside>
+)
+
+/** The nodes that a gate guards, with their names. */
+export const guardedNames = ({ guards }: Gate, { nodes }: Graph): [id: string, name: string][] => {
+  const names = new Map(nodes.map(({ node_id, name }) => [node_id, name]))
+  return guards.map((id) => [id, names.get(id) ?? id])
+}

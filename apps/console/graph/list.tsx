@@ -1,0 +1,157 @@
+import { Link } from '@tanstack/react-router'
+import { lookOf } from '../../shared/contracts/client/status.ts'
+import type { Graph, GraphNode } from '../api/types.ts'
+import { Status } from '../ui/status.tsx'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import { guardedNames } from './gate-panel.tsx'
+import type { GraphStates } from './states.ts'
+
+type Props = {
+  graph: Graph
+  states: GraphStates
+  /** Where a node leads to; a plan has no node pages yet. */
+  operation_id: string | null
+  only: string | undefined
+}
+const ROW = 'flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0'
+const NOTES = 'min-w-0 flex-1 text-table max-sm:basis-full text-muted wrap-anywhere'
+
+/** The drawing as a list in the order of the plan: everything that the drawing says. */
+export const GraphList = ({ graph, states, operation_id, only }: Props) => {
+  const names = new Map(graph.nodes.map((node) => [node.node_id, node.name]))
+  const critical = new Set(graph.critical_path)
+  const nodes = graph.nodes.filter((node) => only === undefined || states.look(node).word === only)
+  const sections = sectionsOf(graph, nodes)
+  return (
+    <div className="flex flex-col gap-4">
+      <GateSection graph={graph} operation_id={operation_id} only={only} />
+      {sections.map((section) => (
+        <section key={section.id} className="card" aria-label={section.name ?? tOperation.nodes.title}>
+          {section.name ? (
+            <h2 className="card-head font-semibold">
+              {section.name}
+              <span className="text-table font-normal text-muted">{tOperation.graph.nodes(section.nodes.length)}</span>
+            </h2>
+          ) : null}
+          <ol>
+            {section.nodes.map((node) => (
+              <Item
+                key={node.node_id}
+                node={node}
+                states={states}
+                operation_id={operation_id}
+                after={node.depends_on.map((id) => names.get(id) ?? id)}
+                critical={critical.has(node.node_id)}
+                gates={graph.gates.filter((gate) => node.gates.includes(gate.gate_id)).map((gate) => gate.question)}
+              />
+            ))}
+          </ol>
+        </section>
+      ))}
+    </div>
+  )
+}
+
+/** Every gate with its state and what it guards, those that wait for somebody first. */
+const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'operation_id' | 'only'>) => {
+  const gates = graph.gates
+    .map((gate) => ({ gate, look: lookOf(gate.state) }))
+    .filter(({ look }) => only === undefined || look.word === only)
+    .sort((a, b) => a.look.rank - b.look.rank)
+  if (gates.length === 0) return null
+  return (
+    <section className="card" aria-labelledby="gates">
+      <h2 id="gates" className="card-head font-semibold">
+        {tOperation.graph.gates}
+      </h2>
+      <ul>
+        {gates.map(({ gate, look }) => (
+          <li key={gate.gate_id} className={ROW}>
+            {operation_id === null ? (
+              <span className="min-w-44 font-medium wrap-anywhere">{gate.question}</span>
+            ) : (
+              <Link
+                to="/operations/$operation_id/gates/$gate_id"
+                params={{ operation_id, gate_id: gate.gate_id }}
+                data-row=""
+                className="min-w-44 font-medium wrap-anywhere"
+              >
+                {gate.question}
+              </Link>
+            )}
+            <span className="min-w-40">
+              <Status state={gate.state} look={look} />
+            </span>
+            <span className={NOTES}>
+              {tOperation.graph.guards} {t.and(abridged(guardedNames(gate, graph).map(([, name]) => name)))}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+/** Runs of nodes in rank order: a group's nodes together where the first of them stands, the others between. */
+function sectionsOf(graph: Graph, nodes: GraphNode[]): { id: string; name: string | null; nodes: GraphNode[] }[] {
+  const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
+  const sections = new Map<string, { id: string; name: string | null; nodes: GraphNode[] }>()
+  let loose = ''
+  for (const node of nodes) {
+    if (node.group === null && loose === '') loose = `before ${node.node_id}`
+    const id = node.group ?? loose
+    if (node.group !== null) loose = ''
+    const section = sections.get(id) ?? { id, name: names.get(id) ?? null, nodes: [] }
+    section.nodes.push(node)
+    sections.set(id, section)
+  }
+  return [...sections.values()]
+}
+
+const AFTER = 4
+const abridged = (names: string[]): string[] =>
+  names.length > AFTER + 1 ? [...names.slice(0, AFTER), t.others(names.length - AFTER)] : names
+
+const Item = ({
+  node,
+  states,
+  operation_id,
+  after,
+  critical,
+  gates,
+}: {
+  node: GraphNode
+  states: GraphStates
+  operation_id: string | null
+  after: string[]
+  critical: boolean
+  gates: string[]
+}) => {
+  const notes = [
+    ...(after.length > 0 ? [`${tOperation.graph.after} ${t.and(abridged(after))}`] : []),
+    ...(critical ? [tOperation.graph.critical] : []),
+    ...gates.map(tOperation.graph.gate_before),
+  ]
+  return (
+    <li className={ROW}>
+      {operation_id === null ? (
+        <span className="min-w-44 font-medium wrap-anywhere">{node.name}</span>
+      ) : (
+        <Link
+          to="/operations/$operation_id/nodes/$node_id"
+          params={{ operation_id, node_id: node.node_id }}
+          search={{ tab: 'summary' }}
+          data-row=""
+          className="min-w-44 font-medium wrap-anywhere"
+        >
+          {node.name}
+        </Link>
+      )}
+      <span className="min-w-40">
+        <Status state={node.state} look={states.look(node)} />
+      </span>
+      <span className={NOTES}>{notes.join('; ')}</span>
+    </li>
+  )
+}

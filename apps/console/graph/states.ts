@@ -1,0 +1,111 @@
+import { createContext, useContext, useSyncExternalStore } from 'react'
+import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.ts'
+import type { Graph, GraphNode } from '../api/types.ts'
+import { gateBox, gateOfBox } from './gates.ts'
+
+/**
+ * The live states of a drawn graph. A change reaches the one box that shows it, through its own subscription; the
+ * drawing itself is never touched.
+ */
+export class GraphStates {
+  private nodes = new Map<string, GraphNode>()
+  private readonly members = new Map<string, string[]>()
+  private gates = new Map<string, Graph['gates'][number]>()
+  private readonly listeners = new Map<string, Set<() => void>>()
+
+  /** Takes over the newest states and tells the boxes of those that changed, and of their groups. */
+  update(graph: Graph): void {
+    const before = this.nodes
+    const gatesBefore = this.gates
+    this.nodes = new Map(graph.nodes.map((node) => [node.node_id, node]))
+    this.gates = new Map(graph.gates.map((gate) => [gate.gate_id, gate]))
+    this.members.clear()
+    for (const node of graph.nodes) {
+      if (node.group === null) continue
+      const ids = this.members.get(node.group) ?? []
+      ids.push(node.node_id)
+      this.members.set(node.group, ids)
+    }
+    const moved = graph.gates.filter(({ gate_id, state }) => gatesBefore.get(gate_id)?.state !== state)
+    for (const { gate_id } of moved) this.tell(gateBox(gate_id))
+    for (const node of graph.nodes) {
+      const old = before.get(node.node_id)
+      const same = old !== undefined && old.state === node.state && old.attempt === node.attempt
+      if (same && !moved.some(({ gate_id }) => node.gates.includes(gate_id))) continue
+      this.tell(node.node_id)
+      if (node.group !== null) this.tell(node.group)
+    }
+  }
+
+  node(id: string): GraphNode | undefined {
+    return this.nodes.get(id)
+  }
+
+  gate(id: string): Graph['gates'][number] | undefined {
+    return this.gates.get(id)
+  }
+
+  look(node: GraphNode): StatusLook {
+    return nodeLook(
+      node.state,
+      node.gates.some((gate) => this.gates.get(gate)?.state === 'waiting'),
+    )
+  }
+
+  group(id: string): GraphNode[] {
+    return (this.members.get(id) ?? []).flatMap((node) => this.nodes.get(node) ?? [])
+  }
+
+  subscribe(id: string, listener: () => void): () => void {
+    const set = this.listeners.get(id) ?? new Set()
+    set.add(listener)
+    this.listeners.set(id, set)
+    return () => void set.delete(listener)
+  }
+
+  private tell(id: string): void {
+    for (const listener of this.listeners.get(id) ?? []) listener()
+  }
+}
+
+export const StatesContext = createContext(new GraphStates())
+
+/** The node's own live state. */
+export const useNodeState = (id: string): { node: GraphNode | undefined; look: StatusLook | undefined } => {
+  const states = useContext(StatesContext)
+  const node = useSyncExternalStore(
+    (listener) => states.subscribe(id, listener),
+    () => states.node(id),
+  )
+  return { node, look: node && states.look(node) }
+}
+
+/** The live state of a gate, by the id of its box. */
+export const useGateState = (box_id: string): Graph['gates'][number] | undefined => {
+  const states = useContext(StatesContext)
+  return useSyncExternalStore(
+    (listener) => states.subscribe(box_id, listener),
+    () => states.gate(gateOfBox(box_id) ?? ''),
+  )
+}
+
+/** How many nodes of a group are in which state, worst first; a text, so that equal counts draw nothing. */
+export const useGroupCounts = (id: string): { look: StatusLook; count: number }[] => {
+  const states = useContext(StatesContext)
+  const text = useSyncExternalStore(
+    (listener) => states.subscribe(id, listener),
+    () => JSON.stringify(countLooks(states, states.group(id))),
+  )
+  return JSON.parse(text) as { look: StatusLook; count: number }[]
+}
+
+export const countLooks = (states: GraphStates, nodes: GraphNode[]): { look: StatusLook; count: number }[] => {
+  const counts = new Map<string, { look: StatusLook; count: number }>()
+  for (const node of nodes) {
+    const look = states.look(node)
+    const entry = counts.get(look.word) ?? { look, count: 0 }
+    entry.count += 1
+    counts.set(look.word, entry)
+  }
+  return [...counts.values()].sort((a, b) => a.look.rank - b.look.rank)
+}

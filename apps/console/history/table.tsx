@@ -1,0 +1,110 @@
+import { Link } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import type { TimelineEvent } from '../api/types.ts'
+import { Person } from '../ui/person.tsx'
+import { ShapeIcon } from '../ui/status.tsx'
+import { type Column, DataTable } from '../ui/table.tsx'
+import { TimeText } from '../ui/time.tsx'
+import { tChange } from '../words/change.ts'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import { eventWords } from './words.ts'
+
+/** Events with who, what and why; `whole` adds everything that the event says, and its place in the evidence. */
+export const EventTable = ({
+  operation_id,
+  events,
+  names,
+  whole = false,
+}: {
+  operation_id: string
+  events: TimelineEvent[]
+  names: ReadonlyMap<string, string>
+  whole?: boolean
+}) => (
+  <DataTable
+    caption={tOperation.timeline.caption}
+    columns={[...columnsOf(operation_id, names), ...(whole ? FURTHER : [])]}
+    rows={events}
+    keyOf={({ seq }) => seq}
+  />
+)
+
+/** Reads on until the list is whole. */
+export function useAllPages(list: {
+  hasNextPage: boolean
+  isFetchingNextPage: boolean
+  fetchNextPage: () => unknown
+}): void {
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
+  useEffect(() => {
+    if (hasNextPage && !isFetchingNextPage) fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+}
+
+const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Column<TimelineEvent>[] => [
+  {
+    name: tOperation.timeline.at,
+    className: 'whitespace-nowrap tabular-nums',
+    cell: (event) => <TimeText at={event.at} form="clock" />,
+  },
+  {
+    name: tOperation.timeline.event,
+    kind: 'lead',
+    cell: (event) => {
+      const { shape, tone, words } = eventWords(event)
+      return (
+        <span className="flex items-start gap-2">
+          <span className="mt-px">
+            <ShapeIcon shape={shape} tone={tone} />
+          </span>
+          <span className="min-w-0 wrap-anywhere">
+            {words}
+            {event.reason ? <span className="text-muted">: “{event.reason}”</span> : null}
+          </span>
+        </span>
+      )
+    },
+  },
+  {
+    name: tOperation.timeline.about,
+    className: 'wrap-anywhere',
+    cell: (event) =>
+      event.node_id ? (
+        <Link
+          to="/operations/$operation_id/nodes/$node_id"
+          params={{ operation_id, node_id: event.node_id }}
+          search={{ tab: 'summary' }}
+        >
+          {names.get(event.node_id) ?? event.node_id}
+        </Link>
+      ) : event.gate_id ? (
+        <Link to="/operations/$operation_id/gates/$gate_id" params={{ operation_id, gate_id: event.gate_id }}>
+          {event.gate_id}
+        </Link>
+      ) : event.patch_id ? (
+        <Link to="/operations/$operation_id/patches/$patch_id" params={{ operation_id, patch_id: event.patch_id }}>
+          {tChange.patch.page}
+        </Link>
+      ) : null,
+  },
+  { name: tOperation.timeline.who, cell: (event) => <Person who={event.actor} /> },
+]
+
+const FURTHER: Column<TimelineEvent>[] = [
+  {
+    name: tOperation.activity.details,
+    cell: ({ data }) =>
+      Object.keys(data).length === 0 ? null : (
+        <details>
+          <summary className="text-table">{t.show}</summary>
+          <pre className="code mt-1">{JSON.stringify(data, null, 2)}</pre>
+        </details>
+      ),
+  },
+  {
+    name: tOperation.activity.evidence,
+    kind: 'number',
+    cell: ({ evidence_seq }) => evidence_seq,
+  },
+]

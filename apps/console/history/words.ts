@@ -1,0 +1,65 @@
+import { lookOf, type Shape, type Tone } from '../../shared/contracts/client/status.ts'
+import type { TimelineEvent } from '../api/types.ts'
+import { tOperation } from '../words/operation.ts'
+
+/** An event of the history in words, with the shape of the state that it brought. Unknown types keep the server's word. */
+export const eventWords = ({
+  type,
+  data,
+}: Pick<TimelineEvent, 'type'> & { data?: unknown }): { words: string; shape: Shape; tone: Tone } => {
+  const [noun = '', happened = ''] = type.split('.')
+  const known = tOperation.events[type]
+  const state = STATES[type] ?? happened
+  const look = KNOWN.has(state) ? lookOf(state) : { shape: 'dot' as const, tone: 'idle' as const }
+  const words = known ?? `${tOperation.event_nouns[noun] ?? noun} ${happened.replaceAll('_', ' ')}`
+  const { kind } = (data ?? {}) as { kind?: unknown }
+  const which = noun === 'command' && typeof kind === 'string' ? `: ${kind.replaceAll('_', ' ')}` : ''
+  return { words: words + which, shape: look.shape, tone: look.tone }
+}
+
+export const isAboutPeople = (event: TimelineEvent): boolean =>
+  event.actor.kind === 'user' || event.type.startsWith('gate.')
+
+export const isProblem = (event: TimelineEvent): boolean => {
+  const { tone } = eventWords(event)
+  return tone === 'bad' || tone === 'odd' || event.type.endsWith('backoff') || event.type === 'catalog.conflict'
+}
+
+const STATES: Record<string, string> = {
+  'operation.ended': 'succeeded',
+  'catalog.applied': 'applied',
+  'node.result_refused': 'refused',
+}
+const KNOWN = new Set([
+  'pending',
+  'queued',
+  'ready',
+  'dispatched',
+  'running',
+  'executing',
+  'started',
+  'waiting',
+  'gated',
+  'blocked',
+  'backoff',
+  'pausing',
+  'paused',
+  'succeeded',
+  'approved',
+  'applied',
+  'failed',
+  'rejected',
+  'refused',
+  'timed_out',
+  'expired',
+  'outcome_unknown',
+  'skipped',
+  'withdrawn',
+  'cancelled',
+  'cancelling',
+  'compensating',
+  'compensated',
+  'compensation_failed',
+  'succeeded_with_exceptions',
+  'bypassed',
+])

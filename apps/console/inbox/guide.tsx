@@ -1,0 +1,32 @@
+import { useState } from 'react'
+import { environment } from '../kit/environment.ts'
+import { setDisplay, useDisplay } from '../kit/prefs.ts'
+import { tDecide } from '../words/decide.ts'
+
+/** Three lines for newcomers, in environments where nobody is paid to know; can be dismissed for good. */
+export const Guide = () => {
+  const { guide } = useDisplay()
+  const [closed, setClosed] = useState(false)
+  if (!guide || closed || environment.tier === 'prod') return null
+  const close = () => {
+    setDisplay({ guide: false })
+    setClosed(true)
+  }
+  return (
+    <section className="card flex flex-col gap-2 p-4" aria-labelledby="guide-title">
+      <h2 id="guide-title" className="font-semibold">
+        {tDecide.inbox.guide_title}
+      </h2>
+      <ol className="flex max-w-text list-decimal flex-col gap-1 pl-5 text-muted">
+        {tDecide.inbox.guide.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ol>
+      <p>
+        <button type="button" className="button" onClick={close}>
+          {tDecide.inbox.guide_close}
+        </button>
+      </p>
+    </section>
+  )
+}

@@ -1,0 +1,112 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { usePreview } from '../api/preview.ts'
+import type { IntentRow } from '../api/types.ts'
+import { intentsQuery } from '../queries/changes.ts'
+import { ProblemText } from '../ui/failure.tsx'
+import { Empty, Heading, Page } from '../ui/page.tsx'
+import { Person } from '../ui/person.tsx'
+import { Status } from '../ui/status.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { TimeText } from '../ui/time.tsx'
+import { tPlan } from '../words/plan.ts'
+
+/** What people want to be true, with the plan or the operation that came of it. */
+export const IntentsPage = () => {
+  const { whose } = useSearch({ from: '/shell/intents' })
+  const navigate = useNavigate({ from: '/intents' })
+  const list = useInfiniteQuery(intentsQuery(whose))
+  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+  return (
+    <Page>
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <div>
+          <Heading title={tPlan.intent.title}>{tPlan.intent.title}</Heading>
+          <p className="max-w-text text-muted">{tPlan.intent.what}</p>
+        </div>
+        <fieldset className="choices" aria-label={tPlan.intent.filter}>
+          {(['mine', 'all'] as const).map((choice) => (
+            <button
+              key={choice}
+              type="button"
+              aria-pressed={whose === choice}
+              onClick={() => void navigate({ search: { whose: choice }, replace: true })}
+            >
+              {tPlan.intent[choice]}
+            </button>
+          ))}
+        </fieldset>
+      </div>
+      <Listing
+        list={list}
+        empty={
+          rows.length > 0 ? undefined : (
+            <Empty
+              next={
+                <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
+                  {tPlan.intent.see_resources}
+                </Link>
+              }
+            >
+              {whose === 'mine' ? tPlan.intent.empty : tPlan.intent.empty_all} {tPlan.intent.how}
+            </Empty>
+          )
+        }
+      >
+        <DataTable caption={tPlan.intent.caption} columns={COLUMNS} rows={rows} keyOf={({ intent_id }) => intent_id} />
+      </Listing>
+    </Page>
+  )
+}
+
+/** Where the intent leads next: its operation, its plan, or a plan that is made at a press. */
+const Next = ({ row }: { row: IntentRow }) => {
+  const navigate = useNavigate()
+  const { busy, problem, send } = usePreview(
+    row.intent_id,
+    (plan_id) => void navigate({ to: '/plans/$plan_id', params: { plan_id }, search: { tab: 'changes' } }),
+  )
+  if (row.operation_id !== null)
+    return (
+      <Link to="/operations/$operation_id/graph" params={{ operation_id: row.operation_id }} data-row="">
+        {tPlan.intent.to_operation}
+      </Link>
+    )
+  if (row.latest_plan_id !== null)
+    return (
+      <Link to="/plans/$plan_id" params={{ plan_id: row.latest_plan_id }} search={{ tab: 'changes' }} data-row="">
+        {tPlan.intent.to_plan}
+      </Link>
+    )
+  return (
+    <>
+      <button type="button" className="button" aria-disabled={busy} onClick={() => send()}>
+        {busy ? tPlan.plan.planning : tPlan.intent.make_plan}
+      </button>
+      {problem ? (
+        <div role="alert">
+          <ProblemText problem={problem} />
+        </div>
+      ) : null}
+    </>
+  )
+}
+
+const COLUMNS: Column<IntentRow>[] = [
+  {
+    name: tPlan.intent.columns.intent,
+    kind: 'lead',
+    className: 'font-medium wrap-anywhere',
+    cell: ({ title }) => title,
+  },
+  { name: tPlan.intent.columns.status, cell: ({ status }) => <Status state={status} /> },
+  { name: tPlan.intent.columns.kind, cell: ({ kind }) => tPlan.intent.kinds[kind] ?? kind },
+  { name: tPlan.intent.columns.targets, kind: 'number', cell: ({ targets }) => targets },
+  { name: tPlan.intent.columns.by, cell: ({ requester }) => <Person who={requester} /> },
+  {
+    name: tPlan.intent.columns.at,
+    className: 'whitespace-nowrap',
+    cell: ({ created_at }) => <TimeText at={created_at} />,
+  },
+  { name: tPlan.intent.columns.next, cell: (row) => <Next row={row} /> },
+]

@@ -1,0 +1,108 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useId, useState } from 'react'
+import { mayPress } from '../command/allowed.tsx'
+import { CommandDialog } from '../command/dialog.tsx'
+import { TicketField, ticketOf } from '../forms/ticket.tsx'
+import { statusWord } from '../ui/status.tsx'
+import { tChange } from '../words/change.ts'
+import { tDecide } from '../words/decide.ts'
+import { fieldsOf, InterveneField, isAsked, payloadOf, placeholders, type Values } from './fields.tsx'
+import type { Intervened } from './offered.ts'
+
+type Effect = { from?: string; rearmed_gates?: string[]; status?: string; deadline_at?: string; resources?: string[] }
+type Reply = { intervention?: { status?: string; gate_id?: string | null } }
+
+/**
+ * A person does to a node, or to the whole operation, what its plan does not say: what, with what it needs, why, and
+ * under which ticket. Where the risk is high it leads to the gate at which somebody else has to agree.
+ */
+export const InterveneDialog = ({ subject, close }: { subject: Intervened; close: () => void }) => {
+  const id = useId()
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const { operation_id, node_id, offered } = subject
+  const [type, setType] = useState(offered.find(mayPress)?.action ?? offered[0]?.action ?? '')
+  const [typed, setTyped] = useState<Values>({})
+  const [ticket, setTicket] = useState('')
+  const [opened] = useState(Date.now)
+  const { fields, values } = fieldsOf(type, typed, subject)
+  const { payload, faults } = payloadOf(fields, values, opened)
+  const words = tChange.intervene.types[type]
+  const refresh = () => {
+    for (const noun of ['operation', 'graph', 'nodes', 'node', 'timeline', 'gate'])
+      void client.invalidateQueries({ queryKey: [noun, operation_id] })
+  }
+  const path = `/v1/operations/${encodeURIComponent(operation_id)}/interventions`
+  const bodyWith = (given: Record<string, unknown>) => ({
+    type,
+    ...(node_id === undefined ? {} : { node_id }),
+    payload: given,
+    ...ticketOf(ticket),
+  })
+  return (
+    <CommandDialog<Effect, Reply>
+      title={tChange.intervene.title(subject.name)}
+      button={words?.button ?? tChange.intervene.button}
+      danger
+      command={{ path, body: bodyWith(payload) }}
+      // What is not typed yet does not keep the server from saying what would happen.
+      preview={isAsked(faults) ? { path, body: bodyWith({ ...placeholders(fields), ...payload }) } : null}
+      text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
+      blocked={faults.size > 0}
+      consequences={({ from, rearmed_gates = [], status, resources = [] }) => (
+        <>
+          <p>
+            {from ? tChange.intervene.was(statusWord(from)) : null} {words?.effect ?? ''}
+          </p>
+          {resources.length > 0 ? <p>{tChange.intervene.released(resources)}</p> : null}
+          {rearmed_gates.length > 0 ? <p>{tDecide.command.retry.gates(rearmed_gates)}</p> : null}
+          {status === 'awaiting_second_person' ? <p className="font-medium">{tChange.intervene.second}</p> : null}
+        </>
+      )}
+      refused={refresh}
+      done={(reply) => {
+        refresh()
+        const { status, gate_id } = reply.intervention ?? {}
+        if (status === 'awaiting_second_person' && gate_id)
+          void navigate({ to: '/operations/$operation_id/gates/$gate_id', params: { operation_id, gate_id } })
+      }}
+      close={close}
+    >
+      <fieldset className="flex flex-col gap-2">
+        <legend className="label">{tChange.intervene.what}</legend>
+        {offered.map((one) => (
+          <label key={one.action} className="flex items-start gap-2">
+            <input
+              type="radio"
+              name={`${id}-type`}
+              className="mt-1"
+              checked={type === one.action}
+              disabled={!mayPress(one)}
+              onChange={() => setType(one.action)}
+            />
+            <span className={`flex flex-col ${mayPress(one) ? '' : 'text-muted'}`}>
+              {tChange.intervene.types[one.action]?.word ?? one.action.replaceAll('_', ' ')}
+              {mayPress(one) || !one.reason ? null : <span className="text-table">{one.reason}</span>}
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      {fields.map((field) => (
+        <InterveneField
+          key={`${type} ${field}`}
+          field={field}
+          value={values[field] ?? ''}
+          typed={typed[field] !== undefined}
+          fault={faults.get(field)}
+          values={values}
+          subject={subject}
+          change={(value) =>
+            setTyped((before) => ({ ...before, ...(field === 'of' ? { id: undefined as never } : {}), [field]: value }))
+          }
+        />
+      ))}
+      <TicketField value={ticket} change={setTicket} />
+    </CommandDialog>
+  )
+}

@@ -1,0 +1,85 @@
+import { Link } from '@tanstack/react-router'
+import type { Attempt, NodeDetail } from '../api/types.ts'
+import { Status } from '../ui/status.tsx'
+import { TargetRow } from '../ui/target.tsx'
+import { DurationText, TimeText } from '../ui/time.tsx'
+import { tDecide } from '../words/decide.ts'
+import { tOperation } from '../words/operation.ts'
+
+/** What a node is and how its newest (or the chosen) attempt went. */
+export const NodeFacts = ({
+  node,
+  attempt = newestAttempt(node),
+}: {
+  node: NodeDetail
+  attempt?: Attempt | undefined
+}) => (
+  <>
+    {attempt?.error ? <ErrorCard error={attempt.error} /> : null}
+    <dl className="facts">
+      <TargetRow target_id={node.target_id} />
+      {node.executor ? (
+        <>
+          <dt>{tOperation.node.executor}</dt>
+          <dd className="mono">{node.executor}</dd>
+        </>
+      ) : null}
+      {node.group_id ? (
+        <>
+          <dt>{tOperation.node.group}</dt>
+          <dd>{node.group_id}</dd>
+        </>
+      ) : null}
+      {attempt ? (
+        <>
+          <dt>{tOperation.nodes.attempt}</dt>
+          <dd>{attempt.attempt}</dd>
+          <dt>{tOperation.node.started}</dt>
+          <dd>
+            <TimeText at={attempt.started_at} form="both" />
+          </dd>
+          <dt>{tOperation.node.duration}</dt>
+          <dd>
+            <DurationText from={attempt.started_at} to={attempt.ended_at} />
+          </dd>
+        </>
+      ) : (
+        <>
+          <dt>{tOperation.nodes.attempt}</dt>
+          <dd>{tOperation.node.no_attempt}</dd>
+        </>
+      )}
+      {node.gates.map((gate) => (
+        <div key={gate.gate_id} className="contents">
+          <dt>{tDecide.gate.page}</dt>
+          <dd className="flex flex-wrap items-center gap-2">
+            <Link
+              to="/operations/$operation_id/gates/$gate_id"
+              params={{ operation_id: node.operation_id, gate_id: gate.gate_id }}
+            >
+              {gate.question}
+            </Link>
+            <Status state={gate.status} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  </>
+)
+
+export const newestAttempt = (node: NodeDetail): Attempt | undefined =>
+  node.attempts.reduce<Attempt | undefined>(
+    (newest, one) => (newest === undefined || one.attempt > newest.attempt ? one : newest),
+    undefined,
+  )
+
+const ErrorCard = ({ error }: { error: NonNullable<Attempt['error']> }) => (
+  <div className="rounded-card bg-bad-soft p-3">
+    <p className="font-medium text-bad wrap-anywhere">{error.message}</p>
+    <p className="text-table">
+      {tOperation.node.error_class}: <code>{error.class}</code>. {tOperation.node.retryable}:{' '}
+      {error.retryable ? tOperation.node.yes : tOperation.node.no}.
+    </p>
+    {error.hint ? <p className="text-table">{error.hint}</p> : null}
+  </div>
+)

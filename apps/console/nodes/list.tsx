@@ -1,0 +1,127 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useEffect, useId, useMemo } from 'react'
+import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.ts'
+import type { NodeRow } from '../api/types.ts'
+import { graphQuery, nodesQuery } from '../queries/operations.ts'
+import { Failure } from '../ui/failure.tsx'
+import { Empty, Loading } from '../ui/page.tsx'
+import { NodeStatus } from '../ui/status.tsx'
+import { type Column, DataTable } from '../ui/table.tsx'
+import { DurationText, TimeText } from '../ui/time.tsx'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+
+/** Every node with its newest attempt: failures first, then what waits or runs, then what is done. */
+export const OperationNodesPage = () => {
+  const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
+  const { state } = useSearch({ from: '/shell/operations/$operation_id/nodes' })
+  const navigate = useNavigate({ from: '/operations/$operation_id/nodes' })
+  const list = useInfiniteQuery(nodesQuery(operation_id))
+  const waiting = useWaitingNodes(operation_id)
+  const filterId = useId()
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
+  useEffect(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const all = useMemo(() => {
+    const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+    return rows
+      .map((row) => ({ row, person: waiting.has(row.node_id) }))
+      .map(({ row, person }): Shown => ({ row, person, look: nodeLook(row.state, person) }))
+      .sort((a, b) => a.look.rank - b.look.rank)
+  }, [list.data, waiting])
+  if (list.isPending) return <Loading />
+  if (list.isError) return <Failure error={list.error} retry={() => void list.refetch()} />
+  const words = [...new Map(all.map(({ look }) => [look.word, look])).values()]
+  const rows = state === undefined ? all : all.filter(({ look }) => look.word === state)
+  return (
+    <>
+      <div className="flex items-center gap-2">
+        <label htmlFor={filterId}>{tOperation.nodes.filter}</label>
+        <select
+          id={filterId}
+          className="input"
+          value={state ?? ''}
+          onChange={(event) =>
+            void navigate({ search: event.target.value === '' ? {} : { state: event.target.value }, replace: true })
+          }
+        >
+          <option value="">{tOperation.nodes.every}</option>
+          {words.map((look) => (
+            <option key={look.word} value={look.word}>
+              {tOperation.graph.only(t.status[look.word], all.filter((one) => one.look.word === look.word).length)}
+            </option>
+          ))}
+        </select>
+      </div>
+      <div className="card">
+        {rows.length === 0 ? (
+          <Empty>{tOperation.nodes.no_match}</Empty>
+        ) : (
+          <DataTable
+            caption={tOperation.nodes.caption}
+            columns={COLUMNS}
+            rows={rows}
+            keyOf={({ row }) => row.node_id}
+          />
+        )}
+      </div>
+    </>
+  )
+}
+
+/** Nodes behind a gate that waits for people: the graph knows which gate guards which node. */
+function useWaitingNodes(operation_id: string): ReadonlySet<string> {
+  const graph = useQuery(graphQuery(operation_id)).data
+  return useMemo(() => {
+    const open = new Set(graph?.gates.filter((gate) => gate.state === 'waiting').map((gate) => gate.gate_id))
+    return new Set(graph?.nodes.filter((node) => node.gates.some((gate) => open.has(gate))).map((node) => node.node_id))
+  }, [graph])
+}
+
+type Shown = { row: NodeRow; look: StatusLook; person: boolean }
+const COLUMNS: Column<Shown>[] = [
+  {
+    name: tOperation.nodes.node,
+    kind: 'lead',
+    cell: ({ row }) => (
+      <Link
+        to="/operations/$operation_id/nodes/$node_id"
+        params={{ operation_id: row.operation_id, node_id: row.node_id }}
+        search={{ tab: row.error_message && row.attempt > 0 ? 'logs' : 'summary' }}
+        data-row=""
+        className="font-medium wrap-anywhere"
+      >
+        {row.name}
+      </Link>
+    ),
+  },
+  { name: tOperation.nodes.status, cell: ({ row, person }) => <NodeStatus state={row.state} person={person} /> },
+  {
+    name: tOperation.nodes.target,
+    cell: ({ row }) =>
+      row.target_id ? (
+        <Link to="/resources/$resource_id" params={{ resource_id: row.target_id }} search={{ tab: 'overview' }}>
+          {row.target_id}
+        </Link>
+      ) : null,
+  },
+  { name: tOperation.nodes.attempt, kind: 'number', cell: ({ row }) => (row.attempt > 0 ? row.attempt : null) },
+  {
+    name: tOperation.nodes.started,
+    className: 'whitespace-nowrap',
+    cell: ({ row }) => (row.started_at ? <TimeText at={row.started_at} /> : null),
+  },
+  {
+    name: tOperation.nodes.duration,
+    kind: 'number',
+    className: 'whitespace-nowrap',
+    cell: ({ row }) => <DurationText from={row.started_at} to={row.ended_at} />,
+  },
+  {
+    name: tOperation.nodes.error,
+    className: 'max-w-96 text-bad wrap-anywhere',
+    cell: ({ row }) => row.error_message ?? null,
+  },
+]

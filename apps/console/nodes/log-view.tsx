@@ -1,0 +1,261 @@
+import { ArrowDown, ChevronDown, ChevronUp, Download } from 'lucide-react'
+import { memo, useEffect, useMemo, useRef, useState } from 'react'
+import { VList, type VListHandle } from 'virtua'
+import type { LogLine } from '../../shared/contracts/client/frames.ts'
+import { ProblemError, problemOf } from '../api/client.ts'
+import { fetchBytes, saveAs } from '../api/download.ts'
+import { clockTime } from '../kit/format.ts'
+import { useDisplay } from '../kit/prefs.ts'
+import { Failure, ProblemText } from '../ui/failure.tsx'
+import { Empty, Loading } from '../ui/page.tsx'
+import { tOperation } from '../words/operation.ts'
+import { runsOf } from './ansi.ts'
+import { useLog } from './log.ts'
+
+const ROW = 20
+const AT_END = 24
+
+/** The log of one attempt. Opens at the end and follows only there; older lines come when they are scrolled to. */
+export const LogView = ({
+  operation_id,
+  node_id,
+  attempt,
+  open,
+}: {
+  operation_id: string
+  node_id: string
+  attempt: number
+  open: boolean
+}) => {
+  const log = useLog(operation_id, node_id, attempt)
+  const list = useRef<VListHandle>(null)
+  const [following, setFollowing] = useState(true)
+  const [seen, setSeen] = useState(0)
+  const [found, setFound] = useState<number | null>(null)
+  const [wrap, setWrap] = useState(true)
+  const [times, setTimes] = useState(true)
+  const last = log.lines.at(-1)?.seq ?? 0
+  const first = log.lines[0]?.seq ?? 1
+  const prepending = useRef(false)
+
+  useEffect(() => {
+    if (!following || log.lines.length === 0) return
+    setSeen(last)
+    list.current?.scrollToIndex(log.lines.length - 1, { align: 'end' })
+  }, [following, last, log.lines.length])
+
+  /** Shows one line, wherever in the log it stands; the end is followed again by the End key or the pill. */
+  const go = async (seq: number) => {
+    setFollowing(false)
+    await log.reach(seq)
+    setFound(seq)
+  }
+  // Behind the render that brought the line.
+  useEffect(() => {
+    const at = found === null ? -1 : log.lines.findIndex(({ seq }) => seq === found)
+    if (at >= 0) list.current?.scrollToIndex(at, { align: 'center' })
+  }, [found, log.lines])
+
+  const scrolled = (offset: number) => {
+    const { scrollSize = 0, viewportSize = 0 } = list.current ?? {}
+    const atEnd = offset + viewportSize >= scrollSize - AT_END
+    setFollowing(atEnd)
+    if (atEnd) setSeen(last)
+    if (atEnd && last < log.total) void log.newer()
+    if (offset < ROW * 10 && first > 1 && !prepending.current) {
+      prepending.current = true
+      void log.older().finally(() => {
+        prepending.current = false
+      })
+    }
+  }
+  if (log.loading) return <Loading rows={1} />
+  if (log.problem !== null && log.lines.length === 0)
+    return <Failure error={new ProblemError(log.problem)} retry={() => void log.again()} />
+  const news = last - seen
+  return (
+    <section className="card log" aria-label={tOperation.logs.label}>
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-line px-4 py-2 text-table">
+        <span className="text-muted tabular-nums">
+          {tOperation.logs.total(Math.max(log.total, last))}
+          {open ? (following ? `, ${tOperation.logs.live}` : '') : log.complete ? `, ${tOperation.logs.complete}` : ''}
+        </span>
+        <span className="flex-1" />
+        <LogSearch search={log.search} go={(seq) => void go(seq)} />
+        <label className="flex items-center gap-1.5">
+          <input type="checkbox" checked={wrap} onChange={(event) => setWrap(event.target.checked)} />
+          {tOperation.logs.wrap}
+        </label>
+        <label className="flex items-center gap-1.5">
+          <input type="checkbox" checked={times} onChange={(event) => setTimes(event.target.checked)} />
+          {tOperation.logs.times}
+        </label>
+        <RawLog operation_id={operation_id} node_id={node_id} attempt={attempt} />
+      </div>
+      {log.problem ? (
+        <div className="border-b border-line p-4">
+          <ProblemText problem={log.problem} />
+        </div>
+      ) : null}
+      {log.lines.length === 0 ? (
+        <Empty>{tOperation.logs.empty}</Empty>
+      ) : (
+        <div className="relative">
+          <section
+            className="log-lines"
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+            tabIndex={0}
+            aria-label={tOperation.logs.label}
+            onKeyDown={(event) => event.key === 'End' && setFollowing(true)}
+          >
+            <VList ref={list} shift={prepending.current} onScroll={scrolled} className={wrap ? 'wrapped' : ''}>
+              {log.lines.map((line) => (
+                <Line key={line.seq} line={line} times={times} found={line.seq === found} />
+              ))}
+            </VList>
+          </section>
+          {!following && news > 0 ? (
+            <button type="button" className="button main log-pill" onClick={() => setFollowing(true)}>
+              <ArrowDown size={14} aria-hidden="true" />
+              {tOperation.logs.new_lines(news)}
+            </button>
+          ) : null}
+        </div>
+      )}
+    </section>
+  )
+}
+
+const Line = memo(({ line, times, found }: { line: LogLine; times: boolean; found: boolean }) => {
+  const { zone } = useDisplay()
+  const runs = useMemo(() => runsOf(line.text), [line.text])
+  return (
+    <div
+      className={`log-line ${line.level === 'error' ? 'error' : line.level === 'warn' ? 'warn' : ''} ${found ? 'found' : ''}`}
+      aria-current={found ? 'true' : undefined}
+    >
+      <span className="log-seq">{line.seq}</span>
+      {times ? (
+        <time dateTime={line.time} className="log-time">
+          {clockTime(Date.parse(line.time), zone, true)}
+        </time>
+      ) : null}
+      <span className="log-text">
+        {line.level === 'error' || line.level === 'warn' ? <span className="log-level">{line.level} </span> : null}
+        {runs.map((run, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the runs of a line never change
+          <span key={at} className={run.className}>
+            {run.text}
+          </span>
+        ))}
+        {line.cut ? <span className="text-muted"> ({tOperation.logs.cut})</span> : null}
+      </span>
+    </div>
+  )
+})
+
+type Matches = { count: number; seqs: number[]; at: number }
+
+/** Searches the whole log on the server; the newest match first, then step by step to older and newer ones. */
+const LogSearch = ({
+  search,
+  go,
+}: {
+  search: (q: string) => Promise<{ count: number; seqs: number[] }>
+  go: (seq: number) => void
+}) => {
+  const [q, setQ] = useState('')
+  const [asked, setAsked] = useState('')
+  const [matches, setMatches] = useState<Matches | null>(null)
+  const [failed, setFailed] = useState<string | null>(null)
+  const step = (by: number, { count, seqs, at }: Matches) => {
+    const next = (at + by + seqs.length) % seqs.length
+    setMatches({ count, seqs, at: next })
+    const seq = seqs[next]
+    if (seq !== undefined) go(seq)
+  }
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
+    const text = q.trim()
+    if (text.length < 2) return
+    if (text === asked && matches !== null && matches.seqs.length > 0) return step(-1, matches)
+    try {
+      const { count, seqs } = await search(text)
+      setAsked(text)
+      setFailed(null)
+      const found = { count, seqs, at: 0 }
+      if (seqs.length === 0) setMatches(found)
+      else step(-1, found)
+    } catch (thrown) {
+      setFailed(problemOf(thrown).detail)
+    }
+  }
+  return (
+    <search>
+      <form className="flex flex-wrap items-center gap-2" onSubmit={(event) => void submit(event)}>
+        <input
+          type="search"
+          className="input !w-44"
+          placeholder={tOperation.logs.search}
+          aria-label={tOperation.logs.search}
+          maxLength={200}
+          value={q}
+          onChange={(event) => {
+            setQ(event.target.value)
+            setMatches(null)
+          }}
+        />
+        <span role="status" className="text-muted tabular-nums">
+          {failed ??
+            (matches === null ? '' : tOperation.logs.matches(matches.at + 1, matches.count, matches.seqs.length))}
+        </span>
+        {matches !== null && matches.seqs.length > 0 ? (
+          <>
+            <button
+              type="button"
+              className="button quiet icon"
+              aria-label={tOperation.logs.previous}
+              title={tOperation.logs.previous}
+              onClick={() => step(-1, matches)}
+            >
+              <ChevronUp size={16} aria-hidden="true" />
+            </button>
+            <button
+              type="button"
+              className="button quiet icon"
+              aria-label={tOperation.logs.next}
+              title={tOperation.logs.next}
+              onClick={() => step(1, matches)}
+            >
+              <ChevronDown size={16} aria-hidden="true" />
+            </button>
+          </>
+        ) : null}
+      </form>
+    </search>
+  )
+}
+
+/** Saves the stored bytes; asked with the session, so no token ever stands in a link. */
+const RawLog = ({ operation_id, node_id, attempt }: { operation_id: string; node_id: string; attempt: number }) => {
+  const [failed, setFailed] = useState<string | null>(null)
+  const save = async () => {
+    const path = `/v1/operations/${encodeURIComponent(operation_id)}/nodes/${encodeURIComponent(node_id)}/logs/raw?attempt=${attempt}`
+    const got = await fetchBytes(path)
+    setFailed('problem' in got ? got.problem.detail : null)
+    if ('blob' in got) saveAs(got.blob, `${node_id}-${attempt}.log`)
+  }
+  return (
+    <>
+      {failed ? (
+        <span role="alert" className="text-bad">
+          {failed}
+        </span>
+      ) : null}
+      <button type="button" className="button" onClick={() => void save()}>
+        <Download size={14} aria-hidden="true" />
+        {tOperation.logs.download}
+      </button>
+    </>
+  )
+}

@@ -1,0 +1,197 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Suspense, useId, useState } from 'react'
+import { useTopic } from '../api/hooks.ts'
+import type { NodeDetail } from '../api/types.ts'
+import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { interventionsOfNode } from '../interventions/offered.ts'
+import { ArtifactTable } from '../proof/list.tsx'
+import { nodeQuery, operationQuery } from '../queries/operations.ts'
+import { valueText } from '../ui/diff.tsx'
+import { Failure } from '../ui/failure.tsx'
+import { lazyPart } from '../ui/lazy.ts'
+import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
+import { NodeStatus } from '../ui/status.tsx'
+import { tChange } from '../words/change.ts'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import { tProof } from '../words/proof.ts'
+import { NodeFacts, newestAttempt } from './facts.tsx'
+
+const LogView = lazyPart(() => import('./log-view.tsx').then((part) => ({ default: part.LogView })))
+const RetryDialog = lazyPart(() => import('./retry.tsx').then((part) => ({ default: part.RetryDialog })))
+const InterveneDialog = lazyPart(() =>
+  import('../interventions/dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
+)
+const TABS = ['summary', 'logs', 'io', 'artifacts'] as const
+
+/** One node: what it does, how each attempt went, its log. */
+export const NodePage = () => {
+  const { operation_id, node_id } = useParams({ from: '/shell/operations/$operation_id/nodes/$node_id' })
+  const { tab, attempt: wanted } = useSearch({ from: '/shell/operations/$operation_id/nodes/$node_id' })
+  useTopic(`operation:${operation_id}`)
+  const operation = useQuery(operationQuery(operation_id)).data
+  const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
+  const [asking, setAsking] = useState<'retry' | 'intervene' | null>(null)
+  if (node === undefined) {
+    return (
+      <Page>
+        <Heading title={node_id}>{node_id}</Heading>
+        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.node} />}
+      </Page>
+    )
+  }
+  const attempt = node.attempts.find((one) => one.attempt === wanted) ?? newestAttempt(node)
+  const retry = actionOf(node, 'retry')
+  const interventions = interventionsOfNode(node)
+  const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
+  const stuck = node.state === 'failed' || node.state === 'outcome_unknown'
+  return (
+    <Page>
+      <p className="text-muted">
+        <Link to="/operations/$operation_id/graph" params={{ operation_id }} search={{ node: node_id }}>
+          {operation?.title ?? t.noun.operation}
+        </Link>
+      </p>
+      <div className="flex flex-wrap items-start justify-between gap-3">
+        <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1" aria-live="polite">
+          <Heading title={node.name}>{node.name}</Heading>
+          <NodeStatus state={node.state} person={node.gates.some(({ status }) => status === 'waiting')} badge />
+        </div>
+        <div className="flex flex-wrap items-center gap-2 lg:ml-auto lg:max-w-140 lg:justify-end">
+          <AttemptSwitch node={node} attempt={attempt?.attempt} />
+          {stuck && mayPress(operation && actionOf(operation, 'propose_patch')) ? (
+            <Link
+              to="/operations/$operation_id/patches/new"
+              params={{ operation_id }}
+              search={{ node: node_id }}
+              className="button"
+            >
+              {tChange.patch.propose}
+            </Link>
+          ) : null}
+          {stuck || mayPress(intervene) ? (
+            <ActionButton action={intervene} press={() => setAsking('intervene')}>
+              {tChange.intervene.open}
+            </ActionButton>
+          ) : null}
+          {stuck || retry?.allowed ? (
+            <ActionButton action={retry} press={() => setAsking('retry')} main>
+              {tOperation.node.retry}
+            </ActionButton>
+          ) : null}
+          {stuck ? <WhyNot actions={[retry, intervene]} /> : null}
+        </div>
+      </div>
+      <nav className="tabs" aria-label={tOperation.node.tabs_label}>
+        {TABS.map((choice) => (
+          <Link
+            key={choice}
+            to="/operations/$operation_id/nodes/$node_id"
+            params={{ operation_id, node_id }}
+            search={(before) => ({ ...before, tab: choice })}
+            aria-current={choice === tab ? 'page' : undefined}
+          >
+            {tOperation.node.tabs[choice]}
+          </Link>
+        ))}
+      </nav>
+      {tab === 'summary' ? (
+        <div className="card flex flex-col gap-4 p-4">
+          <NodeFacts node={node} attempt={attempt} />
+        </div>
+      ) : null}
+      {tab === 'logs' ? (
+        attempt ? (
+          <Suspense fallback={<Loading rows={1} />}>
+            <LogView
+              key={attempt.attempt}
+              operation_id={operation_id}
+              node_id={node_id}
+              attempt={attempt.attempt}
+              open={attempt.ended_at === null}
+            />
+          </Suspense>
+        ) : (
+          <div className="card">
+            <Empty>{tOperation.logs.not_started}</Empty>
+          </div>
+        )
+      ) : null}
+      {tab === 'io' ? <InputsOutputs node={node} /> : null}
+      {tab === 'artifacts' ? (
+        <div className="card">
+          {node.artifacts.length === 0 ? (
+            <Empty>{tProof.artifacts.empty_node}</Empty>
+          ) : (
+            <ArtifactTable operation_id={operation_id} rows={node.artifacts} />
+          )}
+        </div>
+      ) : null}
+      {asking ? (
+        <Suspense fallback={null}>
+          {asking === 'retry' ? (
+            <RetryDialog node={node} close={() => setAsking(null)} />
+          ) : (
+            <InterveneDialog subject={interventions} close={() => setAsking(null)} />
+          )}
+        </Suspense>
+      ) : null}
+    </Page>
+  )
+}
+
+const AttemptSwitch = ({ node, attempt }: { node: NodeDetail; attempt: number | undefined }) => {
+  const id = useId()
+  const navigate = useNavigate({ from: '/operations/$operation_id/nodes/$node_id' })
+  if (node.attempts.length < 2) return null
+  return (
+    <>
+      <label htmlFor={id} className="sr-only">
+        {tOperation.node.attempts}
+      </label>
+      <select
+        id={id}
+        className="input"
+        value={attempt}
+        onChange={(event) =>
+          void navigate({ search: (before) => ({ ...before, attempt: Number(event.target.value) }), replace: true })
+        }
+      >
+        {[...node.attempts]
+          .sort((a, b) => b.attempt - a.attempt)
+          .map((one) => (
+            <option key={one.attempt} value={one.attempt}>
+              {tOperation.node.attempt_of(one.attempt, node.attempts.length)}
+            </option>
+          ))}
+      </select>
+    </>
+  )
+}
+
+const InputsOutputs = ({ node }: { node: NodeDetail }) => (
+  <div className="flex flex-col gap-4">
+    {(
+      [
+        [tOperation.node.inputs, node.inputs.effective ?? node.spec.with],
+        [tOperation.node.outputs, node.outputs],
+        [tOperation.node.spec, node.spec],
+      ] as const
+    ).map(([title, value]) => (
+      <section key={title} className="card">
+        <h2 className="card-head card-title">{title}</h2>
+        <div className="p-4">
+          {value === null || value === undefined ? (
+            <p className="text-muted">{tOperation.node.no_outputs}</p>
+          ) : (
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+            <pre className="code" tabIndex={0}>
+              {valueText(value)}
+            </pre>
+          )}
+        </div>
+      </section>
+    ))}
+  </div>
+)

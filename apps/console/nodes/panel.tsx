@@ -1,0 +1,65 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { X } from 'lucide-react'
+import { nodeQuery } from '../queries/operations.ts'
+import { Failure } from '../ui/failure.tsx'
+import { Loading } from '../ui/page.tsx'
+import { NodeStatus } from '../ui/status.tsx'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import { NodeFacts } from './facts.tsx'
+
+/** The node that is selected in the graph: the summary of its page, beside the drawing. */
+export const NodePanel = ({
+  operation_id,
+  node_id,
+  close,
+}: {
+  operation_id: string
+  node_id: string
+  close: () => void
+}) => {
+  const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
+  return (
+    <aside className="card side-panel" aria-label={tOperation.graph.selected}>
+      <div className="card-head">
+        <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{node?.name ?? node_id}</h2>
+        <button type="button" className="button quiet icon" onClick={close} aria-label={t.close}>
+          <X size={18} aria-hidden="true" />
+        </button>
+      </div>
+      <div className="flex flex-col gap-4 p-4">
+        {isPending ? <Loading rows={2} /> : null}
+        {error ? <Failure error={error} retry={() => void refetch()} noun={t.noun.node} /> : null}
+        {node ? (
+          <>
+            <p>
+              <NodeStatus state={node.state} person={node.gates.some(({ status }) => status === 'waiting')} badge />
+            </p>
+            <NodeFacts node={node} />
+            <p className="flex flex-wrap gap-2">
+              <Link
+                to="/operations/$operation_id/nodes/$node_id"
+                params={{ operation_id, node_id }}
+                search={{ tab: 'summary' }}
+                className="button"
+              >
+                {tOperation.graph.open}
+              </Link>
+              {node.attempt > 0 ? (
+                <Link
+                  to="/operations/$operation_id/nodes/$node_id"
+                  params={{ operation_id, node_id }}
+                  search={{ tab: 'logs' }}
+                  className="button"
+                >
+                  {tOperation.node.see_logs}
+                </Link>
+              ) : null}
+            </p>
+          </>
+        ) : null}
+      </div>
+    </aside>
+  )
+}

@@ -1,0 +1,86 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { NodeDetail } from '../api/types.ts'
+import { CommandDialog } from '../command/dialog.tsx'
+import { objectIn } from '../forms/object-in.ts'
+import { tChange } from '../words/change.ts'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+
+type Effect = { reset_cone?: unknown[]; rearmed_gates?: unknown[] }
+type Finding = 'effect_absent' | 'effect_present' | 'effect_partial'
+const FINDINGS: Finding[] = ['effect_absent', 'effect_present', 'effect_partial']
+const NAMED = 6
+
+/** Retry of a node: says which nodes run again and which gates ask again; an unknown outcome needs what was found at the target. */
+export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => void }) => {
+  const client = useQueryClient()
+  const unknown = node.state === 'outcome_unknown'
+  const [finding, setFinding] = useState<Finding | null>(null)
+  const [inputs, setInputs] = useState('')
+  const overrides = objectIn(inputs)
+  const reconciliation =
+    finding === null ? {} : { reconciliation: { finding, note: tDecide.command.retry.findings[finding] } }
+  return (
+    <CommandDialog<Effect, unknown>
+      title={tDecide.command.retry.title}
+      button={tDecide.command.retry.button}
+      command={{
+        path: `/v1/operations/${encodeURIComponent(node.operation_id)}/nodes/${encodeURIComponent(node.node_id)}/retry`,
+        body: {
+          expected_generation: node.generation,
+          ...(unknown ? reconciliation : {}),
+          ...(overrides && Object.keys(overrides).length > 0 ? { input_overrides: overrides } : {}),
+        },
+      }}
+      text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
+      blocked={(unknown && finding === null) || overrides === undefined}
+      consequences={({ reset_cone = [], rearmed_gates = [] }) => (
+        <>
+          <p>{tDecide.command.retry.effect(cut(reset_cone))}</p>
+          {rearmed_gates.length > 0 ? <p>{tDecide.command.retry.gates(cut(rearmed_gates))}</p> : null}
+        </>
+      )}
+      done={() => {
+        for (const noun of ['operation', 'graph', 'nodes', 'node', 'timeline'])
+          void client.invalidateQueries({ queryKey: [noun, node.operation_id] })
+      }}
+      close={close}
+    >
+      {unknown ? (
+        <fieldset className="flex flex-col gap-2">
+          <legend className="label">{tDecide.command.retry.found}</legend>
+          {FINDINGS.map((choice) => (
+            <label key={choice} className="flex items-center gap-2">
+              <input type="radio" name="finding" checked={finding === choice} onChange={() => setFinding(choice)} />
+              {tDecide.command.retry.findings[choice]}
+            </label>
+          ))}
+        </fieldset>
+      ) : null}
+      <details>
+        <summary>{tDecide.command.retry.other_inputs}</summary>
+        <textarea
+          className="input mono mt-2"
+          rows={3}
+          spellCheck={false}
+          value={inputs}
+          onChange={(event) => setInputs(event.target.value)}
+          aria-label={tChange.intervene.fields.input_overrides.label}
+          aria-invalid={overrides === undefined}
+          aria-describedby="retry-inputs"
+        />
+        <p id="retry-inputs" className={overrides === undefined ? 'field-error' : 'text-meta text-muted'}>
+          {overrides === undefined
+            ? tChange.patch.editor.not_json(tChange.intervene.an_object)
+            : tChange.intervene.fields.input_overrides.note}
+        </p>
+      </details>
+    </CommandDialog>
+  )
+}
+
+const cut = (items: unknown[]): string[] => {
+  const names = items.map(String)
+  return names.length > NAMED ? [...names.slice(0, NAMED), t.others(names.length - NAMED)] : names
+}

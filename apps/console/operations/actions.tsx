@@ -1,0 +1,94 @@
+import { Link } from '@tanstack/react-router'
+import { Suspense, useState } from 'react'
+import type { Operation } from '../api/types.ts'
+import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { interventionsOfOperation } from '../interventions/offered.ts'
+import { lazyPart } from '../ui/lazy.ts'
+import { tChange } from '../words/change.ts'
+import { tOperation } from '../words/operation.ts'
+
+const Dialogs = lazyPart(() => import('./dialogs.tsx').then((part) => ({ default: part.OperationDialog })))
+const InterveneDialog = lazyPart(() =>
+  import('../interventions/dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
+)
+const CANCELS = ['cancel', 'cancel_compensate', 'cancel_force']
+export type OperationCommand = 'pause' | 'resume' | 'cancel'
+
+/** What one may do with the operation now; what one may not, with the reason. */
+export const OperationActions = ({ operation }: { operation: Operation }) => {
+  const [open, setOpen] = useState<OperationCommand | 'intervene' | null>(null)
+  const pausable = actionOf(operation, 'pause')
+  const resumable = actionOf(operation, 'resume')
+  const paused = operation.status === 'paused' || operation.status === 'pausing'
+  const gate = operation.open_gates[0]
+  const [patch] = operation.open_patches
+  const propose = actionOf(operation, 'propose_patch')
+  // A cancel that is under way can be sharpened: to compensate, and by force once it had its time.
+  const cancels = CANCELS.map((action) => actionOf(operation, action))
+  const cancel = cancels.find(mayPress) ?? cancels[0]
+  const ended = operation.ended_at !== null
+  const interventions = interventionsOfOperation(operation)
+  const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
+  return (
+    <div className="flex max-w-96 flex-wrap items-start gap-2 lg:justify-end lg:max-w-140">
+      {gate ? (
+        <Link
+          to="/operations/$operation_id/gates/$gate_id"
+          params={{ operation_id: operation.operation_id, gate_id: gate.gate_id }}
+          className="button main"
+        >
+          {tOperation.operation.review_gate}
+        </Link>
+      ) : null}
+      {patch ? (
+        <Link
+          to="/operations/$operation_id/patches/$patch_id"
+          params={{ operation_id: operation.operation_id, patch_id: patch.patch_id }}
+          className={gate ? 'button' : 'button main'}
+        >
+          {tChange.patch.review}
+        </Link>
+      ) : null}
+      {ended ? null : (
+        <>
+          {mayPress(propose) ? (
+            <Link
+              to="/operations/$operation_id/patches/new"
+              params={{ operation_id: operation.operation_id }}
+              className="button"
+            >
+              {tChange.patch.propose}
+            </Link>
+          ) : null}
+          {paused ? (
+            <ActionButton action={resumable} press={() => setOpen('resume')} main={gate === undefined}>
+              {tOperation.operation.action.resume}
+            </ActionButton>
+          ) : (
+            <ActionButton action={pausable} press={() => setOpen('pause')}>
+              {tOperation.operation.action.pause}
+            </ActionButton>
+          )}
+          {intervene ? (
+            <ActionButton action={intervene} press={() => setOpen('intervene')}>
+              {tChange.intervene.open}
+            </ActionButton>
+          ) : null}
+          <ActionButton action={cancel} press={() => setOpen('cancel')} danger>
+            {tOperation.operation.action.cancel}
+          </ActionButton>
+        </>
+      )}
+      {ended ? null : <WhyNot actions={[paused ? resumable : pausable, cancel]} />}
+      {open ? (
+        <Suspense fallback={null}>
+          {open === 'intervene' ? (
+            <InterveneDialog subject={interventions} close={() => setOpen(null)} />
+          ) : (
+            <Dialogs operation={operation} command={open} close={() => setOpen(null)} />
+          )}
+        </Suspense>
+      ) : null}
+    </div>
+  )
+}

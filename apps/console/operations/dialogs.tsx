@@ -1,0 +1,133 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Operation } from '../api/types.ts'
+import { actionOf, mayPress } from '../command/allowed.tsx'
+import { CommandDialog } from '../command/dialog.tsx'
+import { environment } from '../kit/environment.ts'
+import { shortId } from '../kit/format.ts'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+import type { OperationCommand } from './actions.tsx'
+
+type PauseEffect = { running?: unknown[]; not_started?: number }
+type ResumeEffect = { drifted?: unknown[]; next_nodes?: unknown[] }
+type CancelEffect = PauseEffect & { compensations?: unknown[] }
+
+const NAMED = 5
+/** Force is offered only once the server does: when a cancel has had its time. */
+const MODES = ['graceful', 'compensate', 'force'] as const
+type Mode = (typeof MODES)[number]
+const cancelOf = (operation: Operation, mode: Mode) =>
+  actionOf(operation, mode === 'graceful' ? 'cancel' : `cancel_${mode}`)
+
+/** Pause, resume and cancel of one operation: each says beforehand what will happen, in numbers. */
+export const OperationDialog = ({
+  operation,
+  command,
+  close,
+}: {
+  operation: Operation
+  command: OperationCommand
+  close: () => void
+}) => {
+  const client = useQueryClient()
+  const [mode, setMode] = useState<Mode>(() => MODES.find((one) => mayPress(cancelOf(operation, one))) ?? 'graceful')
+  const [acknowledged, setAcknowledged] = useState(false)
+  const words = tDecide.command[command]
+  const refresh = () => {
+    for (const noun of ['operation', 'graph', 'nodes', 'timeline'])
+      void client.invalidateQueries({ queryKey: [noun, operation.operation_id] })
+  }
+  const common = {
+    title: words.title,
+    button: words.button,
+    text: {
+      name: 'reason' as const,
+      label: tDecide.command.reason,
+      needed: true,
+      missing: tDecide.command.reason_needed,
+    },
+    done: refresh,
+    refused: refresh,
+    close,
+  }
+  const path = `/v1/operations/${encodeURIComponent(operation.operation_id)}/${command}`
+  if (command === 'pause') {
+    return (
+      <CommandDialog<PauseEffect, unknown>
+        {...common}
+        command={{ path, body: {} }}
+        consequences={({ running = [], not_started = 0 }) => (
+          <p>{tDecide.command.pause.effect(running.length, not_started)}</p>
+        )}
+      />
+    )
+  }
+  if (command === 'resume') {
+    return (
+      <CommandDialog<ResumeEffect, unknown>
+        {...common}
+        command={{ path, body: acknowledged ? { acknowledge_drift: true } : {} }}
+        consequences={({ drifted = [], next_nodes = [] }) => (
+          <>
+            <p>{tDecide.command.resume.effect(names(next_nodes))}</p>
+            {drifted.length > 0 ? <p>{tDecide.command.resume.drifted(names(drifted))}</p> : null}
+          </>
+        )}
+      >
+        {operation.pause_reason === 'catalog_drift' ? (
+          <label className="flex items-center gap-2">
+            <input type="checkbox" checked={acknowledged} onChange={(event) => setAcknowledged(event.target.checked)} />
+            {tDecide.command.resume.acknowledge}
+          </label>
+        ) : null}
+      </CommandDialog>
+    )
+  }
+  return (
+    <CommandDialog<CancelEffect, unknown>
+      {...common}
+      danger
+      command={{ path, body: { mode } }}
+      {...(environment.tier === 'prod' ? { confirm: shortId(operation.operation_id) } : {})}
+      consequences={({ running = [], not_started = 0, compensations = [] }) => (
+        <>
+          <p>{tDecide.command.cancel.effect(running.length, not_started)}</p>
+          {mode === 'compensate' ? <p>{tDecide.command.cancel.compensations(compensations.length)}</p> : null}
+        </>
+      )}
+    >
+      <fieldset className="flex flex-col gap-2">
+        <legend className="label">{tDecide.command.cancel.mode}</legend>
+        {MODES.filter((choice) => choice !== 'force' || mayPress(cancelOf(operation, choice))).map((choice) => (
+          <label key={choice} className="flex items-start gap-2">
+            <input
+              type="radio"
+              name="mode"
+              className="mt-1"
+              checked={mode === choice}
+              disabled={!mayPress(cancelOf(operation, choice))}
+              onChange={() => setMode(choice)}
+            />
+            {tDecide.command.cancel[choice]}
+          </label>
+        ))}
+      </fieldset>
+    </CommandDialog>
+  )
+}
+
+/** Names of whatever the dry run listed; a long list is cut with its count. */
+function names(items: unknown[]): string[] {
+  const all = items.map((item) =>
+    typeof item === 'string'
+      ? item
+      : String(
+          (item as { name?: string; node_id?: string; resource_id?: string }).name ??
+            (item as { node_id?: string }).node_id ??
+            (item as { resource_id?: string }).resource_id ??
+            '',
+        ),
+  )
+  return all.length > NAMED ? [...all.slice(0, NAMED), t.others(all.length - NAMED)] : all
+}

@@ -1,0 +1,137 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useTopic } from '../api/hooks.ts'
+import type { OperationRow } from '../api/types.ts'
+import { SearchField } from '../forms/search.tsx'
+import { shortId } from '../kit/format.ts'
+import { type OperationsTab, operationsQuery } from '../queries/operations.ts'
+import { CopyButton } from '../ui/copy.tsx'
+import { Empty, Heading, Page } from '../ui/page.tsx'
+import { Person } from '../ui/person.tsx'
+import { ProgressBar } from '../ui/progress.tsx'
+import { OperationStatusMark } from '../ui/status.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { DurationText, TimeText } from '../ui/time.tsx'
+import { tOperation } from '../words/operation.ts'
+
+const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
+
+export const OperationsPage = () => {
+  const { tab, q } = useSearch({ from: '/shell/operations' })
+  const navigate = useNavigate({ from: '/operations' })
+  const list = useInfiniteQuery(operationsQuery(tab, q))
+  useTopic('operations')
+  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+  return (
+    <Page>
+      <Heading title={tOperation.operations.title}>{tOperation.operations.title}</Heading>
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <nav className="choices" aria-label={tOperation.operations.filter}>
+          {TABS.map((choice) => (
+            <Link
+              key={choice}
+              to="/operations"
+              search={{ tab: choice, q }}
+              aria-current={choice === tab ? 'page' : undefined}
+            >
+              {tOperation.operations.tabs[choice]}
+            </Link>
+          ))}
+        </nav>
+        <SearchField
+          label={tOperation.operations.search}
+          value={q}
+          search={(text) => void navigate({ search: { tab, q: text }, replace: true })}
+        />
+      </div>
+      <Listing list={list} empty={rows.length === 0 ? <NothingHere tab={tab} q={q} /> : undefined}>
+        <DataTable
+          caption={tOperation.operations.caption}
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={({ operation_id }) => operation_id}
+        />
+      </Listing>
+    </Page>
+  )
+}
+
+const NothingHere = ({ tab, q }: { tab: OperationsTab; q: string }) =>
+  q === '' ? (
+    <Empty
+      next={
+        tab === 'all' ? (
+          <code>{tOperation.operations.demo}</code>
+        ) : (
+          <Link to="/operations" search={{ tab: 'all', q: '' }} className="button">
+            {tOperation.operations.see_all}
+          </Link>
+        )
+      }
+    >
+      {tOperation.operations.empty[tab]}
+    </Empty>
+  ) : (
+    <Empty
+      next={
+        <Link to="/operations" search={{ tab, q: '' }} className="button">
+          {tOperation.operations.clear}
+        </Link>
+      }
+    >
+      {tOperation.operations.no_match}
+    </Empty>
+  )
+
+const COLUMNS: Column<OperationRow>[] = [
+  {
+    name: tOperation.operations.operation,
+    kind: 'lead',
+    cell: (row) => (
+      <>
+        <Link
+          to="/operations/$operation_id/graph"
+          params={{ operation_id: row.operation_id }}
+          data-row=""
+          className="text-body font-medium wrap-anywhere"
+        >
+          {row.title}
+        </Link>
+        <span className="flex items-center gap-1 text-muted">
+          <code>{shortId(row.operation_id)}</code>
+          <CopyButton text={row.operation_id} />
+        </span>
+      </>
+    ),
+  },
+  {
+    name: tOperation.operations.status,
+    className: 'whitespace-nowrap',
+    cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} />,
+  },
+  {
+    name: tOperation.operations.progress,
+    cell: (row) => (
+      <div className="min-w-36">
+        <ProgressBar progress={row.progress} status={row.status} blockedOn={row.blocked_on} />
+      </div>
+    ),
+  },
+  {
+    name: tOperation.operations.waiting_on,
+    className: 'max-w-56 wrap-anywhere',
+    cell: (row) => row.blocked_on[0]?.message ?? null,
+  },
+  { name: tOperation.operations.who, cell: (row) => <Person who={row.requester} /> },
+  {
+    name: tOperation.operations.started,
+    className: 'whitespace-nowrap',
+    cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null),
+  },
+  {
+    name: tOperation.operations.duration,
+    kind: 'number',
+    className: 'whitespace-nowrap',
+    cell: (row) => <DurationText from={row.started_at} to={row.ended_at} />,
+  },
+]

@@ -1,0 +1,136 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, Outlet, useParams } from '@tanstack/react-router'
+import { ExternalLink } from 'lucide-react'
+import { useTopic } from '../api/hooks.ts'
+import type { Operation } from '../api/types.ts'
+import { coarse, shortId } from '../kit/format.ts'
+import { operationQuery } from '../queries/operations.ts'
+import { CopyButton } from '../ui/copy.tsx'
+import { Failure } from '../ui/failure.tsx'
+import { Heading, Loading, Page } from '../ui/page.tsx'
+import { nameOf } from '../ui/person.tsx'
+import { ProgressBar } from '../ui/progress.tsx'
+import { OperationStatusMark } from '../ui/status.tsx'
+import { DurationText, TimeText, useNow } from '../ui/time.tsx'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import { OperationActions } from './actions.tsx'
+import { OperationSentence } from './sentence.tsx'
+
+/** The header that every view of one operation has: what is happening, whether it waits for me, what I may do. */
+export const OperationPage = () => {
+  const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
+  useTopic(`operation:${operation_id}`)
+  const { data: operation, error, isPending, refetch } = useQuery(operationQuery(operation_id))
+  if (operation === undefined) {
+    return (
+      <Page>
+        <Heading title={t.noun.operation}>
+          {t.noun.operation} {shortId(operation_id)}
+        </Heading>
+        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.operation} />}
+      </Page>
+    )
+  }
+  return (
+    <Page wide>
+      <header className="flex flex-col gap-3">
+        <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+          <div className="flex min-w-0 flex-1 basis-80 flex-col gap-1">
+            <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+              <Heading title={operation.title}>{operation.title}</Heading>
+              <OperationStatusMark status={operation.status} blockedOn={operation.blocked_on} badge />
+            </div>
+            <OperationSentence operation={operation} />
+          </div>
+          <OperationActions operation={operation} />
+        </div>
+        <Facts operation={operation} />
+      </header>
+      <nav className="tabs" aria-label={tOperation.operation.tabs_label}>
+        <Link to="/operations/$operation_id/graph" params={{ operation_id }} activeOptions={{ includeSearch: false }}>
+          {tOperation.operation.tabs.graph}
+        </Link>
+        <Link to="/operations/$operation_id/nodes" params={{ operation_id }} activeOptions={{ includeSearch: false }}>
+          {tOperation.operation.tabs.nodes}
+        </Link>
+        <Link
+          to="/operations/$operation_id/timeline"
+          params={{ operation_id }}
+          activeOptions={{ includeSearch: false }}
+        >
+          {tOperation.operation.tabs.timeline}
+        </Link>
+        <Link to="/operations/$operation_id/patches" params={{ operation_id }}>
+          {tOperation.operation.tabs.patches}
+          {operation.open_patches.length > 0 ? ` (${operation.open_patches.length})` : ''}
+        </Link>
+        <Link to="/operations/$operation_id/artifacts" params={{ operation_id }}>
+          {tOperation.operation.tabs.artifacts}
+        </Link>
+        <Link to="/operations/$operation_id/evidence" params={{ operation_id }}>
+          {tOperation.operation.tabs.evidence}
+        </Link>
+        <Link
+          to="/operations/$operation_id/activity"
+          params={{ operation_id }}
+          activeOptions={{ includeSearch: false }}
+        >
+          {tOperation.operation.tabs.activity}
+        </Link>
+      </nav>
+      <Outlet />
+    </Page>
+  )
+}
+
+const Facts = ({ operation }: { operation: Operation }) => {
+  const now = useNow()
+  const left = operation.eta_at && operation.status === 'running' ? Date.parse(operation.eta_at) - now : 0
+  return (
+    <div className="flex flex-wrap items-center gap-x-6 gap-y-2 text-table text-muted">
+      <div className="w-44 text-text">
+        <ProgressBar progress={operation.progress} status={operation.status} blockedOn={operation.blocked_on} />
+      </div>
+      {left > 0 ? <span>{tOperation.operation.eta(coarse(left))}</span> : null}
+      <span>{tOperation.operation.requested(nameOf(operation.requester))}</span>
+      {operation.started_at ? (
+        <span>
+          {tOperation.operations.started} <TimeText at={operation.started_at} form="both" />
+        </span>
+      ) : null}
+      {operation.started_at ? (
+        <span>
+          {tOperation.operations.duration} <DurationText from={operation.started_at} to={operation.ended_at} />
+        </span>
+      ) : null}
+      <Link
+        to="/plans/$plan_id"
+        params={{ plan_id: operation.plan_id }}
+        search={{ tab: 'changes' }}
+        className="inline-flex min-h-6 items-center"
+      >
+        {tOperation.operation.plan}
+      </Link>
+      <span className="flex items-center gap-1">
+        <code>{shortId(operation.operation_id)}</code>
+        <CopyButton text={operation.operation_id} />
+      </span>
+      <EngineLink operation={operation} />
+    </div>
+  )
+}
+
+/** The link to the Temporal UI, for those whom the server sent the reference; http(s) only. */
+const EngineLink = ({ operation }: { operation: Operation }) => {
+  const ref = operation.engine_ref
+  if (ref === undefined || !/^https?:\/\//.test(ref.ui_url)) return null
+  const parts = ['namespaces', ref.namespace, 'workflows', ref.workflow_id, ref.run_id, 'history']
+  const href = `${ref.ui_url.replace(/\/+$/, '')}/${parts.map(encodeURIComponent).join('/')}`
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer" className="inline-flex min-h-6 items-center gap-1">
+      {tOperation.operation.engine}
+      <ExternalLink size={14} aria-hidden="true" />
+    </a>
+  )
+}

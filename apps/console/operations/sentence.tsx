@@ -1,0 +1,114 @@
+import { Link } from '@tanstack/react-router'
+import type { Operation } from '../api/types.ts'
+import { duration } from '../kit/format.ts'
+import { nameOf } from '../ui/person.tsx'
+import { ShapeIcon } from '../ui/status.tsx'
+import { TimeText, useTimeWords } from '../ui/time.tsx'
+import { tOperation } from '../words/operation.ts'
+
+/** What is happening and whether it waits for somebody, in one sentence; pending commands behind it. */
+export const OperationSentence = ({ operation }: { operation: Operation }) => (
+  <div className="flex flex-col gap-1" aria-live="polite">
+    <p className="max-w-text">
+      <Sentence operation={operation} />
+      <Since operation={operation} />
+    </p>
+    <Why operation={operation} />
+    {operation.pending_commands.map((command) => (
+      <p key={command.command_id} className="flex items-center gap-1.5 text-table text-muted">
+        <ShapeIcon shape="clock" tone="idle" size={14} />
+        {tOperation.operation.pending(command.kind.replaceAll('_', ' '))},{' '}
+        <TimeText at={command.accepted_at} form="clock" />
+      </p>
+    ))}
+  </div>
+)
+
+const Since = ({ operation }: { operation: Operation }) => {
+  const since = operation.status === 'blocked' ? operation.blocked_on[0]?.since : undefined
+  return since === undefined ? null : (
+    <span className="text-muted">
+      {' '}
+      <TimeText at={since} form="both" />
+    </span>
+  )
+}
+
+/** The command by which somebody brought the operation into this state; nothing where the system did it by itself. */
+function steeredInto({ status, steering, pause_reason, end_reason }: Operation): Operation['steering'] {
+  if (steering === null) return null
+  const paused = (status === 'paused' || status === 'pausing') && pause_reason === 'operator'
+  const cancelled = status === 'cancelling' || (status === 'cancelled' && end_reason === 'cancelled')
+  return (paused && steering.kind === 'pause') || (cancelled && steering.kind === 'cancel') ? steering : null
+}
+
+/** Why it is as it is: the person's own words, else the system's reason. */
+const Why = ({ operation }: { operation: Operation }) => {
+  const given = steeredInto(operation)?.reason
+  const code = operation.ended_at === null ? operation.pause_reason : operation.end_reason
+  const text = given ? `“${given}”` : code === null ? undefined : tOperation.operation.system_reason[code]
+  return text === undefined ? null : <p className="max-w-text text-muted wrap-anywhere">{text}</p>
+}
+
+const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
+  const words = tOperation.operation.sentence
+  const timeWords = useTimeWords()
+  const steering = steeredInto(operation)
+  const by = steering === null ? '' : words.by(nameOf(steering.actor), timeWords(steering.accepted_at))
+  const { status, progress, blocked_on, open_gates } = operation
+  const took =
+    operation.started_at && operation.ended_at
+      ? duration(Date.parse(operation.ended_at) - Date.parse(operation.started_at))
+      : ''
+  switch (status) {
+    case 'queued':
+      return blocked_on[0] ? words.blocked(blocked_on[0].message) : words.queued
+    case 'running':
+      return words.running(progress.running)
+    case 'blocked': {
+      const gate = open_gates[0]
+      if (gate !== undefined && blocked_on.every(({ kind }) => kind === 'gate'))
+        return (
+          <>
+            {words.waiting_gate}{' '}
+            <Link
+              to="/operations/$operation_id/gates/$gate_id"
+              params={{ operation_id: operation.operation_id, gate_id: gate.gate_id }}
+            >
+              {gate.question}
+            </Link>
+            {open_gates.length > 1 ? ` ${words.more_gates(open_gates.length - 1)}` : null}
+          </>
+        )
+      const failed = blocked_on.find(({ kind }) => kind === 'failed_node' || kind === 'outcome_unknown')
+      if (failed !== undefined)
+        return (
+          <>
+            {words.waiting_failed}{' '}
+            <Link
+              to="/operations/$operation_id/nodes/$node_id"
+              params={{ operation_id: operation.operation_id, node_id: failed.id }}
+              search={{ tab: 'logs' }}
+            >
+              {failed.message}
+            </Link>
+          </>
+        )
+      return words.blocked(blocked_on.map(({ message }) => message).join('; '))
+    }
+    case 'pausing':
+      return words.pausing(progress.running, by)
+    case 'cancelling':
+      return words.cancelling(progress.running, by)
+    case 'succeeded':
+    case 'succeeded_with_exceptions':
+      return words[status](took)
+    case 'cancelled':
+      return words.cancelled(by)
+    case 'failed':
+    case 'timed_out':
+      return words[status]
+    default:
+      return words.paused(by)
+  }
+}

@@ -1,0 +1,110 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Suspense, useMemo, useState } from 'react'
+import { shortDigest } from '../../shared/contracts/client/digest.ts'
+import type { Patch } from '../api/types.ts'
+import { actionOf } from '../command/allowed.tsx'
+import { lazyPart } from '../ui/lazy.ts'
+import { isMe } from '../ui/person.tsx'
+import { DecideBox, useDigestCheck } from '../votes/panel.tsx'
+import { tChange } from '../words/change.ts'
+import { tDecide } from '../words/decide.ts'
+
+const loadDialog = () => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog }))
+const CommandDialog = lazyPart(loadDialog)
+
+type Verdict = 'approve' | 'reject'
+type Effect = { status?: string; plan_revision?: number; rearmed_gates?: string[] }
+
+/** Approve and reject a patch, bound to the digest that this browser computes; its proposer may take it back. */
+export const PatchDecide = ({ patch }: { patch: Patch }) => {
+  const [open, setOpen] = useState<Verdict | null>(null)
+  const { patch_id, base_revision, changes, result_hash } = patch
+  const covered = useMemo(
+    () => ({ patch_id, base_revision, changes, result_hash }),
+    [patch_id, base_revision, changes, result_hash],
+  )
+  const check = useDigestCheck(covered, patch.digest)
+  const withdraw = actionOf(patch, 'withdraw')
+  const voted = patch.votes.some(({ actor, decision }) => isMe(actor) && decision === 'approve')
+  return (
+    <DecideBox
+      title={tChange.patch.panel}
+      binding={tChange.patch.binding(shortDigest(patch.digest))}
+      check={check}
+      said={voted ? tChange.patch.approve_more : null}
+      self={tChange.patch.self}
+      own={withdraw !== undefined}
+      approve={{ word: tDecide.gate.approve, action: actionOf(patch, 'approve'), press: () => setOpen('approve') }}
+      reject={{
+        word: withdraw ? tChange.patch.withdraw : tDecide.gate.reject,
+        action: withdraw ?? actionOf(patch, 'reject'),
+        press: () => setOpen('reject'),
+      }}
+      prepare={() => void loadDialog()}
+    >
+      {open ? (
+        <Suspense fallback={null}>
+          <Dialog patch={patch} verdict={open} own={withdraw !== undefined} close={() => setOpen(null)} />
+        </Suspense>
+      ) : null}
+    </DecideBox>
+  )
+}
+
+const Dialog = ({
+  patch,
+  verdict,
+  own,
+  close,
+}: {
+  patch: Patch
+  verdict: Verdict
+  own: boolean
+  close: () => void
+}) => {
+  const client = useQueryClient()
+  const refresh = () => {
+    for (const noun of ['patch', 'patches', 'operation', 'graph', 'nodes'])
+      void client.invalidateQueries({ queryKey: [noun, patch.operation_id] })
+  }
+  const approve = verdict === 'approve'
+  const needed = !approve || patch.required.comment_on_approve
+  const titles = {
+    approve: tChange.patch.approve_title,
+    reject: own ? tChange.patch.withdraw_title : tChange.patch.reject_title,
+  }
+  return (
+    <CommandDialog
+      title={titles[verdict]}
+      button={approve ? tDecide.gate.approve : own ? tChange.patch.withdraw : tDecide.gate.reject}
+      danger={!approve}
+      command={{
+        path: `/v1/operations/${encodeURIComponent(patch.operation_id)}/patches/${encodeURIComponent(patch.patch_id)}/${verdict}`,
+        body: approve ? { reviewed_digest: patch.digest } : {},
+      }}
+      text={{
+        name: 'comment',
+        label: needed ? tDecide.gate.comment : tDecide.gate.comment_optional,
+        needed,
+        missing: tDecide.gate.comment_needed,
+      }}
+      consequences={(effect) => <Consequences effect={effect as Effect} approve={approve} />}
+      refused={refresh}
+      done={refresh}
+      close={close}
+    >
+      <p className="text-muted">{tChange.patch.binding(shortDigest(patch.digest))}</p>
+    </CommandDialog>
+  )
+}
+
+const Consequences = ({ effect, approve }: { effect: Effect; approve: boolean }) => {
+  const { plan_revision, rearmed_gates = [] } = effect
+  if (!approve) return <p>{tChange.patch.reject_now}</p>
+  return (
+    <>
+      <p>{plan_revision === undefined ? tChange.patch.approve_more : tChange.patch.approve_now(plan_revision)}</p>
+      {rearmed_gates.length > 0 ? <p>{tChange.patch.rearmed(rearmed_gates)}</p> : null}
+    </>
+  )
+}

@@ -1,0 +1,79 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import type { Patch } from '../api/types.ts'
+import { actionOf, mayPress } from '../command/allowed.tsx'
+import { shortId } from '../kit/format.ts'
+import { patchesQuery } from '../queries/changes.ts'
+import { operationQuery } from '../queries/operations.ts'
+import { Empty } from '../ui/page.tsx'
+import { Person } from '../ui/person.tsx'
+import { Status } from '../ui/status.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { TimeText } from '../ui/time.tsx'
+import { tChange } from '../words/change.ts'
+import { countWords } from './words.ts'
+
+/** Every patch of one operation: what waits, what was applied, what was turned down. */
+export const OperationPatchesPage = () => {
+  const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
+  const list = useInfiniteQuery(patchesQuery(operation_id))
+  const operation = useQuery(operationQuery(operation_id)).data
+  const rows = (list.data?.pages.flatMap((page) => page.items) ?? []).toReversed()
+  const propose = operation && mayPress(actionOf(operation, 'propose_patch'))
+  return (
+    <Listing
+      list={list}
+      empty={
+        rows.length > 0 ? undefined : (
+          <Empty
+            next={
+              propose ? (
+                <Link to="/operations/$operation_id/patches/new" params={{ operation_id }} className="button">
+                  {tChange.patch.propose}
+                </Link>
+              ) : null
+            }
+          >
+            {tChange.patch.empty} {tChange.patch.what_it_is}
+          </Empty>
+        )
+      }
+    >
+      <DataTable caption={tChange.patch.caption} columns={COLUMNS} rows={rows} keyOf={({ patch_id }) => patch_id} />
+    </Listing>
+  )
+}
+
+const COLUMNS: Column<Patch>[] = [
+  {
+    name: tChange.patch.columns.patch,
+    kind: 'lead',
+    cell: ({ operation_id, patch_id, reason }) => (
+      <Link
+        to="/operations/$operation_id/patches/$patch_id"
+        params={{ operation_id, patch_id }}
+        data-row=""
+        className="font-medium wrap-anywhere"
+      >
+        {reason}
+      </Link>
+    ),
+  },
+  { name: tChange.patch.columns.status, cell: ({ status }) => <Status state={status} /> },
+  { name: tChange.patch.columns.change, cell: ({ diff_graph }) => countWords(diff_graph) },
+  {
+    name: tChange.patch.columns.base,
+    className: 'whitespace-nowrap tabular-nums',
+    cell: ({ base_revision, applied_revision }) => tChange.patch.revisions(base_revision, applied_revision),
+  },
+  { name: tChange.patch.columns.by, cell: ({ proposer }) => <Person who={proposer} /> },
+  {
+    name: tChange.patch.columns.at,
+    className: 'whitespace-nowrap',
+    cell: ({ created_at, patch_id }) => (
+      <>
+        <TimeText at={created_at} /> <code className="text-muted">{shortId(patch_id)}</code>
+      </>
+    ),
+  },
+]

@@ -1,0 +1,197 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useBlocker, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Suspense, useEffect, useRef, useState } from 'react'
+import { useTopic } from '../api/hooks.ts'
+import type { Graph, Operation, PatchChange } from '../api/types.ts'
+import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { TicketField, ticketOf } from '../forms/ticket.tsx'
+import { patchQuery } from '../queries/changes.ts'
+import { graphQuery, operationQuery } from '../queries/operations.ts'
+import { Failure } from '../ui/failure.tsx'
+import { lazyPart } from '../ui/lazy.ts'
+import { Heading, Loading, Page } from '../ui/page.tsx'
+import { ShapeIcon } from '../ui/status.tsx'
+import { tChange } from '../words/change.ts'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+import { PatchBuilder } from './builder.tsx'
+import { changesOf, type Draft, DraftList, draftFrom, PatchOutlook, usePatchCheck } from './editor.tsx'
+import { nodeNames } from './words.ts'
+
+const CommandDialog = lazyPart(() => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog })))
+
+/** Puts a patch together: ready choices and JSON, checked against the running graph as one types. */
+export const PatchNewPage = () => {
+  const { operation_id } = useParams({ from: '/shell/operations/$operation_id/patches/new' })
+  const { from } = useSearch({ from: '/shell/operations/$operation_id/patches/new' })
+  useTopic(`operation:${operation_id}`)
+  const graph = useQuery(graphQuery(operation_id))
+  const operation = useQuery(operationQuery(operation_id))
+  const earlier = useQuery({ ...patchQuery(operation_id, from ?? ''), enabled: from !== undefined })
+  const ready = graph.data && operation.data && (from === undefined || earlier.data)
+  if (!ready || !graph.data || !operation.data) {
+    const failed = [graph, operation, earlier].find(({ isError }) => isError)
+    return (
+      <Page>
+        <Heading title={tChange.patch.editor.title}>{tChange.patch.editor.title}</Heading>
+        {failed ? (
+          <Failure error={failed.error} retry={() => void failed.refetch()} noun={t.noun.operation} />
+        ) : (
+          <Loading />
+        )}
+      </Page>
+    )
+  }
+  const rebase = earlier.data?.rebase ?? earlier.data
+  return (
+    <Editor
+      key={operation_id}
+      graph={graph.data}
+      operation={operation.data}
+      start={(rebase?.changes ?? []) as PatchChange[]}
+      base={earlier.data?.rebase?.base_revision ?? graph.data.plan_revision}
+    />
+  )
+}
+
+const Editor = ({
+  graph,
+  operation,
+  start,
+  base: begun,
+}: {
+  graph: Graph
+  operation: Operation
+  start: PatchChange[]
+  base: number
+}) => {
+  const { operation_id } = operation
+  const { node } = useSearch({ from: '/shell/operations/$operation_id/patches/new' })
+  const navigate = useNavigate()
+  const client = useQueryClient()
+  const [drafts, setDrafts] = useState<Draft[]>(() => start.map(draftFrom))
+  const [base, setBase] = useState(begun)
+  const [ticket, setTicket] = useState('')
+  const [asking, setAsking] = useState(false)
+  const sent = useRef(false)
+  const changes = changesOf(drafts)
+  const check = usePatchCheck(operation_id, base, changes, graph.plan_revision)
+  const nameOf = nodeNames(graph.nodes, changes)
+  const action = actionOf(operation, 'propose_patch')
+  const ready = mayPress(action) && check.state === 'sound'
+  const list = useRef<HTMLDivElement>(null)
+  const [added, setAdded] = useState(0)
+  // What was added is read next: the list is brought into view, the keyboard stays where it is.
+  useEffect(() => {
+    if (added > 0) list.current?.scrollIntoView({ block: 'nearest' })
+  }, [added])
+  const leaving = useBlocker({
+    shouldBlockFn: () => drafts.length > 0 && !sent.current,
+    enableBeforeUnload: () => drafts.length > 0 && !sent.current,
+    withResolver: true,
+  })
+  return (
+    <Page>
+      <p className="text-muted">
+        <Link to="/operations/$operation_id/patches" params={{ operation_id }}>
+          {operation.title}
+        </Link>
+      </p>
+      <div className="flex flex-col gap-1">
+        <Heading title={tChange.patch.editor.title}>{tChange.patch.editor.title}</Heading>
+        <p>{tChange.patch.editor.intro(operation.title, base)}</p>
+        <p className="max-w-text text-muted">{tChange.patch.what_it_is}</p>
+      </div>
+      {graph.plan_revision !== base ? (
+        <div role="alert" className="flex flex-wrap items-center gap-3 rounded-card bg-wait-soft p-4 text-wait">
+          <ShapeIcon shape="diamond" tone="wait" />
+          <p>{tChange.patch.editor.moved(graph.plan_revision, base)}</p>
+          <button type="button" className="button" onClick={() => setBase(graph.plan_revision)}>
+            {tChange.patch.editor.rebase(graph.plan_revision)}
+          </button>
+        </div>
+      ) : null}
+      <PatchBuilder
+        graph={graph}
+        operation_id={operation_id}
+        {...(node === undefined ? {} : { node })}
+        add={(more) => {
+          setDrafts((before) => [...before, ...more.map(draftFrom)])
+          setAdded((n) => n + 1)
+        }}
+      />
+      <div ref={list}>
+        <DraftList
+          drafts={drafts}
+          check={check}
+          nameOf={nameOf}
+          change={(draft, text) =>
+            setDrafts((before) => before.map((one) => (one.id === draft ? { ...one, text } : one)))
+          }
+          remove={(draft) => setDrafts((before) => before.filter((one) => one.id !== draft))}
+        />
+      </div>
+      <PatchOutlook operation_id={operation_id} check={check} changes={changes} nameOf={nameOf} />
+      <div className="flex flex-wrap items-end gap-3">
+        <TicketField value={ticket} change={setTicket} />
+        <button type="button" className="button main" aria-disabled={!ready} onClick={() => ready && setAsking(true)}>
+          {tChange.patch.editor.submit}
+        </button>
+        <WhyNot actions={[action]} />
+      </div>
+      {asking && changes ? (
+        <Suspense fallback={null}>
+          <CommandDialog
+            title={tChange.patch.editor.confirm_title}
+            button={tChange.patch.editor.submit}
+            command={{
+              path: `/v1/operations/${encodeURIComponent(operation_id)}/patches`,
+              body: { base_revision: base, changes, ...ticketOf(ticket) },
+            }}
+            text={{
+              name: 'reason',
+              label: tDecide.command.reason,
+              needed: true,
+              missing: tDecide.command.reason_needed,
+            }}
+            consequences={(effect) => (
+              <p>{tChange.patch.editor.effect((effect as { held_nodes: string[] }).held_nodes.length)}</p>
+            )}
+            done={(reply) => {
+              sent.current = true
+              const { patch_id } = reply as { patch_id: string }
+              for (const noun of ['patches', 'operation', 'graph'])
+                void client.invalidateQueries({ queryKey: [noun, operation_id] })
+              void navigate({ to: '/operations/$operation_id/patches/$patch_id', params: { operation_id, patch_id } })
+            }}
+            close={() => setAsking(false)}
+          />
+        </Suspense>
+      ) : null}
+      {leaving.status === 'blocked' ? <Leaving stay={leaving.reset} leave={leaving.proceed} /> : null}
+    </Page>
+  )
+}
+
+const Frame = lazyPart(() => import('../ui/overlays.tsx').then((part) => ({ default: part.DialogFrame })))
+
+const Leaving = ({ stay, leave }: { stay: () => void; leave: () => void }) => (
+  <Suspense fallback={null}>
+    <Frame
+      title={tChange.patch.editor.leave}
+      close={stay}
+      footer={
+        <>
+          <button type="button" className="button" onClick={stay}>
+            {tChange.patch.editor.stay}
+          </button>
+          <button type="button" className="button main danger" onClick={leave}>
+            {tChange.patch.editor.go}
+          </button>
+        </>
+      }
+    >
+      <p>{tChange.patch.editor.lost}</p>
+    </Frame>
+  </Suspense>
+)

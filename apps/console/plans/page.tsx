@@ -1,0 +1,255 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Suspense, useState } from 'react'
+import { shortDigest } from '../../shared/contracts/client/digest.ts'
+import { usePreview } from '../api/preview.ts'
+import type { Plan } from '../api/types.ts'
+import { ActionButton, actionOf, WhyNot } from '../command/allowed.tsx'
+import { duration } from '../kit/format.ts'
+import { planQuery } from '../queries/changes.ts'
+import { CopyButton } from '../ui/copy.tsx'
+import { ChangeList } from '../ui/diff.tsx'
+import { Failure, ProblemText } from '../ui/failure.tsx'
+import { lazyPart } from '../ui/lazy.ts'
+import { Heading, Loading, Page } from '../ui/page.tsx'
+import { ShapeIcon, Status } from '../ui/status.tsx'
+import { ruleWords } from '../votes/votes.tsx'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import { tPlan } from '../words/plan.ts'
+import { PlanChecks } from './checks.tsx'
+import { PlanGraph } from './graph.tsx'
+import { PlanRehearsal } from './rehearsal.tsx'
+
+const CommandDialog = lazyPart(() => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog })))
+const TABS = ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const
+
+/** One plan: what would change, who will be asked, what the policies say, and how it would go. */
+export const PlanPage = () => {
+  const { plan_id } = useParams({ from: '/shell/plans/$plan_id' })
+  const { tab } = useSearch({ from: '/shell/plans/$plan_id' })
+  const { data: plan, error, isPending, refetch } = useQuery(planQuery(plan_id))
+  const navigate = useNavigate()
+  if (plan === undefined) {
+    return (
+      <Page>
+        <Heading title={tPlan.plan.title}>{tPlan.plan.title}</Heading>
+        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.plan} />}
+      </Page>
+    )
+  }
+  return (
+    <Page>
+      <div className="flex flex-wrap items-start justify-between gap-3">
+        <div className="flex min-w-0 flex-col gap-1">
+          <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+            <Heading title={plan.title}>{plan.title}</Heading>
+            <Status state={plan.status} badge />
+          </div>
+          <p>
+            {t.change_counts(plan.counts)}. {tPlan.plan.status[plan.status] ?? plan.status_reason}
+          </p>
+          <Moved plan={plan} />
+        </div>
+        <Next plan={plan} />
+      </div>
+      <div className="flex flex-wrap items-center gap-x-6 gap-y-1 text-table text-muted">
+        <span className="flex items-center gap-1">
+          {tPlan.plan.digest} <code>{shortDigest(plan.plan_hash)} …</code> <CopyButton text={plan.plan_hash} />
+        </span>
+        <span>{tOperation.graph.nodes(plan.counts.nodes ?? 0)}</span>
+        <span>
+          {tDecide.inbox.risk}: {t.risk[plan.risk.level] ?? plan.risk.level}
+        </span>
+        <span>
+          {tPlan.plan.time}: {expected(plan)}
+        </span>
+      </div>
+      <nav className="tabs" aria-label={tPlan.plan.tabs_label}>
+        {TABS.map((choice) => (
+          <Link
+            key={choice}
+            to="/plans/$plan_id"
+            params={{ plan_id }}
+            search={{ tab: choice }}
+            aria-current={choice === tab ? 'page' : undefined}
+          >
+            {tPlan.plan.tabs[choice]}
+          </Link>
+        ))}
+      </nav>
+      <div className="card p-4">
+        {tab === 'changes' ? (
+          plan.diff.length === 0 ? (
+            <p className="text-muted">{tDecide.gate.no_changes}</p>
+          ) : (
+            <>
+              <ChangeList
+                changes={plan.diff}
+                names={new Map(plan.diff.map((change) => [change.resource_id, change.name]))}
+              />
+              {plan.diff_next === null ? null : (
+                <p className="text-muted">{tPlan.plan.more_changes(plan.diff.length)}</p>
+              )}
+            </>
+          )
+        ) : null}
+        {tab === 'graph' ? <PlanGraph plan={plan} /> : null}
+        {tab === 'gates' ? <Gates plan={plan} /> : null}
+        {tab === 'checks' ? <PlanChecks plan={plan} /> : null}
+        {tab === 'rehearsal' ? (
+          <PlanRehearsal
+            plan={plan}
+            done={(next) =>
+              void navigate({ to: '/plans/$plan_id', params: { plan_id: next }, search: { tab: 'rehearsal' } })
+            }
+          />
+        ) : null}
+      </div>
+    </Page>
+  )
+}
+
+/** Plans that can only be planned anew. */
+const AGAIN: ReadonlySet<string> = new Set(['stale', 'expired', 'superseded'])
+
+/** What has moved in the catalog since the plan was made. */
+const Moved = ({ plan }: { plan: Plan }) =>
+  plan.pins_moved.length === 0 ? null : (
+    <details className="text-table">
+      <summary>
+        {tPlan.plan.moved_title} ({plan.pins_moved.length})
+      </summary>
+      <ul className="py-1">
+        {plan.pins_moved.map(({ resource_id, planned, current }) => (
+          <li key={resource_id}>
+            <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }} data-row="">
+              {tPlan.plan.moved(resource_id, planned, current)}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+
+const expected = ({ estimates }: Plan): string => {
+  const [low, high] = [duration(estimates.p50_s * 1000), duration(estimates.p90_s * 1000)]
+  return low === high ? low : tPlan.plan.range(low, high)
+}
+
+const Next = ({ plan }: { plan: Plan }) => {
+  const [open, setOpen] = useState(false)
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const preview = usePreview(
+    plan.intent_id,
+    (plan_id) => void navigate({ to: '/plans/$plan_id', params: { plan_id }, search: { tab: 'changes' } }),
+  )
+  if (plan.operation_id !== null) {
+    return (
+      <Link to="/operations/$operation_id/graph" params={{ operation_id: plan.operation_id }} className="button main">
+        {tPlan.plan.operation}
+      </Link>
+    )
+  }
+  if (AGAIN.has(plan.status) || plan.superseded_by !== null) {
+    return (
+      <div className="flex max-w-96 flex-wrap gap-2 lg:justify-end">
+        {plan.superseded_by === null ? (
+          <ActionButton action={actionOf(plan, 'preview')} press={() => preview.send()} main>
+            {preview.busy ? tPlan.plan.planning : tPlan.plan.again}
+          </ActionButton>
+        ) : (
+          <Link
+            to="/plans/$plan_id"
+            params={{ plan_id: plan.superseded_by }}
+            search={{ tab: 'changes' }}
+            className="button main"
+          >
+            {tPlan.plan.newer}
+          </Link>
+        )}
+        {preview.problem ? (
+          <div role="alert">
+            <ProblemText problem={preview.problem} />
+          </div>
+        ) : null}
+      </div>
+    )
+  }
+  return (
+    <>
+      <ActionButton action={actionOf(plan, 'start')} press={() => setOpen(true)} main>
+        {tPlan.plan.start}
+      </ActionButton>
+      <WhyNot actions={[actionOf(plan, 'start')]} />
+      {open ? (
+        <Suspense fallback={null}>
+          <CommandDialog
+            title={tDecide.command.start.title}
+            button={tDecide.command.start.button}
+            command={{
+              path: `/v1/plans/${encodeURIComponent(plan.plan_id)}/start`,
+              body: { reviewed_plan_hash: plan.plan_hash },
+            }}
+            text={{ name: 'comment', label: tDecide.gate.comment_optional, needed: false, missing: '' }}
+            consequences={(effect) => <StartEffect effect={effect as StartPreview} />}
+            done={(reply) => {
+              void client.invalidateQueries({ queryKey: ['plan', plan.plan_id] })
+              const { operation_id } = reply as { operation_id?: string }
+              if (operation_id) void navigate({ to: '/operations/$operation_id/graph', params: { operation_id } })
+            }}
+            close={() => setOpen(false)}
+          />
+        </Suspense>
+      ) : null}
+    </>
+  )
+}
+
+type StartPreview = {
+  conflicts?: { message?: string }[]
+  first_nodes?: unknown[]
+  first_gate?: { question?: string } | null
+}
+
+const StartEffect = ({ effect }: { effect: StartPreview }) => (
+  <>
+    <p>
+      {tDecide.command.start.first(
+        effect.first_nodes?.map((node) => String((node as { name?: string }).name ?? node)) ?? [],
+      )}
+    </p>
+    {effect.first_gate?.question ? <p>{tDecide.command.start.gate(effect.first_gate.question)}</p> : null}
+    {effect.conflicts?.map((conflict) => (
+      <p key={conflict.message} className="text-wait">
+        {conflict.message}
+      </p>
+    ))}
+  </>
+)
+
+const Gates = ({ plan }: { plan: Plan }) =>
+  plan.gates.length === 0 ? (
+    <p className="text-muted">{tPlan.plan.no_gates}</p>
+  ) : (
+    <ul className="flex flex-col gap-3">
+      {plan.gates.map((gate) => (
+        <li key={gate.gate_id} className="flex gap-2">
+          <span className="mt-0.5">
+            <ShapeIcon shape="diamond" tone="wait" />
+          </span>
+          <div>
+            <p className="font-medium">{gate.question}</p>
+            <p className="text-muted">
+              {ruleWords(gate)}. {tDecide.gate.releases(gate.guards.length)}.
+            </p>
+            <p className="text-muted">
+              {tPlan.plan.who(gate.who)} {gate.can_i ? tPlan.plan.can_i : tPlan.plan.cannot_i}
+            </p>
+          </div>
+        </li>
+      ))}
+    </ul>
+  )

@@ -1,0 +1,19 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { artifactsQuery } from '../queries/proof.ts'
+import { Empty } from '../ui/page.tsx'
+import { Listing } from '../ui/table.tsx'
+import { tProof } from '../words/proof.ts'
+import { ArtifactTable } from './list.tsx'
+
+/** Everything that the nodes of one operation left behind. */
+export const OperationArtifactsPage = () => {
+  const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
+  const list = useInfiniteQuery(artifactsQuery(operation_id))
+  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+  return (
+    <Listing list={list} empty={rows.length > 0 ? undefined : <Empty>{tProof.artifacts.empty}</Empty>}>
+      <ArtifactTable operation_id={operation_id} rows={rows} />
+    </Listing>
+  )
+}

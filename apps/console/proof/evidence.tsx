@@ -1,0 +1,188 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { ChainResult } from '../../shared/contracts/client/chain.ts'
+import { shortDigest } from '../../shared/contracts/client/digest.ts'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { problemOf } from '../api/client.ts'
+import { fetchBytes, saveAs } from '../api/download.ts'
+import type { EvidenceRecord } from '../api/types.ts'
+import { shortId } from '../kit/format.ts'
+import { operationQuery } from '../queries/operations.ts'
+import { evidenceQuery } from '../queries/proof.ts'
+import { CopyButton } from '../ui/copy.tsx'
+import { ProblemText } from '../ui/failure.tsx'
+import { Empty } from '../ui/page.tsx'
+import { Person } from '../ui/person.tsx'
+import { ShapeIcon } from '../ui/status.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { TimeText } from '../ui/time.tsx'
+import { tProof } from '../words/proof.ts'
+import { verifyEvidence } from './evidence.api.ts'
+
+/** What the operation can prove: its chain, a check of it in this browser, and the file that anybody checks. */
+export const OperationEvidencePage = () => {
+  const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
+  const list = useInfiniteQuery(evidenceQuery(operation_id))
+  const operation = useQuery(operationQuery(operation_id)).data
+  const rows = list.data?.pages.flatMap((page) => page.records) ?? []
+  const head = list.data?.pages.at(-1)?.head
+  return (
+    <>
+      {head && head.seq > 0 ? (
+        <section className="card flex flex-col gap-3 p-4" aria-labelledby="chain">
+          <h2 id="chain" className="card-title">
+            {tProof.evidence.title}
+          </h2>
+          <p>{tProof.evidence.sentence(head.seq)}</p>
+          <dl className="facts text-table">
+            {operation ? (
+              <>
+                <dt>{tProof.evidence.begins}</dt>
+                <dd>
+                  <Digest value={operation.plan_hash} />
+                </dd>
+              </>
+            ) : null}
+            <dt>{tProof.evidence.head}</dt>
+            <dd>
+              <Digest value={head.hash} />
+            </dd>
+          </dl>
+          <Check operation_id={operation_id} />
+        </section>
+      ) : null}
+      <Listing list={list} empty={rows.length > 0 ? undefined : <Empty>{tProof.evidence.empty}</Empty>}>
+        <DataTable caption={tProof.evidence.caption} columns={COLUMNS} rows={rows} keyOf={({ seq }) => seq} />
+      </Listing>
+    </>
+  )
+}
+
+type Said = { result: ChainResult } | { problem: Problem } | { exported: true } | null
+
+const Check = ({ operation_id }: { operation_id: string }) => {
+  const [busy, setBusy] = useState<'verify' | 'export' | null>(null)
+  const [said, setSaid] = useState<Said>(null)
+  const run = async (what: 'verify' | 'export', work: () => Promise<Said>) => {
+    if (busy !== null) return
+    setBusy(what)
+    setSaid(null)
+    setSaid(await work().catch((thrown: unknown) => ({ problem: problemOf(thrown) })))
+    setBusy(null)
+  }
+  const verify = () => run('verify', async () => ({ result: await verifyEvidence(operation_id) }))
+  const download = () =>
+    run('export', async () => {
+      const path = `/v1/operations/${encodeURIComponent(operation_id)}/evidence?format=jsonl`
+      const got = await fetchBytes(path)
+      if ('problem' in got) return got
+      saveAs(got.blob, `evidence-${operation_id}.jsonl`)
+      return { exported: true }
+    })
+  return (
+    <>
+      <div className="flex flex-wrap gap-2">
+        <button type="button" className="button main" aria-disabled={busy !== null} onClick={() => void verify()}>
+          {tProof.evidence.verify}
+        </button>
+        <button type="button" className="button" aria-disabled={busy !== null} onClick={() => void download()}>
+          {tProof.evidence.export}
+        </button>
+      </div>
+      <div role="status" className="flex flex-col gap-2">
+        {busy === 'verify' ? <p className="text-muted">{tProof.evidence.verifying}</p> : null}
+        {said === null ? null : 'problem' in said ? (
+          <ProblemText problem={said.problem} />
+        ) : 'exported' in said ? (
+          <p>{tProof.evidence.exported}</p>
+        ) : (
+          <Result result={said.result} />
+        )}
+      </div>
+      <CommandLines operation_id={operation_id} />
+    </>
+  )
+}
+
+const Result = ({ result }: { result: ChainResult }) => {
+  const fault = 'fault' in result ? result.fault : null
+  return (
+    <>
+      <p className="flex gap-2 font-medium">
+        <span className="mt-0.5">
+          <ShapeIcon shape={fault ? 'octagon' : 'check'} tone={fault ? 'bad' : 'ok'} />
+        </span>
+        {'fault' in result
+          ? tProof.evidence.broken(result.fault.seq)
+          : tProof.evidence.holds(result.records, shortDigest(result.hash))}
+      </p>
+      {fault ? (
+        <>
+          <p>{tProof.evidence.why[fault.code]}</p>
+          <dl className="facts text-table">
+            <dt>{tProof.evidence.expected}</dt>
+            <dd className="mono">{fault.expected}</dd>
+            <dt>{tProof.evidence.found}</dt>
+            <dd className="mono">{fault.found}</dd>
+          </dl>
+        </>
+      ) : null}
+      <p className="max-w-text text-table text-muted">{tProof.evidence.proves}</p>
+    </>
+  )
+}
+
+const CommandLines = ({ operation_id }: { operation_id: string }) => {
+  const file = `evidence-${shortId(operation_id)}.jsonl`
+  const lines = [
+    `npx signalbox evidence keys > keys.json`,
+    `npx signalbox evidence export ${operation_id} > ${file}`,
+    `npx signalbox evidence verify ${file} --keys keys.json`,
+  ]
+  return (
+    <details>
+      <summary className="text-table">{tProof.evidence.commands}</summary>
+      <div className="mt-2 flex flex-col gap-2">
+        <p className="max-w-text text-table text-muted">{tProof.evidence.commands_note}</p>
+        {lines.map((line) => (
+          <div key={line} className="flex items-center gap-1">
+            <code className="min-w-0 rounded-control bg-sunken px-2 py-1 wrap-anywhere">{line}</code>
+            <CopyButton text={line} />
+          </div>
+        ))}
+      </div>
+    </details>
+  )
+}
+
+const Digest = ({ value }: { value: string }) => (
+  <span className="inline-flex max-w-full items-center gap-1">
+    <code className="min-w-0 wrap-anywhere">{value}</code> <CopyButton text={value} />
+  </span>
+)
+
+const Short = ({ value }: { value: string }) => (
+  <span className="inline-flex items-center gap-1 whitespace-nowrap">
+    <code title={value}>{shortDigest(value)} …</code> <CopyButton text={value} />
+  </span>
+)
+
+const COLUMNS: Column<EvidenceRecord>[] = [
+  { name: tProof.evidence.columns.seq, kind: 'number', cell: ({ seq }) => seq },
+  {
+    name: tProof.evidence.columns.at,
+    className: 'whitespace-nowrap tabular-nums',
+    cell: ({ at }) => <TimeText at={at} form="clock" />,
+  },
+  { name: tProof.evidence.columns.kind, cell: ({ kind }) => kind.replaceAll('_', ' ') },
+  {
+    name: tProof.evidence.columns.statement,
+    kind: 'lead',
+    className: 'wrap-anywhere',
+    cell: ({ statement }) => statement,
+  },
+  { name: tProof.evidence.columns.who, cell: ({ actor }) => <Person who={actor} /> },
+  { name: tProof.evidence.columns.subject, cell: ({ subject_digest }) => <Short value={subject_digest} /> },
+  { name: tProof.evidence.columns.hash, cell: ({ hash }) => <Short value={hash} /> },
+]

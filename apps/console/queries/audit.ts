@@ -1,0 +1,105 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import type { Static } from 'typebox'
+import type { AuditView } from '../../shared/contracts/audit.ts'
+import { api, read } from '../api/client.ts'
+import type { Page } from '../api/types.ts'
+
+/** A row of any log; those of users and sign-ins say nothing of roles. */
+export type AuditRow = Pick<Static<typeof AuditView>, 'at' | 'actor' | 'action' | 'object' | 'outcome'> & {
+  roles?: string[]
+  reason: string | null
+  request_id: string | null
+}
+export const SOURCES = ['operations', 'catalog', 'users', 'sign-ins'] as const
+export type Source = (typeof SOURCES)[number]
+export type AuditFind = { actor: string; action: string; object: string; from: string; to: string }
+
+/** The logs of users and sign-ins know people by their id and have no filter for objects. */
+export const isOfUsers = (source: Source): boolean => source === 'users' || source === 'sign-ins'
+
+/** One page of a log. Days count from midnight UTC. */
+export const readAudit = (
+  source: Source,
+  { actor, action, object, from, to }: AuditFind,
+  page: { page_size: number; page_token: string },
+  signal?: AbortSignal,
+): Promise<Page<AuditRow>> => {
+  const given = <K extends string>(name: K, value: string) => (value === '' ? {} : { [name]: value })
+  const common = {
+    page_size: page.page_size,
+    ...given('page_token', page.page_token),
+    ...given('from', from && `${from}T00:00:00Z`),
+    ...given('to', to && `${to}T00:00:00Z`),
+  }
+  const acts = { ...common, ...given('actor', actor), ...given('action', action), ...given('object', object) }
+  const ofUsers = { ...common, ...given('user_id', actor), ...given('type', action) }
+  const options = signal ? { signal } : {}
+  switch (source) {
+    case 'operations':
+      return read(api.GET('/v1/audit', { params: { path: {}, query: acts }, ...options }))
+    case 'catalog':
+      return read(api.GET('/v1/audit/catalog', { params: { path: {}, query: acts }, ...options }))
+    case 'users':
+      return read(api.GET('/v1/admin/user-events', { params: { path: {}, query: ofUsers }, ...options }))
+    case 'sign-ins':
+      return read(api.GET('/v1/admin/auth-events', { params: { path: {}, query: ofUsers }, ...options }))
+  }
+}
+
+export const auditQuery = (source: Source, find: AuditFind) =>
+  infiniteQueryOptions({
+    queryKey: ['audit', source, find],
+    initialPageParam: '',
+    placeholderData: keepPreviousData,
+    queryFn: ({ pageParam, signal }) => readAudit(source, find, { page_size: 100, page_token: pageParam }, signal),
+    getNextPageParam: (last) => last.next_page_token || undefined,
+  })
+
+/** Names of people by their id, as far as one page of accounts goes: whoever reads the logs may read them. */
+export const namesQuery = () =>
+  queryOptions({
+    queryKey: ['names'],
+    staleTime: 60_000,
+    retry: false,
+    queryFn: async ({ signal }) => {
+      const query = { page_size: PAGE }
+      const { items } = await read(api.GET('/v1/admin/users', { params: { path: {}, query }, signal }))
+      return new Map(items.map(({ id, username }) => [id, username]))
+    },
+  })
+
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+
+/** Ids in a row as people read them: the name of who is known, else the end of the id. */
+export const readable = (text: string, names: ReadonlyMap<string, string>): string =>
+  text.replace(UUID, (id) => names.get(id) ?? id.slice(-6))
+
+const PAGE = 500
+const MAX_ROWS = 10_000
+
+/** All rows of a log up to a bound; `cut` when there are more. `tell` hears how many there are so far. */
+export const allRows = async (source: Source, find: AuditFind, tell: (rows: number) => void) => {
+  const rows: AuditRow[] = []
+  for (let page_token: string | null = ''; page_token !== null; ) {
+    if (rows.length >= MAX_ROWS) return { rows, cut: true }
+    const page: Page<AuditRow> = await readAudit(source, find, { page_size: PAGE, page_token })
+    rows.push(...page.items)
+    tell(rows.length)
+    page_token = page.next_page_token
+  }
+  return { rows, cut: false }
+}
+
+const COLUMNS = ['at', 'actor', 'roles', 'action', 'object', 'outcome', 'reason', 'request_id'] as const
+
+/** RFC 4180. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
+export const csvOf = (rows: readonly AuditRow[]): string => {
+  const cell = (value: unknown): string => {
+    const text = Array.isArray(value) ? value.join(' ') : String(value ?? '')
+    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  }
+  return [COLUMNS, ...rows.map((row) => COLUMNS.map((name) => row[name]))]
+    .map((cells) => `${cells.map(cell).join(',')}\r\n`)
+    .join('')
+}

@@ -1,0 +1,26 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api, read } from '../api/client.ts'
+
+/** Reads about the person who is signed in. The key's first word is the noun; live frames find the cached reply by it. */
+/** Who is signed in, what they may do, and how much waits for them. */
+export const meQuery = () =>
+  queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => read(api.GET('/v1/me', { params: { path: {} }, signal })) })
+
+/** Where the person is signed in. */
+export const sessionsQuery = () =>
+  queryOptions({
+    queryKey: ['sessions'],
+    queryFn: ({ signal }) => read(api.GET('/v1/sessions', { params: { path: {} }, signal })),
+  })
+
+export const inboxQuery = (whose: 'me' | 'all') =>
+  queryOptions({
+    queryKey: ['inbox', whose],
+    queryFn: ({ signal }) =>
+      read(
+        api.GET('/v1/gates', {
+          params: { path: {}, query: { status: 'waiting', for: whose, sort: 'deadline', page_size: 100 } },
+          signal,
+        }),
+      ),
+  })

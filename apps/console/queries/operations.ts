@@ -1,0 +1,121 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import type { Static } from 'typebox'
+import type { OperationListQuery } from '../../shared/contracts/operations/operations.ts'
+import { api, read } from '../api/client.ts'
+import { PAGED, pageOf } from './pages.ts'
+
+/** Reads of operations: lists, graph, nodes, gates and what happened. The key's first word is the noun; live frames find the cached reply by it. */
+export type OperationsTab = 'running' | 'waiting' | 'failed' | 'all'
+const TABS: Record<OperationsTab, Pick<Static<typeof OperationListQuery>, 'status_group' | 'status'>> = {
+  running: { status_group: 'open' },
+  waiting: { status_group: 'needs_attention' },
+  failed: { status: ['failed', 'timed_out'] },
+  all: {},
+}
+
+export const operationsQuery = (tab: OperationsTab, q: string) =>
+  infiniteQueryOptions({
+    queryKey: ['operations', tab, q],
+    ...PAGED,
+    placeholderData: keepPreviousData,
+    queryFn: ({ pageParam, signal }) =>
+      read(
+        api.GET('/v1/operations', {
+          params: {
+            path: {},
+            query: {
+              page_size: 50,
+              sort: '-created_at',
+              ...TABS[tab],
+              ...(q === '' ? {} : { q }),
+              ...pageOf(pageParam),
+            },
+          },
+          signal,
+        }),
+      ),
+  })
+
+export const operationQuery = (operation_id: string) =>
+  queryOptions({
+    queryKey: ['operation', operation_id],
+    queryFn: ({ signal }) =>
+      read(api.GET('/v1/operations/{operation_id}', { params: { path: { operation_id } }, signal })),
+  })
+
+export const graphQuery = (operation_id: string) =>
+  queryOptions({
+    queryKey: ['graph', operation_id],
+    queryFn: ({ signal }) =>
+      read(api.GET('/v1/operations/{operation_id}/graph', { params: { path: { operation_id } }, signal })),
+  })
+
+/** The graph of one revision: its nodes and dependencies never change any more. */
+export const revisionQuery = (operation_id: string, revision: number) =>
+  queryOptions({
+    queryKey: ['revision', operation_id, revision],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/graph', {
+          params: { path: { operation_id }, query: { revision } },
+          signal,
+        }),
+      ),
+  })
+
+/** The newest run of every node, failures first; operations of up to 2,000 nodes are read in pages of 500. */
+export const nodesQuery = (operation_id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['nodes', operation_id],
+    ...PAGED,
+    queryFn: ({ pageParam, signal }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/nodes', {
+          params: {
+            path: { operation_id },
+            query: { page_size: 500, failed_first: true, ...pageOf(pageParam) },
+          },
+          signal,
+        }),
+      ),
+  })
+
+export const nodeQuery = (operation_id: string, node_id: string, attempt?: number) =>
+  queryOptions({
+    queryKey: ['node', operation_id, node_id, attempt ?? 0],
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/nodes/{node_id}', {
+          params: { path: { operation_id, node_id }, query: attempt === undefined ? {} : { attempt } },
+          signal,
+        }),
+      ),
+  })
+
+export const gateQuery = (operation_id: string, gate_id: string) =>
+  queryOptions({
+    queryKey: ['gate', operation_id, gate_id],
+    queryFn: ({ signal }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/gates/{gate_id}', {
+          params: { path: { operation_id, gate_id } },
+          signal,
+        }),
+      ),
+  })
+
+export const timelineQuery = (operation_id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['timeline', operation_id],
+    initialPageParam: 0,
+    queryFn: ({ pageParam, signal }) =>
+      read(
+        api.GET('/v1/operations/{operation_id}/timeline', {
+          params: { path: { operation_id }, query: { after_seq: pageParam, limit: 1000 } },
+          signal,
+        }),
+      ),
+    getNextPageParam: (last) => (last.events.length < 1000 ? undefined : last.last_seq),
+  })

@@ -1,0 +1,111 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { Need, ProviderRow } from '../api/types.ts'
+import { capabilitiesQuery } from '../queries/resources.ts'
+import { Empty } from '../ui/page.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { tCatalog } from '../words/catalog.ts'
+import { t } from '../words/index.ts'
+
+/** What a resource provides to others, and what it needs of them: who meets it, or why nobody does. */
+export const ResourceCapabilities = ({ resource_id }: { resource_id: string }) => {
+  const list = useQuery(capabilitiesQuery(resource_id))
+  const { provided = [], required = [] } = list.data ?? {}
+  return (
+    <>
+      <h2 className="card-title">{tCatalog.resource.needs}</h2>
+      <Listing list={list} empty={required.length === 0 ? <Empty>{tCatalog.resource.needs_none}</Empty> : undefined}>
+        <DataTable
+          caption={tCatalog.resource.needs}
+          columns={NEEDS}
+          rows={required}
+          keyOf={({ requirement }) => requirement.requirement_key}
+        />
+      </Listing>
+      <h2 className="card-title">{tCatalog.resource.provides}</h2>
+      <Listing list={list} empty={provided.length === 0 ? <Empty>{tCatalog.resource.provides_none}</Empty> : undefined}>
+        <DataTable
+          caption={tCatalog.resource.provides}
+          columns={[CAPABILITY, ...OFFER]}
+          rows={provided}
+          keyOf={({ provider_id }) => provider_id}
+        />
+      </Listing>
+    </>
+  )
+}
+
+const Peer = ({ id }: { id: string }) => (
+  <Link to="/resources/$resource_id" params={{ resource_id: id }} search={{ tab: 'capabilities' }} className="mr-2">
+    {id}
+  </Link>
+)
+
+const CAPABILITY: Column<ProviderRow> = {
+  name: tCatalog.capabilities.capability,
+  kind: 'lead',
+  className: 'mono',
+  cell: ({ capability_key, version }) => (
+    <Link to="/capabilities" search={{ key: capability_key }}>
+      {capability_key} {version}
+    </Link>
+  ),
+}
+
+/** What is offered, as the list of providers and the resource itself show it. */
+export const OFFER: Column<ProviderRow>[] = [
+  {
+    name: tCatalog.capabilities.state,
+    cell: ({ status, status_reason }) => (
+      <>
+        {tCatalog.capabilities.states[status]}
+        {status === 'available' ? null : <span className="text-muted"> ({status_reason.replaceAll('_', ' ')})</span>}
+      </>
+    ),
+  },
+  {
+    name: tCatalog.capabilities.free,
+    cell: ({ free, capacity, overcommitted }) => (
+      <>
+        {free === null ? tCatalog.capabilities.unlimited : t.of(free, capacity?.total ?? 1)}
+        {overcommitted ? <span className="badge tone-wait ml-2">{tCatalog.capabilities.overcommitted}</span> : null}
+      </>
+    ),
+  },
+  { name: tCatalog.capabilities.priority, kind: 'number', cell: ({ priority }) => priority },
+]
+
+/** What is needed, and why nothing else does, as the resource itself and the list of gaps show it. */
+export const NEED: Column<Pick<Need, 'requirement'>> = {
+  name: tCatalog.resource.requirement,
+  cell: ({ requirement }) => (
+    <span>
+      {requirement.requirement_key}{' '}
+      <Link to="/capabilities" search={{ key: requirement.capability_key }} className="mono">
+        {requirement.capability_key}
+      </Link>
+    </span>
+  ),
+}
+export const WHY_NOT: Column<Pick<Need, 'rejected_count'>> = {
+  name: tCatalog.resource.why_not,
+  cell: ({ rejected_count }) =>
+    Object.entries(rejected_count)
+      .map(([rule, n]) =>
+        tCatalog.resource.rejected(tCatalog.resource.rules[rule as keyof typeof tCatalog.resource.rules], n),
+      )
+      .join(', ') || null,
+}
+
+const NEEDS: Column<Need>[] = [
+  { ...NEED, kind: 'lead' },
+  { name: tCatalog.capabilities.state, cell: ({ state }) => tCatalog.resource.need_state[state] },
+  {
+    name: tCatalog.resource.provider,
+    cell: ({ bound_to, providers }) =>
+      (bound_to.length > 0 ? bound_to : providers).map(({ resource_id }) => (
+        <Peer key={resource_id} id={resource_id} />
+      )),
+  },
+  WHY_NOT,
+]

@@ -1,0 +1,15 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api, read } from '../api/client.ts'
+import type { PlatformHealth } from '../api/types.ts'
+
+export type Part = PlatformHealth['parts'][number]
+
+const EVERY_MS = 15_000
+
+/** What the platform's processes last said of themselves, asked again while one looks. */
+export const partsQuery = () =>
+  queryOptions({
+    queryKey: ['platform-health'],
+    refetchInterval: EVERY_MS,
+    queryFn: ({ signal }) => read(api.GET('/v1/platform/health', { params: { path: {} }, signal })),
+  })

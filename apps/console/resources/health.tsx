@@ -1,0 +1,142 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { Shape, Tone } from '../../shared/contracts/client/status.ts'
+import { useTopic } from '../api/hooks.ts'
+import type { ResourceRow } from '../api/types.ts'
+import { meQuery } from '../queries/me.ts'
+import { resourcesQuery } from '../queries/resources.ts'
+import { Failure } from '../ui/failure.tsx'
+import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
+import { Health, ShapeIcon } from '../ui/status.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { TimeText } from '../ui/time.tsx'
+import { tAudit } from '../words/audit.ts'
+import { tCatalog } from '../words/catalog.ts'
+import { type Part, partsQuery } from './health.api.ts'
+
+/** How things are: what is not healthy, the worst first, and for engineers the platform's own parts. */
+export const HealthPage = () => {
+  useTopic('resources')
+  const list = useInfiniteQuery(resourcesQuery({ health: ['unhealthy', 'degraded'], worst_first: true }))
+  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+  // A reading right, not a role: who lacks it is not asked to look at a refusal.
+  const mayReadParts = useQuery(meQuery()).data?.permissions.includes('platform:read') ?? false
+  return (
+    <Page>
+      <Heading title={tAudit.health.title}>{tAudit.health.title}</Heading>
+      <section className="flex flex-col gap-3" aria-labelledby="resources">
+        <h2 id="resources" className="card-title">
+          {tAudit.health.resources}
+        </h2>
+        <Listing list={list} empty={rows.length === 0 ? <Empty>{tAudit.health.all_well}</Empty> : undefined}>
+          <DataTable
+            caption={tAudit.health.caption}
+            columns={RESOURCES}
+            rows={rows}
+            keyOf={({ resource_id }) => resource_id}
+          />
+        </Listing>
+      </section>
+      {mayReadParts ? <Parts /> : null}
+    </Page>
+  )
+}
+
+const Parts = () => {
+  const { data, error, isPending, refetch } = useQuery(partsQuery())
+  return (
+    <section className="flex flex-col gap-3" aria-labelledby="parts">
+      <h2 id="parts" className="card-title">
+        {tAudit.health.parts}
+      </h2>
+      <p className="text-table text-muted">
+        {tAudit.health.parts_note} {data ? tAudit.health.as_of : null}{' '}
+        {data ? <TimeText at={data.as_of} form="clock" /> : null}
+      </p>
+      {isPending ? <Loading rows={2} /> : null}
+      {data ? (
+        <div className="card">
+          <DataTable
+            caption={tAudit.health.parts_caption}
+            columns={PARTS}
+            rows={[...data.parts].sort((a, b) => rankOf(a) - rankOf(b))}
+            keyOf={({ app, instance }) => `${app} ${instance}`}
+          />
+        </div>
+      ) : isPending ? null : (
+        <Failure error={error} retry={() => void refetch()} />
+      )}
+    </section>
+  )
+}
+
+const LOOKS: Record<string, [Shape, Tone]> = {
+  silent: ['question', 'odd'],
+  unready: ['octagon', 'bad'],
+  degraded: ['diamond', 'wait'],
+  ready: ['check', 'ok'],
+}
+const rankOf = ({ status }: Part): number => Object.keys(LOOKS).indexOf(status)
+
+/** An event that is just on its way is nothing to look at. */
+const WORTH_SAYING = 0.1
+
+const PARTS: Column<Part>[] = [
+  { name: tAudit.health.columns.part, kind: 'lead', className: 'font-medium', cell: ({ app }) => app },
+  { name: tAudit.health.columns.instance, className: 'mono', cell: ({ instance }) => instance },
+  {
+    name: tAudit.health.columns.status,
+    cell: ({ status }) => {
+      const [shape, tone] = LOOKS[status] ?? ['question', 'odd']
+      return (
+        <span className="status">
+          <ShapeIcon shape={shape} tone={tone} />
+          <span>{tAudit.health.status[status] ?? status}</span>
+        </span>
+      )
+    },
+  },
+  { name: tAudit.health.columns.since, className: 'whitespace-nowrap', cell: ({ since }) => <TimeText at={since} /> },
+  {
+    name: tAudit.health.columns.not_ready,
+    className: 'wrap-anywhere',
+    cell: ({ checks }) =>
+      Object.entries(checks)
+        .filter(([, check]) => (check as { ok?: boolean } | null)?.ok === false)
+        .map(([name]) => name)
+        .join(', '),
+  },
+  {
+    name: tAudit.health.columns.lags,
+    className: 'wrap-anywhere',
+    cell: ({ lags }) =>
+      Object.entries(lags)
+        .filter(([, lag]) => lag >= WORTH_SAYING)
+        .map(([name, lag]) => tAudit.health.lag(name, lag))
+        .join(', '),
+  },
+]
+
+const RESOURCES: Column<ResourceRow>[] = [
+  {
+    name: tCatalog.resources.name,
+    kind: 'lead',
+    cell: ({ resource_id, display_name, name }) => (
+      <Link
+        to="/resources/$resource_id"
+        params={{ resource_id }}
+        search={{ tab: 'overview' }}
+        data-row=""
+        className="font-medium wrap-anywhere"
+      >
+        {display_name || name}
+      </Link>
+    ),
+  },
+  { name: tCatalog.resources.health, cell: ({ health_status }) => <Health health={health_status} /> },
+  { name: tCatalog.resources.type, className: 'mono', cell: ({ type_key }) => type_key },
+  {
+    name: tAudit.health.place,
+    cell: ({ scope }) => [scope.region_id, scope.datacenter_id].filter((place) => place !== null).join(' / '),
+  },
+]

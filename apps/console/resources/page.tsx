@@ -1,0 +1,282 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams, useSearch } from '@tanstack/react-router'
+import { useTopic } from '../api/hooks.ts'
+import type { HealthCheck, OperationRow, Resource, ResourceRelation } from '../api/types.ts'
+import { meQuery } from '../queries/me.ts'
+import { healthQuery, relationsQuery, resourceOperationsQuery, resourceQuery } from '../queries/resources.ts'
+import { CopyButton } from '../ui/copy.tsx'
+import { valueText } from '../ui/diff.tsx'
+import { Failure } from '../ui/failure.tsx'
+import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
+import { Health, OperationStatusMark } from '../ui/status.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { TimeText } from '../ui/time.tsx'
+import { tCatalog } from '../words/catalog.ts'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+import { tPlan } from '../words/plan.ts'
+import { ResourceCapabilities } from './capabilities.tsx'
+import { RollUp } from './roll-up.tsx'
+
+const TABS = ['overview', 'relations', 'capabilities', 'operations'] as const
+
+/** One resource: what should be, what is, what it stands in relation to, and which operations touched it. */
+export const ResourcePage = () => {
+  const { resource_id } = useParams({ from: '/shell/resources/$resource_id' })
+  const { tab } = useSearch({ from: '/shell/resources/$resource_id' })
+  useTopic(`resource:${resource_id}`)
+  const { data: resource, error, isPending, refetch } = useQuery(resourceQuery(resource_id))
+  const me = useQuery(meQuery()).data
+  if (resource === undefined) {
+    return (
+      <Page>
+        <Heading title={resource_id}>{resource_id}</Heading>
+        {isPending ? <Loading /> : <Failure error={error} retry={() => void refetch()} noun={t.noun.resource} />}
+      </Page>
+    )
+  }
+  return (
+    <Page>
+      <div className="flex flex-col gap-1">
+        <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
+          <Heading title={resource.display_name || resource.name}>{resource.display_name || resource.name}</Heading>
+          <Health health={resource.health_status} />
+          {me?.permissions.includes('intent:create') ? (
+            <Link to="/intents/new" search={{ resource: resource_id }} className="button">
+              {tPlan.intent.change}
+            </Link>
+          ) : null}
+        </div>
+        <p>
+          {tCatalog.resource.sentence(
+            capital(resource.lifecycle_status),
+            (t.health[resource.health_status] ?? resource.health_status).toLowerCase(),
+            resource.drift.paths.length,
+          )}
+        </p>
+      </div>
+      <nav className="tabs" aria-label={tCatalog.resource.tabs_label}>
+        {TABS.map((choice) => (
+          <Link
+            key={choice}
+            to="/resources/$resource_id"
+            params={{ resource_id }}
+            search={{ tab: choice }}
+            aria-current={choice === tab ? 'page' : undefined}
+          >
+            {tCatalog.resource.tabs[choice]}
+          </Link>
+        ))}
+      </nav>
+      {tab === 'overview' ? <Overview resource={resource} /> : null}
+      {tab === 'relations' ? <Relations resource_id={resource_id} /> : null}
+      {tab === 'capabilities' ? <ResourceCapabilities resource_id={resource_id} /> : null}
+      {tab === 'operations' ? <Operations resource_id={resource_id} /> : null}
+    </Page>
+  )
+}
+
+const Overview = ({ resource }: { resource: Resource }) => (
+  <div className="grid items-start gap-4 md:grid-cols-[minmax(0,1fr)_320px]">
+    <div className="flex min-w-0 flex-col gap-4">
+      <section className="card overflow-x-auto" aria-labelledby="states">
+        <h2 id="states" className="card-head card-title">
+          {tCatalog.resource.states}
+        </h2>
+        <States resource={resource} />
+      </section>
+      <RollUp resource_id={resource.resource_id} />
+      <Checks resource_id={resource.resource_id} />
+    </div>
+    <section className="card" aria-labelledby="facts">
+      <h2 id="facts" className="card-head card-title">
+        {tCatalog.resource.facts}
+      </h2>
+      <dl className="facts p-4">
+        <dt>{tCatalog.resources.type}</dt>
+        <dd className="mono">{resource.type_key}</dd>
+        <dt>{tCatalog.resource.id}</dt>
+        <dd className="flex items-center gap-1">
+          <code>{resource.resource_id}</code> <CopyButton text={resource.resource_id} />
+        </dd>
+        <dt>{tCatalog.resource.version}</dt>
+        <dd>{resource.version}</dd>
+        {resource.owner ? (
+          <>
+            <dt>{tCatalog.resource.owner}</dt>
+            <dd>{resource.owner}</dd>
+          </>
+        ) : null}
+        {Object.entries(resource.labels).map(([key, value]) => (
+          <div key={key} className="contents">
+            <dt className="mono">{key}</dt>
+            <dd className="mono">{value}</dd>
+          </div>
+        ))}
+        <dt>{tCatalog.resource.updated}</dt>
+        <dd>
+          <TimeText at={resource.updated_at} form="both" />
+        </dd>
+        {resource.last_operation ? (
+          <>
+            <dt>{tCatalog.resources.last_operation}</dt>
+            <dd>
+              <Link
+                to="/operations/$operation_id/graph"
+                params={{ operation_id: resource.last_operation.operation_id }}
+              >
+                <TimeText at={resource.last_operation.at} form="both" />
+              </Link>
+            </dd>
+          </>
+        ) : null}
+      </dl>
+    </section>
+  </div>
+)
+
+/** Desired and observed side by side; what drifted, by the server's word, comes first. */
+const States = ({ resource }: { resource: Resource }) => {
+  const { desired_state, observed_state } = resource
+  const drifted = new Set(resource.drift.paths.map((path) => path.replace(/^\/(desired_state\/)?/, '').split('/')[0]))
+  const fields = [...new Set([...Object.keys(desired_state), ...Object.keys(observed_state)])].sort(
+    (a, b) => Number(drifted.has(b)) - Number(drifted.has(a)) || a.localeCompare(b),
+  )
+  if (fields.length === 0) return <Empty>{tCatalog.resource.no_state}</Empty>
+  return (
+    <table className="table">
+      <caption className="sr-only">{tCatalog.resource.states}</caption>
+      <thead>
+        <tr>
+          <th scope="col">{tCatalog.resource.field}</th>
+          <th scope="col">{tCatalog.resource.desired}</th>
+          <th scope="col">{tCatalog.resource.observed}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {fields.map((field) => (
+          <tr key={field}>
+            <th scope="row" className="mono font-normal text-text">
+              {field}
+              {drifted.has(field) ? <span className="badge tone-wait ml-2">{tCatalog.resource.differs}</span> : null}
+            </th>
+            <td className="mono wrap-anywhere">{field in desired_state ? valueText(desired_state[field]) : ''}</td>
+            <td className="mono wrap-anywhere">{field in observed_state ? valueText(observed_state[field]) : ''}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+/** What health is made of: each check with its own words. Nothing where nobody watches the resource. */
+const Checks = ({ resource_id }: { resource_id: string }) => {
+  const { data, error, refetch } = useQuery(healthQuery(resource_id))
+  if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />
+  if (data === undefined || data.checks.length === 0) return null
+  return (
+    <section className="card" aria-labelledby="checks">
+      <h2 id="checks" className="card-head card-title">
+        {tCatalog.resource.checks}
+      </h2>
+      <DataTable
+        caption={tCatalog.resource.checks}
+        columns={CHECKS}
+        rows={data.checks}
+        keyOf={({ source, check_key }) => `${source} ${check_key}`}
+      />
+    </section>
+  )
+}
+
+const CHECKS: Column<HealthCheck>[] = [
+  {
+    name: tCatalog.resource.check,
+    kind: 'lead',
+    cell: ({ source, check_key }) => (
+      <>
+        {check_key} <span className="text-muted">({source})</span>
+      </>
+    ),
+  },
+  { name: tCatalog.resources.health, cell: ({ status, expired }) => <Health health={expired ? 'unknown' : status} /> },
+  { name: tCatalog.resource.says, className: 'wrap-anywhere', cell: ({ summary }) => summary },
+  {
+    name: tCatalog.resource.observed_at,
+    className: 'whitespace-nowrap',
+    cell: (check) => <TimeText at={check.observed_at} />,
+  },
+]
+
+const Relations = ({ resource_id }: { resource_id: string }) => {
+  const list = useQuery(relationsQuery(resource_id))
+  const rows = list.data?.items ?? []
+  return (
+    <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.resource.no_relations}</Empty> : undefined}>
+      <DataTable
+        caption={tCatalog.resource.tabs.relations}
+        columns={RELATIONS}
+        rows={rows}
+        keyOf={({ relationship }) => relationship.relationship_id}
+      />
+    </Listing>
+  )
+}
+
+const RELATIONS: Column<ResourceRelation>[] = [
+  {
+    name: tCatalog.resource.relation,
+    cell: ({ relationship, direction }) =>
+      `${relationship.type_key.replaceAll('_', ' ')} (${tCatalog.resource[direction]})`,
+  },
+  {
+    name: tCatalog.resource.peer,
+    kind: 'lead',
+    cell: ({ peer }) => (
+      <Link
+        to="/resources/$resource_id"
+        params={{ resource_id: peer.resource_id }}
+        search={{ tab: 'overview' }}
+        data-row=""
+      >
+        {peer.name}
+      </Link>
+    ),
+  },
+  { name: tCatalog.resources.type, className: 'mono', cell: ({ peer }) => peer.type_key },
+  { name: tCatalog.resources.health, cell: ({ peer }) => <Health health={peer.health_status} /> },
+]
+
+const Operations = ({ resource_id }: { resource_id: string }) => {
+  const list = useQuery(resourceOperationsQuery(resource_id))
+  const rows = list.data?.items ?? []
+  return (
+    <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.resource.no_operations}</Empty> : undefined}>
+      <DataTable
+        caption={tCatalog.resource.tabs.operations}
+        columns={OPERATIONS}
+        rows={rows}
+        keyOf={({ operation_id }) => operation_id}
+      />
+    </Listing>
+  )
+}
+
+const OPERATIONS: Column<OperationRow>[] = [
+  {
+    name: tOperation.operations.operation,
+    kind: 'lead',
+    cell: (row) => (
+      <Link to="/operations/$operation_id/graph" params={{ operation_id: row.operation_id }} data-row="">
+        {row.title}
+      </Link>
+    ),
+  },
+  {
+    name: tOperation.operations.status,
+    cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} />,
+  },
+  { name: tOperation.operations.started, cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null) },
+]
+
+const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)

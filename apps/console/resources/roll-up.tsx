@@ -1,0 +1,62 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Fragment } from 'react'
+import type { ResourceHealth } from '../api/types.ts'
+import { coarse } from '../kit/format.ts'
+import { healthQuery } from '../queries/resources.ts'
+import { Health } from '../ui/status.tsx'
+import { tCatalog } from '../words/catalog.ts'
+import { t } from '../words/index.ts'
+
+type Cause = NonNullable<ResourceHealth['rollup']>['causes'][number]
+
+/** Health with all that a resource depends on, and the ways that lead to what is not well. */
+export const RollUp = ({ resource_id }: { resource_id: string }) => {
+  const rollup = useQuery(healthQuery(resource_id)).data?.rollup
+  if (rollup === undefined) return null
+  return (
+    <section className="card" aria-labelledby="rollup">
+      <h2 id="rollup" className="card-head card-title">
+        {tCatalog.resource.rollup}
+      </h2>
+      <div className="flex flex-col gap-2 p-4">
+        <Health health={rollup.status} />
+        {rollup.causes.length === 0 && rollup.status === 'healthy' ? <p>{tCatalog.resource.rollup_healthy}</p> : null}
+        <ul className="flex flex-col gap-2">
+          {rollup.causes.map((cause) => (
+            <li key={cause.path.join(' ')}>
+              <Way cause={cause} />
+            </li>
+          ))}
+        </ul>
+        {rollup.truncated ? <p className="text-wait">{tCatalog.resource.rollup_partial}</p> : null}
+      </div>
+    </section>
+  )
+}
+
+const Way = ({ cause: { path, status, check, age_s } }: { cause: Cause }) => (
+  <>
+    {path.map((step, at) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a way has each place once, hidden ones have no name
+      <Fragment key={at}>
+        {at > 0 ? ' → ' : null}
+        {step === null ? (
+          tCatalog.resource.hidden
+        ) : (
+          <Link to="/resources/$resource_id" params={{ resource_id: step }} search={{ tab: 'overview' }}>
+            {step}
+          </Link>
+        )}
+      </Fragment>
+    ))}
+    <span className="text-muted">
+      {' '}
+      {check ? `${check.check_key} (${check.source}): ` : null}
+      {tCatalog.resource.because(
+        (t.health[status] ?? status).toLowerCase(),
+        age_s === null ? '' : coarse(age_s * 1000),
+      )}
+    </span>
+  </>
+)

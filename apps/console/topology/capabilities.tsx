@@ -1,0 +1,124 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link, useSearch } from '@tanstack/react-router'
+import { useTopic } from '../api/hooks.ts'
+import type { Definition, Gap, ProviderRow } from '../api/types.ts'
+import { definitionsQuery, gapsQuery, providersQuery } from '../queries/topology.ts'
+import { NEED, OFFER, WHY_NOT } from '../resources/capabilities.tsx'
+import { Empty, Heading, Page } from '../ui/page.tsx'
+import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { tCatalog } from '../words/catalog.ts'
+
+/** What resources provide to each other: all definitions, or the providers of one. */
+export const CapabilitiesPage = () => {
+  const { key } = useSearch({ from: '/shell/capabilities' })
+  useTopic('resources')
+  const list = useQuery(definitionsQuery())
+  const rows = list.data?.items ?? []
+  if (key !== undefined) return <Providers capability_key={key} title={titleOf(rows, key)} />
+  return (
+    <Page>
+      <Heading title={tCatalog.capabilities.title}>{tCatalog.capabilities.title}</Heading>
+      <Gaps />
+      <h2 className="card-title">{tCatalog.capabilities.definitions}</h2>
+      <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.capabilities.empty}</Empty> : undefined}>
+        <DataTable
+          caption={tCatalog.capabilities.caption}
+          columns={DEFINITIONS}
+          rows={rows}
+          keyOf={({ capability_key }) => capability_key}
+        />
+      </Listing>
+    </Page>
+  )
+}
+
+/** What is missing: needs that nothing meets, and why what there is does not do. */
+const Gaps = () => {
+  const list = useInfiniteQuery(gapsQuery())
+  const rows = (list.data?.pages ?? []).flatMap(({ nodes }) =>
+    nodes.flatMap((node) => (node.kind === 'requirement' && node.state === 'unsatisfied' ? [node] : [])),
+  )
+  return (
+    <>
+      <h2 className="card-title">{tCatalog.capabilities.gaps}</h2>
+      <Listing
+        list={list}
+        empty={rows.length === 0 && !list.hasNextPage ? <Empty>{tCatalog.capabilities.no_gaps}</Empty> : undefined}
+      >
+        <DataTable caption={tCatalog.capabilities.gaps} columns={GAPS} rows={rows} keyOf={({ id }) => id} />
+      </Listing>
+    </>
+  )
+}
+
+const GAPS: Column<Gap>[] = [
+  {
+    name: tCatalog.resources.name,
+    kind: 'lead',
+    cell: ({ resource_id }) => (
+      <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'capabilities' }} data-row="">
+        {resource_id}
+      </Link>
+    ),
+  },
+  NEED,
+  { ...WHY_NOT, cell: (gap) => WHY_NOT.cell(gap) ?? tCatalog.capabilities.nobody },
+]
+
+const titleOf = (rows: Definition[], key: string): string =>
+  rows.find(({ capability_key }) => capability_key === key)?.title ?? key
+
+const Providers = ({ capability_key, title }: { capability_key: string; title: string }) => {
+  const list = useInfiniteQuery(providersQuery(capability_key))
+  const rows = list.data?.pages.flatMap((page) => page.items) ?? []
+  return (
+    <Page>
+      <p>
+        <Link to="/capabilities">{tCatalog.capabilities.all}</Link>
+      </p>
+      <Heading title={title}>{tCatalog.capabilities.providers_of(title)}</Heading>
+      <Listing list={list} empty={rows.length === 0 ? <Empty>{tCatalog.capabilities.none}</Empty> : undefined}>
+        <DataTable
+          caption={tCatalog.capabilities.providers_of(title)}
+          columns={[PROVIDER, ...OFFER, PLACE]}
+          rows={rows}
+          keyOf={({ provider_id }) => provider_id}
+        />
+      </Listing>
+    </Page>
+  )
+}
+
+const PROVIDER: Column<ProviderRow> = {
+  name: tCatalog.resource.provider,
+  kind: 'lead',
+  cell: ({ resource_id }) => (
+    <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'capabilities' }} data-row="">
+      {resource_id}
+    </Link>
+  ),
+}
+const PLACE: Column<ProviderRow> = {
+  name: tCatalog.resources.place,
+  cell: ({ scope }) => [scope.region_id, scope.datacenter_id].filter((place) => place !== null).join(' / '),
+}
+
+const DEFINITIONS: Column<Definition>[] = [
+  {
+    name: tCatalog.capabilities.capability,
+    kind: 'lead',
+    cell: ({ capability_key, title }) => (
+      <Link to="/capabilities" search={{ key: capability_key }} data-row="">
+        {title}
+      </Link>
+    ),
+  },
+  { name: tCatalog.capabilities.key, className: 'mono', cell: (row) => `${row.capability_key} ${row.version}` },
+  { name: tCatalog.capabilities.sharing, cell: ({ sharing }) => tCatalog.capabilities.sharings[sharing] },
+  { name: tCatalog.capabilities.providers, kind: 'number', cell: ({ providers }) => providers.total },
+  {
+    name: tCatalog.capabilities.available,
+    kind: 'number',
+    cell: ({ providers }) => providers.by_status.available ?? 0,
+  },
+]

@@ -1,0 +1,63 @@
+import { Link } from '@tanstack/react-router'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { problemOf } from '../api/client.ts'
+import { t } from '../words/index.ts'
+import { CopyButton } from './copy.tsx'
+import { ShapeIcon } from './status.tsx'
+
+/** What a refusal said: detail, hint and the request id. */
+export const ProblemText = ({ problem }: { problem: Problem }) => (
+  <div className="flex flex-col gap-1">
+    <p>{problem.detail}</p>
+    {problem.hint ? <p className="text-muted">{problem.hint}</p> : null}
+    {problem.violations?.map((violation) => (
+      <p key={violation.pointer + violation.code} className="text-table">
+        <code>{violation.pointer}</code> {violation.message}
+      </p>
+    ))}
+    {problem.request_id ? (
+      <p className="flex items-center gap-1 text-meta text-muted">
+        {t.problem.request_id} <code>{problem.request_id}</code> <CopyButton text={problem.request_id} />
+      </p>
+    ) : null}
+  </div>
+)
+
+/** A part of a page that could not be read: what failed, why, and how to go on. Other parts go on. */
+export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: string }) => {
+  const problem = problemOf(error)
+  const title =
+    problem.status === 404
+      ? t.problem.not_found_title
+      : problem.status === 403
+        ? t.problem.forbidden_title
+        : problem.status === 0
+          ? t.problem.offline
+          : t.problem.failed
+  return (
+    <div className="card flex gap-3 p-4" role="alert">
+      <span className="mt-0.5">
+        <ShapeIcon shape="octagon" tone="bad" />
+      </span>
+      <div className="flex min-w-0 flex-col items-start gap-2">
+        <p className="font-semibold">{title}</p>
+        <ProblemText
+          problem={problem.status === 404 && noun ? { ...problem, detail: t.problem.not_found(noun) } : problem}
+        />
+        {problem.status === 404 && noun === t.noun.resource ? (
+          <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button">
+            {t.problem.resources}
+          </Link>
+        ) : problem.status === 404 ? (
+          <Link to="/operations" search={{ tab: 'all', q: '' }} className="button">
+            {t.problem.operations}
+          </Link>
+        ) : retry && problem.status !== 403 ? (
+          <button type="button" className="button" onClick={retry}>
+            {t.retry}
+          </button>
+        ) : null}
+      </div>
+    </div>
+  )
+}

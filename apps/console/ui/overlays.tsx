@@ -1,0 +1,75 @@
+import { CSPProvider } from '@base-ui/react/csp-provider'
+import { Dialog } from '@base-ui/react/dialog'
+import { Menu } from '@base-ui/react/menu'
+import { Link } from '@tanstack/react-router'
+import { ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
+import { t } from '../words/index.ts'
+
+/** The one lazy chunk with floating layers: behaviour by Base UI, looks by our tokens, no style elements. */
+export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: () => void; startOpen: boolean }) => (
+  <CSPProvider disableStyleElements>
+    <Menu.Root defaultOpen={startOpen}>
+      <Menu.Trigger className="button quiet" aria-label={t.nav.user(name)}>
+        {name}
+        <ChevronDown size={16} aria-hidden="true" />
+      </Menu.Trigger>
+      <Menu.Portal>
+        <Menu.Positioner align="end" sideOffset={4} className="z-30">
+          <Menu.Popup className="popup">
+            <Menu.Item className="popup-item" render={<Link to="/settings/display" />}>
+              <Settings2 size={16} aria-hidden="true" />
+              {t.nav.display}
+            </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/sessions" />}>
+              <MonitorSmartphone size={16} aria-hidden="true" />
+              {t.nav.sessions}
+            </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/password" />}>
+              <KeyRound size={16} aria-hidden="true" />
+              {t.nav.password}
+            </Menu.Item>
+            <Menu.Item className="popup-item" onClick={signOut}>
+              <LogOut size={16} aria-hidden="true" />
+              {t.nav.sign_out}
+            </Menu.Item>
+          </Menu.Popup>
+        </Menu.Positioner>
+      </Menu.Portal>
+    </Menu.Root>
+  </CSPProvider>
+)
+
+type DialogProps = {
+  title: string
+  close: () => void
+  children: React.ReactNode
+  footer?: React.ReactNode
+  /** A dialog that must be answered has no way around it. */
+  dismissible?: boolean
+  wide?: boolean
+}
+
+/** A dialog: holds the focus, closes with Escape, gives the focus back to what opened it. */
+export const DialogFrame = ({ title, close, children, footer, dismissible = true, wide = false }: DialogProps) => (
+  <CSPProvider disableStyleElements>
+    <Dialog.Root open onOpenChange={(open) => !open && dismissible && close()} disablePointerDismissal>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className={wide ? 'dialog wide' : 'dialog'}>
+          <div className="flex items-start gap-3 border-b border-line px-6 py-4">
+            <Dialog.Title className="min-w-0 flex-1 text-title font-semibold wrap-anywhere">{title}</Dialog.Title>
+            {dismissible ? (
+              <button type="button" className="button quiet icon -my-1 -mr-3" onClick={close} aria-label={t.close}>
+                <X size={18} aria-hidden="true" />
+              </button>
+            ) : null}
+          </div>
+          <div className="flex flex-col gap-4 overflow-y-auto px-6 py-4">{children}</div>
+          {footer ? (
+            <div className="flex flex-wrap justify-end gap-2 border-t border-line px-6 py-3">{footer}</div>
+          ) : null}
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  </CSPProvider>
+)

@@ -1,0 +1,49 @@
+import { useQuery } from '@tanstack/react-query'
+import { useLocation } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import { meQuery } from '../queries/me.ts'
+import { sessionPhase } from '../session/token.ts'
+import { t } from '../words/index.ts'
+
+let shownPath: string | undefined
+
+/** The page's one `h1`. It takes the focus after a change of page, so that a screen reader hears where it is. */
+export const Heading = ({ children, title }: { children: React.ReactNode; title: string }) => {
+  const heading = useRef<HTMLHeadingElement>(null)
+  const { pathname } = useLocation()
+  const waiting = useQuery({ ...meQuery(), enabled: sessionPhase().name === 'signed_in' }).data?.counts.gates_mine ?? 0
+  useEffect(() => {
+    document.title = t.title(title, waiting)
+  }, [title, waiting])
+  useEffect(() => {
+    if (shownPath !== undefined && shownPath !== pathname) heading.current?.focus({ preventScroll: true })
+    shownPath = pathname
+  }, [pathname])
+  return (
+    <h1 ref={heading} tabIndex={-1} className="min-w-0 text-h1 font-semibold wrap-anywhere">
+      {children}
+    </h1>
+  )
+}
+
+export const Page = ({ children, wide = false }: { children: React.ReactNode; wide?: boolean }) => (
+  <div className={`mx-auto flex w-full flex-col gap-4 p-4 sm:p-6 ${wide ? '' : 'max-w-page'}`}>{children}</div>
+)
+
+/** Grey blocks of about the final size, after 200 ms of nothing. */
+export const Loading = ({ rows = 3 }: { rows?: number }) => (
+  <div className="late flex flex-col gap-3" role="status">
+    <span className="sr-only">{t.loading}</span>
+    {Array.from({ length: rows }, (_, at) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no identity
+      <div key={at} className="block h-16" />
+    ))}
+  </div>
+)
+
+export const Empty = ({ children, next }: { children: React.ReactNode; next?: React.ReactNode }) => (
+  <div className="flex flex-col items-center gap-3 px-4 py-12 text-center text-muted">
+    <p>{children}</p>
+    {next}
+  </div>
+)

@@ -1,0 +1,92 @@
+import { t } from '../words/index.ts'
+import { Failure } from './failure.tsx'
+import { Loading } from './page.tsx'
+
+export type Column<Row> = {
+  name: string
+  /** What a row shows here; `null` leaves the cell out on a phone. */
+  cell: (row: Row) => React.ReactNode
+  /** `lead` names the row: its card's heading on a phone. Numbers stand at the right edge. */
+  kind?: 'lead' | 'number'
+  className?: string
+}
+
+/** A captioned table; on a phone every row is a card that names its values. */
+export const DataTable = <Row,>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+}: {
+  caption: string
+  columns: Column<Row>[]
+  rows: Row[]
+  keyOf: (row: Row) => React.Key
+}) => (
+  <div className="overflow-x-auto">
+    <table className="table cards">
+      <caption className="sr-only">{caption}</caption>
+      <thead>
+        <tr>
+          {columns.map(({ name, kind }) => (
+            <th key={name} scope="col" className={kind === 'number' ? 'number' : undefined}>
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={keyOf(row)}>
+            {columns.map(({ name, cell, kind, className }) => (
+              <td key={name} data-label={name} className={[kind, className].filter(Boolean).join(' ') || undefined}>
+                {cell(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+/** What a list query of any kind tells of itself; pages are optional. */
+type List = {
+  isPending: boolean
+  isError: boolean
+  error: unknown
+  refetch: () => unknown
+  hasNextPage?: boolean
+  isFetchingNextPage?: boolean
+  fetchNextPage?: () => unknown
+}
+
+/** A list in each of its states: loading, failed, empty, its table, and a button where more can be read. */
+export const Listing = ({
+  list,
+  empty,
+  children,
+}: {
+  list: List
+  /** Said when there is nothing; `undefined` while there are rows. */
+  empty: React.ReactNode | undefined
+  children: React.ReactNode
+}) => (
+  <>
+    {list.isPending ? <Loading /> : null}
+    {list.isError ? <Failure error={list.error} retry={() => void list.refetch()} /> : null}
+    {list.isPending || (list.isError && empty !== undefined) ? null : <div className="card">{empty ?? children}</div>}
+    {list.hasNextPage ? (
+      <p className="text-center">
+        <button
+          type="button"
+          className="button"
+          onClick={() => void list.fetchNextPage?.()}
+          aria-disabled={list.isFetchingNextPage}
+        >
+          {list.isFetchingNextPage ? t.loading : t.more}
+        </button>
+      </p>
+    ) : null}
+  </>
+)

@@ -1,0 +1,68 @@
+import { useSyncExternalStore } from 'react'
+import { clockTime, coarse, duration, fullTime, shortTime } from '../kit/format.ts'
+import { useDisplay } from '../kit/prefs.ts'
+import { t } from '../words/index.ts'
+
+const DAY_MS = 86_400_000
+
+/** One clock for every relative time on the page; it ticks every ten seconds, and only while somebody looks. */
+const ticker = (() => {
+  const listeners = new Set<() => void>()
+  let now = Date.now()
+  let timer: ReturnType<typeof setInterval> | undefined
+  const tick = () => {
+    if (document.visibilityState === 'hidden') return
+    now = Date.now()
+    for (const listener of listeners) listener()
+  }
+  const subscribe = (listener: () => void) => {
+    if (listeners.size === 0) {
+      now = Date.now()
+      timer = setInterval(tick, 10_000)
+      document.addEventListener('visibilitychange', tick)
+    }
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size > 0) return
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', tick)
+    }
+  }
+  return { subscribe, now: () => now }
+})()
+
+/** The time of the page's clock, which moves every ten seconds. */
+export const useNow = (): number => useSyncExternalStore(ticker.subscribe, ticker.now)
+
+/** A moment: relative within a day, absolute otherwise; the full form in the chosen zone is always at hand. */
+export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'clock' | 'both' }) => {
+  const now = useNow()
+  const { zone } = useDisplay()
+  const ms = Date.parse(at)
+  // The page's clock moves every ten seconds: what happened since is over, not to come.
+  const away = ms > now && ms <= Date.now() ? 0 : now - ms
+  const relative = Math.abs(away) < 5000 ? t.time.now : away > 0 ? t.time.ago(coarse(away)) : t.time.in(coarse(away))
+  const absolute = form === 'clock' ? clockTime(ms, zone, true) : shortTime(ms, now, zone)
+  const near = Math.abs(away) < DAY_MS
+  const text = form === 'clock' || !near ? absolute : form === 'both' ? `${absolute} (${relative})` : relative
+  return (
+    <time dateTime={at} title={fullTime(ms, zone)}>
+      {text}
+    </time>
+  )
+}
+
+/** How long something took, or takes by now. */
+export const DurationText = ({ from, to }: { from: string | null; to: string | null }) => {
+  const now = useNow()
+  if (from === null) return null
+  return <>{duration((to === null ? Math.max(now, Date.parse(from)) : Date.parse(to)) - Date.parse(from))}</>
+}
+
+/** An absolute time as plain text, for sentences. */
+export const useTimeWords = (): ((at: string) => string) => {
+  const now = useNow()
+  const { zone } = useDisplay()
+  return (at) => shortTime(Date.parse(at), now, zone)
+}

@@ -1,0 +1,194 @@
+import { Link } from '@tanstack/react-router'
+import { Suspense, useEffect, useState } from 'react'
+import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
+import type { AllowedAction, Gate } from '../api/types.ts'
+import { actionOf, mayPress } from '../command/allowed.tsx'
+import { lazyPart } from '../ui/lazy.ts'
+import { isMe } from '../ui/person.tsx'
+import { ShapeIcon } from '../ui/status.tsx'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+import { votesInRound } from './votes.tsx'
+
+const loadDialog = () => import('./dialog.tsx').then((part) => ({ default: part.DecideDialog }))
+const DecideDialog = lazyPart(loadDialog)
+
+export type Verdict = 'approve' | 'reject'
+export type DigestCheck = 'checking' | 'matches' | 'differs'
+
+/** Whether what this page shows has the digest that the server asks about; computed here, from what is shown. */
+export const useDigestCheck = (subject: unknown, digest: string | null): DigestCheck => {
+  const [computed, setComputed] = useState<{ subject: unknown; digest: string } | null>(null)
+  useEffect(() => {
+    let left = false
+    void digestOf(subject).then((value) => {
+      if (!left) setComputed({ subject, digest: value })
+    })
+    return () => {
+      left = true
+    }
+  }, [subject])
+  if (computed === null || computed.subject !== subject) return 'checking'
+  return computed.digest === digest ? 'matches' : 'differs'
+}
+
+/** Approve and reject, bound to the digest and round that were read; why not, where not. */
+export const DecidePanel = ({
+  gate,
+  open,
+  setOpen,
+}: {
+  gate: Gate
+  open: Verdict | null
+  setOpen: (open: Verdict | null) => void
+}) => {
+  const check = useDigestCheck(gate.subject, gate.digest)
+  const mine = votesInRound(gate).findLast((vote) => isMe(vote.actor))
+  const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
+  return (
+    <DecideBox
+      title={tDecide.gate.panel}
+      binding={tDecide.gate.panel_binding(gate.round, shortDigest(gate.digest))}
+      check={check}
+      said={mine && gate.status === 'waiting' ? tDecide.gate.my_vote(missing) : null}
+      self={tDecide.gate.self}
+      approve={{ word: tDecide.gate.approve, action: actionOf(gate, 'approve'), press: () => setOpen('approve') }}
+      reject={{ word: tDecide.gate.reject, action: actionOf(gate, 'reject'), press: () => setOpen('reject') }}
+      prepare={() => void loadDialog()}
+    >
+      {open ? (
+        <Suspense fallback={null}>
+          <DecideDialog gate={gate} verdict={open} close={() => setOpen(null)} />
+        </Suspense>
+      ) : null}
+    </DecideBox>
+  )
+}
+
+type Choice = { word: string; action: AllowedAction | undefined; press: () => void }
+
+/** The decision on something that was read: what it is bound to, whether that is what is shown, why not, two buttons. */
+export const DecideBox = ({
+  title,
+  binding,
+  check,
+  said,
+  self,
+  own = false,
+  approve,
+  reject,
+  prepare,
+  children,
+}: {
+  title: string
+  binding: string
+  check: DigestCheck
+  /** What is known of one's own vote. */
+  said: string | null
+  /** Why one does not approve what is one's own. */
+  self: string
+  /** It is known to be one's own, whatever else would keep one from approving it. */
+  own?: boolean
+  /** Left out where one only takes back what is one's own. */
+  approve?: Choice
+  reject: Choice
+  prepare: () => void
+  children: React.ReactNode
+}) => {
+  const choices = approve === undefined ? [reject] : [approve, reject]
+  const whyNot = choices.flatMap(({ action }) => reasonOf(action, self, own) ?? [])
+  const reasons = check === 'differs' ? [] : [...new Set(whyNot)]
+  return (
+    <section className="card decide" aria-labelledby="decide-title">
+      <h2 id="decide-title" className="card-title max-md:sr-only">
+        {title}
+      </h2>
+      <div id="decide-check" className={`flex flex-col gap-2 ${check === 'differs' ? '' : 'max-md:hidden'}`}>
+        <p>{binding}</p>
+        <p className="flex gap-2 text-table text-muted">
+          <span className="mt-px">
+            <ShapeIcon
+              shape={check === 'matches' ? 'check' : check === 'differs' ? 'octagon' : 'dot'}
+              tone={check === 'matches' ? 'ok' : check === 'differs' ? 'bad' : 'idle'}
+            />
+          </span>
+          {check === 'matches'
+            ? tDecide.gate.digest_matches
+            : check === 'differs'
+              ? tDecide.gate.digest_differs
+              : tDecide.gate.checking}
+        </p>
+        {check === 'differs' ? (
+          <p>
+            <button type="button" className="button" onClick={() => location.reload()}>
+              {t.connection.reload}
+            </button>
+          </p>
+        ) : null}
+      </div>
+      {said === null ? null : <p role="status">{said}</p>}
+      {reasons.length > 0 ? (
+        <div id="decide-reason" className="flex gap-2 text-table">
+          <span className="mt-px">
+            <ShapeIcon shape="slash" tone="idle" />
+          </span>
+          <div className="min-w-0">
+            {reasons.map((reason) => (
+              <p key={reason}>{reason}</p>
+            ))}
+          </div>
+        </div>
+      ) : null}
+      <div className="flex gap-2">
+        {approve ? (
+          <Decide choice={approve} main enabled={check === 'matches' && mayPress(approve.action)} prepare={prepare} />
+        ) : null}
+        <Decide choice={reject} enabled={check !== 'differs' && mayPress(reject.action)} prepare={prepare} />
+      </div>
+      {children}
+    </section>
+  )
+}
+
+/** What to do after a decision. */
+export const AfterDecision = ({ gate }: { gate: Gate }) => (
+  <p className="flex flex-wrap gap-2">
+    <Link to="/operations/$operation_id/graph" params={{ operation_id: gate.operation_id }} className="button main">
+      {tDecide.gate.watch}
+    </Link>
+    <Link to="/inbox" search={{ for: 'me' }} className="button">
+      {tDecide.gate.next}
+    </Link>
+  </p>
+)
+
+const Decide = ({
+  choice,
+  enabled,
+  prepare,
+  main = false,
+}: {
+  choice: Choice
+  enabled: boolean
+  prepare: () => void
+  main?: boolean
+}) => (
+  <button
+    type="button"
+    className={`button flex-1 ${main ? 'main' : 'danger'}`}
+    aria-disabled={!enabled}
+    aria-describedby={enabled ? undefined : 'decide-reason decide-check'}
+    onPointerEnter={prepare}
+    onFocus={prepare}
+    onClick={() => enabled && choice.press()}
+  >
+    {choice.word}
+  </button>
+)
+
+const reasonOf = (action: AllowedAction | undefined, self: string, own: boolean): string | null =>
+  action === undefined || mayPress(action)
+    ? null
+    : action.reason_code === 'self_approval' || (own && action.reason_category === 'policy_denied')
+      ? self
+      : (action.reason ?? tDecide.gate.not_you)

@@ -1,0 +1,166 @@
+import { Code, ConnectError } from '@connectrpc/connect'
+import type { Tx } from '../../../db/client.ts'
+import {
+  addCredential,
+  getCredential,
+  getEnrolmentToken,
+  rehashCredential,
+  replaceCredential,
+  supersedeEnrolmentTokens,
+  useEnrolmentToken,
+} from '../../../db/credential/queries.ts'
+import { type EnrolmentTokenRow, outbox } from '../../../db/credential/tables.ts'
+import { appendOutbox, wakeRelay } from '../../../db/outbox.ts'
+import type {
+  ChangePasswordRequest,
+  SetPasswordRequest,
+  VerifyPasswordRequest,
+} from '../../shared/contracts/gen/auth_pb.ts'
+import { isUuid, uuidv7 } from '../../shared/ids.ts'
+import type { CredentialDeps } from '../deps.ts'
+import { parseEnrolmentToken } from '../enrolment.ts'
+import { isPasswordText, type PasswordViolation, passwordViolations } from './rules.ts'
+
+const NOBODY = '00000000-0000-0000-0000-000000000000'
+const PRODUCT = ['signalbox']
+
+export type CallContext = { request_id: string; signal: AbortSignal }
+
+const refuse = (message: string, code = Code.InvalidArgument) => new ConnectError(message, code)
+
+/**
+ * Whether this is the user's password. One read and one full hash for every request, whoever is asked about: a missing
+ * row, an empty id and a text that can be no password all run the dummy.
+ */
+export const verifyPassword = async (
+  deps: CredentialDeps,
+  request: VerifyPasswordRequest,
+  { signal }: CallContext,
+): Promise<{ is_valid: boolean; password_version: number }> => {
+  const user_id = isUuid(request.userId) ? request.userId : NOBODY
+  const row = await getCredential(deps.db, user_id)
+  const possible = isPasswordText(request.password)
+  const stored = possible ? row?.password_hash : undefined
+  const is_valid = await deps.hashing.verify(stored, possible ? request.password : '', request.queueKey, signal)
+  if (is_valid && stored && deps.hashing.isOutdated(stored)) rehash(deps, user_id, stored, request.password)
+  return { is_valid, password_version: is_valid && row ? row.version : 0 }
+}
+
+/** Stores the same password under the parameters of now, beside the answer; a full queue leaves it for the next login. */
+const rehash = (
+  { db, hashing, telemetry }: CredentialDeps,
+  user_id: string,
+  stored: string,
+  password: string,
+): void => {
+  hashing
+    .hash(password, '')
+    .then((fresh) => rehashCredential(db, user_id, stored, fresh))
+    .catch((err: unknown) => telemetry.log.warn({ err }, 'a hash could not be renewed'))
+}
+
+/**
+ * Sets a password by a one-time enrolment token. Weak passwords are named and use nothing up; a repeat of the change
+ * that was applied answers success again.
+ */
+export const setPassword = async (
+  deps: CredentialDeps,
+  request: SetPasswordRequest,
+  context: CallContext,
+): Promise<PasswordViolation[]> => {
+  const { userId: user_id, newPassword, changeId: change_id, queueKey } = request
+  if (!isPasswordText(newPassword)) throw refuse('the password is empty or too long')
+  if (change_id === '') throw refuse('change_id is missing')
+  const token = await openToken(deps, request)
+  if (token.used_by === change_id) return []
+  if (token.used_at !== null) throw enrolmentRefused()
+
+  const violations = passwordViolations(
+    newPassword,
+    await deps.strength.estimate(newPassword, [...PRODUCT, request.username]),
+  )
+  if (violations.length > 0) return violations
+  const password_hash = await deps.hashing.hash(newPassword, queueKey, context.signal)
+  await deps.db.transaction(async (tx) => {
+    const used = await useEnrolmentToken(tx, token.token_id, change_id)
+    if (!used) throw enrolmentRefused()
+    await supersedeEnrolmentTokens(tx, user_id)
+    const version = await writeHash(tx, { user_id, password_hash, change_id })
+    await announce(tx, 'password_set', user_id, version, context, {})
+  })
+  void wakeRelay(deps.db, 'credential')
+  return []
+}
+
+const enrolmentRefused = () => refuse('the enrolment token is unknown, used or expired', Code.FailedPrecondition)
+
+const openToken = async (deps: CredentialDeps, request: SetPasswordRequest): Promise<EnrolmentTokenRow> => {
+  const ids = parseEnrolmentToken(deps.enrolment_key, request.enrolmentToken)
+  const row = ids && ids.user_id === request.userId ? await getEnrolmentToken(deps.db, ids.token_id) : undefined
+  const expired = row && new Date(row.expires_at) <= deps.clock.now()
+  if (!row || row.user_id !== request.userId || (expired && row.used_at === null)) throw enrolmentRefused()
+  return row
+}
+
+const writeHash = async (
+  tx: Tx,
+  row: { user_id: string; password_hash: string; change_id: string },
+): Promise<number> => {
+  const had = await getCredential(tx, row.user_id)
+  const written = had ? await replaceCredential(tx, row, had.version) : await addCredential(tx, row)
+  if (!written) throw refuse('the password was changed at the same time', Code.Aborted)
+  return written.version
+}
+
+const announce = (tx: Tx, type: string, user_id: string, version: number, { request_id }: CallContext, more: object) =>
+  appendOutbox(tx, outbox, {
+    event_id: uuidv7(),
+    agg_type: 'credential',
+    agg_id: user_id,
+    agg_version: version,
+    type,
+    payload: { user_id, actor: { type: 'user', id: user_id }, ...more },
+    request_id,
+  })
+
+/** `password_version`: of the new password; 0 when nothing was changed. */
+export type ChangeOutcome = { current_is_valid: boolean; violations: PasswordViolation[]; password_version: number }
+
+/** Changes a password that is proved first. A repeat of the change that was applied last answers success again. */
+export const changePassword = async (
+  deps: CredentialDeps,
+  request: ChangePasswordRequest,
+  context: CallContext,
+): Promise<ChangeOutcome> => {
+  const { userId: user_id, currentPassword, newPassword, changeId: change_id, queueKey } = request
+  if (!isUuid(user_id) || change_id === '') throw refuse('user_id and change_id must be given')
+  if (!isPasswordText(newPassword)) throw refuse('the new password is empty or too long')
+  const row = await getCredential(deps.db, user_id)
+  if (row?.change_id === change_id) return { current_is_valid: true, violations: [], password_version: row.version }
+  const possible = isPasswordText(currentPassword)
+  const current_is_valid = await deps.hashing.verify(
+    possible ? row?.password_hash : undefined,
+    possible ? currentPassword : '',
+    queueKey,
+    context.signal,
+  )
+  if (!current_is_valid || !row) return { current_is_valid: false, violations: [], password_version: 0 }
+
+  const violations = passwordViolations(
+    newPassword,
+    await deps.strength.estimate(newPassword, [...PRODUCT, request.username]),
+  )
+  if (violations.length > 0) return { current_is_valid, violations, password_version: 0 }
+  const password_hash = await deps.hashing.hash(newPassword, queueKey, context.signal)
+  const password_version = await deps.db.transaction(async (tx) => {
+    const written = await replaceCredential(tx, { user_id, password_hash, change_id }, row.version)
+    if (!written) throw refuse('the password was changed at the same time', Code.Aborted)
+    await supersedeEnrolmentTokens(tx, user_id)
+    await announce(tx, 'password_changed', user_id, written.version, context, {
+      keep_session_id: request.keepSessionId,
+    })
+    return written.version
+  })
+  void wakeRelay(deps.db, 'credential')
+  return { current_is_valid, violations, password_version }
+}

@@ -1,0 +1,113 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { AppError, problemOf } from '../../shared/errors.ts'
+import { AUTH_CODES } from '../../shared/http/app.ts'
+import { toAppError } from '../../shared/http/problems.ts'
+import type { GatewayDeps } from '../deps.ts'
+import type { StaticFile } from '../files/static.ts'
+import type { UpstreamHeaders } from '../proxy/proxy.ts'
+import type { Upstream } from '../routes/table.ts'
+import { answerHeaders, apiPolicy, type HeaderList } from './headers.ts'
+
+/** One request on its way through the checks. `endpoint` is the route template once it is known. */
+export type Exchange = {
+  req: IncomingMessage
+  res: ServerResponse
+  request_id: string
+  started: number
+  endpoint: string
+  upstream_ms: number
+  /** Whether it counts as under way: a stream of events does not, once it has begun. */
+  counted: boolean
+}
+
+type Sent = { deps: GatewayDeps; exchange: Exchange }
+
+/** What every answer of the gateway carries: request id, security headers, CORS, the content policy. */
+const withCommon = ({ deps, exchange }: Sent, own: HeaderList, policy: HeaderList, cors?: HeaderList): HeaderList =>
+  own.concat(
+    ['x-request-id', exchange.request_id],
+    deps.securityHeaders,
+    policy,
+    cors ?? deps.cors.answer(exchange.req.headers.origin),
+  )
+
+const API_POLICY = apiPolicy(undefined)
+
+/** Writes the head of an upstream's answer, with our headers; a redirect of an upstream is not for clients. */
+export const beginAnswer = (
+  sent: Sent,
+  upstream: Upstream,
+  { status, headers }: { status: number; headers: UpstreamHeaders },
+): void => {
+  if (status >= 300 && status < 400 && status !== 304) {
+    throw new AppError('unavailable', 'upstream_failed', `The ${upstream} service sent a redirect.`, { status: 502 })
+  }
+  const added = headers['content-security-policy']
+  const policy = added === undefined ? API_POLICY : apiPolicy(added)
+  sent.exchange.res.writeHead(status, withCommon(sent, answerHeaders(headers, upstream), policy))
+}
+
+/** Answers a browser's question before it sends. */
+export const answerPreflight = (deps: GatewayDeps, exchange: Exchange): void => {
+  const { req, res } = exchange
+  exchange.endpoint = 'preflight'
+  const cors = deps.cors.preflight(req.headers.origin)
+  res.writeHead(204, withCommon({ deps, exchange }, ['content-length', '0'], API_POLICY, cors)).end()
+}
+
+/** Sends a file of the console or of the documentation. */
+export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFile): void => {
+  const { req, res } = exchange
+  const { vary, ...own } = file.headers
+  const cors = deps.cors.answer(req.headers.origin).map((value) => (value === 'Origin' ? (vary ?? value) : value))
+  const policy = ['content-security-policy', file.policy ?? API_POLICY[1] ?? '']
+  const headers = withCommon({ deps, exchange }, Object.entries(own).flat(), policy, cors)
+  if (req.headers['if-none-match'] === file.headers.etag) return void res.writeHead(304, headers).end()
+  const zipped = file.gzip && /\bgzip\b/.test(String(req.headers['accept-encoding'] ?? '')) ? file.gzip : undefined
+  const bytes = zipped ?? file.bytes
+  headers.push('content-length', String(bytes.length))
+  if (zipped) headers.push('content-encoding', 'gzip')
+  res.writeHead(200, headers)
+  res.end(req.method === 'HEAD' ? undefined : bytes)
+}
+
+/** Sends an answer of the gateway's own. */
+export const answerJson = (deps: GatewayDeps, exchange: Exchange, status: number, value: unknown): void => {
+  const body = JSON.stringify(value)
+  exchange.res.writeHead(
+    status,
+    withCommon({ deps, exchange }, headOf('application/json; charset=utf-8', body), API_POLICY),
+  )
+  exchange.res.end(body)
+}
+
+const headOf = (type: string, body: string): HeaderList => [
+  'content-type',
+  type,
+  'content-length',
+  String(Buffer.byteLength(body)),
+  'cache-control',
+  'no-store',
+]
+
+/** Every refusal is problem+json. After the answer has begun, only breaking it off tells the truth. */
+export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unknown): void => {
+  const { req, res, request_id } = exchange
+  // The client went away: there is nobody to answer and nothing went wrong here.
+  if (res.destroyed) return
+  const error = thrown instanceof AppError ? thrown : toAppError(thrown, AUTH_CODES)
+  if (error.status >= 500)
+    deps.telemetry.log.error({ err: error, cause: error.cause, request_id, route: exchange.endpoint }, error.message)
+  if (res.headersSent) return void res.destroy()
+  const { retry_after_ms, headers } = error.options
+  const body = JSON.stringify(problemOf(error, request_id, (req.url ?? '/').split('?')[0] ?? '/'))
+  const own = headOf('application/problem+json; charset=utf-8', body)
+  if (retry_after_ms !== undefined) own.push('retry-after', String(Math.ceil(retry_after_ms / 1000)))
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    // A body that nobody reads would be taken for the next request: below, the connection ends.
+    if (name !== 'connection') own.push(name, value)
+  }
+  if (!req.complete || headers?.connection) own.push('connection', 'close')
+  res.writeHead(error.status, withCommon({ deps, exchange }, own, API_POLICY))
+  res.end(req.method === 'HEAD' ? undefined : body)
+}

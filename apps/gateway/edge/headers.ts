@@ -1,0 +1,175 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { AppError } from '../../shared/errors.ts'
+import { random128 } from '../../shared/ids.ts'
+import { isTrace } from '../../shared/process/trace.ts'
+import type { Upstream } from '../routes/table.ts'
+
+const ONCE = new Set(['host', 'authorization', 'content-type', 'content-length', 'idempotency-key', 'x-csrf-token'])
+
+/**
+ * Refuses headers that two parsers could read differently: names with an underscore (some servers read it as a dash),
+ * and doubled ones that decide something. On token routes also a doubled Cookie.
+ */
+export const checkHeaders = (req: IncomingMessage, token_route: boolean): void => {
+  const seen = new Set<string>()
+  for (let i = 0; i < req.rawHeaders.length; i += 2) {
+    const name = (req.rawHeaders[i] ?? '').toLowerCase()
+    if (name.includes('_'))
+      throw refused('forbidden_header', `The header ${name.slice(0, 64)} has an underscore in its name.`)
+    const once = ONCE.has(name) || (token_route && name === 'cookie')
+    if (once && seen.has(name)) throw refused('duplicate_header', `The header ${name} is there twice.`)
+    seen.add(name)
+  }
+  const { method = '' } = req
+  const length = req.headers['content-length']
+  const has_body = req.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+  if (has_body && (method === 'GET' || method === 'HEAD' || method === 'OPTIONS')) {
+    throw refused('forbidden_header', `A ${method} request has no body.`)
+  }
+  const encoding = req.headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new AppError('validation_error', 'unsupported_media_type', 'Compressed bodies are not accepted.', {
+      status: 415,
+    })
+  }
+}
+
+const refused = (code: string, detail: string) =>
+  new AppError('validation_error', code, detail, { hint: 'Send the request without it.' })
+
+const FORWARDED = [
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'authorization',
+  'content-type',
+  'content-length',
+  'idempotency-key',
+  'if-match',
+  'if-none-match',
+  'last-event-id',
+  'range',
+  'user-agent',
+  'x-csrf-token',
+]
+const FOR_SESSION = ['cookie', 'origin', 'sec-fetch-site']
+
+export type Identity = { user_id: string; jwt_payload: string }
+
+/** The headers of the upstream request, made anew from the allow-list: a client cannot speak for the gateway. */
+export const upstreamHeaders = (
+  headers: IncomingHttpHeaders,
+  more: {
+    upstream: Upstream
+    request_id: string
+    address: string
+    traceparent: string
+    deadline_ms?: number
+    identity?: Identity
+  },
+): Record<string, string> => {
+  const named = connectionNames(headers.connection)
+  const made: Record<string, string> = {}
+  for (const name of more.upstream === 'session' ? [...FORWARDED, ...FOR_SESSION] : FORWARDED) {
+    const value = headers[name]
+    if (typeof value === 'string' && !named.has(name)) made[name] = value
+  }
+  made['x-request-id'] = more.request_id
+  made['x-forwarded-for'] = more.address
+  made.traceparent = more.traceparent
+  if (more.deadline_ms !== undefined) made['x-request-deadline'] = String(more.deadline_ms)
+  if (more.identity) {
+    made['x-user-id'] = more.identity.user_id
+    made['x-jwt-payload'] = more.identity.jwt_payload
+  }
+  return made
+}
+
+/** The trace that a request belongs to (W3C Trace Context): the caller's, or a new one that starts here. */
+export const traceOf = (given: string | string[] | undefined): string =>
+  isTrace(given) ? given : `00-${hex(random128())}-${hex(random128().subarray(8))}-01`
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
+
+const NOT_PASSED = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'server',
+  'x-powered-by',
+])
+/** Ours to say, whatever an upstream thinks. */
+const OURS =
+  /^(access-control-|strict-transport-security$|x-frame-options$|x-content-type-options$|referrer-policy$|cross-origin-|content-security-policy$|x-request-id$|vary$)/
+
+const NO_NAMES: ReadonlySet<string> = new Set()
+const connectionNames = (value: string | string[] | undefined): ReadonlySet<string> =>
+  value === undefined || value === 'keep-alive'
+    ? NO_NAMES
+    : new Set(
+        [value]
+          .flat()
+          .join(',')
+          .toLowerCase()
+          .split(',')
+          .map((name) => name.trim()),
+      )
+
+/** Headers as Node takes them without a copy: name, value, name, value. */
+export type HeaderList = string[]
+
+const MAX_REMEMBERED = 256
+const decided = new Map<string, boolean>()
+/** Whether a header of an upstream is one that goes on. Upstreams send the same few names with every answer. */
+const isPassed = (name: string): boolean => {
+  let passed = decided.get(name)
+  if (passed === undefined) {
+    passed = !NOT_PASSED.has(name) && !OURS.test(name)
+    if (decided.size < MAX_REMEMBERED) decided.set(name, passed)
+  }
+  return passed
+}
+
+/** What of an upstream's answer goes to the client; `set-cookie` from session alone. */
+export const answerHeaders = (
+  headers: Record<string, string | string[] | undefined>,
+  upstream: Upstream,
+): HeaderList => {
+  const named = connectionNames(headers.connection)
+  const kept: HeaderList = []
+  for (const name in headers) {
+    const value = headers[name]
+    if (value === undefined || !isPassed(name) || named.has(name)) continue
+    if (name === 'set-cookie' && upstream !== 'session') continue
+    if (typeof value === 'string') kept.push(name, value)
+    else for (const one of value) kept.push(name, one)
+  }
+  return kept
+}
+
+const API_POLICY = "default-src 'none'; frame-ancestors 'none'"
+
+/** The security headers of every answer but the content policy. HSTS means something over https only. */
+export const createSecurityHeaders = (public_origin: string): HeaderList => [
+  'x-content-type-options',
+  'nosniff',
+  'x-frame-options',
+  'DENY',
+  'referrer-policy',
+  'no-referrer',
+  'cross-origin-resource-policy',
+  'same-origin',
+  ...(public_origin.startsWith('https:') ? ['strict-transport-security', 'max-age=31536000; includeSubDomains'] : []),
+]
+
+/** The content policy of an API answer. An upstream may add a stricter one: browsers then apply both. */
+export const apiPolicy = (added: string | string[] | undefined): HeaderList =>
+  ['content-security-policy', API_POLICY].concat(
+    added === undefined ? [] : [added].flat().flatMap((policy) => ['content-security-policy', policy]),
+  )

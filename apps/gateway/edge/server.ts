@@ -1,0 +1,270 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { foldUsername } from '../../shared/data/username.ts'
+import { AppError, loginBusy, overloaded, problemOf } from '../../shared/errors.ts'
+import { requestId } from '../../shared/ids.ts'
+import type { AccessClaims } from '../../shared/jwt/claims.ts'
+import type { GatewayDeps } from '../deps.ts'
+import { bodyOf, readBody, refuseLongBody } from '../proxy/proxy.ts'
+import { diskFull } from '../routes/disk.ts'
+import type { Match } from '../routes/router.ts'
+import type { Upstream } from '../routes/table.ts'
+import type { ClientAddress } from './address.ts'
+import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type Exchange } from './answers.ts'
+import { isPreflightPath } from './cors.ts'
+import { checkHeaders, traceOf, upstreamHeaders } from './headers.ts'
+import { parseTarget, type Target } from './target.ts'
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
+const MAX_HEADERS = 16_384
+const AUTH_BODY = 16_384
+const API_BODY = 1_048_576
+
+/** The public listener: every request goes through the same checks in the same order (auth.md 6). */
+export const createGateway = (deps: GatewayDeps) => {
+  const { pressure, telemetry } = deps
+  const requests = telemetry.counter('http_requests_total', 'Requests answered.', ['endpoint', 'status'])
+  const seconds = telemetry.histogram('http_request_duration_seconds', 'Time to answer.', ['endpoint'])
+  const added = telemetry.histogram('gateway_added_seconds', 'Time that the gateway itself took.')
+
+  const done = (exchange: Exchange) => {
+    const { req, res, request_id, started, endpoint, upstream_ms } = exchange
+    uncount(deps, exchange)
+    const ms = performance.now() - started
+    requests.inc({ endpoint, status: res.statusCode })
+    seconds.observe({ endpoint }, ms / 1000)
+    if (upstream_ms > 0) added.observe(Math.max(0, ms - upstream_ms) / 1000)
+    if (endpoint.startsWith('/health')) return
+    telemetry.access({ request_id, route: endpoint, method: req.method ?? '', status: res.statusCode, ms })
+  }
+
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADERS,
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 75_000,
+      connectionsCheckingInterval: 5000,
+      insecureHTTPParser: false,
+      requireHostHeader: true,
+      rejectNonStandardBodyWrites: false,
+    },
+    (req, res) => {
+      const given = req.headers['x-request-id']
+      const request_id = typeof given === 'string' && REQUEST_ID.test(given) ? given : requestId()
+      const exchange: Exchange = {
+        req,
+        res,
+        request_id,
+        started: performance.now(),
+        endpoint: 'unknown',
+        upstream_ms: 0,
+        counted: true,
+      }
+      pressure.enter()
+      res.on('close', () => done(exchange))
+      handle(deps, exchange).catch((error: unknown) => answerError(deps, exchange, error))
+    },
+  )
+  server.on('clientError', refuseMalformed)
+  return server
+}
+
+const uncount = ({ pressure }: GatewayDeps, exchange: Exchange): void => {
+  if (exchange.counted) pressure.leave()
+  exchange.counted = false
+}
+
+/** What Node's parser refuses: answered in our words where that is still possible, and the connection ends. */
+const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): void => {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const [status, code, text] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? [431, 'headers_too_large', 'Request Header Fields Too Large']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? [408, 'bad_path', 'Request Timeout']
+        : [400, 'bad_path', 'Bad Request']
+  const refusal = new AppError('validation_error', String(code), 'The request is not valid HTTP.', {
+    status: Number(status),
+  })
+  const body = JSON.stringify(problemOf(refusal, requestId(), '/'))
+  socket.end(
+    `HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Type: application/problem+json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n${body}`,
+  )
+}
+
+const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
+  const { req } = exchange
+  const target = parseTarget(req.url ?? '')
+  checkHeaders(req, target.path.startsWith('/v1/token'))
+  if (req.method === 'OPTIONS' && isPreflightPath(target.path)) return answerPreflight(deps, exchange)
+  const found = deps.router(req.method ?? '', target.segments)
+  if (found && 'match' in found) return serveRoute(deps, exchange, target, found.match)
+  if (found) throw methodNotAllowed(found.allow)
+  const file = deps.docs(target.path) ?? (await deps.files(target.path, target.segments, req.headers.accept))
+  if (!file) throw new AppError('not_found', 'not_found', `There is no ${req.method} ${target.path}.`)
+  if (req.method !== 'GET' && req.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
+  answerFile(deps, exchange, file)
+}
+
+const methodNotAllowed = (allow: string[]) =>
+  new AppError('not_found', 'method_not_allowed', 'This method is not available here.', {
+    status: 405,
+    headers: { allow: allow.join(', ') },
+  })
+
+/** The checks of one route, then its upstream. */
+const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target, match: Match): Promise<void> => {
+  const { req } = exchange
+  const { route } = match
+  exchange.endpoint = route.path
+  if (route.class !== 'none' && deps.pressure.sheds(route.kind)) throw overloaded()
+  if (deps.disk.refuses(route)) throw diskFull()
+  const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
+  let claims: AccessClaims | undefined
+  let body: Buffer | undefined
+  if (route.permission === 'none') {
+    body = await chargeOpenRoute(deps, exchange, match, client)
+  } else {
+    claims = await deps.guard.authenticate(req, client)
+    await deps.guard.pass(route, claims)
+    deps.guard.refuseForgery(req, claims)
+  }
+  if (route.upstream === 'gateway') {
+    if (target.query !== '' && claims) throw unknownParameter()
+    const { status, body: own } = await deps.own(route.path, claims)
+    return answerJson(deps, exchange, status, own)
+  }
+  await forward(deps, exchange, target, { ...match, upstream: route.upstream }, client, claims, body)
+}
+
+const unknownParameter = () =>
+  new AppError('validation_error', 'schema_violation', 'This takes no query parameters.', {
+    hint: 'Send the path alone.',
+  })
+
+/** Limits of routes that nobody is signed in on. The body of a login is read for its name; the same bytes go on. */
+const chargeOpenRoute = async (
+  deps: GatewayDeps,
+  { req, res }: Exchange,
+  { route }: Match,
+  client: ClientAddress,
+): Promise<Buffer | undefined> => {
+  const { guard, limits, nameOf } = deps
+  const address = nameOf(`address:${client.key}`)
+  const by = (limit: 'login_ip' | 'refresh' | 'jwks' | 'enrol') => ({ key: `${limit}:${address}`, rate: limits[limit] })
+  if (route.class === 'none') return undefined
+  if (route.class === 'refresh' || route.class === 'jwks' || route.class === 'enrol') {
+    await guard.charge(route.class, [by(route.class)])
+    return undefined
+  }
+  refuseMediaType(req)
+  refuseLongBody(req, AUTH_BODY)
+  const body = await readBody(req, AUTH_BODY)
+  const username = usernameIn(body)
+  if (route.class === 'token' && username === undefined) {
+    await guard.charge('refresh', [by('refresh')])
+  } else {
+    enterLogin(deps, res)
+    const name =
+      username === undefined ? [] : [{ key: `login_name:${nameOf(foldUsername(username))}`, rate: limits.login_name }]
+    await guard.charge('login', [by('login_ip'), ...name], nameOf(`address:${client.address}`))
+  }
+  return body
+}
+
+/**
+ * Lets so many logins go on and tells the others at once that it is busy. In a flood most would hear it from credential
+ * in the end, after limits, look-ups and connections that slow down everybody who is signed in.
+ */
+const enterLogin = ({ logins, config }: GatewayDeps, res: ServerResponse): void => {
+  if (logins.under_way >= config.GATEWAY__LOGIN__AT_ONCE) throw loginBusy()
+  logins.under_way += 1
+  res.once('close', () => {
+    logins.under_way -= 1
+  })
+}
+
+const refuseMediaType = (req: IncomingMessage) => {
+  const type = req.headers['content-type']
+  if (
+    type === undefined
+      ? req.headers['content-length'] === '0'
+      : /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)
+  )
+    return
+  if (
+    type === undefined &&
+    req.headers['content-length'] === undefined &&
+    req.headers['transfer-encoding'] === undefined
+  )
+    return
+  throw new AppError('validation_error', 'unsupported_media_type', 'This content type is not accepted here.', {
+    status: 415,
+    hint: 'Send application/json in UTF-8.',
+  })
+}
+
+/** The name that a login is for, as far as the body can be read; session refuses what is not valid. */
+const usernameIn = (body: Buffer): string | undefined => {
+  try {
+    const value = JSON.parse(body.toString('utf8')) as { username?: unknown }
+    return typeof value?.username === 'string' ? value.username.slice(0, 256) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+type Destination = Match & { upstream: Exclude<Upstream, 'gateway'> }
+
+const forward = async (
+  deps: GatewayDeps,
+  exchange: Exchange,
+  target: Target,
+  { route, upstream, upstream_path }: Destination,
+  client: ClientAddress,
+  claims: AccessClaims | undefined,
+  body: Buffer | undefined,
+): Promise<void> => {
+  const { req, res, request_id } = exchange
+  const limit = upstream === 'catalog' || upstream === 'operations' ? API_BODY : AUTH_BODY
+  refuseLongBody(req, limit)
+  const endless = route.class === 'stream'
+  const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
+  try {
+    const called = performance.now()
+    const request = {
+      method: req.method ?? 'GET',
+      path: target.query ? `${upstream_path}?${target.query}` : upstream_path,
+      headers: upstreamHeaders(req.headers, {
+        upstream,
+        request_id,
+        address: client.address,
+        traceparent: traceOf(req.headers.traceparent),
+        ...(!endless && { deadline_ms: leftOf(deps, exchange) }),
+        ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),
+      }),
+      body: body ?? (await bodyOf(req, limit)),
+      endless,
+      insist: route.kind === 'S',
+    }
+    await deps.proxy.pass(upstream, request, {
+      res,
+      begin: (status, headers) => {
+        exchange.upstream_ms = performance.now() - called
+        if (endless) uncount(deps, exchange)
+        beginAnswer({ deps, exchange }, upstream, { status, headers })
+      },
+    })
+  } finally {
+    leave?.()
+  }
+}
+
+/** Milliseconds that the upstream has for its answer: what our checks took is gone. */
+const leftOf = ({ config }: GatewayDeps, { started }: Exchange): number =>
+  Math.max(1, Math.floor(config.GATEWAY__UPSTREAM__REPLY_MS - (performance.now() - started)))
+
+/** The middle part of the verified token: base64url of the claims, as it was signed. */
+const payloadOf = (req: IncomingMessage): string => req.headers.authorization?.split('.')[1] ?? ''

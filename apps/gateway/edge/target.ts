@@ -1,0 +1,60 @@
+import { AppError } from '../../shared/errors.ts'
+
+/** A request target that passed the path rules: decoded segments, and the query as it came. */
+export type Target = { path: string; segments: string[]; query: string }
+
+const MAX_PATH = 2048
+const MAX_QUERY = 8192
+/** Characters that a path may hold as they are (RFC 3986 pchar without percent sequences). */
+const RAW = /^[A-Za-z0-9\-._~:@!$&'()*+,;=]*$/
+/** Characters that a percent sequence may stand for: none that could change where a path leads. */
+const ENCODED = /^[A-Za-z0-9\-_~:@!$&'()*+,;=]$/
+const QUERY = /^(?:[A-Za-z0-9\-._~:@!$&'()*+,;=/?[\]|]|%[0-9A-Fa-f]{2})*$/
+
+const bad = (detail: string) =>
+  new AppError('validation_error', 'bad_path', detail, { hint: 'Send the path as the API reference spells it.' })
+
+/**
+ * Reads a request target by the path rules of auth.md 6. What two parsers could read differently is refused: other
+ * forms than `/path?query`, empty and dot segments, backslashes, raw non-ASCII, and percent sequences of anything but
+ * harmless characters.
+ */
+export const parseTarget = (url: string): Target => {
+  const mark = url.indexOf('?')
+  const path = mark < 0 ? url : url.slice(0, mark)
+  const query = mark < 0 ? '' : url.slice(mark + 1)
+  if (path.length > MAX_PATH || query.length > MAX_QUERY) {
+    throw new AppError('validation_error', 'uri_too_long', 'The request target is too long.', {
+      status: 414,
+      hint: `A path has at most ${MAX_PATH} and a query at most ${MAX_QUERY} characters.`,
+    })
+  }
+  if (!path.startsWith('/')) throw bad('The request target must be a path.')
+  if (!QUERY.test(query)) throw bad('The query holds characters that must be percent-encoded.')
+  const parts = path.slice(1).split('/')
+  // A trailing slash is a path of its own, which no route has; an empty segment inside is refused.
+  const segments = parts.map((part, at) => {
+    if (part === '' && at < parts.length - 1) throw bad('The path has an empty segment.')
+    return decodeSegment(part)
+  })
+  return { path, segments, query }
+}
+
+const decodeSegment = (part: string): string => {
+  if (part === '.' || part.startsWith('..')) throw bad('The path has a dot segment.')
+  if (!part.includes('%')) {
+    if (!RAW.test(part)) throw bad('The path holds characters that are not allowed.')
+    return part
+  }
+  const pieces = part.split('%')
+  return pieces
+    .map((piece, at) => {
+      const hex = at === 0 ? '' : piece.slice(0, 2)
+      const char = at === 0 ? '' : String.fromCharCode(Number.parseInt(/^[0-9A-Fa-f]{2}$/.test(hex) ? hex : '0', 16))
+      const rest = at === 0 ? piece : piece.slice(2)
+      if ((at > 0 && !ENCODED.test(char)) || !RAW.test(rest))
+        throw bad('The path holds a percent sequence that is not allowed.')
+      return char + rest
+    })
+    .join('')
+}

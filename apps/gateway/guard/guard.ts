@@ -1,0 +1,144 @@
+import type { IncomingMessage } from 'node:http'
+import type { AccessVerifier } from '../../shared/auth/user-tokens.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { AccessClaims } from '../../shared/jwt/claims.ts'
+import { TokenRejected } from '../../shared/jwt/verifier.ts'
+import type { Csrf } from '../../shared/web/csrf.ts'
+import { csrfFailed, type Origins } from '../../shared/web/origins.ts'
+import { type KeyNames, rateLimited } from '../../shared/web/rates.ts'
+import type { GatewayConfig } from '../config.ts'
+import type { ClientAddress } from '../edge/address.ts'
+import type { Route } from '../routes/table.ts'
+import type { Denylist } from './denylist.ts'
+import type { Bucket, LocalLimits, RedisGate } from './limits.ts'
+
+export type GuardDeps = {
+  limits: GatewayConfig['limits']
+  verify: AccessVerifier
+  redisGate: RedisGate
+  localLimits: LocalLimits
+  denylist: Denylist
+  isFeedLive: () => boolean
+  csrf: Csrf
+  origins: Origins
+  nameOf: KeyNames
+  onRejected: (cause: string) => void
+  onLimited: (limit: string) => void
+  onCsrf: () => void
+  onFallback: (active: boolean) => void
+}
+
+const MAX_BLOCKED = 10_000
+
+/** The checks between the route and the upstream, in the order of auth.md 6. Each throws the refusal it comes to. */
+export const createGuard = (deps: GuardDeps) => {
+  const { limits, nameOf, redisGate, localLimits, denylist } = deps
+  const blocked = new Map<string, number>()
+
+  const limited = (limit: string, wait_ms: number) => {
+    deps.onLimited(limit)
+    return rateLimited(wait_ms)
+  }
+
+  /** Charges limits by address or name; by half of them in this process alone while Redis is away. */
+  const charge = async (limit: string, buckets: Bucket[], block?: string): Promise<void> => {
+    const verdict = await redisGate.limit(buckets, block)
+    deps.onFallback(verdict === undefined)
+    const wait = verdict ? (verdict.outcome === 'limited' ? verdict.wait_ms : undefined) : localLimits(buckets)
+    if (wait !== undefined) throw limited(limit, wait)
+  }
+
+  const refuseBlocked = ({ key }: ClientAddress) => {
+    const until = blocked.get(key)
+    if (until === undefined) return
+    if (until > performance.now()) throw limited('failed_tokens', until - performance.now())
+    blocked.delete(key)
+  }
+
+  /** Counts a refused token; an address with too many is refused before its next token is looked at. */
+  const noteFailure = async ({ key }: ClientAddress) => {
+    const buckets = [{ key: `failed:${nameOf(`address:${key}`)}`, rate: limits.failed_tokens }]
+    const verdict = await redisGate.limit(buckets)
+    const wait = verdict ? (verdict.outcome === 'limited' ? verdict.wait_ms : undefined) : localLimits(buckets)
+    if (wait === undefined) return
+    if (blocked.size >= MAX_BLOCKED) blocked.delete(blocked.keys().next().value as string)
+    blocked.set(key, performance.now() + wait)
+  }
+
+  /** Verifies the bearer. A missing one is no failure to count: it guesses nothing. */
+  const authenticate = async (req: IncomingMessage, address: ClientAddress): Promise<AccessClaims> => {
+    refuseBlocked(address)
+    const token = bearerOf(req)
+    try {
+      if (token === undefined) throw new TokenRejected('malformed')
+      return await deps.verify(token)
+    } catch (error) {
+      if (!(error instanceof TokenRejected)) throw error
+      deps.onRejected(error.reason)
+      await noteFailure(address)
+      throw tokenRefused(error)
+    }
+  }
+
+  /** Limits and revocation in one trip to Redis; while it is away what this process knows, by kind of action. */
+  const pass = async (route: Route, claims: AccessClaims): Promise<void> => {
+    const { sub: user_id, session_id, iat } = claims
+    // Stopping has a bucket of its own: whoever used up the other may still stop things.
+    const bucket = { key: `${route.kind === 'S' ? 'stop' : 'api'}:${user_id}`, rate: limits.api }
+    if (route.path === '/auth/logout') return charge('api', [bucket])
+    if (denylist.has(session_id)) throw revoked(deps)
+    const verdict = await redisGate.gate({ bucket, user_id, session_id, iat })
+    deps.onFallback(verdict === undefined)
+    if (verdict?.outcome === 'denied') throw revoked(deps)
+    if (verdict?.outcome === 'limited') throw limited('api', verdict.wait_ms)
+    if (verdict) return
+    if (route.kind === 'A' || (route.kind === 'W' && !deps.isFeedLive())) throw revocationUnknown()
+    const wait = localLimits([bucket])
+    if (wait !== undefined) throw limited('api', wait)
+  }
+
+  /** Origin rule and CSRF token of unsafe requests of cookie sessions. */
+  const refuseForgery = (req: IncomingMessage, claims: AccessClaims): void => {
+    if (claims.cm !== 'cookie' || req.method === 'GET' || req.method === 'HEAD') return
+    const { origin, 'sec-fetch-site': site } = req.headers
+    const foreign = deps.origins.refuse({ origin, 'sec-fetch-site': [site].flat()[0] })
+    if (foreign) throw foreign
+    const token = req.headers['x-csrf-token']
+    if (deps.csrf.verify(claims.session_id, typeof token === 'string' ? token : undefined)) return
+    deps.onCsrf()
+    throw csrfFailed()
+  }
+
+  return { charge, authenticate, pass, refuseForgery }
+}
+export type Guard = ReturnType<typeof createGuard>
+
+/** The token of the one Authorization header; its scheme's case does not matter. */
+const bearerOf = (req: IncomingMessage): string | undefined => {
+  const value = req.headers.authorization
+  if (value === undefined) {
+    throw new AppError('invalid_token', 'token_missing', 'This needs an access token.', {
+      headers: { 'www-authenticate': 'Bearer' },
+      hint: 'Sign in and send the header Authorization: Bearer <access token>.',
+    })
+  }
+  return /^bearer ([^ ]+)$/i.exec(value)?.[1]
+}
+
+const tokenRefused = (cause: unknown) =>
+  new AppError('invalid_token', 'invalid_token', 'The access token is not valid.', {
+    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+    cause,
+  })
+
+const revoked = (deps: GuardDeps) => {
+  deps.onRejected('revoked')
+  return tokenRefused(undefined)
+}
+
+const revocationUnknown = () =>
+  new AppError('unavailable', 'revocation_unknown', 'It cannot be told now whether this session was ended.', {
+    retryable: true,
+    retry_after_ms: 2000 + Math.floor(Math.random() * 3000),
+    hint: 'Repeat the same request with the same Idempotency-Key after the time in Retry-After.',
+  })

@@ -1,0 +1,233 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Readable, Transform } from 'node:stream'
+import { type Dispatcher, Pool } from 'undici'
+import { AppError, unavailable } from '../../shared/errors.ts'
+import { type WatchedDependency, watchDependency } from '../../shared/process/dependency.ts'
+import type { Telemetry } from '../../shared/telemetry.ts'
+
+const KEEP_ALIVE_MS = 60_000
+
+export type Upstreams = Record<'session' | 'identity' | 'token' | 'catalog' | 'operations', string>
+export type ProxySettings = {
+  /** Milliseconds to connect, and until the answer begins and between two pieces of it. */
+  connect_ms: number
+  reply_ms: number
+  connections: number
+}
+export type UpstreamHeaders = Record<string, string | string[] | undefined>
+export type UpstreamRequest = {
+  method: string
+  path: string
+  headers: Record<string, string>
+  body: Buffer | Readable | null
+  /** A stream of events: no time between two pieces is too long. */
+  endless: boolean
+  /** A stopping act: it is tried also while the breaker of its upstream is open. */
+  insist: boolean
+}
+/** Where the answer goes. `begin` writes its head; what it throws refuses the answer as a whole. */
+export type Sink = { res: ServerResponse; begin: (status: number, headers: UpstreamHeaders) => void }
+
+/**
+ * The connections to the upstreams. A request is sent once: nothing here or in undici repeats it, because only the
+ * client knows whether its act may happen twice. The answer is written piece by piece as it comes.
+ */
+export const createProxy = (
+  urls: Upstreams,
+  { connect_ms, reply_ms, connections }: ProxySettings,
+  telemetry: Telemetry,
+) => {
+  const watched = Object.fromEntries(
+    Object.keys(urls).map((name) => [name, watchDependency(telemetry, name)]),
+  ) as Record<keyof Upstreams, WatchedDependency>
+  const pools = Object.fromEntries(
+    Object.entries(urls).map(([name, url]) => [
+      name,
+      new Pool(url, {
+        connections,
+        pipelining: 1,
+        connect: { timeout: connect_ms },
+        headersTimeout: reply_ms,
+        bodyTimeout: reply_ms,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+        keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      }),
+    ]),
+  ) as Record<keyof Upstreams, Pool>
+
+  return {
+    /**
+     * Sends one request and its answer on; resolves when all of it is written or the client went away. Refused or cut
+     * connections are 502, a missing answer is 504. An answer that breaks off breaks ours off: half must not look whole.
+     * While the upstream fails again and again, 503 at once.
+     */
+    pass: (upstream: keyof Upstreams, request: UpstreamRequest, sink: Sink): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const { endless, insist, ...options } = request
+        const dependency = watched[upstream]
+        if (!dependency.breaker.allows(insist)) return reject(unavailable(AWAY(upstream), undefined, 'unavailable'))
+        const passing = createPassing({ upstream, endless, reply_ms, dependency, resolve, reject }, sink)
+        pools[upstream].dispatch(
+          { ...options, method: options.method as 'GET', ...(endless && { bodyTimeout: 0 }) },
+          passing,
+        )
+      }),
+    close: () => Promise.all(Object.values(pools).map((pool) => pool.destroy())),
+  }
+}
+export type Proxy = ReturnType<typeof createProxy>
+
+const AWAY = (upstream: string) => `The ${upstream} service does not answer just now.`
+
+type Passing = {
+  upstream: string
+  endless: boolean
+  reply_ms: number
+  dependency: WatchedDependency
+  resolve: () => void
+  reject: (error: Error) => void
+}
+
+/** One answer on its way from the upstream's socket to the client's. */
+const createPassing = (
+  { upstream, endless, reply_ms, dependency, resolve, reject }: Passing,
+  { res, begin }: Sink,
+): Dispatcher.DispatchHandler => {
+  const started = performance.now()
+  let controller: Dispatcher.DispatchController | undefined
+  let over = false
+  let begun = false
+  const finish = () => {
+    over = true
+    clearTimeout(timer)
+    res.off('close', gone)
+  }
+  const gone = () => {
+    if (over) return
+    finish()
+    if (!begun) dependency.called('http', 'gone', started)
+    controller?.abort(new Error('the client went away'))
+    resolve()
+  }
+  // A refusal of ours, such as a body that grew too long, says nothing of the upstream.
+  const fail = (error: unknown, late = false) => {
+    if (over) return
+    finish()
+    if (!begun) dependency.called('http', error instanceof AppError ? 'refused' : 'failed', started)
+    if (res.headersSent) res.destroy()
+    reject(failureOf(error, upstream, late))
+  }
+  // Counts waiting for a connection too, which undici's own time-out does not.
+  const timer = setTimeout(() => {
+    const error = new Error('the answer did not begin in time')
+    fail(error, true)
+    controller?.abort(error)
+  }, reply_ms)
+  res.on('close', gone)
+  return {
+    onRequestStart: (given) => {
+      controller = given
+      if (over) given.abort(new Error('nobody waits for this any more'))
+    },
+    onResponseStart: (given, status, headers) => {
+      if (over || status < 200) return
+      clearTimeout(timer)
+      begun = true
+      dependency.called('http', 'ok', started)
+      try {
+        begin(status, headers)
+        if (endless) res.flushHeaders()
+      } catch (error) {
+        fail(error)
+        given.abort(error as Error)
+      }
+    },
+    onResponseData: (given, chunk) => {
+      if (over || res.write(chunk)) return
+      given.pause()
+      res.once('drain', () => given.resume())
+    },
+    onResponseEnd: () => {
+      if (over) return
+      finish()
+      res.end()
+      resolve()
+    },
+    onResponseError: (_given, error) => fail(error),
+  }
+}
+
+const failureOf = (error: unknown, upstream: string, late: boolean): AppError => {
+  if (error instanceof AppError) return error
+  const { code } = error as { code?: string }
+  const timed_out = late || code === 'UND_ERR_HEADERS_TIMEOUT'
+  return new AppError(
+    'unavailable',
+    timed_out ? 'upstream_timeout' : 'upstream_failed',
+    timed_out ? `The ${upstream} service did not answer in time.` : `The ${upstream} service could not be reached.`,
+    {
+      status: timed_out ? 504 : 502,
+      retryable: true,
+      retry_after_ms: 2000 + Math.floor(Math.random() * 3000),
+      hint: 'Repeat the same request with the same Idempotency-Key.',
+      cause: error,
+    },
+  )
+}
+
+export const bodyTooLarge = () =>
+  new AppError('validation_error', 'body_too_large', 'The body is too large.', {
+    status: 413,
+    hint: 'Send less in one request.',
+    headers: { connection: 'close' },
+  })
+
+/** Refuses a stated length above the limit before a byte is read. */
+export const refuseLongBody = (req: IncomingMessage, limit: number): void => {
+  if (Number(req.headers['content-length'] ?? 0) > limit) throw bodyTooLarge()
+}
+
+const hasBody = ({ headers: { 'content-length': length, 'transfer-encoding': encoding } }: IncomingMessage): boolean =>
+  encoding !== undefined || (length !== undefined && length !== '0')
+
+const SMALL_BYTES = 65_536
+
+/** The body to send on: null when there is none, read whole when it says that it is small, else as a stream. */
+export const bodyOf = (req: IncomingMessage, limit: number): Promise<Buffer> | Readable | null => {
+  if (!hasBody(req)) return null
+  const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  return length <= SMALL_BYTES ? readBody(req, limit) : limitedBody(req, limit)
+}
+
+/** The body as a stream that fails once it is longer than it may be. */
+const limitedBody = (req: IncomingMessage, limit: number): Readable => {
+  let size = 0
+  const counter = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      size += chunk.length
+      if (size > limit) done(bodyTooLarge())
+      else done(null, chunk)
+    },
+  })
+  req.on('error', (error) => counter.destroy(error))
+  return req.pipe(counter)
+}
+
+/** Reads a small body whole. */
+export const readBody = (req: IncomingMessage, limit: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    if (!hasBody(req)) return resolve(Buffer.alloc(0))
+    const chunks: Buffer[] = []
+    let size = 0
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limit) return void chunks.push(chunk)
+      req.off('data', onData).pause()
+      reject(bodyTooLarge())
+    }
+    req
+      .on('data', onData)
+      .once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+      .once('error', reject)
+      .once('close', () => reject(new Error('the client went away')))
+  })

@@ -1,0 +1,64 @@
+import type { Redis } from 'ioredis'
+import { AppError } from '../../shared/errors.ts'
+import type { Logger } from '../../shared/telemetry.ts'
+import type { Kind, LimitClass } from './table.ts'
+
+const SERVERS = ['postgres', 'redis', 'nats', 'temporal'] as const
+const READ_MS = 5000
+/** Percent of free space below which it is said, and from which on acts are refused (reliability.md 2.2). */
+const LOW = 10
+const REFUSE_ARMING = 5
+const REFUSE_ALL = 2
+
+const LOGINS: ReadonlySet<LimitClass> = new Set(['token', 'login', 'refresh'])
+
+/** Whether an act is refused at this share of free disk: what arms and writes first, at last all but reading. */
+export const isRefused = (
+  free: number | undefined,
+  { kind, class: limit }: { kind: Kind; class: LimitClass },
+): boolean => {
+  if (free === undefined || free >= REFUSE_ARMING) return false
+  const arming = kind === 'A' || kind === 'W'
+  return free < REFUSE_ALL ? kind !== 'R' || LOGINS.has(limit) : arming
+}
+
+/**
+ * How full the disks under the servers are, as whoever runs them says every 10 s in `ops:disk:<server>` (percent free,
+ * 60 s of life). Nothing said is normal. A full disk stops a database for good, so acts are refused before.
+ */
+export const createDiskWatch = ({ redis, prefix, log }: { redis: Redis; prefix: string; log: Logger }) => {
+  const keys = SERVERS.map((server) => `${prefix}ops:disk:${server}`)
+  let free: number | undefined
+  const read = async () => {
+    const values = await redis.mget(keys).catch(() => undefined)
+    if (!values) return
+    const before = free
+    const known = values.flatMap((value) => (value === null || !Number.isFinite(Number(value)) ? [] : [Number(value)]))
+    free = known.length > 0 ? Math.min(...known) : undefined
+    if (free !== undefined && free < LOW && (before ?? 100) >= LOW)
+      log.error({ free_percent: free }, 'the disk under a server is almost full')
+  }
+  const timer = setInterval(() => void read(), READ_MS).unref()
+  return {
+    read,
+    refuses: (route: { kind: Kind; class: LimitClass }): boolean => isRefused(free, route),
+    /** For readiness: low is degraded, not unready, which would take stopping away too. */
+    check: async () => {
+      if (free !== undefined && free < LOW) throw new Error(`${free} % of the disk under a server is free`)
+    },
+    close: () => clearInterval(timer),
+  }
+}
+export type DiskWatch = ReturnType<typeof createDiskWatch>
+
+export const diskFull = () =>
+  new AppError(
+    'unavailable',
+    'overloaded',
+    'The disk under a server is almost full: this waits until there is space.',
+    {
+      retryable: true,
+      retry_after_ms: 5000,
+      hint: 'Tell whoever runs the platform. Repeat the same request with the same Idempotency-Key later.',
+    },
+  )

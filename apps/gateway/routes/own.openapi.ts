@@ -1,0 +1,64 @@
+import Type from 'typebox'
+import { AUTH_CODES, Problem } from '../../shared/http/app.ts'
+import { completeDocument, type Document, type Operation } from '../../shared/http/openapi.ts'
+import { ROUTES } from './table.ts'
+
+const Status = Type.Object({ status: Type.Enum(['ready', 'degraded', 'unready']) })
+const Part = Type.Object(
+  {
+    app: Type.String({ examples: ['catalog'] }),
+    instance: Type.String({ examples: ['host-1'] }),
+    status: Type.Enum(['ready', 'degraded', 'unready', 'silent'], {
+      description: 'silent: it has said nothing for 30 s, and did not end in order. After 10 minutes it is left out.',
+    }),
+    since: Type.String({ description: 'Since when it says so.', examples: ['2026-01-31T12:00:00.000Z'] }),
+    checks: Type.Record(Type.String(), Type.Unknown()),
+    lags: Type.Record(Type.String(), Type.Number()),
+  },
+  { additionalProperties: true },
+)
+
+const json = (schema: object) => ({ content: { 'application/json': { schema: structuredClone(schema) } } })
+
+/** The gateway has no routes of Fastify's: what it answers itself is described here, by the rows of its table. */
+const DESCRIBED: Record<string, Operation> = {
+  '/health/live': {
+    tags: ['health'],
+    description: 'The process turns. Asked by whoever restarts it.',
+    responses: {
+      200: { description: 'It does.', ...json(Type.Object({ status: Type.Literal('live') })) },
+    },
+  },
+  '/health/ready': {
+    tags: ['health'],
+    description: 'Whether traffic may come here. Why not, is said on the internal listener alone.',
+    responses: {
+      200: { description: 'It may.', ...json(Status) },
+      503: { description: 'Not now.', ...json(Status) },
+    },
+  },
+  '/api/v1/platform/health': {
+    tags: ['health'],
+    description: 'What every process of the platform last said of itself.',
+    responses: {
+      200: {
+        description: 'The parts.',
+        ...json(Type.Object({ parts: Type.Array(Part), as_of: Type.String({ format: 'date-time' }) })),
+      },
+    },
+  },
+}
+
+export const ownDocument = (): object => {
+  const paths = Object.fromEntries(
+    ROUTES.filter(({ upstream }) => upstream === 'gateway').map(({ method, path, permission, kind }) => {
+      const described = DESCRIBED[path]
+      if (!described) throw new Error(`${path} of the gateway is not described in own.openapi.ts`)
+      const operation = { ...described, 'x-action-kind': kind, 'x-permissions': [permission].flat() }
+      return [path, { [method.toLowerCase()]: operation }]
+    }),
+  )
+  const about = { title: 'Signalbox gateway', description: 'What the gateway answers itself.' }
+  const info = { ...about, version: '1.0.0' }
+  return completeDocument({ openapi: '3.1.0', info, paths } as Document, about, AUTH_CODES, Problem)
+}

@@ -1,0 +1,166 @@
+import type { RoutePermission } from '../../shared/auth/http.ts'
+
+/** Where a request goes. `gateway` answers itself. */
+export type Upstream = 'session' | 'identity' | 'token' | 'catalog' | 'operations' | 'gateway'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+/** R read, W write, A arming, S stopping: what is still served while a part is away (auth.md 6). */
+export type Kind = 'R' | 'W' | 'A' | 'S'
+/** Which limits a request is charged to. `token` is login or refresh, by the body; `none` is not charged. */
+export type LimitClass = 'api' | 'stream' | 'token' | 'login' | 'refresh' | 'jwks' | 'enrol' | 'none'
+
+/** One endpoint of the public API. `permission` is what the service asks; the gateway itself only tells none from the rest. */
+export type Route = {
+  method: Method
+  path: string
+  upstream: Upstream
+  kind: Kind
+  class: LimitClass
+  permission: RoutePermission | readonly RoutePermission[]
+}
+
+type Row = [methods: string, path: string, kind: Kind, permission: Route['permission'], limit?: LimitClass]
+
+const table = (upstream: Upstream, prefix: string, rows: Row[]): Route[] =>
+  rows.map(([method, path, kind, permission, limit]) => ({
+    method: method as Method,
+    path: `${prefix}${path}`,
+    upstream,
+    kind,
+    class: limit ?? 'api',
+    permission,
+  }))
+
+const USER = '/api/v1/admin/users/{user_id}'
+const OP = '/api/v1/operations/{operation_id}'
+
+const session = table('session', '', [
+  ['POST', '/v1/token', 'R', 'none', 'token'],
+  ['POST', '/auth/login', 'R', 'none', 'login'],
+  ['POST', '/auth/refresh', 'R', 'none', 'refresh'],
+  ['POST', '/auth/logout', 'S', 'bearer'],
+  ['GET', '/v1/token/csrf', 'R', 'none', 'refresh'],
+  ['POST', '/v1/token/reauth', 'W', 'self'],
+  ['GET', '/api/v1/sessions', 'R', 'self'],
+  ['POST', '/api/v1/sessions/revoke-others', 'S', 'self'],
+  ['DELETE', '/api/v1/sessions/{session_id}', 'S', 'self'],
+  ['POST', '/api/v1/users/me/password', 'W', 'self'],
+  ['POST', `${USER}/unlock`, 'A', 'session:admin'],
+  ['GET', `${USER}/sessions`, 'R', 'session:admin'],
+  ['DELETE', `${USER}/sessions`, 'S', 'session:admin'],
+  ['DELETE', `${USER}/sessions/{session_id}`, 'S', 'session:admin'],
+  ['GET', '/api/v1/admin/auth-events', 'R', 'audit:read'],
+])
+
+const identity = table('identity', '/api/v1', [
+  ['GET', '/users/me', 'R', 'self'],
+  ['POST', '/users/enrol', 'W', 'none', 'enrol'],
+  ['GET', '/admin/users', 'R', 'identity:read'],
+  ['POST', '/admin/users', 'A', 'identity:admin'],
+  ['GET', '/admin/users/{user_id}', 'R', 'identity:read'],
+  ['POST', '/admin/users/{user_id}/disable', 'S', 'identity:admin'],
+  ['POST', '/admin/users/{user_id}/delete', 'S', 'identity:admin'],
+  ['POST', '/admin/users/{user_id}/enable', 'A', 'identity:admin'],
+  ['POST', '/admin/users/{user_id}/enrolment-token', 'A', 'identity:admin'],
+  ['GET', '/admin/groups', 'R', 'identity:read'],
+  ['POST', '/admin/groups', 'A', 'identity:admin'],
+  ['PATCH', '/admin/groups/{group_key}', 'A', 'identity:admin'],
+  ['DELETE', '/admin/groups/{group_key}', 'S', 'identity:admin'],
+  ['PUT', '/admin/groups/{group_key}/members/{user_id}', 'A', 'identity:admin'],
+  ['DELETE', '/admin/groups/{group_key}/members/{user_id}', 'S', 'identity:admin'],
+  ['GET', '/admin/grants', 'R', 'identity:read'],
+  ['POST', '/admin/grants', 'A', 'identity:admin'],
+  ['DELETE', '/admin/grants/{grant_id}', 'S', 'identity:admin'],
+  ['GET', '/admin/roles', 'R', 'identity:read'],
+  ['GET', '/admin/user-events', 'R', 'audit:read'],
+])
+
+const token = table('token', '', [['GET', '/.well-known/jwks.json', 'R', 'none', 'jwks']])
+
+const gateway = table('gateway', '', [
+  ['GET', '/health/live', 'R', 'none', 'none'],
+  ['GET', '/health/ready', 'R', 'none', 'none'],
+  ['GET', '/api/v1/platform/health', 'R', 'platform:read'],
+])
+
+const reads = (permission: RoutePermission, paths: string[]): Row[] =>
+  paths.map((path) => ['GET', path, 'R', permission])
+
+const catalog = table('catalog', '/api/v1', [
+  ...reads('catalog:read', [
+    '/resources',
+    '/resources/{resource_id}',
+    '/resources/{resource_id}/relationships',
+    '/resources/{resource_id}/capabilities',
+    '/resources/{resource_id}/health',
+    '/resources/{resource_id}/operations-summary',
+    '/resources/{resource_id}/versions',
+    '/resource-types',
+    '/resource-types/{type_key}',
+    '/topology/regions',
+    '/topology/datacenters',
+    '/topology/layers',
+    '/topology/segments',
+    '/topology/graph',
+    '/graphs/resources',
+    '/graphs/topology',
+    '/graphs/capabilities',
+    '/capabilities/definitions',
+    '/capabilities/definitions/{capability_key}',
+    '/capabilities/providers',
+    '/capabilities/graph',
+  ]),
+  ['POST', '/resources', 'W', ['catalog:write', 'catalog:record']],
+  ['PATCH', '/resources/{resource_id}', 'W', ['catalog:write', 'catalog:record']],
+  ['POST', '/resources:import', 'W', 'catalog:record'],
+  ['GET', '/audit/catalog', 'R', 'audit:read'],
+])
+
+const operations = table('operations', '', [
+  ...reads('operation:read', [
+    '/api/v1/intents',
+    '/api/v1/intents/{intent_id}',
+    '/api/v1/plans/{plan_id}',
+    '/api/v1/plans/{plan_id}/graph',
+    '/api/v1/procedures',
+    '/api/v1/calendar',
+    '/api/v1/evidence/keys',
+    '/api/v1/gates',
+    '/api/v1/operations',
+    OP,
+    `${OP}/graph`,
+    `${OP}/timeline`,
+    `${OP}/nodes`,
+    `${OP}/nodes/{node_id}`,
+    `${OP}/artifacts`,
+    `${OP}/artifacts/{artifact_id}/content`,
+    `${OP}/evidence`,
+    `${OP}/gates`,
+    `${OP}/gates/{gate_id}`,
+    `${OP}/patches`,
+    `${OP}/patches/{patch_id}`,
+    `${OP}/commands/{command_id}`,
+    '/api/v1/resources/{resource_id}/operations',
+  ]),
+  ['POST', '/api/v1/intents', 'W', 'intent:create'],
+  ['POST', '/api/v1/intents/{intent_id}/plan-preview', 'W', 'intent:create'],
+  ['POST', '/api/v1/plans/{plan_id}/start', 'A', 'plan:start'],
+  ['GET', `${OP}/nodes/{node_id}/logs`, 'R', 'log:read'],
+  ['GET', `${OP}/nodes/{node_id}/logs/raw`, 'R', 'log:read'],
+  ['GET', '/api/v1/events', 'R', 'operation:read', 'stream'],
+  ['GET', '/api/v1/audit', 'R', 'audit:read'],
+  ['POST', '/api/v1/engine/codec/decode', 'R', 'engine:inspect'],
+  ['GET', '/api/v1/me', 'R', 'self'],
+  ['POST', `${OP}/pause`, 'S', 'operation:control'],
+  ['POST', `${OP}/cancel`, 'S', 'operation:control'],
+  ['POST', `${OP}/resume`, 'A', 'operation:control'],
+  ['POST', `${OP}/nodes/{node_id}/retry`, 'A', 'operation:control'],
+  ['POST', `${OP}/interventions`, 'A', 'operation:intervene'],
+  ['POST', `${OP}/gates/{gate_id}/approve`, 'A', 'gate:decide'],
+  ['POST', `${OP}/gates/{gate_id}/reject`, 'S', 'gate:decide'],
+  ['POST', `${OP}/patches`, 'W', 'patch:propose'],
+  ['POST', `${OP}/patches/{patch_id}/approve`, 'A', 'patch:decide'],
+  ['POST', `${OP}/patches/{patch_id}/reject`, 'S', ['patch:decide', 'patch:propose']],
+])
+
+/** Every endpoint of the public API, one row each. What is not here does not exist outside (auth.md 6). */
+export const ROUTES: readonly Route[] = [...session, ...identity, ...token, ...gateway, ...catalog, ...operations]

@@ -1,0 +1,100 @@
+import { Code, ConnectError } from '@connectrpc/connect'
+import { appendAuditTo } from '../../../db/audit.ts'
+import { fingerprintOf, once, readKey } from '../../../db/idempotency.ts'
+import { getUser } from '../../../db/identity/queries.ts'
+import { idempotency, type UserRow, user_events } from '../../../db/identity/tables.ts'
+import { AppError } from '../../shared/errors.ts'
+import { isUuid, uuidv5 } from '../../shared/ids.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import type { IdentityDeps } from '../deps.ts'
+
+export type Enrolment = { enrolment_token: string; new_password: string }
+export type EnrolRequest = { request_id: string; queue_key: string; key: string; route: string }
+
+/**
+ * POST users/enrol: the first password, or a reset. The token says whose; it works once. Its id is the caller of the
+ * idempotency key. The key is looked up before and written after credential was asked, so that no transaction is held
+ * open over a hash; `change_id` makes the same request harmless to credential in between. Answers whether it is a repeat.
+ */
+export const enrol = async (deps: IdentityDeps, body: Enrolment, request: EnrolRequest): Promise<boolean> => {
+  if (!body.new_password.isWellFormed()) {
+    throw new AppError('validation_error', 'schema_violation', 'The password holds half a character.')
+  }
+  const [, user_id = '', token_id = ''] = body.enrolment_token.split('.')
+  const user = isUuid(user_id) && isUuid(token_id) ? await getUser(deps.db, user_id) : undefined
+  if (user?.status !== 'ACTIVE') throw tokenInvalid()
+  const command = {
+    caller: `enrolment:${token_id}`,
+    route: request.route,
+    key: request.key,
+    fingerprint: fingerprintOf(deps.keys.fingerprint, body),
+  }
+  if (await readKey(deps.db, idempotency, command)) return true
+  await setPassword(deps, user, body, token_id, request)
+  const { replayed } = await deps.db.transaction((tx) =>
+    once(tx, idempotency, command, async () => {
+      await appendAuditTo(tx, user_events, deps.keys.audit, eventOf(user, request, 'done'))
+      return { status: 204, body: undefined }
+    }),
+  )
+  return replayed
+}
+
+const eventOf = (user: UserRow, { request_id }: EnrolRequest, outcome: 'done' | 'denied', reason?: string) => ({
+  actor: outcome === 'done' ? `user:${user.id}` : 'unknown',
+  action: 'user.enrolled',
+  object: `user:${user.id}`,
+  outcome,
+  reason: reason ?? null,
+  request_id,
+})
+
+const setPassword = async (
+  deps: IdentityDeps,
+  user: UserRow,
+  { enrolment_token, new_password }: Enrolment,
+  token_id: string,
+  request: EnrolRequest,
+): Promise<void> => {
+  try {
+    const { violations } = await deps.credential.setPassword(
+      {
+        userId: user.id,
+        newPassword: new_password,
+        enrolmentToken: enrolment_token,
+        changeId: uuidv5(user.id, `enrol ${token_id} ${request.key}`),
+        username: user.username,
+        queueKey: request.queue_key,
+      },
+      withRequestId(request.request_id),
+    )
+    if (violations[0]) throw weakPassword(violations)
+  } catch (error) {
+    const code = error instanceof ConnectError ? error.code : undefined
+    if (code !== Code.FailedPrecondition && code !== Code.InvalidArgument) throw fromRpc('credential', error)
+    const refused = eventOf(user, request, 'denied', 'enrolment_token_invalid')
+    await deps.db.transaction((tx) => appendAuditTo(tx, user_events, deps.keys.audit, refused))
+    throw tokenInvalid(error)
+  }
+}
+
+const tokenInvalid = (cause?: unknown) =>
+  new AppError(
+    'validation_error',
+    'enrolment_token_invalid',
+    'This enrolment link is not valid, was used, or has ended.',
+    { status: 422, hint: 'Ask an administrator for a new link.', cause },
+  )
+
+/** 422 with the specification's name of the first rule that fails; all of them as violations. */
+const weakPassword = (violations: { code: string; message: string }[]) =>
+  new AppError(
+    'validation_error',
+    violations[0]?.code ?? 'PasswordTooWeakError',
+    violations[0]?.message ?? 'The password is too weak.',
+    {
+      status: 422,
+      hint: 'Choose a longer password with different kinds of characters.',
+      violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })),
+    },
+  )

@@ -1,0 +1,64 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { listAudit } from '../../../db/audit.ts'
+import { user_events } from '../../../db/identity/tables.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { EventView, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import { createPages } from '../../shared/http/pages.ts'
+import type { IdentityDeps } from '../deps.ts'
+
+const EventsQuery = Type.Object({
+  ...PageQuery.properties,
+  user_id: Type.Optional(Type.String({ format: 'uuid', description: 'What was done to this user.' })),
+  type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as user.disabled.' })),
+  from: Type.Optional(Type.String({ format: 'date-time' })),
+  to: Type.Optional(Type.String({ format: 'date-time' })),
+})
+
+/** The audit log of identity. */
+export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  const pages = createPages([deps.keys.page])
+
+  app.get(
+    '/v1/admin/user-events',
+    {
+      schema: {
+        tags: ['audit'],
+        description: 'Who changed which user, group or grant, and who was refused; newest first.',
+        querystring: EventsQuery,
+        response: { 200: pageOf(EventView), ...errorReplies },
+      },
+      preHandler: allow('audit:read', { kind: 'R' }),
+    },
+    async (req) => {
+      const { page_size, page_token, ...filter } = req.query
+      const list = { route: 'user-events', ...filter }
+      const [before] = pages.after(page_token, list) ?? []
+      const rows = await listAudit(deps.db, user_events, { ...filter, before }, page_size + 1)
+      const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [String(id)])
+      return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
+    },
+  )
+  done()
+}
+
+const viewOf = ({
+  at,
+  actor,
+  roles,
+  action,
+  object,
+  outcome,
+  reason,
+  request_id,
+}: typeof user_events.$inferSelect) => ({
+  at: new Date(at).toISOString(),
+  actor,
+  roles,
+  action,
+  object,
+  outcome,
+  reason,
+  request_id,
+})

@@ -1,0 +1,192 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { listUsers } from '../../../db/identity/queries.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { Enrol, Enrolment, Me, NewUser, Reason, UserDetail } from '../../shared/contracts/identity/users.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { hmacSha256 } from '../../shared/data/digest.ts'
+import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
+import { createPages } from '../../shared/http/pages.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { createEnrolment, createUser, detailOf, detailsOf, findUser, moveStatus } from './change.ts'
+import { enrol } from './enrol.ts'
+
+const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
+const ListQuery = Type.Object({
+  page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
+  page_token: Type.Optional(Type.String({ maxLength: 1024 })),
+  status: Type.Optional(Type.Enum(['ACTIVE', 'DISABLED', 'DELETED'])),
+  q: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+})
+const UserList = Type.Object({
+  items: Type.Array(UserDetail),
+  next_page_token: Type.Union([Type.String(), Type.Null()]),
+  as_of: text('2026-01-31T12:00:00.000Z'),
+})
+const Moved = Type.Object({ user: UserDetail, sessions: Type.Enum(['revoked', 'pending']) })
+
+/** People: oneself, administration, and the first password. */
+export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
+  const pages = createPages([deps.keys.page])
+
+  app.get(
+    '/v1/users/me',
+    {
+      schema: {
+        tags: ['users'],
+        description: 'Who one is, with roles, groups and grants.',
+        response: { 200: Me, ...errorReplies },
+      },
+      preHandler: allow('self', { kind: 'R' }),
+    },
+    async (req) => {
+      const { user_id, session_id, mode, auth_time } = req.caller
+      return {
+        ...(await detailOf(deps.db, await findUser(deps.db, user_id))),
+        session: { id: session_id, mode, auth_time },
+      }
+    },
+  )
+
+  app.post(
+    '/v1/users/enrol',
+    {
+      schema: {
+        tags: ['users'],
+        description: 'Sets the first password, or a new one, by a one-time enrolment token.',
+        headers: CommandHeaders,
+        body: Enrol,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+      preHandler: allow('none', { kind: 'W' }),
+    },
+    async (req, reply) => {
+      const address = String(req.headers['x-forwarded-for'] ?? req.ip)
+      const queue_key = hmacSha256(deps.keys.fingerprint, address).toString('base64url').slice(0, 22)
+      const replayed = await enrol(deps, req.body, {
+        request_id: String(req.id),
+        queue_key,
+        key: req.headers['idempotency-key'],
+        route: `POST ${req.routeOptions.url}`,
+      })
+      if (replayed) reply.header('idempotency-replayed', 'true')
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/v1/admin/users',
+    {
+      schema: {
+        tags: ['users'],
+        description: 'Users by name.',
+        querystring: ListQuery,
+        response: { 200: UserList, ...errorReplies },
+      },
+      preHandler: allow('identity:read', { kind: 'R' }),
+    },
+    async (req) => {
+      const { page_size, page_token, status, q } = req.query
+      const list = { route: 'users', status, q }
+      const [username, id] = pages.after(page_token, list) ?? []
+      const rows = await listUsers(deps.db, {
+        limit: page_size + 1,
+        ...(status && { status }),
+        ...(q && { q }),
+        ...(username && id && { after: { username, id } }),
+      })
+      const { items, next_page_token } = pages.cut(rows, page_size, list, (row) => [row.username, row.id])
+      return { items: await detailsOf(deps.db, items), next_page_token, as_of: deps.clock.now().toISOString() }
+    },
+  )
+
+  app.get(
+    '/v1/admin/users/:user_id',
+    {
+      schema: {
+        tags: ['users'],
+        description: 'One user with everything held now.',
+        'x-reply-headers': ['etag'],
+        params: UserParams,
+        response: { 200: UserDetail, ...errorReplies },
+      },
+      preHandler: allow('identity:read', { kind: 'R' }),
+    },
+    async (req, reply) => {
+      const user = await findUser(deps.db, req.params.user_id)
+      reply.header('etag', `"${user.version}"`)
+      return detailOf(deps.db, user)
+    },
+  )
+
+  app.post(
+    '/v1/admin/users',
+    {
+      schema: {
+        tags: ['users'],
+        description: 'Creates a user and the link by which the person sets the first password.',
+        headers: CommandHeaders,
+        body: NewUser,
+        response: { 201: Type.Object({ user: UserDetail, enrolment: Enrolment }), ...errorReplies },
+      },
+      preHandler: allow('identity:admin', { kind: 'A' }),
+    },
+    async (req, reply) => {
+      const { replayed, body } = await createUser(deps, req, req.body)
+      if (replayed) reply.header('idempotency-replayed', 'true')
+      return reply.code(201).send(body as never)
+    },
+  )
+
+  app.post(
+    '/v1/admin/users/:user_id/enrolment-token',
+    {
+      schema: {
+        tags: ['users'],
+        description: 'A new one-time link to set a password.',
+        params: UserParams,
+        headers: CommandHeaders,
+        response: { 201: Type.Object({ enrolment: Enrolment }), ...errorReplies },
+      },
+      preHandler: allow('identity:admin', { kind: 'A' }),
+    },
+    async (req, reply) => {
+      const { replayed, body } = await createEnrolment(deps, req, req.params.user_id)
+      if (replayed) reply.header('idempotency-replayed', 'true')
+      return reply.code(201).send(body)
+    },
+  )
+
+  const moves = [
+    { verb: 'disable', to: 'DISABLED', kind: 'S', description: 'Disables a user and ends all sessions.' },
+    {
+      verb: 'delete',
+      to: 'DELETED',
+      kind: 'S',
+      description: 'Deletes a user for good and ends all sessions; the name is never used again.',
+    },
+    { verb: 'enable', to: 'ACTIVE', kind: 'A', description: 'Enables a disabled user; revives no session.' },
+  ] as const
+  for (const { verb, to, kind, description } of moves) {
+    app.post(
+      `/v1/admin/users/:user_id/${verb}`,
+      {
+        schema: {
+          tags: ['users'],
+          description,
+          params: UserParams,
+          headers: CommandHeaders,
+          body: Reason,
+          response: { 200: Moved, 202: Moved, ...errorReplies },
+        },
+        preHandler: allow('identity:admin', { kind }),
+      },
+      async (req, reply) => {
+        const { replayed, status, body } = await moveStatus(deps, req, req.params.user_id, to, req.body.reason)
+        if (replayed) reply.header('idempotency-replayed', 'true')
+        return reply.code(status as 200).send(body as never)
+      },
+    )
+  }
+  done()
+}

@@ -1,0 +1,41 @@
+import { Readable } from 'node:stream'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ArtifactParams, ArtifactTaken } from '../../shared/contracts/operations/executions.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { bringerOf, takeArtifact } from './artifacts.ts'
+
+/** A body that stays in the connection until it is read; nothing of it is a member that a schema could look at. */
+class Bytes {
+  readonly #stream: Readable
+  constructor(stream: Readable) {
+    this.#stream = stream
+  }
+  static of(body: unknown): Readable {
+    return body instanceof Bytes ? body.#stream : Readable.from([])
+  }
+}
+
+/** The door for bytes of artifacts, apart from the results that announce them. */
+export const artifactsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, new Bytes(payload)))
+  app.put(
+    '/internal/v1/artifacts/:sha256',
+    {
+      schema: {
+        summary: 'Bring the bytes of an artifact',
+        description:
+          'As application/octet-stream, by the bearer of the execution token whose attempt announced them, or by a service with the scope artifacts:write. Kept only when digest and size are those that were announced.',
+        tags: ['internal'],
+        'x-scope': 'the execution token | artifacts:write',
+        'x-permissions': ['bearer'],
+        params: ArtifactParams,
+        response: { 200: ArtifactTaken, ...errorReplies },
+      },
+    },
+    async (req) => {
+      const bringer = await bringerOf(deps, req.headers.authorization)
+      return takeArtifact(deps, bringer, req.params.sha256, Bytes.of(req.body), String(req.id))
+    },
+  )
+}

@@ -1,0 +1,39 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ExecutionReply, ExecutionResult } from '../../shared/contracts/operations/executions.ts'
+import { AppError } from '../../shared/errors.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { takeResult } from './executions.ts'
+
+/** The door for agents: an execution token is good for one attempt of one node, and for nothing else. */
+export const executionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  const results = deps.telemetry.counter('execution_results_total', 'Messages of agents by what became of them.', [
+    'result',
+  ])
+  app.post(
+    '/internal/v1/execution-results',
+    {
+      schema: {
+        summary: 'Report on work that was handed over',
+        description:
+          'started, heartbeat, progress, succeeded or failed, by the bearer of the execution token that came with the work. A repeat gets the same answer; what is late or stale is refused and changes nothing.',
+        tags: ['internal'],
+        'x-scope': 'the execution token',
+        'x-permissions': ['bearer'],
+        body: ExecutionResult,
+        response: { 200: ExecutionReply, ...errorReplies },
+      },
+    },
+    async (req) => {
+      const [, token] = /^bearer (exe_[\w-]{20,100})$/i.exec(req.headers.authorization ?? '') ?? []
+      try {
+        const reply = await takeResult(deps, token, req.body, String(req.id))
+        results.inc({ result: reply.duplicate ? 'duplicate' : 'accepted' })
+        return reply
+      } catch (error) {
+        results.inc({ result: error instanceof AppError && error.status < 500 ? 'refused' : 'failed' })
+        throw error
+      }
+    },
+  )
+}

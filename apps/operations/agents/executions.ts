@@ -1,0 +1,228 @@
+import type { Tx } from '../../../db/client.ts'
+import { announceArtifacts } from '../../../db/operations/agents/artifacts.ts'
+import { offerPlaces } from '../../../db/operations/commands/places.ts'
+import { tellEngine } from '../../../db/operations/commands/rows.ts'
+import { stateFacts } from '../../../db/operations/facts/state.ts'
+import type { LogLine } from '../../../db/operations/nodes/attempts.ts'
+import {
+  appendLines,
+  endExecution,
+  type Handed,
+  keepAnswer,
+  knownAnswer,
+  lockExecution,
+  noteMessage,
+} from '../../../db/operations/nodes/results.ts'
+import type { ExecutionReply, ExecutionResult } from '../../shared/contracts/operations/executions.ts'
+import type { Actor, NodeError, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { digest, sha256Hex } from '../../shared/data/digest.ts'
+import { takeOutputs } from '../../shared/data/outputs.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { refused } from '../policies/authority.ts'
+
+/** So long after the end of an attempt its log lines are still taken. */
+const LOGS_AFTER_S = 600
+const MAX_OUTPUTS = 262_144
+const MAX_LOG = 50 * 1024 * 1024
+const LOG_CUT = 'The log is longer than 50 MiB; what follows is not kept.'
+const TERMINAL: ReadonlySet<ExecutionResult['phase']> = new Set(['succeeded', 'failed'])
+
+type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode }
+
+/**
+ * Takes a message of an agent (operations.md 9.1): what is late, stale, repeated or out of order has no effect but its
+ * exact answer. A refused message leaves a line in the history, and the log lines that it brought in time.
+ */
+export const takeResult = async (
+  deps: OperationsDeps,
+  token: string | undefined,
+  message: ExecutionResult,
+  request_id: string,
+): Promise<ExecutionReply> => {
+  if (message.outputs && JSON.stringify(message.outputs).length > MAX_OUTPUTS)
+    throw new AppError('validation_error', 'too_large', `Outputs are at most ${MAX_OUTPUTS} bytes.`, { status: 422 })
+  const token_sha256 = sha256Hex(token ?? '')
+  const stored = await storedAmong(deps, message)
+  const outcome = await deps.db.transaction(async (tx): Promise<Outcome> => {
+    const handed = await lockExecution(tx, token_sha256, TERMINAL.has(message.phase))
+    if (!handed || handed.expired) throw tokenRefused()
+    checkIds(handed, message)
+    const fingerprint = digest(message)
+    const known = await knownAnswer(tx, token_sha256, message.result_id)
+    if (known)
+      return known.fingerprint === fingerprint
+        ? { reply: { ...(known.answer as ExecutionReply), duplicate: true } }
+        : { refusal: rejected('result_conflict', 'This result_id came with another content before.') }
+    const outcome = await take(tx, token_sha256, handed, message, stored)
+    if ('reply' in outcome) await keepAnswer(tx, token_sha256, message.result_id, fingerprint, outcome.reply)
+    else await noteRefusal(tx, handed, message, outcome.refusal, request_id)
+    return outcome
+  })
+  if (TERMINAL.has(message.phase)) {
+    // Whoever waits for the place need not wait for the sweeper.
+    await offerPlaces(deps.db).catch((error) => deps.telemetry.log.warn({ err: error }, 'places'))
+    deps.nats.wake('operations')
+  }
+  if ('refusal' in outcome) throw refused(outcome.refusal)
+  return outcome.reply
+}
+
+export const tokenRefused = () =>
+  new AppError('policy_denied', 'invalid_token', 'The execution token is not valid.', {
+    status: 401,
+    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+    hint: 'Use the execution_token that came with the work; it ends with the attempt.',
+  })
+
+const rejected = (code: string, detail: string, status = 409): RefusalCode => ({
+  category: 'execution_result_rejected',
+  code,
+  detail,
+  status,
+})
+
+/** Token and body must speak of the same work. */
+const checkIds = (handed: Handed, message: ExecutionResult): void => {
+  const wrong = (['operation_id', 'node_id'] as const).filter((name) => handed[name] !== message[name])
+  if (wrong.length === 0) return
+  throw new AppError('validation_error', 'id_mismatch', 'The token was given for other work.', {
+    status: 400,
+    violations: wrong.map((name) => ({
+      pointer: `/${name}`,
+      code: 'id_mismatch',
+      message: 'is not that of the token',
+    })),
+  })
+}
+
+/** Announced bytes that are here already: of another attempt, or of another operation. */
+const storedAmong = async ({ artifacts }: OperationsDeps, message: ExecutionResult): Promise<Set<string>> => {
+  const stored = new Set<string>()
+  for (const { sha256, size } of message.artifacts ?? []) if (await artifacts.has(sha256, size)) stored.add(sha256)
+  return stored
+}
+
+const take = async (
+  tx: Tx,
+  token_sha256: string,
+  handed: Handed,
+  message: ExecutionResult,
+  stored: ReadonlySet<string>,
+): Promise<Outcome> => {
+  const late = handed.phase !== 'running' && handed.phase !== 'dispatched'
+  const stale = refuseStale(handed, message)
+  if (stale) return { refusal: stale }
+  const keeps = !late || (handed.ended_s ?? 0) <= LOGS_AFTER_S
+  const lines = bounded(handed, message.lines ?? [])
+  const conflict = keeps ? await appendLines(tx, handed, handed.generation, lines) : undefined
+  if (conflict !== undefined)
+    return { refusal: rejected('log_conflict', `Line ${conflict} is there with another text.`, 422) }
+  const other =
+    keeps && handed.started ? await announceArtifacts(tx, handed, message.artifacts ?? [], stored) : undefined
+  if (other !== undefined)
+    return {
+      refusal: rejected('artifact_digest_mismatch', `The artifact "${other}" was announced with other bytes.`, 422),
+    }
+  if (late || handed.closed)
+    return { refusal: rejected('attempt_closed', `The attempt is ${handed.phase ?? 'closed'}.`) }
+  if (message.phase === 'started' ? !handed.started && handed.start_due : !handed.started)
+    return {
+      refusal: rejected(
+        'not_dispatched',
+        message.phase === 'started'
+          ? 'The time to begin is over.'
+          : 'Say "started" first, and go on when that is accepted.',
+      ),
+    }
+  const terminal = TERMINAL.has(message.phase)
+  // Out of order: a sign of life of the past says nothing; an end says what it says.
+  if (!terminal && message.sequence <= handed.sequence) return { reply: replyOf(handed, handed.node_state) }
+  if (!terminal) {
+    const started = message.phase === 'started'
+    await noteMessage(tx, token_sha256, handed, {
+      sequence: message.sequence,
+      progress: message.progress,
+      started: started && !handed.started,
+    })
+    return { reply: replyOf(handed, handed.node_state) }
+  }
+  return end(tx, token_sha256, handed, message)
+}
+
+/** No more of a log than of any other attempt; the line after the last one kept says so. */
+const bounded = ({ log_bytes }: Handed, given: NonNullable<ExecutionResult['lines']>): LogLine[] => {
+  if (log_bytes > MAX_LOG) return []
+  const lines: LogLine[] = given.map((line) => ({ ...line }))
+  const last = lines.reduce((most, line) => Math.max(most, line.seq), 0)
+  const size = lines.reduce((sum, { text }) => sum + Buffer.byteLength(text), log_bytes)
+  if (size > MAX_LOG)
+    lines.push({ seq: last + 1, time: new Date().toISOString(), stream: 'log', level: 'warn', text: LOG_CUT })
+  return lines
+}
+
+const refuseStale = (handed: Handed, { attempt, generation, fence }: ExecutionResult): RefusalCode | undefined => {
+  const current =
+    attempt === handed.attempt &&
+    generation === handed.generation &&
+    handed.attempt === handed.node_attempt &&
+    handed.generation === handed.node_generation
+  if (!current)
+    return rejected(
+      'stale_attempt',
+      `The node is in attempt ${handed.node_attempt}, generation ${handed.node_generation}.`,
+    )
+  if (fence !== handed.fence || !handed.newest)
+    return rejected('stale_fence', 'The attempt was handed to somebody else.')
+  return undefined
+}
+
+const replyOf = (handed: Handed, node_state: string): ExecutionReply => ({
+  accepted: true,
+  duplicate: false,
+  node_state,
+  cancel_requested: handed.control === 'cancel' && handed.cancel_mode === 'force',
+  next_before: new Date(Date.now() + 3000 * handed.heartbeat_s).toISOString(),
+})
+
+const end = async (tx: Tx, token_sha256: string, handed: Handed, message: ExecutionResult): Promise<Outcome> => {
+  // What an undo gives back is nothing that others may use.
+  const taken =
+    message.phase !== 'succeeded'
+      ? undefined
+      : handed.role === 'run'
+        ? takeOutputs(handed.spec, message.outputs ?? {})
+        : { outputs: null, error: null }
+  const error = taken ? taken.error : errorOf(message)
+  const phase = error ? 'failed' : 'succeeded'
+  const outputs = taken && !taken.error ? taken.outputs : null
+  if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error })))
+    return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
+  const { operation_id, node_id, role, attempt, fence } = handed
+  const result = { node_id, role, attempt, fence, status: phase, ...(error && { ...error }) }
+  await tellEngine(tx, operation_id, 'node_result', result, { actor: agentOf(handed) })
+  if (taken?.error) return { refusal: rejected('outputs_invalid', taken.error.message, 422) }
+  return { reply: { ...replyOf(handed, phase === 'succeeded' ? 'succeeded' : 'failed'), next_before: null } }
+}
+
+const errorOf = ({ error }: ExecutionResult): NodeError => ({
+  class: error?.class ?? 'remote_error',
+  message: error?.message ?? 'The agent gave no reason.',
+  retryable: error?.retryable ?? false,
+})
+
+const agentOf = ({ pool }: Handed): Actor => ({ kind: 'executor', id: `agent:${pool}`, name: `agent of ${pool}` })
+
+const noteRefusal = (tx: Tx, handed: Handed, message: ExecutionResult, refusal: RefusalCode, request_id: string) =>
+  stateFacts(tx, handed.operation_id, {
+    request_id,
+    events: [
+      {
+        type: 'node.result_refused',
+        actor: agentOf(handed),
+        node_id: handed.node_id,
+        reason: refusal.detail,
+        data: { code: refusal.code, phase: message.phase, attempt: message.attempt, fence: message.fence },
+      },
+    ],
+  })

@@ -1,0 +1,109 @@
+import { eq } from 'drizzle-orm'
+import type { Queryable } from '../../../db/client.ts'
+import { operation_control } from '../../../db/operations/tables/index.ts'
+import { hasEnded, refusePause } from '../../../workflows/operation/rules.ts'
+import type { OperationCalendar } from '../../shared/data/calendar.ts'
+import { digest } from '../../shared/data/digest.ts'
+import type { Command, Steps } from '../command/accept.ts'
+import type { Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { onOperation, refuseOn, said } from '../operations/control.ts'
+import { calendarOf } from '../targets/calendar.ts'
+
+/**
+ * A running operation follows the calendar (operations.md 3.5): windows and freezes of its targets as they are now take
+ * the place of those it had. Its next claims are held or let go by them; what runs goes on. A freeze that somebody has
+ * overridden stays so, unless it is `renewed` with other content.
+ */
+export const calendarSteps = (
+  deps: OperationsDeps,
+  command: Command,
+  renewed: readonly string[] = [],
+): Steps<Subject> =>
+  onOperation(deps, command, 'operation.intervene', async (tx, subject, command_id) => {
+    if (hasEnded(subject.facts.status)) refuseOn(deps, command, subject, refusePause(subject.facts))
+    const { next, held, lifted, changed } = await lookAtCalendar(tx, deps, subject, renewed)
+    const effect = { freezes_held: held, freezes_lifted: lifted }
+    if (!changed) return { payload: null, events: [], effect }
+    await tx
+      .update(operation_control)
+      .set({ calendar: next })
+      .where(eq(operation_control.operation_id, subject.operation_id))
+    const words = [
+      ...held.map((id) => `the freeze ${id} holds it`),
+      ...lifted.map((id) => `the freeze ${id} does not hold it any more`),
+    ]
+    const statement = `The calendar of the operation changed: ${words.join(', ') || 'other windows'}`
+    return {
+      payload: { entry_ids: [...held, ...lifted] },
+      events: [said(command, command_id, 'calendar.changed', statement, effect)],
+      effect,
+    }
+  })
+
+type Looked = {
+  next: OperationCalendar | null
+  /** Freezes that are new to it or have other times. */
+  held: string[]
+  lifted: string[]
+  /** Whether that makes a difference to any claim. */
+  changed: boolean
+}
+type Followed = { operation_id: string; resource_ids: string[]; constraints: Record<string, unknown> }
+
+/** What the calendar says now of an operation, beside what its claims ask. */
+export const lookAtCalendar = async (
+  db: Queryable,
+  deps: OperationsDeps,
+  { operation_id, resource_ids, constraints }: Followed,
+  renewed: readonly string[],
+): Promise<Looked> => {
+  const now = deps.clock.now().getTime()
+  const [row] = await db
+    .select({ calendar: operation_control.calendar })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+  const known = row?.calendar ?? null
+  const made = await calendarOf(db, deps, { resource_ids, window_id: constraints.window_id }, now)
+  const next = made && withoutOverridden(made, known, renewed)
+  const [before, after] = [inForce(known, now), inForce(next, now)]
+  return {
+    next,
+    held: idsOf(after).filter((id) => digest(after.freezes[id]) !== digest(before.freezes[id] ?? null)),
+    lifted: idsOf(before).filter((id) => after.freezes[id] === undefined),
+    changed: digest(before) !== digest(after),
+  }
+}
+
+const idsOf = ({ freezes }: Pick<OperationCalendar, 'freezes'>): string[] => Object.keys(freezes).sort()
+
+/** A freeze that targets name and the calendar does not hold has been overridden. */
+const withoutOverridden = (
+  made: OperationCalendar,
+  known: OperationCalendar | null,
+  renewed: readonly string[],
+): OperationCalendar => {
+  const named = new Set(Object.values(known?.targets ?? {}).flatMap(({ freezes }) => freezes))
+  const overridden = (id: string) => named.has(id) && known?.freezes[id] === undefined && !renewed.includes(id)
+  return { ...made, freezes: Object.fromEntries(Object.entries(made.freezes).filter(([id]) => !overridden(id))) }
+}
+
+/** A calendar as far as it can hold a claim from now on. */
+const inForce = (calendar: OperationCalendar | null, now: number) => {
+  const { windows = {}, freezes = {}, asked = null, targets = {} } = calendar ?? {}
+  const lasting = Object.fromEntries(Object.entries(freezes).filter(([, { to }]) => Date.parse(to) > now))
+  const bound = Object.entries(targets).map(([id, target]) => [
+    id,
+    { windows: target.windows, freezes: target.freezes.filter((freeze_id) => lasting[freeze_id] !== undefined) },
+  ])
+  return {
+    windows,
+    asked,
+    freezes: lasting,
+    targets: Object.fromEntries(
+      (bound as [string, { windows: string[]; freezes: string[] }][]).filter(
+        ([, target]) => target.windows.length + target.freezes.length > 0,
+      ),
+    ),
+  }
+}

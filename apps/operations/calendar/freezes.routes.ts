@@ -1,0 +1,52 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { requireScope } from '../../shared/auth/http.ts'
+import { FreezeBody, FreezeParams, FreezeReply, FreezeWithdrawn } from '../../shared/contracts/operations/calendar.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { type Changer, putOneFreeze, withdrawOneFreeze } from './freezes.ts'
+
+/** Freezes that control planes put and withdraw while operations run (operations.md 9.3). */
+export const freezesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  app.put(
+    '/internal/v1/freezes/:freeze_id',
+    {
+      schema: {
+        summary: 'Put a freeze',
+        description:
+          'From the answer on no node that it covers starts, in new operations and in running ones; what runs goes on. Repeated with the same content it changes nothing; with other content it holds also whoever had overridden it.',
+        tags: ['internal'],
+        params: FreezeParams,
+        body: FreezeBody,
+        response: { 200: FreezeReply, ...errorReplies },
+      },
+      preHandler: requireScope('calendar:write'),
+    },
+    (req) => putOneFreeze(deps, req.params.freeze_id, req.body, changerOf(req)),
+  )
+
+  app.delete(
+    '/internal/v1/freezes/:freeze_id',
+    {
+      schema: {
+        summary: 'Withdraw a freeze',
+        description:
+          'What it held goes on by itself. One that is not there stays so: `withdrawn` says whether there was one.',
+        tags: ['internal'],
+        params: FreezeParams,
+        response: { 200: FreezeWithdrawn, ...errorReplies },
+      },
+      preHandler: requireScope('calendar:write'),
+    },
+    (req) => withdrawOneFreeze(deps, req.params.freeze_id, changerOf(req)),
+  )
+}
+
+const changerOf = (req: FastifyRequest): Changer => {
+  const { traceparent } = req.headers
+  return {
+    service: req.service.name,
+    request_id: String(req.id),
+    trace: typeof traceparent === 'string' ? traceparent : null,
+  }
+}

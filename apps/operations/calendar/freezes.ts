@@ -1,0 +1,174 @@
+import { eq } from 'drizzle-orm'
+import { appendAudit } from '../../../db/operations/facts/audit.ts'
+import {
+  listStarting,
+  listUntold,
+  lockCalendar,
+  markTold,
+  type PutFreeze,
+  putFreeze,
+  withdrawFreeze,
+} from '../../../db/operations/plans/calendar.ts'
+import { type FreezeEntry, operations } from '../../../db/operations/tables/index.ts'
+import { CelError, compileCel } from '../../shared/data/cel.ts'
+import { AppError } from '../../shared/errors.ts'
+import { uuidv5 } from '../../shared/ids.ts'
+import { acceptCommand, type Command } from '../command/accept.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { calendarSteps, lookAtCalendar } from './change.ts'
+
+/** Who changes the calendar, and by which request. */
+export type Changer = { service: string; request_id: string; trace: string | null }
+
+/** How long whoever made a change has to tell running operations of it, before somebody else does. */
+const TELL_WITHIN_S = 10
+const TELLING = 4
+
+/**
+ * Puts a freeze (operations.md 9.3): once this is answered no node that it covers starts any more, in new operations
+ * and in running ones. The same freeze put again changes nothing. Refuses an id that a file of the deployment holds.
+ */
+export const putOneFreeze = async (deps: OperationsDeps, freeze_id: string, entry: FreezeEntry, by: Changer) => {
+  refuseOfFile(deps, freeze_id)
+  refuseUnusable(entry)
+  const made = await deps.db.transaction(async (tx) => {
+    await lockCalendar(tx, 'to write')
+    const change = await putFreeze(tx, freeze_id, entry, by.service)
+    if (change.changed)
+      await appendAudit(tx, deps.keys.audit, audited(by, 'freeze.put', freeze_id, change.before, entry))
+    return change
+  })
+  return {
+    ...viewOf(made.freeze),
+    changed: made.changed,
+    operations: await tell(deps, made.freeze, by),
+  }
+}
+
+/** Withdraws a freeze: what it held goes on by itself. One that is not there stays so. */
+export const withdrawOneFreeze = async (deps: OperationsDeps, freeze_id: string, by: Changer) => {
+  refuseOfFile(deps, freeze_id)
+  const gone = await deps.db.transaction(async (tx) => {
+    await lockCalendar(tx, 'to write')
+    const freeze = await withdrawFreeze(tx, freeze_id)
+    if (freeze) await appendAudit(tx, deps.keys.audit, audited(by, 'freeze.withdraw', freeze_id, viewOf(freeze), null))
+    return freeze
+  })
+  return { freeze_id, withdrawn: gone !== undefined, operations: gone ? await tell(deps, gone, by) : 0 }
+}
+
+/** Tells running operations of changes whose makers died before they had told all. */
+export const tellUntold = async (deps: OperationsDeps, older_than_s = TELL_WITHIN_S): Promise<number> => {
+  const untold = await listUntold(deps.db, older_than_s)
+  for (const freeze of untold)
+    await tell(deps, freeze, { service: freeze.put_by, request_id: `freeze:${freeze.freeze_id}`, trace: null })
+  return untold.length
+}
+
+/** Each operation in a transaction of its own, once for each change; returns how many it made a difference to. */
+const tell = async (
+  deps: OperationsDeps,
+  { freeze_id, revision }: Pick<PutFreeze, 'freeze_id' | 'revision'>,
+  by: Changer,
+): Promise<number> => {
+  const ids = await listStarting(deps.db)
+  let told = 0
+  const next = async (): Promise<void> => {
+    for (let id = ids.pop(); id !== undefined; id = ids.pop())
+      if (await tellOne(deps, id, freeze_id, commandOf(id, freeze_id, revision, by))) told += 1
+  }
+  await Promise.all(Array.from({ length: TELLING }, next))
+  await markTold(deps.db, freeze_id, revision)
+  return told
+}
+
+const tellOne = async (deps: OperationsDeps, operation_id: string, freeze_id: string, command: Command) => {
+  const [row] = await deps.db
+    .select({ resource_ids: operations.resource_ids, constraints: operations.constraints })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+  const { changed } = await lookAtCalendar(
+    deps.db,
+    deps,
+    { operation_id, resource_ids: row?.resource_ids ?? [], constraints: row?.constraints ?? {} },
+    [freeze_id],
+  )
+  if (!changed) return false
+  try {
+    const accepted = await acceptCommand(deps, command, calendarSteps(deps, command, [freeze_id]))
+    return 'command_id' in accepted && !accepted.repeated
+  } catch (error) {
+    // It ended a moment ago: nothing of it starts any more.
+    if (error instanceof AppError && error.category === 'invalid_state_transition') return false
+    throw error
+  }
+}
+
+const commandOf = (operation_id: string, freeze_id: string, revision: number, by: Changer): Command => {
+  const id = `svc:${by.service}`
+  const command_id = uuidv5(operation_id, `freeze ${freeze_id} ${revision}`)
+  return {
+    kind: 'calendar_changed',
+    class: 'edit',
+    operation_id,
+    command_id,
+    actor: { kind: 'service', id, name: by.service },
+    caller: undefined,
+    reason: null,
+    request_id: by.request_id,
+    trace: by.trace,
+    dry_run: false,
+    if_match: undefined,
+    instance: `/internal/v1/freezes/${freeze_id}`,
+    request: {
+      caller: id,
+      route: '/internal/v1/freezes/:freeze_id',
+      key: command_id,
+      fingerprint: Buffer.from(command_id),
+    },
+  }
+}
+
+const viewOf = ({ freeze_id, title, applies, from, to, approvers, put_by, updated_at }: PutFreeze) => ({
+  freeze_id,
+  title,
+  applies,
+  from,
+  to,
+  approvers,
+  put_by,
+  updated_at,
+})
+
+const audited = (by: Changer, action: string, freeze_id: string, before: unknown, after: unknown) => ({
+  actor: `svc:${by.service}`,
+  roles: [],
+  action,
+  object: `freeze:${freeze_id}`,
+  outcome: 'done' as const,
+  reason: null,
+  before,
+  after,
+  request_id: by.request_id,
+})
+
+const unusable = (pointer: string, code: 'parameters_invalid' | 'expression_error', message: string) =>
+  new AppError('validation_error', code, `The freeze cannot be put: ${pointer} ${message}.`, {
+    status: 422,
+    violations: [{ pointer, code, message }],
+  })
+
+const refuseOfFile = ({ library }: OperationsDeps, freeze_id: string): void => {
+  if (library.freezes.some((freeze) => freeze.freeze_id === freeze_id))
+    throw unusable('/freeze_id', 'parameters_invalid', 'names a freeze of the calendar files of this deployment')
+}
+
+const refuseUnusable = ({ applies, from, to }: FreezeEntry): void => {
+  if (Date.parse(to) <= Date.parse(from)) throw unusable('/to', 'parameters_invalid', 'must be later than "from"')
+  try {
+    compileCel(applies, ['target'])
+  } catch (error) {
+    if (error instanceof CelError) throw unusable('/applies', 'expression_error', error.message)
+    throw error
+  }
+}

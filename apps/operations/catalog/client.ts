@@ -1,0 +1,56 @@
+import type { SnapshotItem } from '../../../db/operations/projection/snapshot.ts'
+import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
+import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
+import type { RelationshipType, ResourceType } from '../../shared/contracts/catalog/types.ts'
+import { audienceOf } from '../../shared/service/scopes.ts'
+import type { ServiceSigner } from '../../shared/service/tokens.ts'
+
+const TIMEOUT_MS = 2000
+const PAGE = 500
+
+export type EventsPage = { items: CatalogEvent[]; last_pub_seq: string }
+export type SnapshotPage = { items: SnapshotItem[]; next: string | null; watermark: string }
+
+/** The catalog did not answer, or not as agreed. */
+export class CatalogUnavailable extends Error {
+  constructor(path: string, cause: unknown) {
+    super(`the catalog did not answer ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    this.name = 'CatalogUnavailable'
+  }
+}
+
+/** Reads of the catalog's internal API that feed the projection: events missed, first fill, types. */
+export const createCatalogClient = (base_url: string, signer: ServiceSigner) => {
+  const get = async <T>(path: string): Promise<T> => {
+    try {
+      const response = await fetch(new URL(path, base_url), {
+        headers: { authorization: `Bearer ${signer(audienceOf('catalog'))}`, accept: 'application/json' },
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        redirect: 'error',
+      })
+      if (!response.ok) throw new Error(`status ${response.status}`)
+      return (await response.json()) as T
+    } catch (error) {
+      throw new CatalogUnavailable(path, error)
+    }
+  }
+  return {
+    eventsAfter: (pub_seq: string, limit = PAGE) =>
+      get<EventsPage>(`/internal/v1/events?after=${pub_seq}&limit=${limit}`),
+    eventsOf: (agg_type: string, agg_id: string, after_version: number) =>
+      get<EventsPage>(
+        `/internal/v1/events?agg_type=${encodeURIComponent(agg_type)}&agg_id=${encodeURIComponent(agg_id)}&after_version=${after_version}&limit=${PAGE}`,
+      ),
+    snapshot: (after: string | null) =>
+      get<SnapshotPage>(
+        `/internal/v1/snapshot?limit=${PAGE}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`,
+      ),
+    /** A document that was too large for its event. */
+    document: (href: string) => get<ResourceDocument>(href.replace(/^\/v1\//, '/internal/v1/')),
+    types: async () => ({
+      types: (await get<{ items: ResourceType[] }>(`/internal/v1/resource-types?page_size=${PAGE}`)).items,
+      relationship_types: (await get<{ items: RelationshipType[] }>('/internal/v1/relationship-types')).items,
+    }),
+  }
+}
+export type CatalogClient = ReturnType<typeof createCatalogClient>

@@ -1,0 +1,56 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { requireScope } from '../../shared/auth/http.ts'
+import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
+import { ProjectionEvents, ProjectionReply } from '../../shared/contracts/operations/projection.ts'
+import { AppError } from '../../shared/errors.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import { payloadFault } from './payloads.ts'
+import { type CatalogProjection, KNOWN_EVENTS } from './projection.ts'
+
+/** The HTTP door of the projection of the catalog: the same handler and inbox as the consumer of its stream. */
+export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: CatalogProjection } }> = async (
+  app,
+  { deps },
+) => {
+  app.post(
+    '/internal/v1/catalog-projection-events',
+    {
+      schema: {
+        summary: 'Bring events of the catalog',
+        description:
+          'Applies events as the catalog tells them, each once and in the order of its resource. What is ahead of what is known is filled from the catalog; what it cannot give now is listed in `gaps`.',
+        tags: ['internal'],
+        body: ProjectionEvents,
+        response: { 200: ProjectionReply, ...errorReplies },
+      },
+      preHandler: requireScope('projections:write'),
+    },
+    async (req) => {
+      refuseUnknown(req.body.events)
+      const reply = { accepted: 0, duplicate: 0, gaps: [] as { resource_id: string; have: number; need: number }[] }
+      for (const event of req.body.events) {
+        const result = await deps.projection.apply(event)
+        if (typeof result !== 'string') reply.gaps.push(result)
+        else if (result === 'applied') reply.accepted += 1
+        else reply.duplicate += 1
+      }
+      return { ...reply, applied_watermark: (await deps.projection.watermark())?.pub_seq ?? '0' }
+    },
+  )
+}
+
+const refuseUnknown = (events: CatalogEvent[]): void => {
+  const violations = events.flatMap((event, i) => {
+    const { type } = event
+    if (!KNOWN_EVENTS.has(type))
+      return [{ pointer: `/events/${i}/type`, code: 'enum', message: `"${type}" is no event of the catalog` }]
+    const wrong = payloadFault(event)
+    return wrong ? [{ pointer: `/events/${i}${wrong.pointer}`, code: 'invalid', message: wrong.message }] : []
+  })
+  const [first] = violations
+  if (first)
+    throw new AppError('validation_error', 'schema_violation', `${first.pointer}: ${first.message}.`, {
+      status: 400,
+      violations: violations.slice(0, 100),
+    })
+}

@@ -1,0 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isKnown, sendStored, sendUnchanged } from '../../shared/http/app.ts'
+import type { Answer } from './accept.ts'
+import { etagOf } from './subject.ts'
+
+/** Sends the stored answer of a command. */
+export const answer =
+  (reply: FastifyReply) =>
+  (given: Answer): FastifyReply =>
+    sendStored(reply, given)
+
+/** The body with its ETag, or 304 when the reader has exactly this state. */
+export const unlessKnown = <B>(
+  req: FastifyRequest,
+  reply: FastifyReply,
+  head: { revision: number; change_seq: number } | string,
+  body: B,
+): B | FastifyReply => {
+  const etag = typeof head === 'string' ? head : etagOf(head)
+  reply.headers({ etag, 'cache-control': 'no-store' })
+  return isKnown(req, etag) ? sendUnchanged(reply) : body
+}
+
+const LONG_POLL_MS = 100
+
+/** Looks until something is there or the time is over; what was seen last is the answer. */
+export const lookUntil = async <T>(
+  look: () => Promise<T>,
+  isThere: (found: T) => boolean,
+  wait_ms: number,
+): Promise<T> => {
+  const end = performance.now() + wait_ms
+  for (;;) {
+    const found = await look()
+    if (isThere(found) || performance.now() + LONG_POLL_MS > end) return found
+    await delay(LONG_POLL_MS)
+  }
+}

@@ -1,0 +1,356 @@
+import { sql } from 'drizzle-orm'
+import { type Tx, together } from '../../../db/client.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { FIRST_ESCALATION } from '../../../db/operations/gates/ask.ts'
+import { withdrawAwaiting } from '../../../db/operations/gates/awaiting.ts'
+import { carryVotes, type GateRow, getGate, saveVote, swapGate } from '../../../db/operations/gates/rows.ts'
+import { operations } from '../../../db/operations/tables/index.ts'
+import {
+  groupOfVote,
+  mayTakeBack,
+  outcomeOfVotes,
+  refuseDigest,
+  refuseGateApprove,
+  refuseGateReject,
+} from '../../../workflows/operation/rules.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { ApproveBody, RejectBody } from '../../shared/contracts/operations/gates.ts'
+import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { type Command, type Decision, runCommand } from '../command/accept.ts'
+import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { gateOfIntervention, passIntervention } from '../interventions/second.ts'
+import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import type { PolicyAction } from '../policies/cedar.ts'
+import { readGate } from './read.ts'
+import {
+  eligibleGroups,
+  externalOnly,
+  gateFacts,
+  gateObject,
+  operationFactsOf,
+  refuseAuthor,
+  refuseBypass,
+  votingGroups,
+} from './view.ts'
+
+type GateCommand = Command & { gate_id: string; caller: Caller }
+
+/**
+ * Approves a gate: a vote, and the decision when it completes the quorum. The row is where the race ends: approve,
+ * reject, expiry and cancel swap the same `waiting` row, and exactly one wins.
+ */
+export const approveGate = (deps: OperationsDeps, command: GateCommand, body: ApproveBody) =>
+  decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
+    const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
+    if (body.break_glass) throwIfRefused(refuseBypass(row.gate))
+    else throwIfRefused(refuseAuthor(row.gate, command.caller.user_id))
+    checkPolicy(deps, command, { row, subject }, action, body.as_group)
+    if (!body.break_glass) throwIfRefused(externalOnly(row.gate.kind))
+    throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
+    checkIfMatch(command.if_match, subject.revision)
+    throwIfRefused(refuseDigest(facts, body.reviewed_digest))
+    if (row.gate.policy.comment_on_approve && body.comment === undefined) throw commentMissing()
+    if (body.break_glass) return bypass(tx, command, row, subject, command_id, body.break_glass.reason)
+    const vote = { decision: 'approve' as const, comment: body.comment ?? null, as_group: body.as_group }
+    const cast = await castVote(tx, command, row, subject, command_id, vote)
+    return ofIntervention(deps, tx, command, row, subject, cast)
+  })
+
+/** Rejects a gate; one who approved may take that back as long as nothing behind the gate has started. */
+export const rejectGate = (deps: OperationsDeps, command: GateCommand, body: RejectBody) =>
+  decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
+    checkPolicy(deps, command, { row, subject }, 'gate.reject', undefined)
+    throwIfRefused(externalOnly(row.gate.kind))
+    throwIfRefused(refuseGateReject(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
+    checkIfMatch(command.if_match, subject.revision)
+    const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined }
+    if (!mayTakeBack(facts, command.caller.user_id))
+      return ofIntervention(
+        deps,
+        tx,
+        command,
+        row,
+        subject,
+        await castVote(tx, command, row, subject, command_id, vote),
+      )
+    return takeBack(tx, command, row, command_id, vote)
+  })
+
+type Deciding = { row: GateRow; facts: ReturnType<typeof gateFacts>; subject: Subject; command_id: string }
+
+const decideGate = (
+  deps: OperationsDeps,
+  command: GateCommand,
+  decide: (tx: Tx, deciding: Deciding) => Promise<Omit<Decision, 'object' | 'before'>>,
+) =>
+  runCommand(deps, command, {
+    lock: async (tx) => {
+      // Both send as they are called: the gate is read once the lock is held.
+      const [subject, row] = await together(
+        lockVisible(deps, tx, command),
+        getGate(tx, command.operation_id, command.gate_id),
+      )
+      return { subject, row }
+    },
+    decide: async (tx, { subject, row }, command_id) => {
+      if (!row) throw notFound('gate', command.gate_id)
+      const { status, round, digest: gate_digest } = row.gate
+      const decided = await decide(tx, { row, facts: gateFacts(row), subject, command_id })
+      return {
+        ...decided,
+        object: `gate:${command.operation_id}/${command.gate_id}`,
+        before: { status, round, digest: gate_digest },
+      }
+    },
+    render: async ({ operation_id }) => {
+      const { view, operation_status } = await readGate(deps, command.caller, operation_id, command.gate_id)
+      return { ...view, operation_status }
+    },
+    allowed: async () =>
+      (await readGate(deps, command.caller, command.operation_id, command.gate_id)).view.allowed_actions,
+  })
+
+const checkPolicy = (
+  deps: OperationsDeps,
+  { caller }: GateCommand,
+  { row, subject }: Pick<Deciding, 'row' | 'subject'>,
+  action: PolicyAction,
+  as_group: string | undefined,
+) => {
+  const groups = votingGroups(row.gate, caller, subject.now)
+  const voting = as_group === undefined ? groups : groups.filter((group) => group === as_group)
+  throwIfRefused(refuseByPolicy(deps, caller, action, gateObject(row, subject.places), subject.places, voting))
+}
+
+type Cast = Omit<Decision, 'object' | 'before'>
+
+/**
+ * A decided gate of kind intervention guards nothing: the intervention is done with the approval, in one transaction, or
+ * withdrawn with the rejection. The engine hears of the intervention only.
+ */
+const ofIntervention = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  command: GateCommand,
+  { gate }: GateRow,
+  subject: Subject,
+  cast: Cast,
+): Promise<Cast> => {
+  if (gate.kind !== 'intervention' || cast.payload === null) return cast
+  const { gate_id } = gate
+  if (cast.effect.status !== 'approved') {
+    await withdrawAwaiting(tx, gate_id.slice(gateOfIntervention('').length))
+    return { ...cast, payload: null }
+  }
+  const done = await passIntervention(deps, tx, { subject, approving: command, gate_id })
+  return { ...cast, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
+}
+
+type NewVote = { decision: 'approve' | 'reject'; comment: string | null; as_group: string | undefined }
+
+/** Records a vote and, when it completes the round, the decision: the swap is what a faster decision makes impossible. */
+const castVote = async (
+  tx: Tx,
+  command: GateCommand,
+  row: GateRow,
+  { now }: Subject,
+  command_id: string,
+  vote: NewVote,
+) => {
+  const { gate } = row
+  const facts = gateFacts(row)
+  const { user_id } = command.caller
+  const others = facts.votes.filter((other) => other.user_id !== user_id)
+  const own = facts.votes.find((other) => other.user_id === user_id)
+  const group = groupOfVote(
+    { policy: gate.policy, votes: others },
+    eligibleGroups(gate),
+    votingGroups(gate, command.caller, now),
+    vote.as_group,
+  )
+  const status = outcomeOfVotes({
+    policy: gate.policy,
+    votes: [...others, { user_id, decision: vote.decision, group_key: group }],
+  })
+  const effect = { gate_id: gate.gate_id, round: gate.round, status }
+  if (own?.decision === vote.decision && status === 'waiting') return { payload: null, events: [], effect }
+
+  const used = gate.kind === 'intervention' && { consumed_at: sql`clock_timestamp()` as never }
+  const set = status === 'waiting' ? {} : { ...decidedColumns(command, command_id, status, gate.digest), ...used }
+  await together(
+    swapOrRefuse(tx, row, set),
+    saveVote(tx, { ...voteRow(command, row, command_id, vote), round: gate.round, group_key: group }),
+  )
+  return decisionOf(command, row, command_id, { ...effect, vote, group })
+}
+
+/** A gate that asks once more has its whole time again: that of the round before may be over. */
+const afresh = (deadline_s: number) => ({
+  waiting_since: sql`clock_timestamp()` as never,
+  deadline_at: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
+  escalation_level: 0,
+  next_escalation_at: FIRST_ESCALATION as never,
+})
+
+/** One who approved changes their mind: a new round with the others' votes, rejected at once where one is enough. */
+const takeBack = async (tx: Tx, command: GateCommand, row: GateRow, command_id: string, vote: NewVote) => {
+  const { gate } = row
+  const round = gate.round + 1
+  const status: GateStatus = gate.policy.reject_rule === 'any' ? 'rejected' : 'waiting'
+  await swapOrRefuse(tx, row, {
+    round,
+    approved_digest: null,
+    ...(status === 'rejected'
+      ? decidedColumns(command, command_id, status, gate.digest)
+      : { status, decided_by: null, decided_at: null, decided_command_id: null, ...afresh(gate.policy.deadline_s) }),
+  })
+  await carryVotes(tx, gate.operation_id, gate.gate_id, gate.round, command.caller.user_id)
+  await saveVote(tx, { ...voteRow(command, row, command_id, vote), round, group_key: null })
+  return decisionOf(command, row, command_id, { gate_id: gate.gate_id, round, status, vote, group: null, sent: true })
+}
+
+const bypass = async (
+  tx: Tx,
+  command: GateCommand,
+  row: GateRow,
+  subject: Subject,
+  command_id: string,
+  reason: string,
+) => {
+  const { gate } = row
+  const { gate_id, round } = gate
+  await swapOrRefuse(tx, row, decidedColumns(command, command_id, 'bypassed', gate.digest))
+  const exception = { kind: 'gate_bypassed', gate_id, actor: command.actor, at: subject.now, reason }
+  return {
+    payload: { gate_id, round, status: 'bypassed', digest: gate.digest },
+    events: [
+      {
+        ...said(command, gate_id, command_id),
+        type: 'gate.bypassed',
+        reason,
+        data: { round, digest: gate.digest },
+        evidence: {
+          ...evidenceOf('exception', `${command.actor.name} broke the glass of gate ${gate_id}`, gate_id, exception),
+          subject: { type: 'gate', id: gate_id, round, status: 'bypassed', digest: gate.digest },
+        },
+      },
+    ],
+    set: {
+      open_gates: sql`greatest(${operations.open_gates} - 1, 0)`,
+      exceptions: [...subject.exceptions, exception],
+    },
+    undo: { gates: [undoOf(row)] },
+    effect: { gate_id, round, status: 'bypassed' },
+  }
+}
+
+const decidedColumns = (command: Command, command_id: string, status: GateStatus, approved: string) => ({
+  status,
+  approved_digest: status === 'approved' || status === 'bypassed' ? approved : null,
+  decided_by: command.actor,
+  decided_at: sql`clock_timestamp()` as never,
+  decided_command_id: command_id,
+})
+
+const voteRow = (command: GateCommand, { gate }: GateRow, command_id: string, { decision, comment }: NewVote) => ({
+  operation_id: gate.operation_id,
+  gate_id: gate.gate_id,
+  user_id: command.caller.user_id,
+  decision,
+  comment,
+  digest: gate.digest,
+  actor: command.actor,
+  command_id,
+})
+
+/** Somebody was faster: the rules say on fresh rows what the gate is now. */
+const swapOrRefuse = async (tx: Tx, { gate }: GateRow, set: Record<string, unknown>) => {
+  const from = { status: gate.status, round: gate.round }
+  if (await swapGate(tx, { operation_id: gate.operation_id, gate_id: gate.gate_id, from, set })) return
+  const fresh = await getGate(tx, gate.operation_id, gate.gate_id)
+  if (fresh)
+    throwIfRefused(refuseGateApprove(operationFactsOf(fresh), gateFacts(fresh), { round: from.round, user_id: '' }))
+  throw new AppError('gate_not_waiting', 'already_decided', 'The gate was decided a moment ago.')
+}
+
+type Outcome = {
+  gate_id: string
+  round: number
+  status: GateStatus
+  vote: NewVote
+  group: string | null
+  sent?: boolean
+}
+
+const decisionOf = (command: GateCommand, row: GateRow, command_id: string, outcome: Outcome) => {
+  const { gate_id, round, status, vote, group } = outcome
+  const { gate } = row
+  const verb = vote.decision === 'approve' ? 'approved' : 'rejected'
+  const events: TimelineEvent[] = [
+    {
+      ...said(command, gate_id, command_id),
+      type: 'gate.voted',
+      reason: vote.comment,
+      data: { round, decision: vote.decision, group, digest: gate.digest },
+      evidence: evidenceOf('vote', `${command.actor.name} ${verb} gate ${gate_id}, round ${round}`, gate_id, {
+        gate_id,
+        round,
+        decision: vote.decision,
+        comment: vote.comment,
+        group,
+        digest: gate.digest,
+      }),
+    },
+  ]
+  if (status !== 'waiting' || outcome.sent)
+    events.push({
+      ...said(command, gate_id, command_id),
+      type: status === 'waiting' ? 'gate.reopened' : `gate.${status}`,
+      reason: vote.comment,
+      data: { round, digest: gate.digest },
+      evidence: {
+        kind: 'gate_decision',
+        statement: `Gate ${gate_id} is ${status} in round ${round}`,
+        subject: { type: 'gate', id: gate_id, round, status, digest: gate.digest },
+        subject_digest: gate.digest,
+      },
+    })
+  const change = status === 'waiting' ? (gate.status === 'waiting' ? 0 : 1) : gate.status === 'waiting' ? -1 : 0
+  return {
+    payload: status === 'waiting' && !outcome.sent ? null : { gate_id, round, status, digest: gate.digest },
+    events,
+    set: change === 0 ? {} : { open_gates: sql`greatest(${operations.open_gates} + ${change}, 0)` },
+    undo: { gates: [undoOf(row)] },
+    effect: { gate_id, round, status },
+  }
+}
+
+const said = (command: Command, gate_id: string, command_id: string) => ({ actor: command.actor, gate_id, command_id })
+
+const evidenceOf = (kind: 'vote' | 'exception', statement: string, gate_id: string, covered: unknown) => ({
+  kind,
+  statement,
+  subject: { type: 'gate', id: gate_id },
+  subject_digest: digest(covered),
+})
+
+/** What a withdrawal puts back; the round itself only grows, and the deadline starts afresh. */
+const undoOf = ({ gate }: GateRow) => ({
+  gate_id: gate.gate_id,
+  status: 'waiting',
+  approved_digest: null,
+  decided_by: null,
+  decided_at: null,
+  decided_command_id: null,
+  waiting_since: gate.waiting_since,
+  deadline_at: gate.deadline_at,
+})
+
+const commentMissing = () =>
+  new AppError('validation_error', 'schema_violation', 'The policy of this gate asks for a comment.', {
+    status: 400,
+    violations: [{ pointer: '/comment', code: 'required', message: 'is required by the policy of this gate' }],
+  })

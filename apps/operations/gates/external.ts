@@ -1,0 +1,70 @@
+import { sql } from 'drizzle-orm'
+import { getGate, swapGate } from '../../../db/operations/gates/rows.ts'
+import { operations } from '../../../db/operations/tables/index.ts'
+import { refuseGateApprove } from '../../../workflows/operation/rules.ts'
+import type { CheckResult } from '../../shared/contracts/operations/internal.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import type { Command, Steps } from '../command/accept.ts'
+import { lockVisible, type Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { throwIfRefused } from '../policies/authority.ts'
+import { gateFacts } from './view.ts'
+
+/** The answer of an outer check to the gate that waits for it: passed or failed decides, running only shows. */
+export const checkResultSteps = (deps: OperationsDeps, command: Command, result: CheckResult): Steps<Subject> => ({
+  lock: (tx) => lockVisible(deps, tx, command),
+  decide: async (tx, subject, command_id) => {
+    const { gate_id, round, verdict, summary = null, details_url = null } = result
+    const row = await getGate(tx, command.operation_id, gate_id)
+    if (!row) throw notFound('gate', gate_id)
+    if (row.gate.kind !== 'external_check')
+      throw new AppError('policy_denied', 'not_eligible', 'This gate is decided by people.')
+    const { check } = row.gate.policy
+    if (check && check.service !== command.actor.name)
+      throw new AppError('policy_denied', 'not_eligible', `This gate is answered by the service ${check.service}.`)
+    throwIfRefused(refuseGateApprove(subject.facts, gateFacts(row), { round, user_id: '' }))
+    const said = { actor: command.actor, gate_id, command_id, reason: command.reason }
+    const data = { round, verdict, summary, details_url, digest: row.gate.digest }
+    const frame = { object: `gate:${command.operation_id}/${gate_id}`, before: { status: row.gate.status, round } }
+    if (verdict === 'running')
+      return { ...frame, payload: null, events: [{ ...said, type: 'gate.progress', data }], effect: data }
+
+    const status = verdict === 'passed' ? ('approved' as const) : ('rejected' as const)
+    const swapped = await swapGate(tx, {
+      operation_id: command.operation_id,
+      gate_id,
+      from: { status: 'waiting', round },
+      set: {
+        status,
+        approved_digest: status === 'approved' ? row.gate.digest : null,
+        decided_by: command.actor,
+        decided_at: sql`clock_timestamp()` as never,
+        decided_command_id: command_id,
+      },
+    })
+    if (!swapped) throw new AppError('gate_not_waiting', 'already_decided', 'The gate was decided a moment ago.')
+    const statement = `${command.actor.name} answered ${verdict} to gate ${gate_id}, round ${round}`
+    return {
+      ...frame,
+      payload: { gate_id, round, status, digest: row.gate.digest },
+      events: [
+        {
+          ...said,
+          type: `gate.${status}`,
+          data,
+          evidence: {
+            kind: 'gate_decision',
+            statement,
+            subject: { type: 'gate', id: gate_id, round, status, digest: row.gate.digest },
+            subject_digest: digest(data),
+          },
+        },
+      ],
+      set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)` },
+      effect: data,
+    }
+  },
+  render: async () => ({}),
+  allowed: async () => [],
+})

@@ -1,0 +1,46 @@
+import type { GateRow } from '../../../db/operations/gates/rows.ts'
+import { getGate, getGateSubject } from '../../../db/operations/gates/rows.ts'
+import { getGateContext } from '../../../db/operations/history/timeline.ts'
+import { getPlanOf } from '../../../db/operations/plans/rows.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { Gate } from '../../shared/contracts/operations/gates.ts'
+import type { OperationStatus } from '../../shared/contracts/operations/graph.ts'
+import { notFound } from '../../shared/errors.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { listConflicts } from '../plans/conflicts.ts'
+import { isVisible, placesFor } from '../policies/visibility.ts'
+import { operationFactsOf, viewGate } from './view.ts'
+
+/**
+ * One gate with what is decided on and its context, as this caller sees it. Throws not_found. What stands in the way now
+ * is looked up where somebody reads the gate, not in the answer to a vote (`with_conflicts`).
+ */
+export const readGate = async (
+  deps: OperationsDeps,
+  caller: Caller,
+  operation_id: string,
+  gate_id: string,
+  { with_conflicts = false } = {},
+): Promise<{ view: Gate; operation_status: OperationStatus; row: GateRow }> => {
+  const row = await getGate(deps.db, operation_id, gate_id)
+  if (!row) throw notFound('gate', gate_id)
+  const places = await placesFor(deps.db, caller, row.operation.resource_ids)
+  if (!isVisible(caller, row.operation.requester_id, places)) throw notFound('operation', operation_id)
+  const [subject, approvers, context, conflicts] = await Promise.all([
+    getGateSubject(deps.db, operation_id, gate_id),
+    deps.trust.approvers.list(),
+    getGateContext(deps.db, operation_id, row.gate.guards),
+    with_conflicts ? conflictsOf(deps, operation_id) : [],
+  ])
+  const view = {
+    ...viewGate(deps, caller, row, places, approvers),
+    subject: subject?.subject ?? null,
+    context: { ...context, conflicts },
+  }
+  return { view, operation_status: operationFactsOf(row).status, row }
+}
+
+const conflictsOf = async (deps: OperationsDeps, operation_id: string) => {
+  const plan = await getPlanOf(deps.db, operation_id)
+  return plan ? listConflicts(deps.db, deps, plan, operation_id) : []
+}

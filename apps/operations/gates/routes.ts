@@ -1,0 +1,180 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { and, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
+import Type from 'typebox'
+import { listGates, listInbox, votableBy } from '../../../db/operations/gates/rows.ts'
+import { readAsOf } from '../../../db/operations/operations/read.ts'
+import { gates, operations } from '../../../db/operations/tables/index.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { DryRunReply, GateParams, OperationParams } from '../../shared/contracts/operations/common.ts'
+import {
+  ApproveBody,
+  Gate,
+  GateList,
+  GateListQuery,
+  GateReply,
+  Inbox,
+  InboxQuery,
+  RejectBody,
+} from '../../shared/contracts/operations/gates.ts'
+import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
+import { commandOf } from '../command/accept.ts'
+import { answer, unlessKnown } from '../command/reply.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { requireVisible } from '../operations/read.ts'
+import { coversAllSql, placesFor, visibleSql } from '../policies/visibility.ts'
+import { approveGate, rejectGate } from './decide.ts'
+import { readGate } from './read.ts'
+import { changeCounts, viewGate } from './view.ts'
+
+/** Gates: the inbox, gates of an operation, and the decision on one. */
+export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  const read = allow('operation:read', { kind: 'R' })
+  const tags = ['gates']
+
+  app.get(
+    '/v1/gates',
+    {
+      schema: {
+        summary: 'List waiting gates',
+        description:
+          'The inbox: gates that people decide and that wait, by deadline. for=me: those the caller may decide.',
+        tags,
+        querystring: InboxQuery,
+        response: { 200: Inbox, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req) => {
+      const { caller, query } = req
+      const { page_size = 50, page_token, risk, environment } = query
+      const list = { route: 'inbox', user: caller.user_id, for: query.for, risk, environment }
+      const where = and(
+        visibleSql(caller, operations),
+        query.for === 'me' ? decidableBy(caller) : undefined,
+        risk && inArray(operations.risk_level, risk),
+        environment === undefined ? undefined : eq(operations.environment, environment),
+      )
+      const after = deps.pages.after(page_token, list)
+      const [rows, approvers, as_of] = await Promise.all([
+        listInbox(deps.db, { where, after, limit: page_size + 1 }),
+        deps.trust.approvers.list(),
+        readAsOf(deps.db),
+      ])
+      const page = deps.pages.cut(rows, page_size, list, ({ key }) => key)
+      const items = await Promise.all(
+        page.items.map(async (row) => ({
+          ...viewGate(deps, caller, row, await placesFor(deps.db, caller, row.operation.resource_ids), approvers),
+          risk: row.operation.risk_level,
+          environment: row.operation.environment,
+          change_counts: changeCounts(row.gate.changes),
+        })),
+      )
+      return { ...page, items, as_of }
+    },
+  )
+
+  app.get(
+    '/v1/operations/:operation_id/gates',
+    {
+      schema: {
+        summary: 'List gates of an operation',
+        description: 'Every gate with its votes and who is missing, without the subject.',
+        tags,
+        params: OperationParams,
+        querystring: GateListQuery,
+        response: { 200: GateList, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req) => {
+      const { operation_id } = req.params
+      const { page_size = 50, page_token, status } = req.query
+      const { places } = await requireVisible(deps, req.caller, operation_id)
+      const list = { route: 'gates', operation_id, status }
+      const [after] = deps.pages.after(page_token, list) ?? []
+      const where = and(status && inArray(gates.status, status), after ? gt(gates.gate_id, after) : undefined)
+      const rows = await listGates(deps.db, operation_id, where, page_size + 1)
+      const approvers = await deps.trust.approvers.list()
+      const page = deps.pages.cut(rows, page_size, list, ({ gate }) => [gate.gate_id])
+      const items = page.items.map((row) => viewGate(deps, req.caller, row, places, approvers))
+      return { ...page, items, as_of: await readAsOf(deps.db) }
+    },
+  )
+
+  app.get(
+    '/v1/operations/:operation_id/gates/:gate_id',
+    {
+      schema: {
+        summary: 'Read a gate',
+        description:
+          'What is decided on (`subject`, whose digest a vote must name), votes, context outside the digest, and what the caller may do.',
+        tags,
+        params: GateParams,
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: Gate, 304: Type.Null(), ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req, reply) => {
+      const { operation_id, gate_id } = req.params
+      const { view, row } = await readGate(deps, req.caller, operation_id, gate_id, { with_conflicts: true })
+      return unlessKnown(req, reply, row.operation, view)
+    },
+  )
+
+  app.post(
+    '/v1/operations/:operation_id/gates/:gate_id/approve',
+    {
+      schema: {
+        summary: 'Approve a gate',
+        description:
+          'A vote for the digest that was reviewed; the gate is approved at quorum. Somebody else than who asked for or started the operation, where the policy says four eyes.',
+        tags,
+        params: GateParams,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
+        body: ApproveBody,
+        response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply, ...errorReplies },
+      },
+      preHandler: allow('gate:decide', { kind: 'A' }),
+    },
+    async (req, reply) => {
+      const { comment = null, break_glass, dry_run } = req.body
+      const reason = break_glass?.reason ?? comment
+      const given = { kind: 'gate_decided', class: 'start', ...req.params, reason, dry_run } as const
+      const command = { ...commandOf(deps, req, given), gate_id: req.params.gate_id, caller: req.caller }
+      return answer(reply)(await approveGate(deps, command, req.body))
+    },
+  )
+
+  app.post(
+    '/v1/operations/:operation_id/gates/:gate_id/reject',
+    {
+      schema: {
+        summary: 'Reject a gate',
+        description: 'What follows is the policy of the gate: its nodes fail, the operation holds, or it is cancelled.',
+        tags,
+        params: GateParams,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
+        body: RejectBody,
+        response: { 200: Type.Union([GateReply, DryRunReply]), 202: GateReply, ...errorReplies },
+      },
+      preHandler: allow('gate:decide', { kind: 'S' }),
+    },
+    async (req, reply) => {
+      const { comment: reason, dry_run } = req.body
+      const given = { kind: 'gate_decided', class: 'stop', ...req.params, reason, dry_run } as const
+      const command = { ...commandOf(deps, req, given), gate_id: req.params.gate_id, caller: req.caller }
+      return answer(reply)(await rejectGate(deps, command, req.body))
+    },
+  )
+}
+
+/** Waiting gates on which this person's vote is still wanted. */
+export const decidableBy = (caller: Caller): SQL | undefined =>
+  caller.permissions.has('gate:decide')
+    ? and(votableBy(caller.user_id, caller.groups), coversAllSql(caller, operations, 'gate:decide'))
+    : sql`false`

@@ -1,0 +1,28 @@
+import type { PlanDocument } from '../../../db/operations/tables/index.ts'
+import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/data/digest.ts'
+import type { TargetDiff } from './types.ts'
+
+/** The paper that was read: intent, packs, pins, policies, nodes, gates, leases, windows, constraints (operations.md 3.3). */
+export const planHash = (document: PlanDocument): string => digest(document)
+
+/** What would happen: the same without versions, pins and times, with the values before and after. */
+export const semanticDigest = (document: PlanDocument, diff: TargetDiff[]): string => {
+  const { catalog_pins: _pins, packs, nodes, gates, constraints, ...rest } = document
+  const { not_before: _time, ...lasting } = constraints
+  return digest({
+    ...rest,
+    packs: packs.map(({ pack }) => pack),
+    nodes: nodes.map(({ step: _step, ...node }) => node),
+    gates: gates.map(({ policy: { version: _version, ...policy }, ...gate }) => ({ ...gate, policy })),
+    constraints: lasting,
+    diff: diff.map(({ resource_id, change, fields }) => ({
+      resource_id,
+      change,
+      fields: fields.filter((field) => !field.noise).map(({ path, before, after }) => ({ path, before, after })),
+    })),
+  })
+}
+
+/** A node's specification with plan-time values; where its step comes from does not count. */
+export const specDigest = ({ step: _step, ...node }: PlanNode): string => digest(node)

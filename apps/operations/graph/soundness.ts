@@ -1,0 +1,236 @@
+import type { PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import { CelError, type CelProgram, compileCel } from '../../shared/data/cel.ts'
+import { schemaFault } from '../../shared/data/json-schema.ts'
+import { isObject } from '../../shared/data/pointer.ts'
+import { formsOf, type Reference, ValueError } from '../../shared/data/values.ts'
+import type { Violation } from '../../shared/errors.ts'
+import { chainsOf } from './conditions.ts'
+import { EXECUTORS, type ProgramRules, programFault, SECRET } from './executors.ts'
+import { ranksOf } from './graph.ts'
+
+export type SoundnessLimits = { nodes: number; edges: number; programs?: ProgramRules | undefined }
+
+/**
+ * What makes a graph impossible to run (operations.md 2.6): each violation is named by its code, with the place. Linear
+ * in nodes and edges, but for references that reach far back. `known` says which targets exist.
+ */
+export const checkSoundness = (
+  nodes: PlanNode[],
+  gates: PlanGate[],
+  limits: SoundnessLimits,
+  known: (target_id: string) => boolean,
+): Violation[] => {
+  const edges = nodes.reduce((sum, node) => sum + node.depends_on.length, 0)
+  if (nodes.length > limits.nodes) return [fault('', 'too_large', `${nodes.length} nodes; at most ${limits.nodes}`)]
+  if (edges > limits.edges) return [fault('', 'too_large', `${edges} dependencies; at most ${limits.edges}`)]
+  const byId = new Map<string, PlanNode>()
+  const violations: Violation[] = []
+  for (const node of nodes) {
+    if (byId.has(node.node_id)) violations.push(fault(node.node_id, 'duplicate_node', 'another node has this id'))
+    byId.set(node.node_id, node)
+  }
+  const ranks = ranksOf(nodes)
+  const walk = { byId, ranks, cyclic: cyclicOf(nodes, byId, ranks) }
+  for (const node of nodes) {
+    violations.push(...checkLinks(node, walk), ...checkRun(node, limits.programs), ...checkReferences(node, walk))
+    if (node.target_id !== undefined && !known(node.target_id))
+      violations.push(
+        fault(`${node.node_id}/target_id`, 'target_unresolved', `there is no resource "${node.target_id}"`),
+      )
+  }
+  return [...violations, ...checkGates(gates, byId)]
+}
+
+type Walk = { byId: Map<string, PlanNode>; ranks: Map<string, number>; cyclic: Set<string> }
+
+const fault = (at: string, code: string, message: string): Violation => ({
+  pointer: at === '' ? '/nodes' : `/nodes/${at}`,
+  code,
+  message,
+})
+
+function* checkLinks(node: PlanNode, { byId, cyclic }: Walk): Generator<Violation> {
+  const at = node.node_id
+  for (const [i, id] of node.depends_on.entries())
+    if (!byId.has(id)) yield fault(`${at}/depends_on/${i}`, 'unreachable_node', `waits for "${id}", which is not there`)
+  if (cyclic.has(at)) yield fault(`${at}/depends_on`, 'cycle', 'stands in a cycle of dependencies')
+  if (node.join === 'any' && node.depends_on.length === 0)
+    yield fault(`${at}/join`, 'unsatisfiable_join', 'join any needs at least one dependency')
+}
+
+/** Nodes without a rank, less those that only wait for a cycle or for a node that is not there. */
+const cyclicOf = (nodes: PlanNode[], byId: Map<string, PlanNode>, ranks: Map<string, number>): Set<string> => {
+  const left = new Set(nodes.filter((node) => !ranks.has(node.node_id)).map((node) => node.node_id))
+  const dependents = new Map([...left].map((id) => [id, 0]))
+  const before = (id: string) => [...new Set(byId.get(id)?.depends_on ?? [])].filter((other) => left.has(other))
+  for (const id of left) for (const other of before(id)) dependents.set(other, (dependents.get(other) ?? 0) + 1)
+  const queue = [...left].filter((id) => dependents.get(id) === 0)
+  for (const id of queue) {
+    const freed = before(id)
+    left.delete(id)
+    for (const other of freed) {
+      const count = (dependents.get(other) ?? 0) - 1
+      dependents.set(other, count)
+      if (count === 0) queue.push(other)
+    }
+  }
+  return new Set([...left].filter((id) => before(id).length > 0))
+}
+
+function* checkRun(node: PlanNode, programs: ProgramRules | undefined): Generator<Violation> {
+  if (node.kind === 'wait') yield* checkWait(node)
+  if (node.kind !== 'task') return
+  yield* checkExecutor(node.node_id, node.executor, node.with, programs)
+  const longest = EXECUTORS.get(node.executor)?.max_run_s
+  if (longest !== undefined && node.timeouts.run_s > longest)
+    yield fault(`${node.node_id}/timeouts/run_s`, 'inputs_invalid', `"${node.executor}" runs at most ${longest} s`)
+  const wrong = node.outputs_schema && schemaFault(node.outputs_schema)
+  if (wrong !== undefined) yield fault(`${node.node_id}/outputs_schema`, 'inputs_invalid', wrong)
+  if (node.compensate)
+    yield* checkExecutor(`${node.node_id}/compensate`, node.compensate.executor, node.compensate.with, programs)
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
+
+function* checkWait(node: PlanNode): Generator<Violation> {
+  const given = isObject(node.with) ? node.with : {}
+  const ways = ['duration_s', 'until', 'signal'].filter((way) => given[way] !== undefined)
+  const at = `${node.node_id}/with`
+  if (ways.length !== 1) yield fault(at, 'inputs_invalid', 'a wait has one of duration_s, until and signal')
+  const { duration_s, until } = given
+  if (duration_s !== undefined && !(typeof duration_s === 'number' && duration_s >= 0 && duration_s <= 2_592_000))
+    yield fault(`${at}/duration_s`, 'inputs_invalid', 'must be a number of seconds up to 30 days')
+  if (until !== undefined && !(typeof until === 'string' && INSTANT.test(until) && !Number.isNaN(Date.parse(until))))
+    yield fault(`${at}/until`, 'inputs_invalid', 'must be a time (RFC 3339)')
+}
+
+function* checkExecutor(
+  at: string,
+  name: string,
+  values: unknown,
+  programs: ProgramRules | undefined,
+): Generator<Violation> {
+  const executor = EXECUTORS.get(name)
+  if (!executor) yield fault(`${at}/executor`, 'unknown_executor', `there is no executor "${name}"`)
+  else if (!isObject(values)) yield fault(`${at}/with`, 'inputs_invalid', 'must be an object')
+  else {
+    for (const { pointer, message } of executor.check(values))
+      yield fault(`${at}/with${pointer}`, 'inputs_invalid', message)
+    const refused = programs && programFault(name, values, programs)
+    if (refused)
+      yield fault(
+        `${at}/with${refused.pointer}`,
+        refused.pointer === '/program' ? 'unknown_executor' : 'inputs_invalid',
+        refused.message,
+      )
+  }
+}
+
+function* checkReferences(node: PlanNode, walk: Walk): Generator<Violation> {
+  const parts: [string, unknown, boolean][] = [
+    ['/with', node.with, false],
+    ['/secrets', node.secrets, false],
+    ['/catalog', node.catalog, true],
+    ['/compensate/with', node.compensate?.with, true],
+  ]
+  for (const [at, value, own] of parts) {
+    if (value === undefined) continue
+    let found: ReturnType<typeof formsOf>
+    try {
+      found = formsOf(value, at)
+    } catch (error) {
+      if (!(error instanceof ValueError)) throw error
+      yield fault(`${node.node_id}${error.pointer}`, 'inputs_invalid', error.message)
+      continue
+    }
+    for (const reference of found.references) {
+      const message = refuseReference(node, reference, own, walk)
+      if (message) yield fault(`${node.node_id}${reference.at}`, 'unknown_reference', message)
+    }
+    for (const { text, at: place } of found.secrets)
+      if (!Object.hasOwn(node.secrets ?? {}, text))
+        yield fault(`${node.node_id}${place}`, 'unknown_reference', `the node has no secret "${text}"`)
+  }
+  for (const [name, value] of Object.entries(node.secrets ?? {}))
+    if (typeof value === 'string' && !SECRET.test(value))
+      yield fault(`${node.node_id}/secrets/${name}`, 'inputs_invalid', 'must look like secret://provider/name#version')
+  yield* checkCondition(node, '/when', node.when, false, walk)
+  yield* checkCondition(node, '/compensate/when', node.compensate?.when, true, walk)
+}
+
+/** What a condition looks at has ended when it is asked; one that does not compile was named when it was filled in. */
+function* checkCondition(
+  node: PlanNode,
+  at: string,
+  source: string | undefined,
+  own: boolean,
+  walk: Walk,
+): Generator<Violation> {
+  if (source === undefined) return
+  let ast: CelProgram['ast']
+  try {
+    ast = compileCel(source, ['nodes']).ast
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error
+    yield fault(`${node.node_id}${at}`, 'expression_error', error.message)
+    return
+  }
+  for (const { path } of chainsOf(ast)) {
+    const [id, word, name] = path
+    const source_node = id === undefined ? undefined : walk.byId.get(id)
+    const place = `${node.node_id}${at}`
+    if (id === undefined) yield fault(place, 'unknown_reference', 'must name each node, as nodes["<node_id>"].outputs')
+    else if (!(own && id === node.node_id) && !(source_node && isAncestor(id, node, walk)))
+      yield fault(place, 'unknown_reference', `"${id}" is no node that comes before "${node.node_id}"`)
+    else if (
+      word === 'outputs' &&
+      name !== undefined &&
+      source_node?.outputs &&
+      !Object.hasOwn(source_node.outputs, name)
+    )
+      yield fault(place, 'unknown_reference', `"${id}" declares no output "${name}"`)
+  }
+}
+
+const refuseReference = (
+  node: PlanNode,
+  { root, pointer, text }: Reference,
+  own: boolean,
+  walk: Walk,
+): string | undefined => {
+  const [id = '', word, name = ''] = pointer.slice(1).split('/')
+  if (root !== 'nodes' || word !== 'outputs') return `"${text}" is not nodes/<node_id>/outputs/…`
+  const source = walk.byId.get(id)
+  const earlier = own && id === node.node_id ? true : source !== undefined && isAncestor(id, node, walk)
+  if (!earlier) return `"${id}" is no node that comes before "${node.node_id}"`
+  if (name !== '' && !Object.hasOwn(source?.outputs ?? {}, name)) return `"${id}" declares no output "${name}"`
+  return undefined
+}
+
+/** Only nodes of a lower rank can come before; the search goes no further back than the one looked for. */
+const isAncestor = (id: string, node: PlanNode, { byId, ranks }: Walk): boolean => {
+  const lowest = ranks.get(id) ?? 0
+  const seen = new Set<string>()
+  const queue = [...node.depends_on]
+  for (const before of queue) {
+    if (before === id) return true
+    if (seen.has(before) || (ranks.get(before) ?? 0) <= lowest) continue
+    seen.add(before)
+    queue.push(...(byId.get(before)?.depends_on ?? []))
+  }
+  return false
+}
+
+function* checkGates(gates: PlanGate[], byId: Map<string, PlanNode>): Generator<Violation> {
+  const seen = new Set<string>()
+  for (const [i, gate] of gates.entries()) {
+    const at = `/gates/${i}`
+    if (seen.has(gate.gate_id))
+      yield { pointer: `${at}/gate_id`, code: 'duplicate_node', message: 'another gate has this id' }
+    seen.add(gate.gate_id)
+    if (gate.guards.length === 0) yield { pointer: `${at}/guards`, code: 'unreachable_node', message: 'guards nothing' }
+    for (const id of gate.guards)
+      if (!byId.has(id))
+        yield { pointer: `${at}/guards`, code: 'unreachable_node', message: `there is no node "${id}"` }
+  }
+}

@@ -1,0 +1,53 @@
+import type { GateSubject, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { coneOf } from './graph.ts'
+import { specDigest } from './hashes.ts'
+import { byText } from './order.ts'
+import type { TargetDiff } from './types.ts'
+
+/** Releases shown in full; of more, the rest is covered by a digest. */
+const SHOWN = 200
+
+/**
+ * What an approval of a gate is bound to: all that the cones of its guarded nodes will do, without versions, so that
+ * one that moves without a value asks nobody (operations.md 3.3).
+ */
+export const gateSubject = (
+  operation_id: string,
+  gate: PlanGate,
+  nodes: PlanNode[],
+  diff: TargetDiff[],
+  bound_outputs: GateSubject['bound_outputs'] = [],
+): { subject: GateSubject; digest: string } => {
+  const cone = coneOf(nodes, gate.guards)
+  const released = nodes.filter((node) => cone.has(node.node_id)).sort((a, b) => byText(a.node_id, b.node_id))
+  const releases = released.map((node) => ({
+    node_id: node.node_id,
+    name: node.name,
+    executor: node.executor,
+    target_id: node.target_id ?? null,
+    inputs: node.with,
+    on_failure: node.on_failure,
+    spec_digest: specDigest(node),
+  }))
+  const touched = new Set(released.flatMap((node) => (node.target_id === undefined ? [] : [node.target_id])))
+  const subject: GateSubject = {
+    v: 1,
+    operation_id,
+    gate_id: gate.gate_id,
+    kind: gate.kind,
+    policy: { key: gate.policy.key, digest: gate.policy.digest },
+    releases: releases.slice(0, SHOWN),
+    ...(releases.length > SHOWN && { releases_count: releases.length, releases_digest: digest(releases) }),
+    changes: diff
+      .filter(({ resource_id, change }) => change !== 'no_change' && touched.has(resource_id))
+      .sort((a, b) => byText(a.resource_id, b.resource_id))
+      .map(({ resource_id, change, fields }) => ({
+        resource_id,
+        change,
+        fields: fields.filter((field) => !field.noise).map(({ path, before, after }) => ({ path, before, after })),
+      })),
+    bound_outputs,
+  }
+  return { subject, digest: digest(subject) }
+}

@@ -1,0 +1,234 @@
+import type {
+  CatalogWrite,
+  Compensation,
+  FieldChange,
+  GatePolicy,
+  Join,
+  OnFailure,
+  PlanGate,
+  PlanNode,
+  Retry,
+  Timeouts,
+} from '../../shared/contracts/operations/graph.ts'
+import type { CelProgram } from '../../shared/data/cel.ts'
+import type { SchemaCheck } from '../../shared/data/json-schema.ts'
+import type { Violation } from '../../shared/errors.ts'
+import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
+import type { ProgramRules } from './executors.ts'
+
+/** What the planner reads and what it gives. Everything is plain data, so that a plan can be made anywhere again. */
+export type Resource = {
+  resource_id: string
+  type_key: string
+  type_version: number
+  name: string
+  parent_id: string | null
+  version: number
+  lifecycle_status: string
+  health_status: string
+  labels: Record<string, string>
+  annotations: Record<string, string>
+  desired_state: Record<string, unknown>
+  observed_state: Record<string, unknown>
+}
+export type Scope = Record<'region_id' | 'datacenter_id' | 'layer_id' | 'segment_id', string | null>
+
+/** A resource as expressions and references see it: with the places it stands in. */
+export type Target = Resource & { scope: Scope; ancestors: string[] }
+
+export type Relationship = { type_key: string; from_id: string; to_id: string }
+export type RelationshipType = { type_key: string; inverse_key: string | null }
+export type ResourceType = {
+  type_key: string
+  ancestors: string[]
+  lifecycle: { terminal: string[] }
+  desired_state_schema: Record<string, unknown>
+  field_classes: { immutable: string[]; read_only: string[]; sensitive: string[] }
+}
+
+export type Step = {
+  id: string
+  name: string
+  needs: string[]
+  include_if?: string
+  executor: string
+  pool?: string
+  with: Record<string, unknown>
+  when?: string
+  idempotent: boolean
+  timeouts: Timeouts
+  retry: Retry
+  on_failure: OnFailure
+  join: Join
+  skippable: boolean
+  tags?: string[]
+  estimate_s?: number
+  risk?: number
+  outputs?: Record<string, string>
+  outputs_schema?: Record<string, unknown>
+  compensate?: Compensation
+  catalog?: CatalogWrite
+  secrets?: Record<string, unknown>
+}
+export type Place = 'entry' | 'after_canary' | 'between_batches' | 'before_step'
+export type BatchRule = { by?: string; canary: number; size: number | string; max_failures: number }
+
+export type Procedure = {
+  pack: string
+  version: string
+  key: string
+  kind: 'change' | 'action' | 'runbook'
+  title: string
+  priority: number
+  scope: 'target' | 'plan'
+  match: { resource_type?: string; op?: string; paths?: string[]; action?: string }
+  when?: CelProgram
+  parameters: Record<string, unknown>
+  /** Fills in defaults in what it is given. */
+  checkParameters: SchemaCheck
+  lease: { mode: 'exclusive' | 'shared'; ancestors: 'shared' | 'none' }
+  order?: { relationship_types: string[]; first: 'dependency' | 'dependent' }
+  batch?: BatchRule
+  risk_base: number
+  gates: { policy: string; at: Place; step?: string }[]
+  steps: Step[]
+}
+export type Pack = {
+  pack: string
+  version: string
+  digest: string
+  document: Record<string, unknown>
+  procedures: Procedure[]
+}
+export type Policy = {
+  policy: GatePolicy
+  question: string
+  applies?: CelProgram
+  place: { at: Place; step?: string }
+}
+export type Window = {
+  window_id: string
+  applies: CelProgram
+  timezone: string
+  days: string[]
+  from: string
+  to: string
+}
+export type Freeze = {
+  freeze_id: string
+  title: string
+  applies: CelProgram
+  from: string
+  to: string
+  approvers: string[]
+  digest: string
+}
+/** What the folders of this app hold: procedures, gate policies, windows and freezes. */
+export type Library = {
+  packs: Pack[]
+  policies: Map<string, Policy>
+  windows: Window[]
+  freezes: Freeze[]
+}
+
+export type ChangeKind = 'create' | 'update' | 'replace' | 'delete' | 'no_change' | 'unknown'
+export type TargetDiff = {
+  resource_id: string
+  name: string
+  change: ChangeKind
+  fields: FieldChange[]
+}
+
+/** The parts of an intent that decide what its plan does. */
+export type PlannedIntent = {
+  intent_id: string
+  requester_id?: string
+  kind: 'change' | 'action' | 'runbook' | 'graph'
+  labels: Record<string, string>
+  constraints: Record<string, unknown>
+  change?: {
+    op: 'update' | 'create' | 'delete'
+    desired_state_patch?: Record<string, unknown>
+    parameters?: Record<string, unknown>
+  }
+  action?: { action_key: string; parameters?: Record<string, unknown> }
+  runbook?: { pack: string; procedure: string; version?: string; parameters?: Record<string, unknown> }
+  graph?: { nodes: GraphNode[]; gates?: GraphGate[] }
+}
+/** A node of a graph intent as its author wrote it. */
+export type GraphNode = Partial<Omit<PlanNode, 'node_id' | 'kind' | 'timeouts' | 'retry' | 'compensate'>> & {
+  node_id: string
+  kind?: PlanNode['kind']
+  timeouts?: Partial<Timeouts>
+  retry?: Partial<Retry>
+  compensate?: Partial<Compensation>
+}
+export type GraphGate = {
+  gate_id: string
+  policy: string | Record<string, unknown>
+  question?: string
+  guards: string[]
+}
+
+export type PlannerInput = {
+  intent: PlannedIntent
+  targets: Target[]
+  /** Open edges near the targets: order and impact pass through other resources along them. */
+  relationships: Relationship[]
+  relationship_types: RelationshipType[]
+  types: ResourceType[]
+  library: Library
+  /** p50 and p90 in seconds of past successes, by `PlanNode.step`. */
+  durations: Map<string, { p50_s: number; p90_s: number }>
+  limits: { nodes: number; edges: number; graph_nodes: number }
+  /** Only freezes and windows look at it. */
+  at: string
+  /** What the policies say of a plan with these facts; without it nothing is judged. */
+  judge?: (facts: PlanFacts) => JudgedPlan[]
+  /** Which secrets the steps of a pool may resolve; without it nothing is refused here. */
+  mayResolve?: (pool: string, reference: string) => boolean
+  /** Which programs steps may run; without it nothing is refused here. */
+  programs?: ProgramRules
+}
+
+export type Batch = { group_id: string; name: string; target_ids: string[]; canary: boolean }
+export type Warning = { code: string; message: string }
+export type Group = { group_id: string; name: string; kind: 'canary' | 'batch' }
+
+/** The procedure that serves some targets, with the order in which they come. */
+export type Lane = {
+  procedure: Procedure
+  /** The procedure's, narrowed by the intent's constraints. */
+  batch: BatchRule | undefined
+  params: Record<string, unknown>
+  targets: Target[]
+  diffs: Map<string, TargetDiff>
+}
+
+/** What the rules of the planner build up before it is measured and hashed. */
+export type Draft = {
+  nodes: PlanNode[]
+  gates: PlanGate[]
+  groups: Group[]
+  warnings: Warning[]
+}
+
+/** Nothing can be planned: a refusal with the places that are wrong. */
+export class PlanRefusal extends Error {
+  readonly category: 'validation_error' | 'policy_denied'
+  readonly code: string
+  readonly violations: Violation[]
+
+  constructor(
+    code: string,
+    message: string,
+    violations: Violation[] = [],
+    category: PlanRefusal['category'] = 'validation_error',
+  ) {
+    super(message)
+    this.name = 'PlanRefusal'
+    this.category = category
+    this.code = code
+    this.violations = violations
+  }
+}

@@ -1,0 +1,191 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { getCommand } from '../../../db/operations/commands/rows.ts'
+import { getHeads, listEvidence, listTimeline } from '../../../db/operations/history/timeline.ts'
+import { getArtifact, listArtifacts } from '../../../db/operations/nodes/rows.ts'
+import { readAsOf } from '../../../db/operations/operations/read.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { CommandReply, OperationId, OperationParams } from '../../shared/contracts/operations/common.ts'
+import { ArtifactList, ArtifactQuery } from '../../shared/contracts/operations/nodes.ts'
+import {
+  Evidence,
+  EvidenceKeys,
+  EvidenceQuery,
+  Timeline,
+  TimelineQuery,
+} from '../../shared/contracts/operations/operations.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import { lookUntil } from '../command/reply.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { requireVisible } from '../operations/read.ts'
+import { evidenceKeys, exportOf } from './evidence.ts'
+
+/** What happened: timeline, evidence, artifacts, and the outcome of commands. */
+export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  const read = allow('operation:read', { kind: 'R' })
+
+  app.get(
+    '/v1/operations/:operation_id/timeline',
+    {
+      schema: {
+        summary: 'Read the timeline',
+        description: 'Events in order of their dense seq. With wait_ms the answer waits for the next one.',
+        tags: ['history'],
+        params: OperationParams,
+        querystring: TimelineQuery,
+        response: { 200: Timeline, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req) => {
+      const { operation_id } = req.params
+      const { after_seq = 0, limit = 200, wait_ms = 0, types, actor, node_id } = req.query
+      await requireVisible(deps, req.caller, operation_id)
+      const look = () => listTimeline(deps.db, operation_id, { after_seq, limit, types, actor, node_id })
+      const events = await lookUntil(look, (found) => found.length > 0, wait_ms)
+      const heads = await getHeads(deps.db, operation_id)
+      return { events, last_seq: heads?.timeline_seq ?? 0 }
+    },
+  )
+
+  app.get(
+    '/v1/operations/:operation_id/evidence',
+    {
+      schema: {
+        summary: 'Read the evidence',
+        description:
+          'The hash chain of the operation: each record names the hash before it; the first, the plan hash. With format=jsonl the whole chain as a signed file that `signalbox evidence verify` checks offline.',
+        tags: ['history'],
+        params: OperationParams,
+        querystring: EvidenceQuery,
+        response: { 200: Evidence, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req, reply) => {
+      const { operation_id } = req.params
+      const { after_seq = 0, limit = 200, format } = req.query
+      const { requester_id } = await requireVisible(deps, req.caller, operation_id)
+      if (format === 'jsonl') {
+        const file = await exportOf(
+          deps,
+          { caller: req.caller, request_id: String(req.id) },
+          { operation_id, requester_id },
+        )
+        return reply
+          .headers({
+            'content-type': 'application/jsonl',
+            'content-disposition': `attachment; filename="evidence-${operation_id}.jsonl"`,
+            'cache-control': 'private, no-store',
+          })
+          .send(file as never)
+      }
+      const records = await listEvidence(deps.db, operation_id, after_seq, limit)
+      const heads = await getHeads(deps.db, operation_id)
+      return { records, head: heads?.evidence ?? { seq: 0, hash: '' } }
+    },
+  )
+
+  app.get(
+    '/v1/evidence/keys',
+    {
+      schema: {
+        summary: 'Read the keys of evidence',
+        description:
+          'The public keys that exported evidence is checked with, as a JWKS: keep them apart from the files.',
+        tags: ['history'],
+        response: { 200: EvidenceKeys, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async () => evidenceKeys(deps),
+  )
+
+  app.get(
+    '/v1/operations/:operation_id/artifacts',
+    {
+      schema: {
+        summary: 'List artifacts',
+        description: 'What nodes left behind, with digests; the bytes are read apart.',
+        tags: ['history'],
+        params: OperationParams,
+        querystring: ArtifactQuery,
+        response: { 200: ArtifactList, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req) => {
+      const { operation_id } = req.params
+      const { page_size = 50, page_token, node_id, kind } = req.query
+      await requireVisible(deps, req.caller, operation_id)
+      const list = { route: 'artifacts', operation_id, node_id, kind }
+      const after = deps.pages.after(page_token, list)
+      const rows = await listArtifacts(deps.db, operation_id, { node_id, kind, after, limit: page_size + 1 })
+      const as_of = await readAsOf(deps.db)
+      return { ...deps.pages.cut(rows, page_size, list, ({ artifact_id }) => [artifact_id]), as_of }
+    },
+  )
+
+  app.get(
+    '/v1/operations/:operation_id/artifacts/:artifact_id/content',
+    {
+      schema: {
+        summary: 'Download an artifact',
+        description: 'The bytes, as an attachment; their digest is the sha256 of the index row.',
+        tags: ['history'],
+        params: Type.Object({ operation_id: OperationId, artifact_id: Type.String({ format: 'uuid' }) }),
+        produces: ['application/octet-stream'],
+        'x-errors': [410],
+        response: { 200: Type.Unknown(), ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req, reply) => {
+      const { operation_id, artifact_id } = req.params
+      await requireVisible(deps, req.caller, operation_id)
+      const artifact = await getArtifact(deps.db, operation_id, artifact_id)
+      if (!artifact) throw notFound('artifact', artifact_id)
+      if (artifact.status === 'pending')
+        throw new AppError('not_found', 'artifact', 'Its bytes have not been brought yet.')
+      if (artifact.status === 'external')
+        throw new AppError('not_found', 'artifact', 'It is kept elsewhere.', { extra: { uri: artifact.uri } })
+      const content = artifact.content ?? (await deps.artifacts.read(artifact.sha256, artifact.size))
+      if (!content)
+        throw new AppError('not_found', 'gone', 'The content of this artifact is not kept here any more.', {
+          status: 410,
+        })
+      return reply
+        .headers({
+          'content-type': 'application/octet-stream',
+          'content-disposition': `attachment; filename="${artifact_id}"; filename*=UTF-8''${encodeURIComponent(artifact.name)}`,
+          'x-content-type-options': 'nosniff',
+          'content-security-policy': 'sandbox',
+          'cache-control': 'private, no-store',
+        })
+        .send(content)
+    },
+  )
+
+  app.get(
+    '/v1/operations/:operation_id/commands/:command_id',
+    {
+      schema: {
+        summary: 'Read the outcome of a command',
+        description: 'Where a 202 leads: accepted until the outcome is known, then applied, refused or withdrawn.',
+        tags: ['history'],
+        params: Type.Object({ operation_id: OperationId, command_id: Type.String({ format: 'uuid' }) }),
+        response: { 200: CommandReply, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req) => {
+      const { operation_id, command_id } = req.params
+      await requireVisible(deps, req.caller, operation_id)
+      const row = await getCommand(deps.db, command_id)
+      if (row?.operation_id !== operation_id) throw notFound('command', command_id)
+      const { category = null, code = null, detail = null } = row.outcome ?? {}
+      return { command: row.command, outcome: row.outcome && { category, code, detail } }
+    },
+  )
+}

@@ -1,0 +1,51 @@
+import type { Tx } from '../../../db/client.ts'
+import { loadResources } from '../../../db/operations/plans/planning.ts'
+import { saveIntent } from '../../../db/operations/plans/rows.ts'
+import type { IntentRequestedPayload } from '../../shared/contracts/catalog/events.ts'
+
+const WEEK_S = 604_800
+
+/** The intent that the catalog asked for: made once, whoever brings the event and however often. */
+export const createRequestedIntent = async (
+  tx: Tx,
+  asked: IntentRequestedPayload,
+  request_id: string | null,
+): Promise<void> => {
+  const [resource] = await loadResources(tx, [asked.resource_id])
+  if (!resource) throw new Error(`the resource ${asked.resource_id} of an intent is not there`)
+  const { environment } = resource.labels
+  await saveIntent(
+    tx,
+    {
+      intent_id: asked.intent_id,
+      kind: asked.kind,
+      title: asked.title.slice(0, 200),
+      reason: asked.reason,
+      request: {
+        kind: asked.kind,
+        title: asked.title,
+        reason: asked.reason,
+        targets: [{ resource_id: asked.resource_id }],
+        change: {
+          op: asked.op,
+          ...(asked.op === 'update' && { desired_state_patch: asked.desired_state_patch }),
+        },
+      },
+      targets_resolved: [
+        {
+          resource_id: resource.resource_id,
+          type_key: resource.type_key,
+          name: resource.name,
+          version: resource.version,
+        },
+      ],
+      requester: asked.requester,
+      labels: environment === undefined ? {} : { environment },
+      constraints: {},
+      ticket: null,
+      retry_of: null,
+      expires_in_s: WEEK_S,
+    },
+    { actor: asked.requester, reason: asked.reason, request_id, data: { source: 'catalog' } },
+  )
+}

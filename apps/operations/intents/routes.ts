@@ -1,0 +1,127 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { eq, inArray } from 'drizzle-orm'
+import Type from 'typebox'
+import { readAsOf } from '../../../db/operations/operations/read.ts'
+import { listIntents } from '../../../db/operations/plans/rows.ts'
+import { intents } from '../../../db/operations/tables/index.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { DryRunReply } from '../../shared/contracts/operations/common.ts'
+import {
+  IntentBody,
+  IntentList,
+  IntentListQuery,
+  IntentParams,
+  type IntentRow,
+  IntentView,
+  PreviewBody,
+} from '../../shared/contracts/operations/intents.ts'
+import { PlanView } from '../../shared/contracts/operations/plans.ts'
+import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../../shared/http/app.ts'
+import { unlessKnown } from '../command/reply.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { previewPlan } from '../plans/preview.ts'
+import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
+import { createIntent, intentView, linksOf, mutationOf, readIntent } from './create.ts'
+
+/** Intents: what should be true, and the preview of how. */
+export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  app.post(
+    '/v1/intents',
+    {
+      schema: {
+        summary: 'State what should be true',
+        description:
+          'Records an intent. Nothing changes yet: preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
+        tags: ['intents'],
+        headers: CommandHeaders,
+        'x-reply-headers': ['etag', 'location'],
+        body: IntentBody,
+        response: { 201: IntentView, 200: DryRunReply, ...errorReplies },
+      },
+      preHandler: allow('intent:create', { kind: 'W' }),
+    },
+    async (req, reply) => sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body)),
+  )
+
+  app.get(
+    '/v1/intents',
+    {
+      schema: {
+        summary: 'List intents',
+        description: 'Intents that the caller may see, newest first.',
+        tags: ['intents'],
+        querystring: IntentListQuery,
+        response: { 200: IntentList, ...errorReplies },
+      },
+      preHandler: allow('operation:read', { kind: 'R' }),
+    },
+    async (req) => {
+      const { status, requester, kind, page_size = 50, page_token } = req.query
+      const list = { route: 'intents', status, requester, kind, user: req.caller.user_id }
+      const [created_at, intent_id] = deps.pages.after(page_token, list) ?? []
+      const rows = await listIntents(deps.db, {
+        where: [
+          visibleSql(req.caller, intents),
+          status && inArray(intents.status, status),
+          kind && eq(intents.kind, kind),
+          requester && eq(intents.requester_id, requester === 'me' ? req.caller.user_id : requester),
+        ].map((condition) => condition || undefined),
+        after: created_at && intent_id ? { created_at, intent_id } : undefined,
+        limit: page_size + 1,
+      })
+      const page = deps.pages.cut(rows, page_size, list, (row) => [row.created_at, row.intent_id])
+      return {
+        ...page,
+        items: page.items.map(({ request: _, targets_resolved, resource_ids: _ids, requester_id: _id, ...row }) => ({
+          ...row,
+          status: row.status as IntentRow['status'],
+          targets: targets_resolved.length,
+          links: linksOf(row),
+        })),
+        as_of: await readAsOf(deps.db),
+      }
+    },
+  )
+
+  app.get(
+    '/v1/intents/:intent_id',
+    {
+      schema: {
+        summary: 'Read an intent',
+        description: 'One intent with the request as it came, its newest plan and its operation.',
+        'x-reply-headers': ['etag'],
+        tags: ['intents'],
+        params: IntentParams,
+        headers: ReadHeaders,
+        response: { 200: IntentView, 304: Type.Null(), ...errorReplies },
+      },
+      preHandler: allow('operation:read', { kind: 'R' }),
+    },
+    async (req, reply) => {
+      const intent = await readIntent(deps, req.caller, req.params.intent_id)
+      const places = await placesFor(deps.db, req.caller, intent.resource_ids)
+      const view = intentView(intent, req.caller, isInScope(req.caller, 'intent:create', places))
+      return unlessKnown(req, reply, `"${intent.revision}"`, view)
+    },
+  )
+
+  app.post(
+    '/v1/intents/:intent_id/plan-preview',
+    {
+      schema: {
+        summary: 'Preview the plan of an intent',
+        description:
+          'Plans the intent on what the catalog holds now. A plan that would do the same as the one before is that plan (200); another takes its place (201).',
+        tags: ['intents'],
+        params: IntentParams,
+        headers: CommandHeaders,
+        'x-reply-headers': ['location'],
+        body: PreviewBody,
+        response: { 201: PlanView, 200: Type.Union([PlanView, DryRunReply]), ...errorReplies },
+      },
+      preHandler: allow('intent:create', { kind: 'W' }),
+    },
+    async (req, reply) =>
+      sendStored(reply, await previewPlan(deps, mutationOf(deps, req), req.params.intent_id, req.body)),
+  )
+}

@@ -1,0 +1,180 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
+import { giveUpExecution } from '../../../db/operations/agents/executions.ts'
+import { askAgain } from '../../../db/operations/gates/ask.ts'
+import { listRebound } from '../../../db/operations/gates/bind.ts'
+import { getNode, listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
+import { readRunning } from '../../../db/operations/patches/rows.ts'
+import { nodes } from '../../../db/operations/tables/index.ts'
+import type { CommandBodies } from '../../../workflows/operation/messages.ts'
+import {
+  coneOf,
+  INTERVENTION_STATES,
+  type NodeFacts,
+  type NodeIntervention,
+  refuseIntervention,
+} from '../../../workflows/operation/rules.ts'
+import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
+import { compileSchema } from '../../shared/data/json-schema.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { overrideInputs } from '../nodes/inputs.ts'
+import { generationMoved, generationsOf } from '../nodes/retry.ts'
+import { refuseOn } from '../operations/control.ts'
+import type { Intervened, Intervening } from './perform.ts'
+
+type Payload = InterventionBody['payload']
+
+/**
+ * An intervention on one node: a person states what is to count as its end, changes what it works with, or has it
+ * undone. What ends it moves the generation on, so that a claim on its way is refused.
+ */
+export const interveneOnNode = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  { command, subject, command_id }: Intervening,
+  { type, node_id, payload }: { type: NodeIntervention; node_id: string; payload: Payload },
+): Promise<Intervened> => {
+  const { operation_id } = subject
+  const all = await listNodeFacts(tx, operation_id)
+  const node = all.find((candidate) => candidate.node_id === node_id)
+  const row = node && (await getNode(tx, operation_id, node_id))
+  if (!node || !row) throw notFound('node', node_id)
+  refuseOn(deps, command, subject, refuseIntervention(subject.facts, node, { type, cone: coneOf(all, node_id) }))
+  if (payload.outputs !== undefined) checkOutputs(payload.outputs, row.spec.outputs_schema)
+
+  const made = await CHANGES[type](deps, tx, { subject, node, all, payload })
+  const undo = { nodes: made.before, gates: made.gates?.undo ?? [] }
+  const asked = made.gates?.events ?? []
+  const body: CommandBodies['intervene'] = {
+    type,
+    node_id,
+    ...(made.generation !== undefined && { generation: made.generation }),
+    ...(made.generations && { generations: made.generations }),
+    ...(made.gates && { gates: made.gates.gates, guarded_by: made.gates.guarded_by }),
+    payload: {
+      ...(payload.message !== undefined && { message: payload.message }),
+      ...(made.attempt !== undefined && { attempt: made.attempt }),
+    },
+  }
+  const exception = EXCEPTIONS.has(type)
+    ? { kind: type, node_id, actor: command.actor, at: subject.now, command_id }
+    : undefined
+  return {
+    payload: body,
+    events: asked,
+    data: { ...payload, ...(made.generation !== undefined && { generation: made.generation }) },
+    set: {
+      ...(exception && { exceptions: [...subject.exceptions, exception] }),
+      ...(asked.length > 0 && { open_gates: waitingGates(operation_id) }),
+    },
+    undo,
+    exception: exception !== undefined,
+    statement: `${type} of node ${node_id}, which was ${node.state}`,
+    effect: { node_id, from: node.state, ...(made.gates && { rearmed_gates: Object.keys(made.gates.gates) }) },
+    before: { state: node.state, generation: node.generation },
+  }
+}
+
+const waitingGates = (operation_id: string) =>
+  sql`(select count(*)::int from operations.gates g where g.operation_id = ${operation_id} and g.status = 'waiting')`
+
+/** Those after which the operation succeeds with exceptions at best. */
+const EXCEPTIONS: ReadonlySet<NodeIntervention> = new Set([
+  'skip',
+  'mark_succeeded',
+  'mark_failed',
+  'mark_compensated',
+  'trigger_compensation',
+])
+
+type Subjected = { subject: Intervening['subject']; node: NodeFacts; all: readonly NodeFacts[]; payload: Payload }
+type Changed = {
+  before: Awaited<ReturnType<typeof readUndo>>
+  generation?: number
+  generations?: Record<string, number>
+  /** An attempt that was under way and has been given up. */
+  attempt?: number
+  gates?: Awaited<ReturnType<typeof askAgain>>
+}
+type Change = (deps: OperationsDeps, tx: Tx, subjected: Subjected) => Promise<Changed>
+
+/** States the end of a node; the reducer writes the state itself. */
+const end =
+  (set: (payload: Payload) => Parameters<typeof swapNodes>[3]): Change =>
+  async (_deps, tx, { subject: { operation_id }, node, payload }) => {
+    const before = await readUndo(tx, operation_id, [node.node_id])
+    await swap(tx, operation_id, [node], set(payload))
+    return { before, generation: node.generation + 1 }
+  }
+
+const CHANGES: Record<NodeIntervention, Change> = {
+  skip: end(({ outputs }) => ({ exception: 'skip', ...(outputs && { outputs }) })),
+  mark_succeeded: end(({ outputs }) => ({ exception: 'mark_succeeded', ...(outputs && { outputs }) })),
+  mark_failed: async (deps, tx, subjected) => {
+    const { subject, node, payload } = subjected
+    const made = await end(() => ({}))(deps, tx, subjected)
+    if (node.state !== 'running') return made
+    const error = { class: 'cancelled', message: payload.message ?? '', retryable: false }
+    if (!(await giveUpExecution(tx, { ...subject, ...node }, error)))
+      throw new AppError('invalid_state_transition', 'intervention_not_applicable', 'The agent was heard a moment ago.')
+    return { ...made, attempt: node.attempt }
+  },
+  mark_compensated: end(() => ({ exception: 'mark_compensated' })),
+  set_output: async (_deps, tx, { subject: { operation_id }, node: { node_id }, payload: { outputs = {} } }) => {
+    const before = await readUndo(tx, operation_id, [node_id])
+    await tx
+      .update(nodes)
+      .set({ outputs })
+      .where(and(eq(nodes.operation_id, operation_id), eq(nodes.node_id, node_id)))
+    const rebound = await listRebound(tx, operation_id, { status: ['waiting', 'approved', 'bypassed'] })
+    const { gates } = await readRunning(tx, operation_id)
+    return { before, gates: await askAgain(tx, operation_id, gates, rebound, () => []) }
+  },
+  set_input: async (deps, tx, { subject, node, payload: { input_overrides = {} } }) => {
+    const before = await readUndo(tx, subject.operation_id, [node.node_id])
+    await swap(tx, subject.operation_id, [node], {})
+    const gates = await overrideInputs(deps, tx, subject, node.node_id, input_overrides)
+    return { before, generation: node.generation + 1, gates }
+  },
+  // What waits for the node begins a new generation: a claim that is on its way must not run on what is being undone.
+  trigger_compensation: async (_deps, tx, { subject, node, all }) => {
+    const { operation_id } = subject
+    const later = node.state === 'succeeded' ? all.filter((other) => isWaitingFor(other, node.node_id)) : []
+    const before = await readUndo(
+      tx,
+      operation_id,
+      [node, ...later].map(({ node_id }) => node_id),
+    )
+    await swap(tx, operation_id, [node], { state: 'compensating', exception: 'trigger_compensation' })
+    await swap(tx, operation_id, later, {})
+    const generations = Object.fromEntries(later.map(({ node_id, generation }) => [node_id, generation + 1]))
+    return { before, generation: node.generation + 1, generations }
+  },
+}
+
+const swap = async (
+  tx: Tx,
+  operation_id: string,
+  nodes: readonly NodeFacts[],
+  set: Parameters<typeof swapNodes>[3],
+): Promise<void> => {
+  if (nodes.length === 0) return
+  const swapped = await swapNodes(tx, operation_id, generationsOf(nodes), set)
+  if (swapped !== nodes.length) throw generationMoved(nodes[0]?.generation ?? 0)
+}
+
+const isWaitingFor = ({ depends_on, state }: NodeFacts, node_id: string): boolean =>
+  depends_on.includes(node_id) &&
+  INTERVENTION_STATES.skip.has(state) &&
+  state !== 'failed' &&
+  state !== 'outcome_unknown'
+
+const checkOutputs = (outputs: Record<string, unknown>, schema: Record<string, unknown> | undefined): void => {
+  const faults = schema ? compileSchema(schema)(structuredClone(outputs)) : []
+  if (faults.length > 0)
+    throw new AppError('validation_error', 'parameters_invalid', 'The outputs do not fit what the node promises.', {
+      status: 422,
+      violations: faults.map((fault) => ({ ...fault, pointer: `/payload/outputs${fault.pointer}` })),
+    })
+}

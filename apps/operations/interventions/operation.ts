@@ -1,0 +1,219 @@
+import { and, eq, isNull, sql } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
+import { getGate, swapGate } from '../../../db/operations/gates/rows.ts'
+import { releaseLeases, setLeaseState } from '../../../db/operations/leases/rows.ts'
+import { executions, gates, node_attempts, operation_control, operations } from '../../../db/operations/tables/index.ts'
+import type { CommandBodies } from '../../../workflows/operation/messages.ts'
+import {
+  type OperationIntervention,
+  refuseGateApprove,
+  refuseOperationIntervention,
+} from '../../../workflows/operation/rules.ts'
+import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
+import { isFrozen } from '../../shared/data/calendar.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { externalOnly, gateFacts, gateObject, votingGroups } from '../gates/view.ts'
+import { refuseOn } from '../operations/control.ts'
+import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import type { Intervened, Intervening } from './perform.ts'
+
+type Payload = InterventionBody['payload']
+type Act = (deps: OperationsDeps, tx: Tx, intervening: Intervening, payload: Payload) => Promise<Intervened>
+
+/** An intervention on the operation as a whole, or on something of it that the payload names. */
+export const interveneOnOperation = (
+  deps: OperationsDeps,
+  tx: Tx,
+  intervening: Intervening,
+  { type, payload }: { type: OperationIntervention; payload: Payload },
+): Promise<Intervened> => {
+  const { command, subject } = intervening
+  refuseOn(deps, command, subject, refuseOperationIntervention(subject.facts, type))
+  return ACTS[type](deps, tx, intervening, payload)
+}
+
+const notApplicable = (detail: string) =>
+  new AppError('invalid_state_transition', 'intervention_not_applicable', detail)
+
+const message = (type: CommandBodies['intervene']['type'], rest: Partial<CommandBodies['intervene']>) => ({
+  type,
+  node_id: null,
+  ...rest,
+})
+
+const ACTS: Record<OperationIntervention, Act> = {
+  set_limits: async (_deps, _tx, { subject }, { max_parallel = 1 }) => ({
+    payload: message('set_limits', { payload: { max_parallel } }),
+    set: { max_parallel },
+    undo: { max_parallel: subject.max_parallel },
+    statement: `set_limits: at most ${max_parallel} at once, before ${subject.max_parallel}`,
+    data: { max_parallel },
+    effect: { max_parallel, before: subject.max_parallel },
+    before: { max_parallel: subject.max_parallel },
+  }),
+
+  extend_deadline: (deps, tx, intervening, payload) =>
+    EXTEND[payload.of ?? 'operation'](deps, tx, intervening, payload),
+
+  // Taken again on resume, with a look at the pins (operations.service.ts). No claim is granted in between.
+  release_leases: async (_deps, tx, { subject: { operation_id } }) => {
+    const released = await releaseLeases(tx, operation_id)
+    if (released.length === 0) throw notApplicable('The operation holds no leases.')
+    await setLeaseState(tx, operation_id, 'given_back')
+    return {
+      payload: null,
+      events: [{ type: 'lease.released', data: { resources: released } }],
+      statement: `release_leases of ${released.length} resource(s)`,
+      data: { resources: released },
+      effect: { resources: released },
+      before: { resources: released },
+    }
+  },
+
+  /** The freeze holds nothing of this operation any more. It takes one whom the freeze itself would ask. */
+  override_freeze: async (_deps, tx, { command, subject, command_id, agreed }, { freeze_id = '' }) => {
+    const { operation_id, now } = subject
+    const own = eq(operation_control.operation_id, operation_id)
+    const [control] = await tx.select({ calendar: operation_control.calendar }).from(operation_control).where(own)
+    const freeze = control?.calendar?.freezes[freeze_id]
+    if (!freeze || !isFrozen(freeze, Date.parse(now)))
+      throw notApplicable(`No freeze "${freeze_id}" holds this operation now.`)
+    const { approvers } = freeze
+    if (!agreed && approvers.length > 0 && !approvers.some((group) => command.caller.groups.includes(group)))
+      throw new AppError(
+        'policy_denied',
+        'not_eligible',
+        `This freeze is overridden by members of ${approvers.join(', ')}.`,
+      )
+    await tx
+      .update(operation_control)
+      .set({ calendar: sql`${operation_control.calendar} #- array['freezes', ${freeze_id}]` as never })
+      .where(own)
+    const exception = { kind: 'override_freeze', freeze_id, actor: command.actor, at: now, command_id }
+    return {
+      payload: message('override_freeze', {}),
+      events: [{ type: 'freeze.overridden', data: { freeze_id, until: freeze.to } }],
+      set: { exceptions: [...subject.exceptions, exception] },
+      undo: { freezes: { [freeze_id]: freeze } },
+      exception: true,
+      statement: `override_freeze: ${freeze_id}, which lasts until ${freeze.to}`,
+      data: { freeze_id },
+      effect: { freeze_id, until: freeze.to },
+      before: { freeze },
+    }
+  },
+
+  /** One more person may vote like a member of the gate's groups; permission, scope and four eyes stay as they are. */
+  delegate_gate: async (deps, tx, { command, subject, agreed }, { gate_id = '', to_user = '', until = '' }) => {
+    const { operation_id, now } = subject
+    const row = await getGate(tx, operation_id, gate_id)
+    if (!row) throw notFound('gate', gate_id)
+    const object = gateObject(row, subject.places)
+    const groups = votingGroups(row.gate, command.caller, now)
+    if (!agreed) throwIfRefused(refuseByPolicy(deps, command.caller, 'gate.approve', object, subject.places, groups))
+    throwIfRefused(externalOnly(row.gate.kind))
+    const facts = gateFacts(row)
+    throwIfRefused(refuseGateApprove(subject.facts, facts, { round: facts.round, user_id: command.caller.user_id }))
+    const person = (await deps.trust.approvers.list()).find(({ user }) => user.id === to_user)
+    if (!person) throw unknown('/payload/to_user', 'is nobody who may decide gates')
+    if (Date.parse(until) <= Date.parse(now)) throw unknown('/payload/until', 'must be in the future')
+    const delegation = { user_id: to_user, name: person.user.username, by: command.actor, until }
+    const others = row.gate.delegations.filter(({ user_id }) => user_id !== to_user)
+    const from = { status: row.gate.status, round: row.gate.round }
+    const delegations = [...others, delegation]
+    if (!(await swapGate(tx, { operation_id, gate_id, from, set: { delegations } })))
+      throw new AppError('gate_not_waiting', 'already_decided', 'The gate was decided a moment ago.')
+    return {
+      payload: null,
+      gate_id,
+      statement: `delegate_gate: ${person.user.username} may decide gate ${gate_id} until ${until}`,
+      data: { to_user, until },
+      effect: { gate_id, to_user, until },
+      before: { delegations: row.gate.delegations },
+    }
+  },
+}
+
+const unknown = (pointer: string, words: string) =>
+  new AppError('validation_error', 'parameters_invalid', `The intervention cannot be made: ${pointer} ${words}.`, {
+    status: 422,
+    violations: [{ pointer, code: 'invalid', message: words }],
+  })
+
+const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
+  operation: async (_deps, tx, { subject }, { add_s = 0 }) => {
+    const { operation_id } = subject
+    const [moved] = await tx
+      .update(operations)
+      .set({ deadline_at: sql`${operations.deadline_at} + make_interval(secs => ${add_s})` })
+      .where(and(eq(operations.operation_id, operation_id), sql`${operations.deadline_at} is not null`))
+      .returning({ deadline_at: sql<string>`operations.iso(${operations.deadline_at})` })
+    if (!moved) throw notApplicable('The operation has no deadline.')
+    return {
+      payload: message('extend_deadline', { payload: { add_s } }),
+      undo: { added_s: add_s },
+      ...extended('the operation', add_s, moved.deadline_at),
+    }
+  },
+
+  gate: async (_deps, tx, { subject }, { id = '', add_s = 0 }) => {
+    const { operation_id, facts } = subject
+    const row = await getGate(tx, operation_id, id)
+    if (!row) throw notFound('gate', id)
+    throwIfRefused(refuseGateApprove(facts, gateFacts(row), { round: row.gate.round, user_id: '' }))
+    const [moved] = await tx
+      .update(gates)
+      .set({ deadline_at: sql`${gates.deadline_at} + make_interval(secs => ${add_s})` as never })
+      .where(
+        and(
+          eq(gates.operation_id, operation_id),
+          eq(gates.gate_id, id),
+          eq(gates.status, 'waiting'),
+          sql`${gates.deadline_at} is not null`,
+        ),
+      )
+      .returning({ round: gates.round, deadline_at: sql<string>`operations.iso(${gates.deadline_at})` })
+    if (!moved) throw notApplicable(`Gate "${id}" waits without a deadline.`)
+    return {
+      payload: message('extend_deadline', { gates: { [id]: { status: 'waiting', ...moved } } }),
+      gate_id: id,
+      undo: { gate_time: { gate_id: id, round: moved.round, added_s: add_s } },
+      ...extended(`gate ${id}`, add_s, moved.deadline_at),
+    }
+  },
+
+  // Work of an agent outside: it and each slice read the row. All else has its time in the plan.
+  attempt: async (_deps, tx, { subject: { operation_id } }, { id = '', add_s = 0 }) => {
+    const more = sql`make_interval(secs => ${add_s})`
+    const [moved] = await tx
+      .update(executions)
+      .set({ deadline_at: sql`${executions.deadline_at} + ${more}` as never })
+      .where(and(eq(executions.operation_id, operation_id), eq(executions.node_id, id), isNull(executions.closed_at)))
+      .returning({
+        role: executions.role,
+        attempt: executions.attempt,
+        deadline_at: sql<string>`operations.iso(${executions.deadline_at})`,
+      })
+    if (!moved) throw notApplicable(`No agent outside is at work on "${id}".`)
+    await tx
+      .update(node_attempts)
+      .set({ deadline_at: sql`${node_attempts.deadline_at} + ${more}` as never })
+      .where(
+        and(
+          eq(node_attempts.operation_id, operation_id),
+          eq(node_attempts.node_id, id),
+          eq(node_attempts.role, moved.role),
+          eq(node_attempts.attempt, moved.attempt),
+        ),
+      )
+    return { payload: null, node_id: id, ...extended(`the attempt of node ${id}`, add_s, moved.deadline_at) }
+  },
+}
+
+const extended = (what: string, add_s: number, deadline_at: string) => ({
+  statement: `extend_deadline of ${what} by ${add_s} s`,
+  data: { add_s, deadline_at },
+  effect: { deadline_at },
+  before: { add_s },
+})

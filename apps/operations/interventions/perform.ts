@@ -1,0 +1,85 @@
+import type { Tx } from '../../../db/client.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import {
+  NODE_INTERVENTIONS,
+  type NodeIntervention,
+  type OperationIntervention,
+} from '../../../workflows/operation/rules.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
+import { digest } from '../../shared/data/digest.ts'
+import type { Command, Decision } from '../command/accept.ts'
+import type { Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { interveneOnNode } from './node.ts'
+import { interveneOnOperation } from './operation.ts'
+
+export type InterventionCommand = Command & { caller: Caller }
+/** `agreed`: a second person has seen it; whether its author may was asked before. */
+export type Intervening = { command: InterventionCommand; subject: Subject; command_id: string; agreed?: boolean }
+
+/** What an intervention came to: rows are written; this is what is told of it. */
+export type Intervened = {
+  payload: Record<string, unknown> | null
+  /** Facts beside the intervention itself. */
+  events?: Omit<TimelineEvent, 'actor'>[]
+  set?: Decision['set']
+  undo?: Record<string, unknown>
+  /** Recorded as an exception to the plan. */
+  exception?: boolean
+  node_id?: string
+  gate_id?: string
+  statement: string
+  data: Record<string, unknown>
+  effect: Record<string, unknown>
+  before: unknown
+}
+
+export const isOnNode = (type: InterventionBody['type']): type is NodeIntervention =>
+  (NODE_INTERVENTIONS as readonly string[]).includes(type)
+
+/** Does an intervention on the rows, or throws why it cannot be done. */
+export const perform = (
+  deps: OperationsDeps,
+  tx: Tx,
+  intervening: Intervening,
+  body: InterventionBody,
+): Promise<Intervened> => {
+  const { type, node_id = '', payload } = body
+  return isOnNode(type)
+    ? interveneOnNode(deps, tx, intervening, { type, node_id, payload })
+    : interveneOnOperation(deps, tx, intervening, { type: type as OperationIntervention, payload })
+}
+
+export const decisionOf = (
+  { command, subject, command_id }: Intervening,
+  { type, node_id, payload, ticket }: InterventionBody,
+  done: Intervened,
+): Decision => {
+  const at = { node_id: done.node_id ?? node_id ?? null, gate_id: done.gate_id ?? null }
+  const said = { actor: command.actor, reason: command.reason, command_id }
+  const of = node_id === undefined ? { type: 'operation', id: subject.operation_id } : { type: 'node', id: node_id }
+  return {
+    payload: done.payload,
+    events: [
+      {
+        ...said,
+        ...at,
+        type: 'intervention.applied',
+        data: { type, ...done.data, ...(ticket !== undefined && { ticket }) },
+        evidence: {
+          kind: done.exception ? 'exception' : 'command',
+          statement: `${command.actor.name}: ${done.statement}`,
+          subject: of,
+          subject_digest: digest({ command_id, type, payload, reason: command.reason }),
+        },
+      },
+      ...(done.events ?? []).map((event) => ({ ...said, ...event })),
+    ],
+    ...(done.set && { set: done.set }),
+    ...(done.undo && { undo: done.undo }),
+    effect: { type, ...done.effect },
+    object: node_id === undefined ? `operation:${subject.operation_id}` : `node:${subject.operation_id}/${node_id}`,
+    before: done.before,
+  }
+}

@@ -1,0 +1,151 @@
+import { sql } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
+import { getAwaiting, passAwaiting } from '../../../db/operations/gates/awaiting.ts'
+import { gates } from '../../../db/operations/tables/index.ts'
+import type { GatePolicy, GateSubject } from '../../shared/contracts/operations/graph.ts'
+import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Decision } from '../command/accept.ts'
+import type { Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { decisionOf, type Intervening, type InterventionCommand, perform } from './perform.ts'
+
+const DEADLINE_S = 4 * 3600
+
+/** Types that nobody else needs to see before they are done: they do not change what the plan does. */
+const ALONE: ReadonlySet<InterventionBody['type']> = new Set(['extend_deadline', 'set_limits'])
+
+/** Above medium risk one person alone does not override what a plan says (operations.md 5.4). */
+export const needsSecondPerson = (risk_level: string, type: InterventionBody['type']): boolean =>
+  (risk_level === 'high' || risk_level === 'critical') && !ALONE.has(type)
+
+export const gateOfIntervention = (command_id: string): string => `intervention-${command_id}`
+
+const rules = {
+  key: 'intervention',
+  quorum: 1,
+  groups: [],
+  four_eyes: true,
+  reject_rule: 'any',
+  comment_on_approve: false,
+  deadline_s: DEADLINE_S,
+  escalation: [],
+  on_timeout: 'reject',
+  on_reject: 'hold',
+  lease_policy: 'hold',
+  binds: [],
+} as const
+const POLICY = { ...rules, digest: digest(rules) } as unknown as GatePolicy
+
+const waitingGates = (operation_id: string) =>
+  sql`(select count(*)::int from ${gates} g where g.operation_id = ${operation_id} and g.status = 'waiting')`
+
+/** Nothing is written by `work`; what it comes to, or throws, is what would happen now. */
+const tried = async <T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> => {
+  const made: T[] = []
+  const back = new Error('taken back')
+  await tx
+    .transaction(async (inner) => {
+      made.push(await work(inner))
+      throw back
+    })
+    .catch((error: unknown) => {
+      if (error !== back) throw error
+    })
+  return made[0] as T
+}
+
+/** Opens a gate with the intervention as its subject. It is possible now; it is done when somebody else approves it. */
+export const askSecondPerson = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  intervening: Intervening,
+  body: InterventionBody,
+): Promise<Decision> => {
+  const { command, command_id, subject } = intervening
+  const { operation_id } = subject
+  const { effect, before } = await tried(tx, (inner) => perform(deps, inner, intervening, body))
+  const { type, node_id, payload, ticket } = body
+  const gate_id = gateOfIntervention(command_id)
+  const asked: GateSubject = {
+    v: 1,
+    operation_id,
+    gate_id,
+    kind: 'intervention',
+    policy: { key: POLICY.key, digest: POLICY.digest },
+    releases: [],
+    changes: [],
+    bound_outputs: [],
+    intervention: {
+      type,
+      node_id: node_id ?? null,
+      payload,
+      reason: command.reason,
+      ticket: ticket ?? null,
+      author: { id: command.actor.id, name: command.actor.name },
+    },
+  }
+  const now = digest(asked)
+  await tx.insert(gates).values({
+    operation_id,
+    gate_id,
+    kind: 'intervention',
+    question: `${command.actor.name} asks to ${type}${node_id === undefined ? '' : ` ${node_id}`}: shall it be done?`,
+    policy: POLICY,
+    guards: [],
+    status: 'waiting',
+    subject: asked,
+    digest: now,
+    waiting_since: subject.now,
+    deadline_at: new Date(Date.parse(subject.now) + DEADLINE_S * 1000).toISOString(),
+  })
+  return {
+    payload: { ...body },
+    awaits: true,
+    events: [
+      {
+        type: 'gate.waiting',
+        actor: command.actor,
+        reason: command.reason,
+        gate_id,
+        command_id,
+        data: { round: 1, digest: now, type, node_id: node_id ?? null },
+        evidence: {
+          kind: 'command',
+          statement: `${command.actor.name} asked for an intervention that a second person has to see: ${type}`,
+          subject: { type: 'gate', id: gate_id },
+          subject_digest: now,
+        },
+      },
+    ],
+    set: { open_gates: waitingGates(operation_id) },
+    effect: { ...effect, status: 'awaiting_second_person' },
+    object: `gate:${operation_id}/${gate_id}`,
+    before,
+  }
+}
+
+/**
+ * The second person has agreed: the intervention is done on the rows as they are now, in the name of who asked for it,
+ * and goes to the engine. Throws the refusal of its rules where it has become impossible: then the gate stays as it is.
+ */
+export const passIntervention = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  { subject, approving, gate_id }: { subject: Subject; approving: InterventionCommand; gate_id: string },
+): Promise<Pick<Decision, 'events'> & { set: NonNullable<Decision['set']> }> => {
+  const command_id = gate_id.slice(gateOfIntervention('').length)
+  const asked = await getAwaiting(tx, command_id)
+  if (!asked) throw new AppError('gate_not_waiting', 'already_decided', 'The intervention is over.')
+  const body = asked.payload as unknown as InterventionBody
+  const command: InterventionCommand = { ...approving, kind: 'intervene', actor: asked.actor, reason: asked.reason }
+  const intervening = { command, subject, command_id, agreed: true }
+  const decision = decisionOf(intervening, body, await perform(deps, tx, intervening, body))
+  await passAwaiting(tx, asked, {
+    payload: decision.payload,
+    undo: decision.undo ?? null,
+    deadline_s: deps.config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S,
+  })
+  return { events: decision.events, set: { ...decision.set, open_gates: waitingGates(subject.operation_id) } }
+}

@@ -1,0 +1,44 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
+import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
+import { nodes } from '../../../db/operations/tables/index.ts'
+import { isObject, mergePatchOf } from '../../shared/data/pointer.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { specDigest } from '../graph/hashes.ts'
+import { lookAhead } from '../plans/ahead.ts'
+
+/**
+ * Puts a person's values in place of a node's inputs: a merge patch on the `with` of the plan, which stands until
+ * another one replaces it whole. Checked like a patch to the graph; every gate that approved, or is asked about, other
+ * inputs asks again before the node begins. Throws parameters_invalid with every reason.
+ */
+export const overrideInputs = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  subject: Subject,
+  node_id: string,
+  input_overrides: Record<string, unknown>,
+): Promise<Asked> => {
+  const change = { op: 'update_node' as const, node_id, set: { with: input_overrides } }
+  const outlook = await lookAhead(deps, tx, subject, [change], { instead: node_id })
+  if (outlook.patched.violations.length > 0)
+    throw new AppError('validation_error', 'parameters_invalid', 'The node cannot run with these inputs.', {
+      status: 422,
+      violations: outlook.patched.violations.slice(0, 100),
+    })
+  const planned = outlook.rows.nodes.find((row) => row.node_id === node_id)?.spec
+  const node = outlook.patched.nodes.find((candidate) => candidate.node_id === node_id)
+  if (!planned || !node) throw new Error(`node ${node_id} is not in its graph`)
+  const overrides = mergePatchOf(planned.with, node.with)
+  await tx
+    .update(nodes)
+    .set({
+      input_overrides: isObject(overrides) && Object.keys(overrides).length > 0 ? overrides : null,
+      spec_digest: specDigest(node),
+      updated_at: sql`clock_timestamp()` as never,
+    })
+    .where(and(eq(nodes.operation_id, subject.operation_id), eq(nodes.node_id, node_id)))
+  return askAgain(tx, subject.operation_id, outlook.rows.gates, outlook.gates, () => [node_id])
+}

@@ -1,0 +1,128 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import {
+  getLogHead,
+  type LogRef,
+  latestAttempt,
+  listArchivedLines,
+  listLines,
+  listWholeLog,
+  searchArchivedLines,
+  searchLines,
+} from '../../../db/operations/history/logs.ts'
+import { getNode } from '../../../db/operations/nodes/rows.ts'
+import type { LogPage, LogQuery } from '../../shared/contracts/operations/logs.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { lookUntil } from '../command/reply.ts'
+import type { OperationsDeps } from '../deps.ts'
+
+type Place = { operation_id: string; node_id: string }
+
+/** A part of the log of one attempt. A node that never began has an empty log; an unknown attempt is not_found. */
+export const readLog = async (deps: OperationsDeps, place: Place, query: LogQuery): Promise<LogPage> => {
+  const ref = await refOf(deps, place, query)
+  if (!ref) return EMPTY
+  const { after_seq, wait_ms = 0, stream, level, limit = 500, q } = query
+  const seen = after_seq ?? 0
+  const head = await lookUntil(
+    () => getLogHead(deps.db, ref),
+    (found) => found === undefined || found.complete || found.total_lines > seen,
+    after_seq === undefined ? 0 : wait_ms,
+  )
+  if (!head) throw notFound('attempt', String(ref.attempt))
+  if (head.storage === 'gone') throw logGone()
+  const archived = head.storage === 'archive'
+  const range = rangeOf(query, head.total_lines, limit, stream !== undefined || level !== undefined)
+  const [lines, matches] = await Promise.all([
+    (archived ? listArchivedLines : listLines)(deps.db, ref, { ...range, stream, level, limit }),
+    q === undefined ? undefined : (archived ? searchArchivedLines : searchLines)(deps.db, ref, q),
+  ])
+  return {
+    attempt: ref.attempt,
+    lines,
+    first_seq: lines[0]?.seq ?? null,
+    last_seq: lines.at(-1)?.seq ?? null,
+    ...head,
+    storage: head.storage,
+    ...(matches && { matches }),
+  }
+}
+
+const logGone = () =>
+  new AppError('not_found', 'gone', 'This log is past its time and is not kept any more.', { status: 410 })
+
+const EMPTY: LogPage = {
+  attempt: 0,
+  lines: [],
+  first_seq: null,
+  last_seq: null,
+  total_lines: 0,
+  total_bytes: 0,
+  complete: false,
+  storage: 'hot',
+}
+
+/** Line numbers are dense, so without filters a page is a range of numbers; with filters the whole side is looked at. */
+const rangeOf = ({ after_seq, before_seq, tail }: LogQuery, total: number, limit: number, filtered: boolean) => {
+  if (before_seq !== undefined)
+    return { from_seq: filtered ? 1 : Math.max(1, before_seq - limit), to_seq: before_seq - 1, backwards: true }
+  if (tail) return { from_seq: filtered ? 1 : Math.max(1, total - limit + 1), to_seq: total, backwards: true }
+  const from_seq = (after_seq ?? 0) + 1
+  return { from_seq, to_seq: filtered ? total : from_seq + limit - 1, backwards: false }
+}
+
+const refOf = async (
+  deps: OperationsDeps,
+  { operation_id, node_id }: Place,
+  { attempt, role = 'run' }: { attempt?: number; role?: 'run' | 'undo' },
+): Promise<LogRef | undefined> => {
+  if (attempt !== undefined) return { operation_id, node_id, role, attempt }
+  const latest = await latestAttempt(deps.db, operation_id, node_id, role)
+  if (latest !== undefined) return { operation_id, node_id, role, attempt: latest }
+  if (!(await getNode(deps.db, operation_id, node_id))) throw notFound('node', node_id)
+  return undefined
+}
+
+/** The whole log of an attempt as text, or one range of its bytes. */
+export const sendRawLog = async (
+  deps: OperationsDeps,
+  req: FastifyRequest,
+  reply: FastifyReply,
+  place: Place,
+  query: { attempt?: number; role?: 'run' | 'undo' },
+): Promise<FastifyReply> => {
+  const ref = await refOf(deps, place, query)
+  const head = ref && (await getLogHead(deps.db, ref))
+  if (ref && !head) throw notFound('attempt', String(ref.attempt))
+  if (head?.storage === 'gone') throw logGone()
+  const lines = ref ? await listWholeLog(deps.db, ref) : []
+  const text = Buffer.from(lines.map((line) => `${line.text}\n`).join(''))
+  reply.headers({
+    'content-type': 'text/plain; charset=utf-8',
+    'content-disposition': `attachment; filename="${place.node_id}.${ref?.attempt ?? 0}.log"`,
+    'x-content-type-options': 'nosniff',
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-store',
+  })
+  const range = byteRange(req.headers.range, text.length)
+  if (!range) return reply.send(Readable.from([text]))
+  const [from, to] = range
+  return reply
+    .code(206)
+    .header('content-range', `bytes ${from}-${to}/${text.length}`)
+    .send(Readable.from([text.subarray(from, to + 1)]))
+}
+
+/** One range of RFC 9110; none when the header asks for the whole or for several. */
+const byteRange = (header: string | undefined, size: number): [number, number] | undefined => {
+  const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '')
+  if (!match || (match[1] === '' && match[2] === '')) return undefined
+  const from = match[1] === '' ? Math.max(0, size - Number(match[2])) : Number(match[1])
+  const to = match[1] === '' || match[2] === '' ? size - 1 : Math.min(Number(match[2]), size - 1)
+  if (from > to || from >= size)
+    throw new AppError('validation_error', 'schema_violation', 'The Range is outside the log.', {
+      status: 416,
+      headers: { 'content-range': `bytes */${size}` },
+    })
+  return [from, to]
+}

@@ -1,0 +1,93 @@
+import {
+  getNode,
+  listArtifacts,
+  listAttempts,
+  listGatesOfNode,
+  listNodeFacts,
+} from '../../../db/operations/nodes/rows.ts'
+import { getOperation } from '../../../db/operations/operations/read.ts'
+import {
+  coneOf,
+  NODE_INTERVENTIONS,
+  type NodeFacts,
+  type OperationFacts,
+  refuseIntervention,
+  refuseRetry,
+  resetCone,
+} from '../../../workflows/operation/rules.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { AllowedAction } from '../../shared/contracts/operations/graph.ts'
+import type { Node } from '../../shared/contracts/operations/nodes.ts'
+import { mergePatch } from '../../shared/data/pointer.ts'
+import { notFound } from '../../shared/errors.ts'
+import { factsOf } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
+import { isVisible, placesFor } from '../policies/visibility.ts'
+
+const ARTIFACTS_SHOWN = 200
+
+/** One node with its attempts, as this caller sees it. Throws not_found. */
+export const readNode = async (
+  deps: OperationsDeps,
+  caller: Caller,
+  operation_id: string,
+  node_id: string,
+  attempt?: number,
+): Promise<Node> => {
+  const operation = await getOperation(deps.db, operation_id)
+  const governed = operation?.governed
+  const places = governed ? await placesFor(deps.db, caller, governed.resource_ids) : []
+  if (!operation || !governed || !isVisible(caller, governed.requester_id, places))
+    throw notFound('operation', operation_id)
+  const row = await getNode(deps.db, operation_id, node_id)
+  if (!row) throw notFound('node', node_id)
+  const [attempts, artifacts, gates, facts] = await Promise.all([
+    listAttempts(deps.db, operation_id, node_id, attempt),
+    listArtifacts(deps.db, operation_id, { node_id, after: undefined, limit: ARTIFACTS_SHOWN }),
+    listGatesOfNode(deps.db, operation_id, row.gate_ids),
+    listNodeFacts(deps.db, operation_id),
+  ])
+  if (attempt !== undefined && attempts.length === 0) throw notFound('attempt', String(attempt))
+  const latest = attempts.findLast(({ role }) => role === 'run')
+  const overrides = row.input_overrides
+  return {
+    ...row.node,
+    spec: row.spec as unknown as Record<string, unknown>,
+    inputs: {
+      effective: latest?.inputs ?? (overrides ? mergePatch(row.spec.with, overrides) : row.spec.with),
+      overridden: Object.keys(overrides ?? {}).map((key) => `/${key}`),
+    },
+    outputs: row.outputs,
+    attempts: attempts.map(({ inputs: _, ...rest }) => rest),
+    artifacts,
+    gates,
+    catalog: row.catalog,
+    change_seq: operation.summary.change_seq,
+    allowed_actions: nodeActions(deps, caller, { ...governed, places }, factsOf(governed), facts, node_id),
+  }
+}
+
+/** What the caller may do with a node, by the rules that decide the commands. */
+const nodeActions = (
+  deps: OperationsDeps,
+  caller: Caller,
+  operation: Governed,
+  facts: OperationFacts,
+  nodes: readonly NodeFacts[],
+  node_id: string,
+): AllowedAction[] => {
+  const node = nodes.find((candidate) => candidate.node_id === node_id)
+  if (!node) return []
+  const object = operationObject(operation)
+  const retry = refuseByPolicy(deps, caller, 'node.retry', object, operation.places)
+  const intervene = refuseByPolicy(deps, caller, 'node.intervene', object, operation.places)
+  const cone = resetCone(nodes, node_id, 'downstream')
+  const after = coneOf(nodes, node_id)
+  return [
+    allowedAction('retry', retry, refuseRetry(facts, node, { cone, reconciliation: true })),
+    ...NODE_INTERVENTIONS.map((type) =>
+      allowedAction(type, intervene, refuseIntervention(facts, node, { type, cone: after })),
+    ),
+  ]
+}

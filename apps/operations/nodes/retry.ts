@@ -1,0 +1,184 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
+import { listGuardingGates } from '../../../db/operations/gates/rows.ts'
+import { listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
+import { gates } from '../../../db/operations/tables/index.ts'
+import type { CommandBodies } from '../../../workflows/operation/messages.ts'
+import { refuseRetry, resetCone } from '../../../workflows/operation/rules.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
+import type { RetryBody } from '../../shared/contracts/operations/nodes.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import type { Command, Steps } from '../command/accept.ts'
+import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { refuseOn } from '../operations/control.ts'
+import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import { overrideInputs } from './inputs.ts'
+import { readNode } from './read.ts'
+
+export type NodeCommand = Command & { node_id: string; caller: Caller }
+
+/**
+ * Retry: the node, and with scope downstream all that came after it, begin again in a new generation; gates that
+ * guarded them are armed again where what they release has changed.
+ */
+export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: RetryBody): Steps<Subject> => ({
+  lock: (tx) => lockVisible(deps, tx, command),
+  decide: async (tx, subject, command_id) => {
+    const scope = body.scope ?? 'downstream'
+    const all = await listNodeFacts(tx, subject.operation_id)
+    const node = all.find(({ node_id }) => node_id === command.node_id)
+    if (!node) throw notFound('node', command.node_id)
+    const object = operationObject(subject)
+    throwIfRefused(refuseByPolicy(deps, command.caller, 'node.retry', object, subject.places))
+    const cone = resetCone(all, command.node_id, scope)
+    refuseOn(
+      deps,
+      command,
+      subject,
+      refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined }),
+    )
+    checkIfMatch(command.if_match, subject.revision)
+    if (body.expected_generation !== undefined && body.expected_generation !== node.generation)
+      throw generationMoved(node.generation)
+
+    const node_ids = cone.map(({ node_id }) => node_id)
+    const undo = await readUndo(tx, subject.operation_id, node_ids)
+    const swapped = await swapNodes(tx, subject.operation_id, generationsOf(cone), RESET)
+    if (swapped !== cone.length) throw generationMoved(node.generation)
+    const asked =
+      body.input_overrides && (await overrideInputs(deps, tx, subject, command.node_id, body.input_overrides))
+    const rearmed = await rearmGates(tx, subject.operation_id, node_ids)
+    const changed = rearmed.filter(({ change }) => change !== undefined)
+    const payload: CommandBodies['retry_node'] = {
+      node_id: command.node_id,
+      scope,
+      generations: Object.fromEntries(cone.map(({ node_id, generation }) => [node_id, generation + 1])),
+      gates: {
+        ...Object.fromEntries(rearmed.map(({ gate_id, status, round }) => [gate_id, { status, round }])),
+        ...asked?.gates,
+      },
+      ...(asked && { guarded_by: asked.guarded_by }),
+    }
+    const said = { actor: command.actor, command_id, reason: command.reason }
+    const events: TimelineEvent[] = [
+      ...cone.map(({ node_id, generation }, index) => ({
+        ...said,
+        type: 'node.reset',
+        node_id,
+        data: {
+          generation: generation + 1,
+          scope,
+          ...(body.reconciliation && { reconciliation: body.reconciliation }),
+        },
+        ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
+      })),
+      ...changed.map(({ gate_id, status, round }) => ({ ...said, type: `gate.${status}`, gate_id, data: { round } })),
+      ...(asked?.events ?? []).map((event) => ({ ...said, ...event })),
+    ]
+    const rearmed_gates = rearmedOf(payload)
+    return {
+      payload,
+      events,
+      // Rows as they were before the inputs moved come first: they are put back last.
+      undo: { nodes: undo, gates: beforeOf([...(asked?.undo ?? []), ...changed.map(({ undo: before }) => before)]) },
+      effect: { reset_cone: node_ids, rearmed_gates },
+      object: `node:${subject.operation_id}/${command.node_id}`,
+      before: { state: node.state, generation: node.generation },
+    }
+  },
+  render: async ({ operation_id, payload }) => {
+    const body = payload as CommandBodies['retry_node']
+    return {
+      ...(await readNode(deps, command.caller, operation_id, command.node_id)),
+      reset_cone: Object.keys(body.generations),
+      rearmed_gates: rearmedOf(body),
+    }
+  },
+  allowed: async () => (await readNode(deps, command.caller, command.operation_id, command.node_id)).allowed_actions,
+})
+
+/** Gates that are asked before anything of the cone runs. */
+const rearmedOf = ({ gates: now }: CommandBodies['retry_node']): string[] =>
+  Object.entries(now).flatMap(([gate_id, { status }]) => (status === 'armed' ? [gate_id] : []))
+
+const beforeOf = (rows: Record<string, unknown>[]) => [
+  ...new Map(rows.toReversed().map((row) => [row.gate_id, row])).values(),
+]
+
+/** A node at its beginning; its attempts stay as history. */
+const RESET = {
+  state: 'pending',
+  error: null,
+  outputs: null,
+  exception: null,
+  catalog: null,
+  ready_at: null,
+  gated_at: null,
+  started_at: null,
+  ended_at: null,
+}
+
+export const generationsOf = (nodes: readonly { node_id: string; generation: number }[]): Record<string, number> =>
+  Object.fromEntries(nodes.map(({ node_id, generation }) => [node_id, generation]))
+
+export const generationMoved = (generation: number) =>
+  new AppError('version_conflict', 'generation_moved', `The node is in generation ${generation} now.`, {
+    status: 412,
+    extra: { generation },
+  })
+
+const evidenceOf = (command: NodeCommand, command_id: string, payload: CommandBodies['retry_node']) => ({
+  kind: 'command' as const,
+  statement: `${command.actor.name} had ${Object.keys(payload.generations).length} node(s) run again from ${command.node_id}`,
+  subject: { type: 'node', id: command.node_id },
+  subject_digest: digest({ command_id, reason: command.reason, ...payload }),
+})
+
+type Rearmed = {
+  gate_id: string
+  status: GateStatus
+  round: number
+  change: Partial<typeof gates.$inferInsert> | undefined
+  undo: Record<string, unknown>
+}
+
+/**
+ * What becomes of the gates that guard reset nodes (operations.md 2.5): refused ones are asked again; an approval holds
+ * where it covers the same digest, to be used once more.
+ */
+const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly string[]): Promise<Rearmed[]> => {
+  const guarding = await listGuardingGates(tx, operation_id, node_ids)
+  const rearmed: Rearmed[] = []
+  for (const gate of guarding) {
+    const { guards: _, ...undo } = gate
+    const again = { status: 'armed' as const, round: gate.round + 1, ...ASKED_AGAIN }
+    const passed = gate.status === 'approved' || gate.status === 'bypassed'
+    const change =
+      gate.status === 'rejected' || gate.status === 'expired'
+        ? again
+        : passed && gate.consumed_at !== null
+          ? gate.digest === gate.approved_digest
+            ? { consumed_at: null }
+            : again
+          : undefined
+    if (change)
+      await tx
+        .update(gates)
+        .set({ ...change, updated_at: sql`clock_timestamp()` as never })
+        .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate.gate_id), eq(gates.round, gate.round)))
+    const armed = change === again
+    rearmed.push({
+      gate_id: gate.gate_id,
+      status: armed ? 'armed' : gate.status,
+      round: armed ? again.round : gate.round,
+      change: armed ? again : undefined,
+      undo,
+    })
+  }
+  return rearmed
+}

@@ -1,0 +1,178 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { listNodes } from '../../../db/operations/nodes/rows.ts'
+import { readAsOf } from '../../../db/operations/operations/read.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { DryRunReply, NodeParams, OperationParams } from '../../shared/contracts/operations/common.ts'
+import { LogPage, LogQuery, RawLogQuery } from '../../shared/contracts/operations/logs.ts'
+import {
+  InterventionBody,
+  InterventionReply,
+  Node,
+  NodeList,
+  NodeListQuery,
+  NodeQuery,
+  NodeReply,
+  RetryBody,
+} from '../../shared/contracts/operations/nodes.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
+import { commandOf, runCommand } from '../command/accept.ts'
+import { answer, unlessKnown } from '../command/reply.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { interventionSteps } from '../interventions/steps.ts'
+import { requireVisible } from '../operations/read.ts'
+import { readLog, sendRawLog } from './logs.ts'
+import { readNode } from './read.ts'
+import { retrySteps } from './retry.ts'
+
+const LogText = text('drained: 0 connections left\n')
+
+/** Nodes of an operation: rows, one node, logs, retry and interventions. */
+export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  const read = allow('operation:read', { kind: 'R' })
+  const tags = ['nodes']
+
+  app.get(
+    '/v1/operations/:operation_id/nodes',
+    {
+      schema: {
+        summary: 'List nodes',
+        description: 'Nodes in rank order, or those first that ended badly.',
+        tags,
+        params: OperationParams,
+        querystring: NodeListQuery,
+        response: { 200: NodeList, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req) => {
+      const { operation_id } = req.params
+      const { page_size = 50, page_token, failed_first = false, ...filter } = req.query
+      await requireVisible(deps, req.caller, operation_id)
+      const list = { route: 'nodes', operation_id, failed_first, ...filter }
+      const after = deps.pages.after(page_token, list)
+      const { state, group, target_id } = filter
+      const rows = await listNodes(deps.db, operation_id, {
+        state,
+        group,
+        target_id,
+        failed_first,
+        after,
+        limit: page_size + 1,
+      })
+      const page = deps.pages.cut(rows, page_size, list, ({ key }) => key)
+      return { ...page, items: page.items.map(({ node }) => node), as_of: await readAsOf(deps.db) }
+    },
+  )
+
+  app.get(
+    '/v1/operations/:operation_id/nodes/:node_id',
+    {
+      schema: {
+        summary: 'Read a node',
+        description: 'Specification, inputs and outputs (secrets as references), attempts, and what the caller may do.',
+        tags,
+        params: NodeParams,
+        querystring: NodeQuery,
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: Node, 304: Type.Null(), ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req, reply) => {
+      const { operation_id, node_id } = req.params
+      const head = await requireVisible(deps, req.caller, operation_id)
+      const node = await readNode(deps, req.caller, operation_id, node_id, req.query.attempt)
+      return unlessKnown(req, reply, head, node)
+    },
+  )
+
+  app.get(
+    '/v1/operations/:operation_id/nodes/:node_id/logs',
+    {
+      schema: {
+        summary: 'Read a log',
+        description: 'Lines of one attempt by number, from the end with tail, or found by q. wait_ms waits for more.',
+        tags,
+        params: NodeParams,
+        querystring: LogQuery,
+        'x-errors': [410],
+        response: { 200: LogPage, ...errorReplies },
+      },
+      preHandler: allow('log:read', { kind: 'R' }),
+    },
+    async (req) => {
+      await requireVisible(deps, req.caller, req.params.operation_id)
+      return readLog(deps, req.params, req.query)
+    },
+  )
+
+  app.get(
+    '/v1/operations/:operation_id/nodes/:node_id/logs/raw',
+    {
+      schema: {
+        summary: 'Download a log',
+        description: 'All lines of one attempt as text, byte for byte as stored; one Range is served.',
+        tags,
+        params: NodeParams,
+        querystring: RawLogQuery,
+        produces: ['text/plain'],
+        'x-errors': [410, 416],
+        response: { 200: LogText, 206: LogText, ...errorReplies },
+      },
+      preHandler: allow('log:read', { kind: 'R' }),
+    },
+    async (req, reply) => {
+      await requireVisible(deps, req.caller, req.params.operation_id)
+      return sendRawLog(deps, req, reply, req.params, req.query)
+    },
+  )
+
+  app.post(
+    '/v1/operations/:operation_id/nodes/:node_id/retry',
+    {
+      schema: {
+        summary: 'Run a node again',
+        description: 'Resets the node and, with scope downstream, all that came after it; attempts stay as history.',
+        tags,
+        params: NodeParams,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
+        body: RetryBody,
+        response: { 200: Type.Union([NodeReply, DryRunReply]), 202: NodeReply, ...errorReplies },
+      },
+      preHandler: allow('operation:control', { kind: 'A' }),
+    },
+    async (req, reply) => {
+      const given = { kind: 'retry_node', class: 'start', ...req.params, ...req.body } as const
+      const command = { ...commandOf(deps, req, given), node_id: req.params.node_id, caller: req.caller }
+      return answer(reply)(await runCommand(deps, command, retrySteps(deps, command, req.body)))
+    },
+  )
+
+  app.post(
+    '/v1/operations/:operation_id/interventions',
+    {
+      schema: {
+        summary: 'Intervene',
+        description:
+          'Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.',
+        tags,
+        params: OperationParams,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
+        body: InterventionBody,
+        response: { 200: DryRunReply, 201: InterventionReply, 202: InterventionReply, ...errorReplies },
+      },
+      preHandler: allow('operation:intervene', { kind: 'A' }),
+    },
+    async (req, reply) => {
+      const { reason, dry_run } = req.body
+      const given = { kind: 'intervene', class: 'start', ...req.params, reason, dry_run } as const
+      const command = { ...commandOf(deps, req, given), caller: req.caller }
+      return answer(reply)(await runCommand(deps, command, interventionSteps(deps, command, req.body)))
+    },
+  )
+}

@@ -1,0 +1,70 @@
+import { eq } from 'drizzle-orm'
+import type { Queryable } from '../../../db/client.ts'
+import { operation_control } from '../../../db/operations/tables/index.ts'
+import {
+  OPERATION_INTERVENTIONS,
+  type OperationFacts,
+  type OperationIntervention,
+  refuseOperationIntervention,
+} from '../../../workflows/operation/rules.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { isFrozen } from '../../shared/data/calendar.ts'
+import { type Authority, allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
+
+/** What interventions on the whole operation would work on. */
+export type Offered = {
+  leases: number
+  open_gates: number
+  /** Freezes that hold the operation now. */
+  freezes: readonly { freeze_id: string; approvers: readonly string[] }[]
+}
+
+export const listFreezesNow = async (db: Queryable, operation_id: string, now: number): Promise<Offered['freezes']> => {
+  const [row] = await db
+    .select({ calendar: operation_control.calendar })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+  return Object.entries(row?.calendar?.freezes ?? {})
+    .filter(([, freeze]) => isFrozen(freeze, now))
+    .map(([freeze_id, { approvers }]) => ({ freeze_id, approvers }))
+}
+
+/** Whether the caller may intervene in the operation as a whole, by type; what a payload names is looked at later. */
+export const operationInterventions = (
+  authority: Authority,
+  caller: Caller,
+  operation: Governed,
+  facts: OperationFacts,
+  offered: Offered,
+): AllowedAction[] => {
+  const may = refuseByPolicy(authority, caller, 'operation.intervene', operationObject(operation), operation.places)
+  return OPERATION_INTERVENTIONS.map((type) =>
+    allowedAction(type, may, refuseOperationIntervention(facts, type), NEEDS[type](offered, caller)),
+  )
+}
+
+const nothing = (detail: string): RefusalCode => ({
+  category: 'invalid_state_transition',
+  code: 'intervention_not_applicable',
+  detail,
+})
+
+const NEEDS: Record<OperationIntervention, (offered: Offered, caller: Caller) => RefusalCode | undefined> = {
+  // An attempt of an agent outside may have one, too: its node says so.
+  extend_deadline: () => undefined,
+  set_limits: () => undefined,
+  release_leases: ({ leases }) => (leases > 0 ? undefined : nothing('The operation holds no leases.')),
+  delegate_gate: ({ open_gates }) => (open_gates > 0 ? undefined : nothing('No gate waits for a decision.')),
+  override_freeze: ({ freezes }, { groups }) => {
+    if (freezes.length === 0) return nothing('No freeze holds this operation now.')
+    const own = freezes.some(({ approvers }) => approvers.length === 0 || approvers.some((key) => groups.includes(key)))
+    return own
+      ? undefined
+      : {
+          category: 'policy_denied',
+          code: 'not_eligible',
+          detail: `The freeze is overridden by members of ${[...new Set(freezes.flatMap(({ approvers }) => approvers))].join(', ')}.`,
+        }
+  },
+}

@@ -1,0 +1,236 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
+import { lockUnsentStarts } from '../../../db/operations/commands/rows.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { listAskedAgain } from '../../../db/operations/gates/ask.ts'
+import { cancelGates } from '../../../db/operations/gates/rows.ts'
+import { repin } from '../../../db/operations/leases/drift.ts'
+import { listReleased, setLeaseState, takeLeases } from '../../../db/operations/leases/rows.ts'
+import { countForStop, listCompensations, listStartable } from '../../../db/operations/nodes/rows.ts'
+import { supersede } from '../../../db/operations/operations/undo.ts'
+import { closePatches } from '../../../db/operations/patches/rows.ts'
+import { getPlan } from '../../../db/operations/plans/rows.ts'
+import { operation_control } from '../../../db/operations/tables/index.ts'
+import { hasEnded, refuseCancel, refusePause, refuseResume } from '../../../workflows/operation/rules.ts'
+import type { CancelMode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Command, Decision, Steps } from '../command/accept.ts'
+import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import type { PolicyAction } from '../policies/cedar.ts'
+import { driftOf, takeDrift } from './drift.ts'
+import { leaseHeld } from './leases.ts'
+import { readOperation } from './read.ts'
+
+/** Pause: nothing more starts; what runs ends. Complete with the commit, because each claim reads the wanted control. */
+export const pauseSteps = (deps: OperationsDeps, command: Command): Steps<Subject> =>
+  onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
+    refuseOn(deps, command, subject, refusePause(subject.facts))
+    checkIfMatch(command.if_match, subject.revision)
+    const { running, not_started } = await countForStop(tx, subject.operation_id)
+    await setControl(tx, subject.operation_id, { control: 'pause', pause_reason: 'operator' })
+    return {
+      payload: {},
+      events: [said(command, command_id, 'operation.pausing', `${command.actor.name} paused the operation`)],
+      effect: { running, not_started },
+    }
+  })
+
+/** Resume: claims are granted again; with `acknowledge_drift` the new values of changed targets are taken. */
+export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_drift: boolean): Steps<Subject> =>
+  onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
+    refuseOn(deps, command, subject, refuseResume(subject.facts, { acknowledge_drift }))
+    checkIfMatch(command.if_match, subject.revision)
+    const ignored = subject.constraints.on_drift === 'ignore'
+    const drift = await driftOf(tx, deps, subject)
+    const node_ids = ignored ? [] : drift.drifted.map(({ node_id }) => node_id)
+    if (node_ids.length > 0 && !acknowledge_drift) throw driftUnacknowledged(node_ids)
+    await retakeLeases(tx, subject)
+    const asked = node_ids.length > 0 ? await takeDrift(deps, tx, subject, drift) : undefined
+    const next_nodes = await listStartable(tx, subject.operation_id)
+    await setControl(tx, subject.operation_id, { control: 'run', pause_reason: null })
+    return {
+      payload: { acknowledged: node_ids, ...(acknowledge_drift && (await listAskedAgain(tx, subject.operation_id))) },
+      events: [
+        said(command, command_id, 'operation.resumed', `${command.actor.name} resumed the operation`, {
+          acknowledged: node_ids,
+        }),
+        ...(asked?.events ?? []).map((event) => ({ ...event, actor: command.actor, command_id })),
+      ],
+      set: {
+        pins: { ...subject.pins, ...drift.pins },
+        ...(asked && { open_gates: waitingGates(subject.operation_id) }),
+      },
+      undo: { pause_reason: subject.facts.pause_reason },
+      effect: { drifted: node_ids, next_nodes, ...(asked && { rearmed_gates: Object.keys(asked.gates) }) },
+    }
+  })
+
+const driftUnacknowledged = (drifted: string[]) =>
+  new AppError(
+    'stale_catalog_projection',
+    'drift_unacknowledged',
+    'Targets have changed since the plan. Resume with acknowledge_drift: true to take their new values.',
+    { extra: { drifted } },
+  )
+
+/** Leases that were given back during the pause are taken again, all or none. */
+const retakeLeases = async (tx: Tx, { operation_id, plan_id, lease_state }: Subject): Promise<void> => {
+  // Those that a gate has released are taken again when it lets something start.
+  if (lease_state !== 'given_back') return
+  const plan = await getPlan(tx, plan_id)
+  const wanted = await listReleased(tx, operation_id, plan?.document.leases ?? [])
+  const blockers = await takeLeases(tx, operation_id, wanted, { queue: false })
+  if (blockers.length > 0) throw leaseHeld(blockers)
+  await setLeaseState(tx, operation_id, 'held')
+}
+
+/**
+ * Cancel: open gates close and start-class commands that were never sent are undone, all in this transaction. An
+ * operation whose start was never sent ends here and now.
+ */
+export const cancelSteps = (deps: OperationsDeps, command: Command, mode: CancelMode): Steps<Subject> =>
+  onOperation(
+    deps,
+    command,
+    mode === 'force' ? 'operation.force_cancel' : 'operation.cancel',
+    async (tx, subject, command_id) => {
+      const { operation_id, now, facts } = subject
+      refuseOn(deps, command, subject, refuseCancel(facts, { mode, now, cooloff_s: deps.cooloff_s }))
+      checkIfMatch(command.if_match, subject.revision)
+      const { running, not_started } = await countForStop(tx, operation_id)
+      const compensations = mode === 'compensate' ? await listCompensations(tx, operation_id) : []
+      const first = facts.control !== 'cancel'
+      await setControl(tx, operation_id, {
+        control: 'cancel',
+        cancel_mode: mode,
+        pause_reason: null,
+        ...(first && { cancelled_at: sql`clock_timestamp()` as never }),
+      })
+      const cancelled = said(command, command_id, 'operation.cancelling', `${command.actor.name} cancelled (${mode})`, {
+        mode,
+      })
+      const effect = { running, not_started, compensations }
+      const unsent = await lockUnsentStarts(tx, operation_id)
+      const undone: TimelineEvent[] = []
+      for (const row of unsent) undone.push(...(await supersede(tx, row, command.actor)))
+      const closed = await cancelGates(tx, operation_id)
+      const patches = (await closePatches(tx, operation_id, 'operation_cancelled')).map((fact) => ({
+        ...fact,
+        actor: command.actor,
+        command_id,
+      }))
+      const gates = closed.map(({ gate_id, round }) => ({
+        type: 'gate.cancelled',
+        actor: command.actor,
+        gate_id,
+        command_id,
+        data: { round },
+      }))
+      const events = [cancelled, ...undone, ...gates, ...patches]
+      const neverStarted = unsent.some(({ kind }) => kind === 'start')
+      return { payload: neverStarted ? null : { mode }, events, set: { open_gates: 0 }, effect }
+    },
+  )
+
+/**
+ * Resources have changed. Where nodes that have not begun would do something else than was planned, the operation is paused until somebody takes these over (operations.md 3.4); versions that move without a value
+ * are pinned anew.
+ */
+export const driftSteps = (deps: OperationsDeps, command: Command, resource_ids: readonly string[]): Steps<Subject> =>
+  onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
+    const { operation_id, facts, pins, constraints } = subject
+    if (hasEnded(facts.status)) refuseOn(deps, command, subject, refusePause(facts))
+    const drift = await driftOf(tx, deps, subject, resource_ids)
+    const node_ids = drift.drifted.map(({ node_id }) => node_id)
+    const ignored = constraints.on_drift === 'ignore' || node_ids.length === 0
+    if (ignored) await repin(tx, operation_id, pins, drift.pins)
+    if (ignored || facts.control !== 'run') return { payload: null, events: [], effect: { drifted: node_ids } }
+    await setControl(tx, operation_id, { control: 'pause', pause_reason: 'catalog_drift' })
+    const statement = `${node_ids.length} node(s) would meet other versions of their targets than were planned`
+    return {
+      payload: { node_ids },
+      events: [said(command, command_id, 'operation.drifted', statement, { node_ids, resource_ids })],
+      effect: { drifted: node_ids },
+    }
+  })
+
+/** A signal for the wait node of that name; it is kept until one waits. */
+export const nodeSignalSteps = (
+  deps: OperationsDeps,
+  command: Command,
+  { name, payload = {} }: { name: string; payload?: Record<string, unknown> },
+): Steps<Subject> =>
+  onOperation(deps, command, 'operation.intervene', async (_tx, subject, command_id) => {
+    if (hasEnded(subject.facts.status)) refuseOn(deps, command, subject, refusePause(subject.facts))
+    const statement = `${command.actor.name} sent the signal ${name}`
+    return {
+      payload: { name },
+      events: [said(command, command_id, 'operation.signalled', statement, { name, payload })],
+      effect: { name },
+    }
+  })
+
+const waitingGates = (operation_id: string) =>
+  sql`(select count(*)::int from operations.gates g where g.operation_id = ${operation_id} and g.status = 'waiting')`
+
+const setControl = (tx: Tx, operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
+  tx.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))
+
+export const said = (
+  command: Command,
+  command_id: string,
+  type: string,
+  statement: string,
+  data: Record<string, unknown> = {},
+): TimelineEvent => ({
+  type,
+  actor: command.actor,
+  reason: command.reason,
+  command_id,
+  data,
+  evidence: {
+    kind: 'command',
+    statement,
+    subject: { type: 'operation', id: command.operation_id },
+    subject_digest: digest({ command_id, kind: command.kind, reason: command.reason, data }),
+  },
+})
+
+/** The frame of a command on the whole operation: lock, policy, then what `decide` says. */
+export const onOperation = (
+  deps: OperationsDeps,
+  command: Command,
+  action: PolicyAction,
+  decide: (tx: Tx, subject: Subject, command_id: string) => Promise<Omit<Decision, 'object' | 'before'>>,
+): Steps<Subject> => ({
+  lock: (tx) => lockVisible(deps, tx, command),
+  decide: async (tx, subject, command_id) => {
+    if (command.caller)
+      throwIfRefused(refuseByPolicy(deps, command.caller, action, operationObject(subject), subject.places))
+    return {
+      ...(await decide(tx, subject, command_id)),
+      object: `operation:${subject.operation_id}`,
+      before: { ...subject.facts, revision: subject.revision },
+    }
+  },
+  render: ({ operation_id }) => readOperation(deps, command.caller, operation_id),
+  allowed: async () => (await readOperation(deps, command.caller, command.operation_id)).allowed_actions,
+})
+
+/** A refusal for its state tells the state and what is possible instead. */
+export const refuseOn = (
+  deps: OperationsDeps,
+  { caller }: Command,
+  subject: Subject,
+  refusal: RefusalCode | undefined,
+): void => {
+  if (!refusal) return
+  const allowed_actions = caller ? operationActions(deps, caller, subject, subject.facts) : []
+  throwIfRefused({
+    ...refusal,
+    extra: { ...refusal.extra, operation_status: subject.facts.status, allowed_actions },
+  })
+}

@@ -1,0 +1,147 @@
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
+import { listMovedTargets, listPatchedNodes, type MovedTarget } from '../../../db/operations/leases/drift.ts'
+import { getIntent } from '../../../db/operations/plans/rows.ts'
+import { nodes, operations } from '../../../db/operations/tables/index.ts'
+import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { mergePatch } from '../../shared/data/pointer.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { coneOf } from '../graph/graph.ts'
+import { specDigest } from '../graph/hashes.ts'
+import type { TargetDiff } from '../graph/types.ts'
+import type { Made } from '../planner/plan.ts'
+import { lookAhead } from '../plans/ahead.ts'
+import { diffOf } from '../plans/difference.ts'
+import { planIntent } from '../plans/make.ts'
+
+/** What newer versions of its targets mean for an operation that runs (operations.md 3.4). */
+export type Drift = {
+  /** Versions that the targets have now, of those with nodes that have yet to begin. */
+  pins: Record<string, number>
+  /** Nodes that would do something else, or of which nobody can say; their specification of now where there is one. */
+  drifted: { node_id: string; resource_id: string; spec: PlanNode | null }[]
+  /** What the plan would change about these targets now. */
+  diff: TargetDiff[]
+}
+
+type Running = Pick<Subject, 'operation_id' | 'intent_id' | 'plan_id' | 'pins' | 'resource_ids'>
+
+/**
+ * Looks at targets that have moved since they were pinned: the values of nodes that have not begun are resolved again.
+ * A version that moves without a value is no drift; what the operation wrote itself never is. `only`: these targets.
+ */
+export const driftOf = async (
+  db: Queryable,
+  deps: OperationsDeps,
+  running: Running,
+  only?: readonly string[],
+): Promise<Drift> => {
+  const all = await listMovedTargets(db, running.operation_id, running.pins, only)
+  const moved = all.filter(({ node_ids }) => node_ids.length > 0)
+  if (moved.length === 0) return { pins: {}, drifted: [], diff: [] }
+  const [made, known, rows, patched] = await Promise.all([
+    planAgain(db, deps, running, moved),
+    diffOf(db, running),
+    db
+      .select({ node_id: nodes.node_id, spec: nodes.spec })
+      .from(nodes)
+      .where(
+        and(
+          eq(nodes.operation_id, running.operation_id),
+          inArray(
+            nodes.node_id,
+            moved.flatMap(({ node_ids }) => node_ids),
+          ),
+        ),
+      ),
+    listPatchedNodes(db, running.operation_id),
+  ])
+  const specs = new Map(rows.map(({ node_id, spec }) => [node_id, spec]))
+  const fresh = new Map((made?.document.nodes ?? []).map((node) => [node.node_id, node]))
+  const diff = (made?.diff ?? []).filter(({ resource_id }) =>
+    moved.some((target) => target.resource_id === resource_id),
+  )
+  const drifted = moved.flatMap(({ resource_id, node_ids }) => {
+    const same = essenceOf(diff, resource_id) === essenceOf(known, resource_id)
+    return node_ids.flatMap((node_id): Drift['drifted'] => {
+      const spec = specs.get(node_id)
+      // What somebody has approved by a patch stands as it was approved.
+      if (!spec || patched.has(node_id)) return []
+      const again = fresh.get(node_id)
+      if (!again) return [{ node_id, resource_id, spec: null }]
+      const next = withValues(spec, again)
+      if (specDigest(next) === specDigest(spec)) return same ? [] : [{ node_id, resource_id, spec: null }]
+      return [{ node_id, resource_id, spec: next }]
+    })
+  })
+  return { pins: Object.fromEntries(moved.map(({ resource_id, version }) => [resource_id, version])), drifted, diff }
+}
+
+/** A plan made now, of the moved targets alone where a target's nodes do not depend on the others; nothing: it is refused. */
+const planAgain = async (
+  db: Queryable,
+  deps: OperationsDeps,
+  { intent_id, resource_ids }: Running,
+  moved: readonly MovedTarget[],
+): Promise<Made | undefined> => {
+  const intent = await getIntent(db, intent_id)
+  if (!intent) return undefined
+  const apart = intent.kind === 'change' || intent.kind === 'action'
+  const exclude = apart ? resource_ids.filter((id) => !moved.some(({ resource_id }) => resource_id === id)) : []
+  return planIntent(db, deps, intent, { exclude, at: deps.clock.now().toISOString() }).catch((error: unknown) => {
+    if (error instanceof AppError && error.category !== 'internal_error') return undefined
+    throw error
+  })
+}
+
+const essenceOf = (diff: readonly TargetDiff[], id: string): string => {
+  const found = diff.find(({ resource_id }) => resource_id === id)
+  const fields = (found?.fields ?? []).filter(({ noise }) => !noise)
+  return digest([found?.change ?? null, fields.map(({ path, before, after }) => ({ path, before, after }))])
+}
+
+/** The members of a node that hold values of its target. */
+const VALUES = ['with', 'catalog', 'compensate', 'secrets'] as const
+const withValues = (spec: PlanNode, from: PlanNode): PlanNode => {
+  const next: Record<string, unknown> = { ...spec }
+  for (const member of VALUES) {
+    if (from[member] === undefined) delete next[member]
+    else next[member] = from[member]
+  }
+  return next as PlanNode
+}
+
+/** A person takes the new values over: nodes hold them from now on, and a gate that approved others asks again. */
+export const takeDrift = async (deps: OperationsDeps, tx: Tx, subject: Subject, drift: Drift): Promise<Asked> => {
+  const { operation_id } = subject
+  const known = await diffOf(tx, subject)
+  const moved = new Set(drift.diff.map(({ resource_id }) => resource_id))
+  await tx
+    .update(operations)
+    .set({ diff_moved: [...known.filter(({ resource_id }) => !moved.has(resource_id)), ...drift.diff] })
+    .where(eq(operations.operation_id, operation_id))
+  for (const { node_id, spec } of drift.drifted) if (spec) await setSpec(tx, operation_id, node_id, spec)
+  const outlook = await lookAhead(deps, tx, subject, [])
+  const changed = drift.drifted.map(({ node_id }) => node_id)
+  const guarded = new Map(
+    outlook.gates.map(({ gate_id, guards }) => {
+      const cone = coneOf(outlook.patched.nodes, guards)
+      return [gate_id, changed.filter((node_id) => cone.has(node_id))]
+    }),
+  )
+  return askAgain(tx, operation_id, outlook.rows.gates, outlook.gates, (gate_id) => guarded.get(gate_id) ?? [])
+}
+
+const setSpec = async (tx: Tx, operation_id: string, node_id: string, spec: PlanNode): Promise<void> => {
+  const own = and(eq(nodes.operation_id, operation_id), eq(nodes.node_id, node_id))
+  const [row] = await tx.select({ overrides: nodes.input_overrides }).from(nodes).where(own)
+  const runs = row?.overrides ? { ...spec, with: mergePatch(spec.with, row.overrides) as PlanNode['with'] } : spec
+  await tx
+    .update(nodes)
+    .set({ spec, spec_digest: specDigest(runs), updated_at: sql`clock_timestamp()` as never })
+    .where(own)
+}

@@ -1,0 +1,118 @@
+import { lastSteering, listPendingCommands } from '../../../db/operations/commands/rows.ts'
+import { getGraph } from '../../../db/operations/history/timeline.ts'
+import { getOperation, getOwned, listLeases, listWaitingGates } from '../../../db/operations/operations/read.ts'
+import { listOpenPatches } from '../../../db/operations/patches/rows.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { Operation, OperationGraph } from '../../shared/contracts/operations/operations.ts'
+import { notFound } from '../../shared/errors.ts'
+import { factsOf } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { operationActions } from '../policies/authority.ts'
+import { isVisible, placesFor } from '../policies/visibility.ts'
+import { listFreezesNow, operationInterventions } from './allowed.ts'
+
+/** One operation as this caller sees it; a control plane sees no actions. Throws not_found. */
+export const readOperation = async (
+  deps: OperationsDeps,
+  caller: Caller | undefined,
+  operation_id: string,
+): Promise<Operation> => {
+  const row = await getOperation(deps.db, operation_id)
+  if (!row) throw notFound('operation', operation_id)
+  const { governed } = row
+  const [places, leases, open_gates, open_patches, pending_commands, steering, freezes] = await Promise.all([
+    caller ? placesFor(deps.db, caller, governed.resource_ids) : [],
+    listLeases(deps.db, operation_id),
+    listWaitingGates(deps.db, operation_id),
+    listOpenPatches(deps.db, operation_id),
+    listPendingCommands(deps.db, operation_id),
+    lastSteering(deps.db, operation_id),
+    listFreezesNow(deps.db, operation_id, deps.clock.now().getTime()),
+  ])
+  if (caller && !isVisible(caller, governed.requester_id, places)) throw notFound('operation', operation_id)
+  const actionsOf = (who: Caller) => {
+    const [operation, facts] = [{ ...governed, places }, factsOf(governed)]
+    const offered = { leases: leases.length, open_gates: open_gates.length, freezes }
+    return [
+      ...operationActions(deps, who, operation, facts),
+      ...operationInterventions(deps, who, operation, facts, offered),
+    ]
+  }
+  return {
+    ...row.summary,
+    ...row.detail,
+    leases,
+    open_gates,
+    open_patches: open_patches.map(({ patch_id, proposer, reason, base_revision, held_nodes, expires_at }) => ({
+      patch_id,
+      proposer,
+      reason,
+      base_revision,
+      held_nodes,
+      expires_at,
+    })),
+    pending_commands,
+    steering: steering ?? null,
+    evidence_head: { seq: row.evidence_seq, hash: row.evidence_hash },
+    ...(row.engine_ref &&
+      caller?.permissions.has('engine:inspect') && {
+        engine_ref: { ...row.engine_ref, ui_url: deps.config.OPERATIONS__TEMPORAL__UI_URL },
+      }),
+    allowed_actions: caller ? actionsOf(caller) : [],
+  }
+}
+
+/** Throws not_found unless the caller may see the operation; returns what its ETag is made of. */
+export const requireVisible = async (deps: OperationsDeps, caller: Caller, operation_id: string) => {
+  const owned = await getOwned(deps.db, operation_id)
+  const places = owned ? await placesFor(deps.db, caller, owned.resource_ids) : []
+  if (!owned || !isVisible(caller, owned.requester_id, places)) throw notFound('operation', operation_id)
+  return { ...owned, places }
+}
+
+const COLLAPSE_ABOVE = 500
+
+/** The drawing with live states, nodes in rank order; collapsed groups keep their counts and leave out their nodes. */
+export const readGraph = async (
+  deps: OperationsDeps,
+  operation_id: string,
+  { collapse = 'none', revision }: { collapse?: 'auto' | 'none' | 'groups'; revision?: number },
+): Promise<OperationGraph> => {
+  const found = await getGraph(deps.db, operation_id, revision)
+  if (!found) throw notFound('plan revision', String(revision ?? 1), 'plan')
+  const { drawing, change_seq, as_of } = found
+  const states = new Map(found.states.map((state) => [state.node_id, state]))
+  const gates = new Map(found.gateStates.map(({ gate_id, status }) => [gate_id, status]))
+  const nodes = drawing.graph.nodes.map((node) => {
+    const live = states.get(node.node_id)
+    return {
+      ...node,
+      state: live?.state ?? ('pending' as const),
+      attempt: live?.attempt ?? 0,
+      generation: live?.generation ?? 1,
+      held_by_patch: live?.held ?? false,
+      exception: live?.exception ?? null,
+    }
+  })
+  const counts = new Map<string, Record<string, number>>()
+  for (const { group, state } of nodes) {
+    if (group === null) continue
+    const count = counts.get(group) ?? {}
+    count[state] = (count[state] ?? 0) + 1
+    counts.set(group, count)
+  }
+  const collapsed = collapse === 'groups' || (collapse === 'auto' && nodes.length > COLLAPSE_ABOVE)
+  return {
+    plan_revision: drawing.plan_revision,
+    plan_hash: drawing.plan_hash,
+    nodes: collapsed ? nodes.filter(({ group }) => group === null) : nodes,
+    groups: drawing.graph.groups.map((group) => ({ ...group, counts: counts.get(group.group_id) ?? {} })),
+    gates: drawing.graph.gates.map((gate) => ({
+      ...gate,
+      state: (gates.get(gate.gate_id) ?? 'armed') as OperationGraph['gates'][number]['state'],
+    })),
+    critical_path: drawing.graph.critical_path,
+    change_seq,
+    as_of,
+  }
+}

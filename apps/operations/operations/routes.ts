@@ -1,0 +1,208 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { getResource } from '../../../db/operations/history/tail.ts'
+import { listOperations, readAsOf, sortKeyOf } from '../../../db/operations/operations/read.ts'
+import { operations } from '../../../db/operations/tables/index.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
+import {
+  CancelBody,
+  GraphQuery,
+  Operation,
+  OperationGraph,
+  OperationList,
+  OperationListQuery,
+  OperationReply,
+  PauseBody,
+  ResourceOperationsQuery,
+  ResumeBody,
+} from '../../shared/contracts/operations/operations.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { notFound } from '../../shared/errors.ts'
+import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
+import { commandOf, runCommand } from '../command/accept.ts'
+import { answer, unlessKnown } from '../command/reply.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { visibleSql } from '../policies/visibility.ts'
+import { maySeeResource } from '../stream/topics.ts'
+import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
+import { readGraph, readOperation, requireVisible } from './read.ts'
+
+/** Operations: lists, one operation, its graph, and the commands on the whole of it. */
+export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  const read = allow('operation:read', { kind: 'R' })
+  const tags = ['operations']
+
+  app.get(
+    '/v1/operations',
+    {
+      schema: {
+        summary: 'List operations',
+        description: 'Operations that the caller may see, newest first. Every filter narrows; arrays are alternatives.',
+        tags,
+        querystring: OperationListQuery,
+        response: { 200: OperationList, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    (req) => pageOfOperations(deps, req, req.query),
+  )
+
+  app.get(
+    '/v1/resources/:resource_id/operations',
+    {
+      schema: {
+        summary: 'List the operations of a resource',
+        description: 'Operations that have the resource as target, or touch it otherwise.',
+        tags,
+        params: Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) }),
+        querystring: ResourceOperationsQuery,
+        response: { 200: OperationList, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req) => {
+      const { resource_id } = req.params
+      const page = await pageOfOperations(deps, req, { ...req.query, resource_id })
+      if (page.items.length === 0 && !(await isKnown(deps, req.caller, resource_id)))
+        throw notFound('resource', resource_id)
+      return page
+    },
+  )
+
+  app.get(
+    '/v1/operations/:operation_id',
+    {
+      schema: {
+        summary: 'Read an operation',
+        description:
+          'Status, progress, open gates, pending commands, and what the caller may do now. The ETag is `"<revision>-<change_seq>"`.',
+        tags,
+        params: OperationParams,
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: Operation, 304: Type.Null(), ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req, reply) => {
+      const operation = await readOperation(deps, req.caller, req.params.operation_id)
+      return unlessKnown(req, reply, operation, operation)
+    },
+  )
+
+  app.get(
+    '/v1/operations/:operation_id/graph',
+    {
+      schema: {
+        summary: 'Read the graph of an operation',
+        description: 'The drawing of the plan in rank order, with the live states of nodes and gates.',
+        tags,
+        params: OperationParams,
+        querystring: GraphQuery,
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: OperationGraph, 304: Type.Null(), ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req, reply) => {
+      const head = await requireVisible(deps, req.caller, req.params.operation_id)
+      return unlessKnown(req, reply, head, await readGraph(deps, req.params.operation_id, req.query))
+    },
+  )
+
+  app.post(
+    '/v1/operations/:operation_id/pause',
+    {
+      schema: {
+        summary: 'Pause an operation',
+        description:
+          'Nothing more starts from the moment this is answered; what runs, ends. Gates may still be decided.',
+        tags,
+        params: OperationParams,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
+        body: PauseBody,
+        response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
+      },
+      preHandler: allow('operation:control', { kind: 'S' }),
+    },
+    async (req, reply) => {
+      const given = { kind: 'pause', class: 'stop', ...req.params, ...req.body } as const
+      const command = commandOf(deps, req, given)
+      return answer(reply)(await runCommand(deps, command, pauseSteps(deps, command)))
+    },
+  )
+
+  app.post(
+    '/v1/operations/:operation_id/resume',
+    {
+      schema: {
+        summary: 'Resume an operation',
+        description: 'Goes on with a paused operation. Nodes with an unknown outcome must be settled first.',
+        tags,
+        params: OperationParams,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
+        body: ResumeBody,
+        response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
+      },
+      preHandler: allow('operation:control', { kind: 'A' }),
+    },
+    async (req, reply) => {
+      const given = { kind: 'resume', class: 'start', ...req.params, ...req.body } as const
+      const command = commandOf(deps, req, given)
+      const steps = resumeSteps(deps, command, req.body.acknowledge_drift ?? false)
+      return answer(reply)(await runCommand(deps, command, steps))
+    },
+  )
+
+  app.post(
+    '/v1/operations/:operation_id/cancel',
+    {
+      schema: {
+        summary: 'Cancel an operation',
+        description:
+          'Closes open gates and starts nothing more. graceful lets running nodes end; compensate also undoes what succeeded; force is for a cancel that does not end.',
+        tags,
+        params: OperationParams,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
+        body: CancelBody,
+        response: { 200: Type.Union([OperationReply, DryRunReply]), 202: OperationReply, ...errorReplies },
+      },
+      preHandler: allow('operation:control', { kind: 'S' }),
+    },
+    async (req, reply) => {
+      const given = { kind: 'cancel', class: 'stop', ...req.params, ...req.body } as const
+      const command = commandOf(deps, req, given)
+      const steps = cancelSteps(deps, command, req.body.mode ?? 'graceful')
+      return answer(reply)(await runCommand(deps, command, steps))
+    },
+  )
+}
+
+/** A resource without operations is there for whoever may see it; all others hear that it is not. */
+const isKnown = async (deps: OperationsDeps, caller: Caller, resource_id: string): Promise<boolean> =>
+  (await getResource(deps.db, resource_id)) !== undefined && (await maySeeResource(deps, caller, resource_id))
+
+const pageOfOperations = async (deps: OperationsDeps, req: FastifyRequest, query: OperationListQuery) => {
+  const { caller } = req
+  const { page_size = 50, page_token, requester, gate_for, ...filter } = query
+  const list = { route: req.routeOptions.url, user: caller.user_id, requester, gate_for, ...filter }
+  const [rows, as_of] = await Promise.all([
+    listOperations(deps.db, {
+      ...filter,
+      requester_id: requester === 'me' ? caller.user_id : requester,
+      gate_for: gate_for && { user_id: caller.user_id, groups: caller.groups },
+      visible: visibleSql(caller, operations),
+      after: deps.pages.after(page_token, list),
+      limit: page_size + 1,
+    }),
+    readAsOf(deps.db),
+  ])
+  return { ...deps.pages.cut(rows, page_size, list, (row) => sortKeyOf(row, filter.sort)), as_of }
+}

@@ -1,0 +1,241 @@
+import { CelError, compileCel } from '../../shared/data/cel.ts'
+import { isObject, pointerOf, readPointer, tokensOf } from '../../shared/data/pointer.ts'
+import { formsOf, PLAN_ROOTS, type Reference, ValueError } from '../../shared/data/values.ts'
+import { chainsOf } from '../graph/conditions.ts'
+import { EXECUTORS, type Fault, SECRET } from '../graph/executors.ts'
+import type { Procedure, Step } from '../graph/types.ts'
+
+/** Members of a target that a reference may begin with. */
+const TARGET_MEMBERS = new Set([
+  'resource_id',
+  'type_key',
+  'type_version',
+  'name',
+  'parent_id',
+  'version',
+  'lifecycle_status',
+  'health_status',
+  'labels',
+  'annotations',
+  'scope',
+  'ancestors',
+  'desired_state',
+  'observed_state',
+])
+const ID_RESERVED = new Set(['barrier'])
+
+type Check = Generator<Fault>
+
+/** The first thing in a procedure that could not work, whatever it is used on (operations.md 4.4); nothing when it is sound. */
+export const checkProcedure = (procedure: Procedure, policies: ReadonlyMap<string, unknown>): Fault | undefined => {
+  for (const check of [
+    checkMatch(procedure),
+    checkNeeds(procedure),
+    checkGates(procedure, policies),
+    checkSteps(procedure),
+  ])
+    for (const fault of check) return fault
+  return undefined
+}
+
+function* checkMatch({ kind, match, batch, order, scope }: Procedure): Check {
+  const wrong = (pointer: string, message: string): Fault => ({ pointer: `/match${pointer}`, message })
+  if (kind === 'change') {
+    if (!match.resource_type) yield wrong('/resource_type', 'a change procedure must name the type it changes')
+    if (!match.op) yield wrong('/op', 'a change procedure must name its op')
+    if (match.action) yield wrong('/action', 'belongs to procedures of kind action')
+  } else if (kind === 'action') {
+    if (!match.resource_type) yield wrong('/resource_type', 'an action procedure must name the type it acts on')
+    if (!match.action) yield wrong('/action', 'an action procedure must name its action')
+    if (match.op) yield wrong('/op', 'belongs to procedures of kind change')
+    if (match.paths) yield wrong('/paths', 'belongs to procedures of kind change')
+  } else if (match.resource_type ?? match.op ?? match.action ?? match.paths) {
+    yield wrong('', 'a runbook is chosen by its name and matches nothing')
+  }
+  if (scope === 'plan' && batch)
+    yield { pointer: '/batch', message: 'a procedure that runs once per plan has no batches' }
+  if (scope === 'plan' && order)
+    yield { pointer: '/order', message: 'a procedure that runs once per plan has no order' }
+}
+
+function* checkNeeds({ steps }: Procedure): Check {
+  const seen = new Set<string>()
+  for (const [i, step] of steps.entries()) {
+    const at = pointerOf('steps', i)
+    if (seen.has(step.id)) yield { pointer: `${at}/id`, message: `the step "${step.id}" is there twice` }
+    if (ID_RESERVED.has(step.id))
+      yield { pointer: `${at}/id`, message: `"${step.id}" is the name of what closes a batch` }
+    seen.add(step.id)
+  }
+  for (const [i, step] of steps.entries())
+    for (const [n, need] of step.needs.entries())
+      if (!seen.has(need)) yield { pointer: pointerOf('steps', i, 'needs', n), message: `there is no step "${need}"` }
+  for (const [i, step] of steps.entries())
+    if (needsOf(steps, step.id).has(step.id))
+      yield { pointer: pointerOf('steps', i, 'needs'), message: `the step "${step.id}" needs itself in a cycle` }
+}
+
+/** All steps that come before a step. */
+const needsOf = (steps: Step[], id: string): Set<string> => {
+  const found = new Set<string>()
+  const queue = [id]
+  for (const at of queue)
+    for (const need of steps.find((step) => step.id === at)?.needs ?? [])
+      if (!found.has(need)) {
+        found.add(need)
+        queue.push(need)
+      }
+  return found
+}
+
+function* checkGates({ gates, steps, batch }: Procedure, policies: ReadonlyMap<string, unknown>): Check {
+  for (const [i, gate] of gates.entries()) {
+    const at = pointerOf('gates', i)
+    if (!policies.has(gate.policy))
+      yield { pointer: `${at}/policy`, message: `there is no gate policy "${gate.policy}"` }
+    if (gate.at === 'before_step' && !steps.some((step) => step.id === gate.step))
+      yield { pointer: `${at}/step`, message: `a gate before a step must name one of the steps` }
+    if (gate.at !== 'before_step' && gate.step) yield { pointer: `${at}/step`, message: `belongs to "at: before_step"` }
+    if (gate.at === 'after_canary' && !batch?.canary)
+      yield { pointer: `${at}/at`, message: 'there is no canary: batch.canary is 0' }
+    if (gate.at === 'between_batches' && !batch) yield { pointer: `${at}/at`, message: 'there are no batches' }
+  }
+}
+
+function* checkSteps(procedure: Procedure): Check {
+  for (const [i, step] of procedure.steps.entries()) {
+    const at = pointerOf('steps', i)
+    const before = needsOf(procedure.steps, step.id)
+    yield* checkExecutor(at, step.executor, step.with)
+    yield* checkTimes(at, step)
+    yield* checkSecrets(at, procedure, step)
+    yield* checkValue(procedure, step, before, step.with, `${at}/with`)
+    yield* checkValue(procedure, step, new Set([...before, step.id]), step.catalog, `${at}/catalog`)
+    if (step.catalog && procedure.scope === 'plan')
+      yield { pointer: `${at}/catalog`, message: 'a procedure that runs once per plan has no resource to write' }
+    yield* checkCel(procedure, before, step.include_if, `${at}/include_if`, false)
+    yield* checkCel(procedure, before, step.when, `${at}/when`, true)
+    if (step.compensate) {
+      const with_own = new Set([...before, step.id])
+      yield* checkExecutor(`${at}/compensate`, step.compensate.executor, step.compensate.with)
+      yield* checkValue(procedure, step, with_own, step.compensate.with, `${at}/compensate/with`)
+      yield* checkCel(procedure, with_own, step.compensate.when, `${at}/compensate/when`, true)
+    }
+  }
+}
+
+function* checkExecutor(at: string, name: string, values: unknown): Check {
+  const executor = EXECUTORS.get(name)
+  if (!executor)
+    yield {
+      pointer: `${at}/executor`,
+      message:
+        name === ''
+          ? 'the step names no executor'
+          : `there is no executor "${name}"; there are ${[...EXECUTORS.keys()].join(', ')}`,
+    }
+  else
+    for (const fault of executor.check(isObject(values) ? values : {}))
+      yield { pointer: `${at}/with${fault.pointer}`, message: fault.message }
+}
+
+function* checkTimes(at: string, step: Step): Check {
+  const longest = EXECUTORS.get(step.executor)?.max_run_s ?? 0
+  if (step.timeouts.run_s > longest)
+    yield { pointer: `${at}/timeouts/run_s`, message: `the executor "${step.executor}" runs at most ${longest} s` }
+  const poll = readPointer(step.with, '/poll/timeout_s')
+  if (typeof poll === 'number' && poll > step.timeouts.run_s)
+    yield {
+      pointer: `${at}/with/poll/timeout_s`,
+      message: `is longer than the step may run (${step.timeouts.run_s} s)`,
+    }
+}
+
+function* checkSecrets(at: string, procedure: Procedure, step: Step): Check {
+  for (const [name, value] of Object.entries(step.secrets ?? {})) {
+    const pointer = `${at}/secrets${pointerOf(name)}`
+    if (typeof value === 'string') {
+      if (!SECRET.test(value)) yield { pointer, message: 'must look like secret://provider/name#version' }
+    } else {
+      const from = isObject(value) ? value.$from : undefined
+      if (typeof from !== 'string' || !from.startsWith('target/desired_state/') || procedure.scope === 'plan')
+        yield { pointer, message: 'must be secret://provider/name#version, or {"$from": "target/desired_state/…"}' }
+    }
+  }
+}
+
+function* checkValue(procedure: Procedure, step: Step, before: ReadonlySet<string>, value: unknown, at: string): Check {
+  if (value === undefined) return
+  let found: ReturnType<typeof formsOf>
+  try {
+    found = formsOf(value, at)
+  } catch (error) {
+    if (!(error instanceof ValueError)) throw error
+    yield { pointer: error.pointer, message: error.message }
+    return
+  }
+  for (const reference of found.references) {
+    const message = refuseReference(procedure, before, reference)
+    if (message) yield { pointer: reference.at, message }
+  }
+  for (const { text, at: pointer } of found.expressions) yield* checkCel(procedure, before, text, pointer, false)
+  for (const { text, at: pointer } of found.secrets)
+    if (!Object.hasOwn(step.secrets ?? {}, text)) yield { pointer, message: `the step has no secret "${text}"` }
+}
+
+const refuseReference = (
+  procedure: Procedure,
+  before: ReadonlySet<string>,
+  { root, pointer, text }: Reference,
+): string | undefined => {
+  const [first = '', ...rest] = tokensOf(pointer)
+  if (root === 'nodes') return refuseOutput(procedure, before, first, rest)
+  if (!(PLAN_ROOTS as readonly string[]).includes(root))
+    return `"${text}" has an unknown root; there are ${[...PLAN_ROOTS, 'nodes'].join(', ')}`
+  if ((root === 'target' || root === 'after' || root === 'batch') && procedure.scope === 'plan')
+    return `"${text}" needs a target, but this procedure runs once per plan`
+  if (root === 'after' && procedure.kind !== 'change')
+    return `"${text}" needs a change, but this procedure is an ${procedure.kind}`
+  if (root === 'target' && first !== '' && !TARGET_MEMBERS.has(first)) return `a target has no member "${first}"`
+  if (root === 'params' && first !== '' && !isParameter(procedure, first)) return `there is no parameter "${first}"`
+  return undefined
+}
+
+const refuseOutput = (
+  { steps }: Procedure,
+  before: ReadonlySet<string>,
+  id: string,
+  rest: string[],
+): string | undefined => {
+  const step = steps.find((candidate) => candidate.id === id)
+  if (!step) return `there is no step "${id}"`
+  if (!before.has(id)) return `the step "${id}" does not come before this one`
+  const [word, name = ''] = rest
+  if (word !== 'outputs') return `only outputs of a step can be used: nodes/${id}/outputs/…`
+  if (name !== '' && !Object.hasOwn(step.outputs ?? {}, name)) return `the step "${id}" declares no output "${name}"`
+  return undefined
+}
+
+const isParameter = ({ parameters }: Procedure, name: string): boolean =>
+  isObject(parameters.properties) && Object.hasOwn(parameters.properties, name)
+
+function* checkCel(
+  procedure: Procedure,
+  before: ReadonlySet<string>,
+  source: string | undefined,
+  pointer: string,
+  at_dispatch: boolean,
+): Check {
+  if (source === undefined) return
+  try {
+    const program = compileCel(source, at_dispatch ? [...PLAN_ROOTS, 'nodes'] : PLAN_ROOTS)
+    for (const { root, path } of chainsOf(program.ast)) {
+      const reference = { root, pointer: pointerOf(...path), text: [root, ...path].join('.'), at: pointer }
+      const message = refuseReference(procedure, before, reference)
+      if (message) yield { pointer, message }
+    }
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error
+    yield { pointer, message: error.message }
+  }
+}

@@ -1,0 +1,92 @@
+import type { Compensation, GatePolicy, PlanNode } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { mergePatch } from '../../shared/data/pointer.ts'
+import { EXECUTORS } from '../graph/executors.ts'
+import type { GraphNode, Step } from '../graph/types.ts'
+import type { GatePolicyFile, ProcedureFile, StepFile } from './schema.ts'
+
+/** What stands where nothing was said (operations.md 3.1, 4.1, 4.2). */
+const RETRY = { max_attempts: 1, initial_s: 1, factor: 2, max_s: 60 }
+const RUN_S = 60
+
+export const STEP_DEFAULTS = {
+  on_failure: 'hold',
+  join: 'all',
+  skippable: true,
+} as const
+
+const COMPENSATION_KEYS = ['executor', 'with', 'idempotent'] as const
+
+/** A step of a pack with the procedure's defaults under it and under its compensation. */
+export const stepOf = (file: StepFile, defaults: ProcedureFile['defaults'] = {}): Step => {
+  const merged = mergePatch(defaults, file) as StepFile
+  const { timeouts, retry, compensate, with: values = {}, executor = '', ...rest } = merged
+  const base = Object.fromEntries(
+    COMPENSATION_KEYS.flatMap((key) => (merged[key] === undefined || key === 'with' ? [] : [[key, merged[key]]])),
+  )
+  const undo = compensate && (mergePatch({ ...base, with: defaults.with ?? {} }, compensate) as Partial<Compensation>)
+  return {
+    ...STEP_DEFAULTS,
+    ...rest,
+    name: merged.name ?? merged.id,
+    needs: merged.needs ?? [],
+    executor,
+    with: values,
+    idempotent: merged.idempotent ?? EXECUTORS.get(executor)?.idempotent(values) ?? false,
+    timeouts: { ...timeouts, run_s: timeouts?.run_s ?? RUN_S },
+    retry: { ...RETRY, ...retry },
+    ...(undo && { compensate: { executor, ...undo, with: undo.with ?? {} } }),
+  }
+}
+
+/** A node of a graph intent with everything filled in; barriers and waits run without an executor. */
+export const nodeOf = (given: GraphNode): PlanNode => {
+  const { timeouts, retry, compensate, ...rest } = given
+  const kind = given.kind ?? 'task'
+  const executor = kind === 'task' ? (given.executor ?? '') : ''
+  const values = (given.with ?? {}) as Record<string, unknown>
+  return {
+    ...STEP_DEFAULTS,
+    ...rest,
+    name: given.name ?? given.node_id,
+    kind,
+    executor,
+    with: values,
+    depends_on: given.depends_on ?? [],
+    idempotent: given.idempotent ?? EXECUTORS.get(executor)?.idempotent(values) ?? false,
+    timeouts: { ...timeouts, run_s: timeouts?.run_s ?? RUN_S },
+    retry: { ...RETRY, ...retry },
+    ...(compensate && {
+      compensate: { executor, idempotent: given.idempotent ?? false, ...compensate, with: compensate.with ?? {} },
+    }),
+  }
+}
+
+/** What a policy comes to where nobody may be passed over: silence is a rejection. */
+export const rejectingInTime = ({ digest: _, version, ...content }: GatePolicy): GatePolicy => {
+  const rejecting = { ...content, on_timeout: 'reject' as const }
+  return { ...rejecting, digest: digest(rejecting), ...(version !== undefined && { version }) }
+}
+
+/** A policy with its defaults; its digest covers what it demands and neither its version nor its title. */
+export const policyOf = (
+  key: string,
+  file: Partial<Omit<GatePolicyFile, 'format' | 'key' | 'question' | 'applies' | 'place'>>,
+): GatePolicy => {
+  const content = {
+    key,
+    quorum: file.approvals?.quorum ?? 1,
+    groups: file.approvals?.groups ?? [],
+    four_eyes: file.approvals?.four_eyes ?? true,
+    reject_rule: file.approvals?.reject_rule ?? ('any' as const),
+    comment_on_approve: file.approvals?.comment_on_approve ?? false,
+    deadline_s: file.check?.timeout_s ?? file.deadline_s ?? 86_400,
+    escalation: file.escalation ?? [],
+    on_timeout: file.on_timeout ?? ('reject' as const),
+    on_reject: file.on_reject ?? ('fail_nodes' as const),
+    lease_policy: file.lease_policy ?? ('hold' as const),
+    binds: file.binds ?? [],
+    ...(file.check && { check: file.check }),
+  }
+  return { ...content, digest: digest(content), ...(file.version !== undefined && { version: file.version }) }
+}

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import { Value } from 'typebox/value'
+import { parse } from 'yaml'
+import { ConfigError } from '../../shared/config.ts'
+import { matcherOf } from '../../shared/data/pattern.ts'
+import { isObject, readPointer } from '../../shared/data/pointer.ts'
+import { Programs, programsOf } from '../../shared/data/programs.ts'
+import type { ProgramRules } from '../graph/executors.ts'
+
+/** Whether steps of a pool may resolve a reference to a secret. */
+export type SecretRules = (pool: string, reference: string) => boolean
+
+/**
+ * The part of the workers' executor policy that says which secrets the steps of each pool may resolve and which programs
+ * they may run, so that a plan is refused before it is read instead of failing when it runs; the workers ask again
+ * (operations.md 7.2, 7.3).
+ */
+export const loadExecutorRules = (file: string): { mayResolve: SecretRules; programs: ProgramRules } => {
+  let document: unknown
+  try {
+    document = parse(readFileSync(file, 'utf8'), { schema: 'core' })
+  } catch (error) {
+    throw new ConfigError(
+      `WORKER__EXECUTORS__POLICY_FILE names ${file}, which cannot be read: ${(error as Error).message}`,
+    )
+  }
+  const pools = readPointer(document, '/pools')
+  if (!isObject(pools)) throw new ConfigError(`${file}/pools: must be an object.`)
+  const rules = new Map(
+    Object.entries(pools).map(([pool, own]) => {
+      const secrets = readPointer(own, '/secrets')
+      return [pool, (Array.isArray(secrets) ? secrets : []).map((pattern) => matcherOf(String(pattern)))]
+    }),
+  )
+  return {
+    mayResolve: (pool, reference) => (rules.get(pool) ?? []).some((matches) => matches(reference)),
+    programs: programRules(file, readPointer(document, '/programs') ?? {}),
+  }
+}
+
+const programRules = (file: string, given: unknown): ProgramRules => {
+  const [fault] = Value.Errors(Programs, given)
+  if (fault) throw new ConfigError(`${file}/programs${fault.instancePath}: ${fault.message}`)
+  let programs: ReturnType<typeof programsOf>
+  try {
+    programs = programsOf(given as Parameters<typeof programsOf>[0])
+  } catch (error) {
+    throw new ConfigError(`${file}${(error as Error).message}`)
+  }
+  return (name, args) => {
+    const program = programs.get(name)
+    if (!program)
+      return {
+        pointer: '/program',
+        message:
+          programs.size === 0
+            ? 'the executor "command" is off: no program is configured'
+            : `there is no program "${name}"`,
+      }
+    const message = args && program.refuse(args)
+    return message === undefined ? undefined : { pointer: '/args', message }
+  }
+}

@@ -1,0 +1,152 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { and, gt, inArray } from 'drizzle-orm'
+import Type from 'typebox'
+import { readAsOf } from '../../../db/operations/operations/read.ts'
+import { listPatches } from '../../../db/operations/patches/rows.ts'
+import { patches } from '../../../db/operations/tables/index.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
+import {
+  ApprovePatchBody,
+  Patch,
+  PatchList,
+  PatchListQuery,
+  PatchParams,
+  PatchReply,
+  ProposeBody,
+  RejectPatchBody,
+} from '../../shared/contracts/operations/patches.ts'
+import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { commandOf, runCommand } from '../command/accept.ts'
+import { answer, unlessKnown } from '../command/reply.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { approvePatch, proposeSteps, rejectPatch } from './decide.ts'
+import { readHead, readPatch, viewPatch } from './view.ts'
+
+/** Patches: changes to a running graph, proposed, read and decided. */
+export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  const read = allow('operation:read', { kind: 'R' })
+  const tags = ['patches']
+  const base = '/v1/operations/:operation_id/patches'
+
+  app.get(
+    base,
+    {
+      schema: {
+        summary: 'List patches of an operation',
+        description: 'Every patch in the order of proposal, with its changes, votes and what the caller may do.',
+        tags,
+        params: OperationParams,
+        querystring: PatchListQuery,
+        response: { 200: PatchList, ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req) => {
+      const { operation_id } = req.params
+      const { page_size = 50, page_token, status } = req.query
+      const { head, places } = await readHead(deps, req.caller, operation_id)
+      const list = { route: 'patches', operation_id, status }
+      const [after] = deps.pages.after(page_token, list) ?? []
+      const where = and(status && inArray(patches.status, status), after ? gt(patches.patch_id, after) : undefined)
+      const rows = await listPatches(deps.db, operation_id, where, page_size + 1)
+      const page = deps.pages.cut(rows, page_size, list, ({ patch_id }) => [patch_id])
+      const items = page.items.map((row) => viewPatch(deps, req.caller, head, places, row))
+      return { ...page, items, as_of: await readAsOf(deps.db) }
+    },
+  )
+
+  app.get(
+    `${base}/:patch_id`,
+    {
+      schema: {
+        summary: 'Read a patch',
+        description:
+          'What it changes, what it holds, who must agree, and the votes; `digest` is what a vote must name.',
+        tags,
+        params: PatchParams,
+        headers: ReadHeaders,
+        'x-reply-headers': ['etag'],
+        response: { 200: Patch, 304: Type.Null(), ...errorReplies },
+      },
+      preHandler: read,
+    },
+    async (req, reply) => {
+      const { view, head } = await readPatch(deps, req.caller, req.params.operation_id, req.params.patch_id)
+      return unlessKnown(req, reply, head, view)
+    },
+  )
+
+  app.post(
+    base,
+    {
+      schema: {
+        summary: 'Propose a patch',
+        description:
+          'Changes to what has not begun. An unsound result is refused with every violation; nodes that it touches are held until it is decided.',
+        tags,
+        params: OperationParams,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
+        body: ProposeBody,
+        response: { 200: DryRunReply, 201: PatchReply, 202: PatchReply, ...errorReplies },
+      },
+      preHandler: allow('patch:propose', { kind: 'W' }),
+    },
+    async (req, reply) => {
+      const { reason, dry_run } = req.body
+      const given = { kind: 'patch_proposed', class: 'edit', ...req.params, reason, dry_run } as const
+      const patch_id = uuidv7()
+      const command = { ...commandOf(deps, req, given), command_id: patch_id, patch_id, caller: req.caller }
+      return answer(reply)(await runCommand(deps, command, proposeSteps(deps, command, req.body)))
+    },
+  )
+
+  app.post(
+    `${base}/:patch_id/approve`,
+    {
+      schema: {
+        summary: 'Approve a patch',
+        description:
+          'A vote for the digest that was reviewed. When the rule of every gate that the patch touches is met, the graph of the next revision is written at once.',
+        tags,
+        params: PatchParams,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
+        body: ApprovePatchBody,
+        response: { 200: Type.Union([PatchReply, DryRunReply]), 202: PatchReply, ...errorReplies },
+      },
+      preHandler: allow('patch:decide', { kind: 'A' }),
+    },
+    async (req, reply) => {
+      const { comment: reason = null, dry_run } = req.body
+      const given = { kind: 'patch_applied', class: 'start', ...req.params, reason, dry_run } as const
+      const command = { ...commandOf(deps, req, given), patch_id: req.params.patch_id, caller: req.caller }
+      return answer(reply)(await approvePatch(deps, command, req.body))
+    },
+  )
+
+  app.post(
+    `${base}/:patch_id/reject`,
+    {
+      schema: {
+        summary: 'Reject a patch',
+        description: 'Lets go of what it held. By its proposer the patch is withdrawn.',
+        tags,
+        params: PatchParams,
+        headers: VersionedHeaders,
+        'x-reply-headers': ['location'],
+        body: RejectPatchBody,
+        response: { 200: Type.Union([PatchReply, DryRunReply]), 202: PatchReply, ...errorReplies },
+      },
+      preHandler: allow(['patch:decide', 'patch:propose'], { kind: 'S' }),
+    },
+    async (req, reply) => {
+      const { comment: reason, dry_run } = req.body
+      const given = { kind: 'patch_closed', class: 'stop', ...req.params, reason, dry_run } as const
+      const command = { ...commandOf(deps, req, given), patch_id: req.params.patch_id, caller: req.caller }
+      return answer(reply)(await rejectPatch(deps, command, req.body))
+    },
+  )
+}

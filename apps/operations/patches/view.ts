@@ -1,0 +1,91 @@
+import { getPatchHead, type PatchRow } from '../../../db/operations/patches/rows.ts'
+import { refusePatchDecision } from '../../../workflows/operation/rules.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { Place } from '../../shared/auth/scope.ts'
+import type { OperationStatus } from '../../shared/contracts/operations/graph.ts'
+import type { Patch } from '../../shared/contracts/operations/patches.ts'
+import { notFound } from '../../shared/errors.ts'
+import { factsOf } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { patchGroups, requirePatch } from '../plans/ahead.ts'
+import { allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
+import type { PolicyAction, PolicyObject } from '../policies/cedar.ts'
+import { isVisible, placesFor } from '../policies/visibility.ts'
+
+/** A patch as policies see it: who may vote follows from the gates that it touches. */
+export const patchObject = (operation: Governed, patch: PatchRow): PolicyObject => ({
+  ...operationObject(operation),
+  type: 'Patch',
+  id: `${operation.operation_id}/${patch.patch_id}`,
+  requester: patch.proposer_id,
+  four_eyes: patch.required.some(({ four_eyes }) => four_eyes),
+  groups: patchGroups(patch.required),
+})
+
+/** The proposer takes a patch back; others reject it. */
+export const rejectAction = (caller: Caller, patch: PatchRow): PolicyAction =>
+  patch.proposer_id === caller.user_id ? 'patch.propose' : 'patch.reject'
+
+type Head = NonNullable<Awaited<ReturnType<typeof getPatchHead>>>
+
+/** A patch for its readers, with what this caller may do. */
+export const viewPatch = (
+  deps: OperationsDeps,
+  caller: Caller,
+  head: Head,
+  places: readonly Place[],
+  patch: PatchRow,
+): Patch => {
+  const facts = factsOf(head as never)
+  const object = patchObject({ ...head, places }, patch)
+  const may = (action: PolicyAction) => refuseByPolicy(deps, caller, action, object, places)
+  const closed = refusePatchDecision(facts, patch)
+  const own = patch.proposer_id === caller.user_id
+  const { decided_by, decided_at, proposer_id: _, votes, required, diff_graph, rebase, ...row } = patch
+  const groups = new Map<string, number>()
+  for (const policy of required)
+    for (const { group, min } of policy.groups) groups.set(group, Math.max(groups.get(group) ?? 0, min))
+  return {
+    ...row,
+    diff_graph: diff_graph as Patch['diff_graph'],
+    violations: [],
+    required: {
+      quorum: Math.max(1, ...required.map(({ quorum }) => quorum)),
+      groups: [...groups].map(([group, min]) => ({ group, min })),
+      policies: required.map(({ key }) => key),
+      four_eyes: object.four_eyes,
+      comment_on_approve: required.some(({ comment_on_approve }) => comment_on_approve),
+    },
+    votes: votes.map(({ user_id: _user, groups: _groups, ...vote }) => vote),
+    decided: decided_by && decided_at ? { by: decided_by, at: decided_at } : null,
+    rebase: rebase as Patch['rebase'],
+    change_seq: head.change_seq,
+    allowed_actions: [
+      allowedAction('approve', may('patch.approve'), closed),
+      allowedAction(own ? 'withdraw' : 'reject', may(rejectAction(caller, patch)), closed),
+    ],
+  }
+}
+
+/** What the routes of patches read first: the operation as far as patches need it. Throws not_found. */
+export const readHead = async (deps: OperationsDeps, caller: Caller, operation_id: string) => {
+  const head = await getPatchHead(deps.db, operation_id)
+  const places = head ? await placesFor(deps.db, caller, head.resource_ids) : []
+  if (!head || !isVisible(caller, head.requester_id, places)) throw notFound('operation', operation_id)
+  return { head, places }
+}
+
+export const readPatch = async (
+  deps: OperationsDeps,
+  caller: Caller,
+  operation_id: string,
+  patch_id: string,
+): Promise<{ view: Patch; head: Head; operation_status: OperationStatus }> => {
+  const { head, places } = await readHead(deps, caller, operation_id)
+  const patch = await requirePatch(deps.db, operation_id, patch_id)
+  return {
+    view: viewPatch(deps, caller, head, places, patch),
+    head,
+    operation_status: factsOf(head as never).status,
+  }
+}

@@ -1,0 +1,238 @@
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { getGraph } from '../../../db/operations/history/timeline.ts'
+import type { Revision } from '../../../db/operations/patches/apply.ts'
+import { getPatch, type PatchRow, type RunningRows, readRunning } from '../../../db/operations/patches/rows.ts'
+import { groupOfVote, outcomeOfVotes } from '../../../workflows/operation/rules.ts'
+import { UNTOUCHED } from '../../../workflows/operation/state/patch.ts'
+import type {
+  GatePolicy,
+  GateSubject,
+  PlanGate,
+  PlanGraph,
+  PlanNode,
+  RefusalCode,
+} from '../../shared/contracts/operations/graph.ts'
+import type { PatchChange } from '../../shared/contracts/operations/patches.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { mergePatch } from '../../shared/data/pointer.ts'
+import { notFound } from '../../shared/errors.ts'
+import type { Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { drawingOf, inRankOrder, scheduleOf } from '../graph/graph.ts'
+import { specDigest } from '../graph/hashes.ts'
+import { gateSubject } from '../graph/subject.ts'
+import { applyPatch, diffGraph, type Patched, type Running, resultHash } from '../planner/patch.ts'
+import { resolveTargets } from '../targets/resolve.ts'
+import { diffOf } from './difference.ts'
+
+const DEFAULT_ESTIMATE_S = 10
+
+/** What a patch comes to on the graph as it is now. */
+export type Outlook = {
+  rows: RunningRows
+  running: Running
+  patched: Patched
+  result_hash: string
+  diff_graph: Record<string, unknown>
+  /** Gates with what they would release. */
+  gates: (PlanGate & { subject: GateSubject; digest: string })[]
+  /** Gates that would ask again. */
+  rearmed: string[]
+}
+
+/** Computes a patch on the rows: the same for a dry run, the proposal, each vote and the application. */
+export const lookAhead = async (
+  deps: OperationsDeps,
+  tx: Queryable,
+  subject: Subject,
+  changes: readonly PatchChange[],
+  { instead }: { /** Overrides of this node do not count any more. */ instead?: string } = {},
+): Promise<Outlook> => {
+  const [read, targets, diff] = await Promise.all([
+    readRunning(tx, subject.operation_id),
+    resolveTargets(
+      tx,
+      { targets: subject.resource_ids.map((resource_id) => ({ resource_id })) },
+      Number.MAX_SAFE_INTEGER,
+    ),
+    diffOf(tx, subject),
+  ])
+  const rows = {
+    ...read,
+    nodes: read.nodes.map((row) => (row.node_id === instead ? { ...row, input_overrides: null } : row)),
+  }
+  const running = runningOf(rows, subject.max_parallel)
+  const limits = deps.config
+  const patched = applyPatch(running, changes, {
+    intent_id: subject.intent_id,
+    kind: subject.kind,
+    labels: subject.labels,
+    targets,
+    library: deps.library,
+    limits: {
+      nodes: limits.OPERATIONS__LIMITS__PLAN_NODES,
+      edges: limits.OPERATIONS__LIMITS__PLAN_EDGES,
+      programs: deps.programs,
+    },
+  })
+  const overridden = patched.nodes.map((node) => withOverrides(node, rows))
+  const gates = patched.gates.map((gate) => ({
+    ...gate,
+    ...gateSubject(subject.operation_id, gate, overridden, diff, boundOf(rows, gate.gate_id)),
+  }))
+  const before = new Map(rows.gates.map((row) => [row.gate_id, row]))
+  const rearmed = gates.flatMap(({ gate_id, digest: now }) => {
+    const row = before.get(gate_id)
+    const asked =
+      row?.status === 'waiting' || ((row?.status === 'approved' || row?.status === 'bypassed') && !row.consumed_at)
+    return row && asked && row.digest !== now ? [gate_id] : []
+  })
+  return {
+    rows,
+    running,
+    patched,
+    gates,
+    rearmed,
+    result_hash: resultHash(patched),
+    diff_graph: diffGraph(running, patched),
+  }
+}
+
+const runningOf = (rows: RunningRows, max_parallel: number): Running => ({
+  nodes: rows.nodes.filter(({ removed }) => !removed).map(({ spec }) => spec),
+  gates: rows.gates
+    .filter(({ status, kind }) => status !== 'cancelled' && kind !== 'intervention')
+    .map(({ gate_id, kind, question, policy, guards, status }) => ({
+      gate_id,
+      kind,
+      question,
+      policy,
+      guards,
+      status,
+    })),
+  max_parallel,
+  begun: new Set(rows.nodes.filter((row) => !isUntouched(row)).map(({ node_id }) => node_id)),
+  spent: new Set([
+    ...rows.nodes.filter(({ removed }) => removed).map(({ node_id }) => node_id),
+    ...rows.gates
+      .filter(({ status, kind }) => status === 'cancelled' || kind === 'intervention')
+      .map(({ gate_id }) => gate_id),
+  ]),
+})
+
+/** No attempt was ever made, and nothing else has settled it. */
+const isUntouched = ({ state, attempt, removed }: RunningRows['nodes'][number]): boolean =>
+  attempt === 0 && !removed && UNTOUCHED.has(state)
+
+/** A node as it would run: what a person has put in place of its inputs counts for what a gate releases. */
+const withOverrides = (node: PlanNode, rows: RunningRows): PlanNode => {
+  const row = rows.nodes.find(({ node_id }) => node_id === node.node_id)
+  return row?.input_overrides ? { ...node, with: mergePatch(node.with, row.input_overrides) } : node
+}
+
+const boundOf = (rows: RunningRows, gate_id: string) =>
+  rows.gates.find((row) => row.gate_id === gate_id)?.subject.bound_outputs ?? []
+
+/** Why these nodes cannot be touched now: another patch holds them, or something of them has happened. */
+export const refuseTouched = ({ rows, patched }: Outlook, own?: string): RefusalCode | undefined => {
+  const touched = new Set(patched.touched)
+  const concerned = rows.nodes.filter(({ node_id }) => touched.has(node_id))
+  const held = concerned.filter(({ hold_patch_id }) => hold_patch_id !== null && hold_patch_id !== own)
+  const begun = concerned.filter((row) => !isUntouched(row))
+  if (begun.length > 0)
+    return notApplicable(
+      'node_already_dispatched',
+      `"${begun[0]?.node_id}" has begun or ended; only what has not can change.`,
+      {
+        nodes: begun.slice(0, 100).map(({ node_id, state }) => ({ node_id, state })),
+      },
+    )
+  if (held.length > 0)
+    return notApplicable('patch_overlap', `"${held[0]?.node_id}" is touched by another open patch.`, {
+      patch_ids: [...new Set(held.map(({ hold_patch_id }) => hold_patch_id))],
+    })
+  return undefined
+}
+
+export const notApplicable = (code: string, detail: string, extra: Record<string, unknown> = {}): RefusalCode => ({
+  category: 'patch_not_applicable',
+  code,
+  detail,
+  extra,
+})
+
+/** The digest that a vote is bound to. */
+export const patchDigest = (patch_id: string, base_revision: number, changes: unknown, result_hash: string): string =>
+  digest({ patch_id, base_revision, changes, result_hash })
+
+/** Each policy that the patch touches, satisfied by these votes on its own; without one, one person is enough. */
+export const outcomeOfPatch = (
+  required: readonly GatePolicy[],
+  votes: readonly { user_id: string; decision: 'approve' | 'reject'; groups: readonly string[] }[],
+): 'approved' | 'awaiting_approval' => {
+  const approvals = votes.filter(({ decision }) => decision === 'approve')
+  if (approvals.length === 0) return 'awaiting_approval'
+  return required.every((policy) => satisfies(policy, approvals)) ? 'approved' : 'awaiting_approval'
+}
+
+const satisfies = (
+  policy: GatePolicy,
+  approvals: readonly { user_id: string; groups: readonly string[] }[],
+): boolean => {
+  const eligible = policy.groups.map(({ group }) => group)
+  const votes: { user_id: string; decision: 'approve'; group_key: string | null }[] = []
+  for (const { user_id, groups } of approvals) {
+    if (eligible.length > 0 && !groups.some((group) => eligible.includes(group))) continue
+    votes.push({ user_id, decision: 'approve', group_key: groupOfVote({ policy, votes }, eligible, groups) })
+  }
+  return outcomeOfVotes({ policy, votes }) === 'approved'
+}
+
+/** Groups of which a vote helps; none: everybody's. */
+export const patchGroups = (required: readonly GatePolicy[]): string[] =>
+  required.length === 0 || required.some(({ groups }) => groups.length === 0)
+    ? []
+    : [...new Set(required.flatMap(({ groups }) => groups.map(({ group }) => group)))]
+
+/** Everything that the next revision writes. */
+export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outlook: Outlook): Promise<Revision> => {
+  const { patched, rows, gates, result_hash } = outlook
+  const { operation_id, plan_revision, max_parallel } = subject
+  const drawn = await getGraph(tx, operation_id, plan_revision)
+  const concerned = new Set([...patched.touched, ...patched.added])
+  return {
+    operation_id,
+    patch_id: patch.patch_id,
+    base_revision: plan_revision,
+    running: rows,
+    nodes: patched.nodes
+      .filter(({ node_id }) => concerned.has(node_id))
+      .map((node) => ({ ...node, spec_digest: specDigest(node) })),
+    removed: patched.removed,
+    gates,
+    removed_gates: patched.removed_gates,
+    max_parallel: { before: max_parallel, after: patched.max_parallel },
+    graph: drawAgain(patched, drawn?.drawing.graph),
+    result_hash,
+    proposer_id: patch.proposer_id,
+  }
+}
+
+/** The drawing of the new graph; nodes that were there keep their estimates. */
+const drawAgain = (patched: Patched, before: PlanGraph | undefined): PlanGraph => {
+  const known = new Map((before?.nodes ?? []).map((node) => [node.node_id, node.estimate_s]))
+  const timing = (node: PlanNode) => {
+    const s = known.get(node.node_id) ?? node.estimate_s ?? (node.kind === 'task' ? DEFAULT_ESTIMATE_S : 0)
+    return { p50_s: s, p90_s: s }
+  }
+  const nodes = inRankOrder(patched.nodes)
+  const { critical_path } = scheduleOf(nodes, timing)
+  const groups = (before?.groups ?? []) as Parameters<typeof drawingOf>[2]
+  return drawingOf(nodes, patched.gates, groups, critical_path, timing)
+}
+
+export const requirePatch = async (db: Queryable, operation_id: string, patch_id: string): Promise<PatchRow> => {
+  const patch = await getPatch(db, operation_id, patch_id)
+  if (!patch) throw notFound('patch', patch_id)
+  return patch
+}

@@ -1,0 +1,102 @@
+import type { Queryable } from '../../../db/client.ts'
+import { listBlockers } from '../../../db/operations/leases/rows.ts'
+import { listRivalPlans } from '../../../db/operations/plans/planning.ts'
+import type { Plan } from '../../../db/operations/plans/rows.ts'
+import type { PlanView } from '../../shared/contracts/operations/plans.ts'
+import { nextOpening } from '../../shared/data/calendar.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { listFreezesNow } from '../operations/allowed.ts'
+import { libraryNow } from '../targets/calendar.ts'
+import type { PlanReport } from './preview.ts'
+
+type Conflicts = PlanView['conflicts']
+
+/**
+ * What stands in the way of a plan now (operations.md 3.5): operations that hold its targets or the places they stand
+ * in, or what directly depends on them; windows that are closed; freezes; other plans that are ready for the same. Of an
+ * operation that runs already (`running`), what stands in its way beside itself.
+ */
+export const listConflicts = async (
+  db: Queryable,
+  { library, clock }: Pick<OperationsDeps, 'library' | 'clock'>,
+  plan: Plan,
+  running?: string,
+): Promise<Conflicts> => {
+  const { document, intent_id } = plan
+  const { impact } = plan.report as unknown as PlanReport
+  const own = new Set(document.leases.map(({ resource_id }) => resource_id))
+  const dependents = impact.dependents.filter((id) => !own.has(id))
+  const [held, dependent, rivals] = await Promise.all([
+    listBlockers(db, document.leases),
+    listBlockers(
+      db,
+      dependents.map((resource_id) => ({ resource_id, mode: 'exclusive' as const })),
+    ),
+    listRivalPlans(
+      db,
+      intent_id,
+      document.catalog_pins.map(({ resource_id }) => resource_id),
+    ),
+  ])
+  const others = <T extends { operation_id: string }>(all: T[]) => all.filter((one) => one.operation_id !== running)
+  const now = clock.now().getTime()
+  const current = await libraryNow(db, library)
+  const frozen = running === undefined ? frozenAtStart(plan) : await listFreezesNow(db, running, now)
+  return [
+    ...others(held).map(({ operation_id, resource_id, title }) => ({
+      kind: 'lease',
+      id: operation_id,
+      resource_id,
+      message: `"${title}" holds ${resource_id}.`,
+    })),
+    ...others(dependent).map(({ operation_id, resource_id, title }) => ({
+      kind: 'dependent',
+      id: operation_id,
+      resource_id,
+      message: `"${title}" is at work on ${resource_id}, which depends on a target.`,
+    })),
+    ...closedWindows(library, document, now),
+    ...freezesOf(current, frozen),
+    ...rivals.map(({ plan_id, title }) => ({
+      kind: 'plan',
+      id: plan_id,
+      resource_id: null,
+      message: `The plan of "${title}" is ready for some of the same resources.`,
+    })),
+  ]
+}
+
+/** Windows that nothing of the plan may start outside of, while none of them is open. */
+const closedWindows = (
+  { windows }: OperationsDeps['library'],
+  { windows: ids, constraints }: Plan['document'],
+  now: number,
+): Conflicts => {
+  const named = windows.filter(({ window_id }) => ids.includes(window_id))
+  const asked = named.filter(({ window_id }) => window_id === constraints.window_id)
+  const closed = nextOpening(asked, now) > now ? asked : nextOpening(named, now) > now ? named : []
+  return closed.map((window) => {
+    const opens_at = nextOpening([window], now)
+    const when = Number.isFinite(opens_at) ? `opens at ${new Date(opens_at).toISOString()}` : 'does not open'
+    return {
+      kind: 'window',
+      id: window.window_id,
+      resource_id: null,
+      message: `The window ${window.window_id} ${when}.`,
+    }
+  })
+}
+
+/** Freezes that overlap the time in which the plan is expected to run: each has its gate. */
+const frozenAtStart = ({ document }: Plan): { freeze_id: string }[] =>
+  document.gates.filter(({ kind }) => kind === 'freeze').map(({ policy }) => ({ freeze_id: policy.key }))
+
+const freezesOf = ({ freezes }: OperationsDeps['library'], frozen: readonly { freeze_id: string }[]): Conflicts =>
+  freezes
+    .filter(({ freeze_id }) => frozen.some((freeze) => freeze.freeze_id === freeze_id))
+    .map(({ freeze_id, title, from, to }) => ({
+      kind: 'freeze',
+      id: freeze_id,
+      resource_id: null,
+      message: `${title}: frozen from ${from} to ${to}.`,
+    }))

@@ -1,0 +1,118 @@
+import type { Queryable } from '../../../db/client.ts'
+import { loadDurations, loadRelationships, loadTypes } from '../../../db/operations/plans/planning.ts'
+import type { Intent } from '../../../db/operations/plans/rows.ts'
+import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
+import { AppError } from '../../shared/errors.ts'
+import { refuseHeld } from '../catalog/consumer.ts'
+import type { OperationsConfig } from '../config.ts'
+import type { ProgramRules } from '../graph/executors.ts'
+import { type Library, type PlannedIntent, type PlannerInput, PlanRefusal, type ResourceType } from '../graph/types.ts'
+import type { SecretRules } from '../packs/executors.ts'
+import { laneName } from '../planner/match.ts'
+import { type Made, makePlan } from '../planner/plan.ts'
+import type { PlanPolicies } from '../policies/plans.ts'
+import { rehearsalOf } from '../rehearsal/input.ts'
+import type { Assumptions, RehearsalInput } from '../rehearsal/types.ts'
+import { libraryNow } from '../targets/calendar.ts'
+import { resolveTargets } from '../targets/resolve.ts'
+
+export type PlanningDeps = {
+  library: Library
+  config: OperationsConfig
+  planPolicies: PlanPolicies
+  mayResolve: SecretRules
+  programs: ProgramRules
+}
+
+/** How far order and impact look beyond the targets. */
+const DEPTH = 4
+
+/**
+ * Plans an intent on what is known of the catalog now; with `assumed` also what its rehearsal is told. Throws the refusal
+ * as an AppError.
+ */
+export const planIntent = async (
+  db: Queryable,
+  deps: PlanningDeps,
+  intent: Intent,
+  { exclude = [], at, assumed }: { exclude?: readonly string[]; at: string; assumed?: Assumptions | undefined },
+): Promise<Made & { rehearsable?: RehearsalInput }> => {
+  const input = await loadInput(db, deps, intent, exclude, at)
+  try {
+    const made = makePlan(input)
+    return { ...made, ...(assumed && { rehearsable: rehearsalOf(input, made.document, assumed) }) }
+  } catch (error) {
+    if (error instanceof PlanRefusal) throw asAppError(error)
+    throw error
+  }
+}
+
+const loadInput = async (
+  db: Queryable,
+  { library, config, planPolicies, mayResolve, programs }: PlanningDeps,
+  intent: Intent,
+  exclude: readonly string[],
+  at: string,
+): Promise<PlannerInput> => {
+  const request = intent.request as unknown as IntentBody
+  const resolved = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
+  const left_out = new Set(exclude)
+  const targets = resolved.filter(({ resource_id }) => !left_out.has(resource_id))
+  await refuseHeld(
+    db,
+    targets.map(({ resource_id }) => resource_id),
+  )
+  const { types, relationship_types } = await loadTypes(db)
+  const inverse = new Map(relationship_types.map(({ type_key, inverse_key }) => [inverse_key, type_key]))
+  const procedures = library.packs.flatMap((pack) => pack.procedures)
+  const followed = new Set(['depends_on'])
+  for (const { order } of procedures)
+    for (const key of order?.relationship_types ?? []) followed.add(inverse.get(key) ?? key)
+  const ids = targets.map(({ resource_id }) => resource_id)
+  return {
+    intent: plannedOf(intent, request),
+    targets,
+    relationships: await loadRelationships(db, ids, [...followed].sort(), DEPTH),
+    relationship_types,
+    types: types.map(({ document }) => document as unknown as ResourceType),
+    library: await libraryNow(db, library),
+    durations: await loadDurations(
+      db,
+      procedures.flatMap((procedure) => procedure.steps.map((step) => `${laneName(procedure)}.${step.id}`)),
+    ),
+    limits: {
+      nodes: config.OPERATIONS__LIMITS__PLAN_NODES,
+      edges: config.OPERATIONS__LIMITS__PLAN_EDGES,
+      graph_nodes: config.OPERATIONS__LIMITS__GRAPH_NODES,
+    },
+    at,
+    judge: planPolicies.judge,
+    mayResolve,
+    programs,
+  }
+}
+
+const plannedOf = (intent: Intent, { change, action, runbook, graph }: IntentBody): PlannedIntent =>
+  ({
+    intent_id: intent.intent_id,
+    requester_id: intent.requester_id,
+    kind: intent.kind as PlannedIntent['kind'],
+    labels: intent.labels,
+    constraints: intent.constraints,
+    ...(change && { change }),
+    ...(action && { action }),
+    ...(runbook && { runbook }),
+    ...(graph && { graph }),
+  }) as PlannedIntent
+
+const HINTS: Record<string, string> = {
+  risk_ceiling: 'Raise the ceiling in the intent, or make the change smaller.',
+  secret_not_allowed: 'Use another pool, or have the secret added to the executor policy of this one.',
+}
+
+const asAppError = ({ category, code, message, violations }: PlanRefusal): AppError =>
+  new AppError(category, code, message, {
+    status: category === 'policy_denied' ? 403 : 422,
+    ...(violations.length > 0 && { violations }),
+    ...(code in HINTS && { hint: HINTS[code] }),
+  })

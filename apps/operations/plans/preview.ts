@@ -1,0 +1,260 @@
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { appendAudit } from '../../../db/operations/facts/audit.ts'
+import { loadVersions } from '../../../db/operations/plans/planning.ts'
+import {
+  getIntent,
+  getPlan,
+  type Intent,
+  lockIntent,
+  lockOpenPlan,
+  moveIntent,
+  movePlan,
+  type Plan,
+  savePlan,
+  saveRehearsal,
+} from '../../../db/operations/plans/rows.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
+import type { PlanView, Rehearsal } from '../../shared/contracts/operations/plans.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { requireFresh } from '../catalog/consumer.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { DryRun, type Mutation, mutate, refusePreview, requireScopeOver } from '../intents/create.ts'
+import type { Made } from '../planner/plan.ts'
+import { allowedAction, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import { refuseHard } from '../policies/plans.ts'
+import { isVisible, placesFor } from '../policies/visibility.ts'
+import { assumptionsOf } from '../rehearsal/input.ts'
+import { rehearseApart } from '../rehearsal/thread.ts'
+import { listConflicts } from './conflicts.ts'
+import { planIntent } from './make.ts'
+import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './rules.ts'
+
+/** What readers of a plan see besides what its hash covers. */
+export type PlanReport = Pick<
+  Made,
+  'diff' | 'counts' | 'impact' | 'risk' | 'warnings' | 'estimates' | 'policy_facts' | 'policy_results'
+> & {
+  watermark: string
+  rehearsal?: Rehearsal
+}
+
+const OPEN = ['open', 'previewed', 'unfulfilled'] as const
+const REPLACEABLE = ['ready', 'blocked_by_policy', 'stale'] as const
+
+/**
+ * Makes the plan of an intent on what the catalog holds now. One that would do the same as the plan before is that plan;
+ * another takes its place (operations.md 2.2).
+ */
+export const previewPlan = async (deps: OperationsDeps, mutation: Mutation, intent_id: string, body: PreviewBody) => {
+  const fresh = await requireFresh(deps.projection, {
+    max_lag_ms: deps.config.OPERATIONS__PROJECTION__MAX_LAG_MS,
+    ...(body.min_watermark !== undefined && { min_watermark: body.min_watermark }),
+  }).catch((error: unknown) => error)
+  const approvers = await deps.trust.approvers.list()
+  return mutate(deps, mutation, async (tx) => {
+    // A repeat gets its stored answer first, however old the projection is.
+    if (typeof fresh !== 'string') throw fresh
+    const intent = await lockVisibleIntent(tx, mutation.caller, intent_id)
+    await requireScopeOver(tx, mutation, 'intent:create', intent.resource_ids)
+    throwIfRefused(refusePreview(intent))
+    const at = deps.clock.now().toISOString()
+    const { rehearsable, ...made } = await planIntent(tx, deps, intent, {
+      exclude: body.exclude_targets ?? [],
+      at,
+      assumed: body.rehearse && assumptionsOf(body.rehearse),
+    })
+    const rehearsal = rehearsable && (await rehearseApart(rehearsable))
+    if (body.dry_run)
+      throw new DryRun({
+        counts: made.counts,
+        risk: made.risk,
+        plan_hash: made.plan_hash,
+        ...(rehearsal && { rehearsal }),
+      })
+    const { plan_id, superseded_plan_id, is_new } = await keepPlan(
+      deps,
+      tx,
+      mutation,
+      intent,
+      { ...made, warnings: [...made.warnings, ...warnOfApprovers(made.document.gates, approvers, intent)] },
+      fresh,
+    )
+    if (rehearsal) await saveRehearsal(tx, plan_id, rehearsal)
+    const view = await renderPlan(deps, tx, mutation.caller, plan_id)
+    return {
+      status: is_new ? 201 : 200,
+      headers: { location: `/v1/plans/${plan_id}` },
+      body: { ...view, superseded_plan_id },
+    }
+  })
+}
+
+const lockVisibleIntent = async (tx: Tx, caller: Caller, intent_id: string): Promise<Intent> => {
+  const intent = await lockIntent(tx, intent_id)
+  const visible = intent && isVisible(caller, intent.requester_id, await placesFor(tx, caller, intent.resource_ids))
+  if (!intent || !visible) throw notFound('intent', intent_id)
+  return intent
+}
+
+const keepPlan = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  { actor, caller, request, request_id }: Mutation,
+  intent: Intent,
+  made: Made,
+  watermark: string,
+): Promise<{ plan_id: string; superseded_plan_id: string | null; is_new: boolean }> => {
+  const origin = { actor, request_id, data: { intent_id: intent.intent_id } }
+  const before = await lockOpenPlan(tx, intent.intent_id)
+  const blocked = refuseHard(made.policy_results)
+  const state = blocked
+    ? { status: 'blocked_by_policy', status_reason: blocked.detail }
+    : { status: 'ready', status_reason: null }
+  if (before && !before.is_due && before.semantic_digest === made.semantic_digest) {
+    if (before.status !== state.status) await movePlan(tx, before.plan_id, REPLACEABLE, state, origin)
+    return { plan_id: before.plan_id, superseded_plan_id: null, is_new: false }
+  }
+  const plan_id = uuidv7()
+  if (before) await movePlan(tx, before.plan_id, REPLACEABLE, { status: 'superseded', superseded_by: plan_id }, origin)
+  const { document, graph, plan_hash, semantic_digest, ...report } = made
+  await savePlan(
+    tx,
+    {
+      plan_id,
+      intent_id: intent.intent_id,
+      ...state,
+      plan_hash,
+      semantic_digest,
+      document,
+      report: { ...report, watermark } satisfies PlanReport,
+      graph,
+      requester_id: intent.requester_id,
+      ttl_s: deps.config.OPERATIONS__PLANS__TTL_S,
+    },
+    { ...origin, data: { ...origin.data, plan_hash } },
+  )
+  await moveIntent(tx, intent.intent_id, OPEN, { status: 'previewed', latest_plan_id: plan_id }, { actor, request_id })
+  await appendAudit(tx, deps.keys.audit, {
+    actor: request.caller,
+    roles: caller.roles,
+    action: 'plan.preview',
+    object: `plan:${plan_id}`,
+    outcome: 'done',
+    after: { plan_hash, semantic_digest },
+    request_id,
+  })
+  return { plan_id, superseded_plan_id: before?.plan_id ?? null, is_new: true }
+}
+
+/** The plan and its intent, when the caller may see them. */
+export const readPlan = async (
+  db: Queryable,
+  caller: Caller,
+  plan_id: string,
+): Promise<{ plan: Plan; intent: Intent }> => {
+  const plan = await getPlan(db, plan_id)
+  const intent = plan && (await getIntent(db, plan.intent_id))
+  const visible = intent && isVisible(caller, intent.requester_id, await placesFor(db, caller, intent.resource_ids))
+  if (!plan || !intent || !visible) throw notFound('plan', plan_id)
+  return { plan, intent }
+}
+
+const DIFF_PAGE = 200
+
+/** The plan as a person reads it: what changes, how risky, who must agree, and what has moved since. */
+export const renderPlan = async (
+  deps: OperationsDeps,
+  db: Queryable,
+  caller: Caller,
+  plan_id: string,
+  diff_after = '',
+): Promise<PlanView> => {
+  const { plan, intent } = await readPlan(db, caller, plan_id)
+  const { document, operation_id } = plan
+  const report = plan.report as unknown as PlanReport
+  const rest = report.diff.filter(({ resource_id }) => resource_id > diff_after)
+  const diff = rest.slice(0, DIFF_PAGE)
+  const status = statusNow(plan)
+  return {
+    plan_id,
+    intent_id: plan.intent_id,
+    title: intent.title,
+    kind: intent.kind,
+    status,
+    status_reason: plan.status_reason,
+    plan_hash: plan.plan_hash,
+    semantic_digest: plan.semantic_digest,
+    catalog_pins: document.catalog_pins,
+    pins_moved: await movedPins(db, document.catalog_pins),
+    watermark: report.watermark,
+    packs: document.packs,
+    counts: report.counts,
+    diff: diff.map((entry) => ({
+      ...entry,
+      fields: entry.fields.map((field) => ({ sensitive: false, noise: false, ...field })),
+    })),
+    diff_next: rest.length > DIFF_PAGE ? (diff.at(-1)?.resource_id ?? null) : null,
+    impact: report.impact,
+    risk: report.risk,
+    conflicts: status === 'ready' ? await listConflicts(db, deps, plan) : [],
+    policy_results: report.policy_results ?? [],
+    gates: document.gates.map((gate) => gateView(gate, caller, intent)),
+    warnings: report.warnings,
+    estimates: report.estimates,
+    leases: document.leases,
+    windows: document.windows,
+    constraints: document.constraints,
+    rehearsal: report.rehearsal ?? null,
+    created_at: plan.created_at,
+    expires_at: plan.expires_at,
+    operation_id,
+    superseded_by: plan.superseded_by,
+    allowed_actions: [
+      allowedAction(
+        'start',
+        await mayStart(deps, db, caller, plan, intent),
+        refusePlanPolicy(deps, plan),
+        refuseStart(plan),
+      ),
+      allowedAction('preview', refusePreview(intent)),
+    ],
+  }
+}
+
+const mayStart = async (deps: OperationsDeps, db: Queryable, caller: Caller, plan: Plan, intent: Intent) => {
+  const places = await placesFor(db, caller, intent.resource_ids)
+  return refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places)
+}
+
+/** The hard policies as they are now: a deploy may have brought another since the plan was made. */
+export const refusePlanPolicy = ({ planPolicies }: Pick<OperationsDeps, 'planPolicies'>, { report }: Plan) => {
+  const { policy_facts } = report as unknown as Partial<PlanReport>
+  return policy_facts && refuseHard(planPolicies.judge(policy_facts))
+}
+
+export const movedPins = async (db: Queryable, pins: { resource_id: string; version: number }[]) => {
+  const now = await loadVersions(
+    db,
+    pins.map(({ resource_id }) => resource_id),
+  )
+  return pins.flatMap(({ resource_id, version }) => {
+    const current = now.get(resource_id) ?? null
+    return current === version ? [] : [{ resource_id, planned: version, current }]
+  })
+}
+
+/** A plan whose targets have changed in a way that matters: it must be made again. */
+export const markStale = (
+  deps: OperationsDeps,
+  { actor, request_id }: Pick<Mutation, 'actor' | 'request_id'>,
+  plan_id: string,
+  reason: string,
+) =>
+  deps.db.transaction((tx) =>
+    movePlan(tx, plan_id, ['ready'], { status: 'stale', status_reason: reason }, { actor, request_id }),
+  )
+
+export const isMovedPin = (error: unknown): error is AppError =>
+  error instanceof AppError && error.category === 'stale_catalog_projection' && error.code === 'resource_version_moved'

@@ -1,0 +1,95 @@
+import type { Intent, Plan } from '../../../db/operations/plans/rows.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { Principal } from '../../shared/auth/principals.ts'
+import type { Place } from '../../shared/auth/scope.ts'
+import type { PlanGate, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import type { PlanStatus } from '../../shared/contracts/operations/plans.ts'
+import type { Risk } from '../planner/risk.ts'
+import type { PolicyObject } from '../policies/cedar.ts'
+
+const texts = (values: (string | null | undefined)[]): string[] => [
+  ...new Set(values.filter((value): value is string => typeof value === 'string')),
+]
+
+/** What the authorization policies know of a plan. */
+export const planObject = (
+  plan: Pick<Plan, 'plan_id' | 'report'>,
+  intent: Intent,
+  places: readonly Place[],
+): PolicyObject => ({
+  type: 'Plan',
+  id: plan.plan_id,
+  requester: intent.requester_id,
+  involved: [intent.requester_id],
+  four_eyes: false,
+  groups: [],
+  risk: (plan.report as { risk?: Risk }).risk?.level ?? 'low',
+  environment: intent.labels.environment ?? null,
+  types: texts(places.map(({ type_key }) => type_key)),
+  regions: texts(places.map(({ region_id }) => region_id)),
+  labels: intent.labels,
+})
+
+/** Time passes without anybody writing: a plan past its end is expired, whether the sweeper came by or not. */
+export const statusNow = ({ status, is_due }: Pick<Plan, 'status' | 'is_due'>): PlanStatus =>
+  is_due && (status === 'ready' || status === 'blocked_by_policy') ? 'expired' : (status as PlanStatus)
+
+/** Why a plan cannot be started, by its own state alone (operations.md 2.2). */
+export const refuseStart = (
+  plan: Pick<Plan, 'status' | 'is_due' | 'operation_id' | 'status_reason' | 'document'>,
+): RefusalCode | undefined => {
+  const status = statusNow(plan)
+  if (status === 'locked' || status === 'started')
+    return {
+      category: 'plan_locked',
+      code: 'already_started',
+      detail: 'This plan has been started.',
+      extra: { operation_id: plan.operation_id },
+    }
+  const not_ready = (detail: string): RefusalCode => ({
+    category: 'invalid_state_transition',
+    code: 'plan_not_ready',
+    detail,
+    extra: { plan_status: status },
+  })
+  if (status !== 'ready')
+    return not_ready(`The plan is ${status}${plan.status_reason ? `: ${plan.status_reason}` : ''}; preview again.`)
+  if (plan.document.nodes.length === 0) return not_ready('There is nothing to run: every target is as wanted already.')
+  return undefined
+}
+
+/** A gate as a reader of the plan sees it: who may decide, and whether that is the reader. */
+export const gateView = (
+  { gate_id, kind, question, policy, guards }: PlanGate,
+  caller: Caller,
+  { requester_id }: Intent,
+) => {
+  const who = policy.groups.map(({ group }) => group)
+  const eligible = who.length === 0 || who.some((group) => caller.groups.includes(group))
+  const own = policy.four_eyes && requester_id === caller.user_id
+  return {
+    gate_id,
+    kind,
+    question,
+    policy: policy as unknown as Record<string, unknown>,
+    guards,
+    who,
+    can_i: caller.permissions.has('gate:decide') && eligible && !own,
+  }
+}
+
+/** Gates that nobody could open as things stand. Whoever may is looked up again when the gate asks. */
+export const warnOfApprovers = (gates: PlanGate[], approvers: Principal[], { requester_id }: Intent) =>
+  gates
+    .filter(({ policy }) => {
+      const groups = policy.groups.map(({ group }) => group)
+      return !approvers.some(
+        ({ user, group_keys }) =>
+          !(policy.four_eyes && user.id === requester_id) &&
+          (groups.length === 0 || groups.some((group) => group_keys.includes(group))),
+      )
+    })
+    .map(({ gate_id, policy }) => ({
+      code: 'no_eligible_approver',
+      message: `Nobody may approve the gate "${gate_id}" now${policy.groups.length > 0 ? ` (groups ${policy.groups.map(({ group }) => group).join(', ')})` : ''}.`,
+    }))

@@ -1,0 +1,210 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import {
+  type CedarValueJson,
+  type DetailedError,
+  type EntityJson,
+  type PolicyJson,
+  policySetTextToParts,
+  policyToJson,
+  preparsePolicySet,
+  preparseSchema,
+  statefulIsAuthorized,
+  validate,
+} from '@cedar-policy/cedar-wasm/nodejs'
+import { ConfigError } from '../../shared/config.ts'
+import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { rememberAnswers } from './memory.ts'
+
+export type PolicyAction =
+  | 'operation.pause'
+  | 'operation.resume'
+  | 'operation.cancel'
+  | 'operation.force_cancel'
+  | 'operation.intervene'
+  | 'node.retry'
+  | 'node.intervene'
+  | 'gate.approve'
+  | 'gate.reject'
+  | 'gate.break_glass'
+  | 'plan.start'
+  | 'patch.propose'
+  | 'patch.approve'
+  | 'patch.reject'
+
+/** What a policy knows of the object: the members of the schema, `labels` as tags. */
+export type PolicyObject = {
+  type: 'Operation' | 'Gate' | 'Plan' | 'Patch'
+  id: string
+  requester: string
+  involved: readonly string[]
+  four_eyes: boolean
+  groups: readonly string[]
+  risk: string
+  environment: string | null
+  types: readonly string[]
+  regions: readonly string[]
+  labels: Readonly<Record<string, string>>
+}
+
+export type PolicyRequest = {
+  action: PolicyAction
+  user_id: string
+  groups: readonly string[]
+  object: PolicyObject
+  granted: boolean
+  both: boolean
+  as_groups: readonly string[]
+  auth_age_s: number
+}
+
+export type Policy = { id: string; code: string; detail: string; text: string; json: PolicyJson }
+
+/** The policies of this app. */
+export const FOLDER = fileURLToPath(new URL('.', import.meta.url))
+let loads = 0
+
+/**
+ * Loads the authorization policies and those of a site (`<dir>/*.cedar`, which may only forbid), checks them against the
+ * schema and parses them once. A fault stops the start and names file and policy.
+ */
+export const loadPolicies = (site_dir?: string, observe: (seconds: number) => void = () => {}) => {
+  const schema = readFileSync(join(FOLDER, 'signalbox.cedarschema'), 'utf8')
+  const policies = readPolicies(join(FOLDER, 'authorization.cedar'))
+  const site = site_dir ? cedarFiles(site_dir).flatMap((file) => readSitePolicies(file)) : []
+  const all = [...policies, ...site]
+  const staticPolicies = Object.fromEntries(all.map(({ id, text }) => [id, text]))
+  if (Object.keys(staticPolicies).length !== all.length) throw new ConfigError('Two Cedar policies have the same @id.')
+  const fault = faultOf(validate({ schema, policies: { staticPolicies } }))
+  if (fault) throw new ConfigError(fault)
+  const name = `operations-${++loads}`
+  preparseSchema(name, schema)
+  preparsePolicySet(name, { staticPolicies })
+  const order = new Map(all.map((policy, index) => [policy.id, { ...policy, index }]))
+
+  const evaluate = (request: PolicyRequest): RefusalCode | undefined => {
+    const started = performance.now()
+    const answer = statefulIsAuthorized({
+      principal: { type: 'User', id: request.user_id },
+      action: { type: 'Action', id: request.action },
+      resource: { type: request.object.type, id: request.object.id },
+      context: contextOf(request),
+      preparsedSchemaName: name,
+      preparsedPolicySetId: name,
+      validateRequest: true,
+      entities: entitiesOf(request),
+    })
+    observe((performance.now() - started) / 1000)
+    if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '))
+    const [broken] = answer.response.diagnostics.errors
+    if (broken) throw new Error(`${broken.policyId}: ${broken.error.message}`)
+    if (answer.response.decision === 'allow') return undefined
+    const forbidding = answer.response.diagnostics.reason
+      .flatMap((id) => order.get(id) ?? [])
+      .sort((a, b) => a.index - b.index)
+    const [first] = forbidding
+    if (!first) return OUT_OF_SCOPE
+    return {
+      category: 'policy_denied',
+      code: first.code,
+      detail: first.detail,
+      extra: { policy_ids: forbidding.map(({ id }) => id) },
+    }
+  }
+  const remembered = rememberAnswers(
+    all.map(({ text }) => text),
+    evaluate,
+  )
+  /** The refusal of a command by policy, or nothing. The first forbidding policy in file order gives the code. */
+  const refuse = (request: PolicyRequest): RefusalCode | undefined =>
+    request.granted ? remembered(request) : OUT_OF_SCOPE
+  return { refuse, /** Whether types and regions must be known for policies of the site. */ site: site.length > 0 }
+}
+export type Policies = ReturnType<typeof loadPolicies>
+
+const OUT_OF_SCOPE: RefusalCode = {
+  category: 'policy_denied',
+  code: 'out_of_scope',
+  detail: 'Your roles do not cover every target of this operation.',
+  extra: { policy_ids: [] },
+}
+
+/** What is wrong with policies by their schema, in words; nothing when they fit. */
+export const faultOf = (checked: ReturnType<typeof validate>): string | undefined => {
+  const faults: { error: DetailedError; policyId?: string }[] =
+    checked.type === 'failure' ? checked.errors.map((error) => ({ error })) : checked.validationErrors
+  const [fault] = faults
+  return fault && `The Cedar policy ${fault.policyId ?? ''} does not fit the schema: ${fault.error.message}`
+}
+
+export const contextOf = ({
+  granted,
+  both,
+  as_groups,
+  auth_age_s,
+  user_id,
+}: Pick<PolicyRequest, 'granted' | 'both' | 'as_groups' | 'auth_age_s' | 'user_id'>) => ({
+  granted,
+  both,
+  as_groups: [...as_groups],
+  auth_age_s: Math.max(0, Math.floor(auth_age_s)),
+  source: 'api',
+  user_id,
+})
+
+export const entitiesOf = ({
+  user_id,
+  groups,
+  object,
+}: Pick<PolicyRequest, 'user_id' | 'groups' | 'object'>): EntityJson[] => {
+  const { type, id, labels, environment, ...rest } = object
+  const attrs: Record<string, CedarValueJson> = {
+    requester: rest.requester,
+    involved: [...rest.involved],
+    four_eyes: rest.four_eyes,
+    groups: [...rest.groups],
+    risk: rest.risk,
+    environment: environment ?? '',
+    types: [...rest.types],
+    regions: [...rest.regions],
+  }
+  return [
+    { uid: { type: 'User', id: user_id }, attrs: { groups: [...groups] }, parents: [] },
+    { uid: { type, id }, attrs, parents: [], tags: { ...labels } },
+  ]
+}
+
+const cedarFiles = (dir: string): string[] => {
+  try {
+    return readdirSync(dir)
+      .filter((name) => name.endsWith('.cedar'))
+      .sort()
+      .map((name) => join(dir, name))
+  } catch (error) {
+    throw new ConfigError(`OPERATIONS__POLICY__DIR names ${dir}, which cannot be read: ${(error as Error).message}`)
+  }
+}
+
+/** The policies of one file. Throws a ConfigError that names the file. */
+export const readPolicies = (file: string): Policy[] => {
+  const parts = policySetTextToParts(readFileSync(file, 'utf8'))
+  if (parts.type === 'failure') throw new ConfigError(`${file}: ${parts.errors[0]?.message}`)
+  if (parts.policy_templates.length > 0) throw new ConfigError(`${file}: templates are not used here.`)
+  return parts.policies.map((text) => {
+    const parsed = policyToJson(text)
+    if (parsed.type === 'failure') throw new ConfigError(`${file}: ${parsed.errors[0]?.message}`)
+    const { id, code, detail } = parsed.json.annotations ?? {}
+    if (!id) throw new ConfigError(`${file}: a policy has no @id.`)
+    return { id, code: code ?? id, detail: detail ?? `The policy ${id} forbids this.`, text, json: parsed.json }
+  })
+}
+
+/** A site can narrow what is allowed, never widen it. Its conditions on plan.execute belong to planning (hard, soft, advisory). */
+const readSitePolicies = (file: string): Policy[] => {
+  if (/\/(hard|soft|advisory)\.cedar$/.test(file)) return []
+  const policies = readPolicies(file)
+  const permit = policies.find(({ json }) => json.effect !== 'forbid')
+  if (permit) throw new ConfigError(`${file}: ${permit.id} permits; policies of a site may only forbid.`)
+  return policies
+}

@@ -1,0 +1,119 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { preparsePolicySet, preparseSchema, statefulIsAuthorized, validate } from '@cedar-policy/cedar-wasm/nodejs'
+import { ConfigError } from '../../shared/config.ts'
+import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { contextOf, entitiesOf, FOLDER, faultOf, type Policy, readPolicies } from './cedar.ts'
+
+/** How much a policy of planning weighs (operations.md 4.3): blocks the plan, adds a gate to it, is shown with it. */
+export const POLICY_LEVELS = ['hard', 'soft', 'advisory'] as const
+export type PolicyLevel = (typeof POLICY_LEVELS)[number]
+export type PolicyResult = { policy_id: string; level: PolicyLevel; result: 'passed' | 'forbids'; detail: string }
+
+/** What these policies see of a plan: what it does and where, not who asks for it. */
+export type PlanFacts = {
+  intent_id: string
+  requester: string
+  risk: string
+  types: string[]
+  regions: string[]
+  labels: Record<string, string>
+}
+export type JudgedPlan = PolicyResult & {
+  /** Groups that may override a soft policy; empty: whoever decides gates. */ approvers: string[]
+}
+
+type Rule = Policy & { level: PolicyLevel; approvers: string[] }
+const PERMIT = '@id("planned") permit (principal, action == Action::"plan.execute", resource);'
+let loads = 0
+
+/**
+ * Loads `hard.cedar`, `soft.cedar` and `advisory.cedar` of this app and of a site. They may only forbid
+ * `Action::"plan.execute"`, and judge a plan by what it does: groups of the principal are refused in them. A fault stops
+ * the start and names the file and the policy.
+ */
+export const loadPlanPolicies = (site_dir?: string) => {
+  const schema = readFileSync(join(FOLDER, 'signalbox.cedarschema'), 'utf8')
+  const rules = [FOLDER, ...(site_dir ? [site_dir] : [])].flatMap((dir) =>
+    POLICY_LEVELS.flatMap((level) => readLevel(join(dir, `${level}.cedar`), level)),
+  )
+  const staticPolicies = { planned: PERMIT, ...Object.fromEntries(rules.map(({ id, text }) => [id, text])) }
+  if (Object.keys(staticPolicies).length !== rules.length + 1)
+    throw new ConfigError('Two Cedar policies of plan.execute have the same @id.')
+  const fault = faultOf(validate({ schema, policies: { staticPolicies } }))
+  if (fault) throw new ConfigError(fault)
+  const name = `operations-plans-${++loads}`
+  preparseSchema(name, schema)
+  preparsePolicySet(name, { staticPolicies })
+
+  /** What each policy says of a plan, in the order of levels and files. */
+  const judge = (facts: PlanFacts): JudgedPlan[] => {
+    const { requester, labels } = facts
+    const object = {
+      ...{ type: 'Plan' as const, id: facts.intent_id, requester, involved: [requester], four_eyes: false, groups: [] },
+      ...{
+        risk: facts.risk,
+        environment: labels.environment ?? null,
+        types: facts.types,
+        regions: facts.regions,
+        labels,
+      },
+    }
+    const request = { user_id: requester, groups: [], object, granted: true, both: false, as_groups: [], auth_age_s: 0 }
+    const answer = statefulIsAuthorized({
+      principal: { type: 'User', id: requester },
+      action: { type: 'Action', id: 'plan.execute' },
+      resource: { type: 'Plan', id: facts.intent_id },
+      context: contextOf(request),
+      preparsedSchemaName: name,
+      preparsedPolicySetId: name,
+      validateRequest: true,
+      entities: entitiesOf(request),
+    })
+    if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '))
+    const { diagnostics } = answer.response
+    const forbids = new Set(diagnostics.reason)
+    // A policy that cannot be evaluated forbids: silence must not open anything.
+    const broken = new Map(diagnostics.errors.map(({ policyId, error }) => [policyId, error.message]))
+    return rules.map(({ id, level, detail, approvers }) => {
+      const error = broken.get(id)
+      const result = error !== undefined || forbids.has(id) ? 'forbids' : 'passed'
+      return { policy_id: id, level, result, detail: error ? `It cannot be evaluated: ${error}` : detail, approvers }
+    })
+  }
+  return { judge }
+}
+export type PlanPolicies = ReturnType<typeof loadPlanPolicies>
+
+/** The refusal by hard policies, or nothing. */
+export const refuseHard = (results: readonly PolicyResult[]): RefusalCode | undefined => {
+  const hard = results.filter(({ level, result }) => level === 'hard' && result === 'forbids')
+  const [first] = hard
+  return (
+    first && {
+      category: 'policy_denied',
+      code: 'hard_policy',
+      detail: first.detail,
+      extra: { policy_ids: hard.map(({ policy_id }) => policy_id) },
+    }
+  )
+}
+
+const readLevel = (file: string, level: PolicyLevel): Rule[] => {
+  if (!existsSync(file)) return []
+  return readPolicies(file).map((policy) => {
+    const { id, json, text } = policy
+    const wrong = (why: string) => new ConfigError(`${file}: ${id} ${why}`)
+    if (json.effect !== 'forbid') throw wrong('permits; policies of planning may only forbid.')
+    const { action } = json as { action?: { op?: string; entity?: { id?: string } } }
+    if (action?.op !== '==' || action.entity?.id !== 'plan.execute')
+      throw wrong('is not of the one action plan.execute.')
+    if (/principal\s*\.\s*groups/.test(text))
+      throw wrong('looks at groups of the principal; a plan is judged by what it does.')
+    const groups = json.annotations?.approvers?.split(',').map((group) => group.trim()) ?? []
+    if (groups.some((group) => !/^[a-z][a-z0-9-]{1,62}$/.test(group)))
+      throw wrong('names approvers that are no groups; write @approvers("group, group").')
+    if (groups.length > 0 && level !== 'soft') throw wrong('names approvers; only a soft policy can be overridden.')
+    return { ...policy, level, approvers: groups }
+  })
+}

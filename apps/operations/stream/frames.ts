@@ -1,0 +1,137 @@
+import type { Db } from '../../../db/client.ts'
+import {
+  type ChangedResource,
+  type Keyed,
+  type LiveGate,
+  type LiveNode,
+  type LivePatch,
+  type LiveSummary,
+  type LoggedChange,
+  listCommandOwners,
+  listLiveGates,
+  listLiveNodes,
+  listLivePatches,
+  listSummaries,
+} from '../../../db/operations/history/tail.ts'
+import type { Frame } from '../../shared/contracts/client/frames.ts'
+
+/** One logged change with the rows that its frames show, read once for all streams. */
+export type LiveChange = LoggedChange & {
+  summary: LiveSummary | undefined
+  frames: Frame[]
+  /** Gates whose waiting began or ended: what the inbox is about. */
+  inbox: { gate_id: string; round: number; cause: string }[]
+  /** Outcomes of commands, with who gave them: what the topic `me` is about. */
+  outcomes: { owner: string | undefined; frame: Frame }[]
+}
+
+const keyOf = (operation_id: string, id: string) => `${operation_id}/${id}`
+
+/** Reads the rows behind a batch of changes: a query for each kind of object, however many streams listen. */
+export const loadFrames = async (db: Db, changes: readonly LoggedChange[]): Promise<LiveChange[]> => {
+  const operation_ids = [...new Set(changes.map(({ operation_id }) => operation_id))]
+  const [summaries, nodes, gates, patches, owners] = await Promise.all([
+    listSummaries(db, operation_ids),
+    listLiveNodes(db, keysOf(changes, 'node_id')),
+    listLiveGates(db, keysOf(changes, 'gate_id')),
+    listLivePatches(db, keysOf(changes, 'patch_id')),
+    listCommandOwners(db, [...new Set(changes.flatMap(({ events }) => events.flatMap(commandOf)))]),
+  ])
+  const rows = {
+    summaries: new Map(summaries.map((row) => [row.fields.operation_id, row])),
+    nodes: new Map(nodes.map((row) => [keyOf(row.operation_id, row.node_id), row])),
+    gates: new Map(gates.map((row) => [keyOf(row.operation_id, row.gate_id), row])),
+    patches: new Map(patches.map((row) => [keyOf(row.operation_id, row.patch_id), row])),
+  }
+  return changes.map((change) => ({
+    ...change,
+    summary: rows.summaries.get(change.operation_id),
+    frames: framesOf(change, rows),
+    inbox: inboxOf(change, rows.gates),
+    outcomes: change.events.flatMap((event) =>
+      commandOf(event).map((id) => ({ owner: owners.get(id), frame: commandFrame(change.operation_id, event) })),
+    ),
+  }))
+}
+
+/** The command whose outcome an event tells; nothing for one that is only accepted. */
+const commandOf = ({ type, command_id }: LoggedChange['events'][number]): string[] =>
+  command_id && OUTCOMES[type] !== undefined ? [command_id] : []
+
+const keysOf = (changes: readonly LoggedChange[], member: 'node_id' | 'gate_id' | 'patch_id'): Keyed[] => {
+  const keys = new Map<string, Keyed>()
+  for (const { operation_id, events } of changes)
+    for (const event of events) {
+      const id = event[member]
+      if (id) keys.set(keyOf(operation_id, id), { operation_id, id })
+    }
+  return [...keys.values()]
+}
+
+type Rows = {
+  summaries: Map<string, LiveSummary>
+  nodes: Map<string, LiveNode>
+  gates: Map<string, LiveGate>
+  patches: Map<string, LivePatch>
+}
+
+/** One frame per object that a change touched, all with its change_seq; the operation itself comes last. */
+const framesOf = ({ operation_id, change_seq, events }: LoggedChange, rows: Rows): Frame[] => {
+  const frames: Frame[] = []
+  const seen = new Set<string>()
+  for (const event of events) {
+    if (commandOf(event).length > 0) frames.push(commandFrame(operation_id, event))
+    if (event.node_id && !seen.has(`n${event.node_id}`)) {
+      seen.add(`n${event.node_id}`)
+      const row = rows.nodes.get(keyOf(operation_id, event.node_id))
+      if (row) frames.push({ event: 'node', data: { ...row, change_seq } })
+    }
+    if (event.gate_id && !seen.has(`g${event.gate_id}`)) {
+      seen.add(`g${event.gate_id}`)
+      const row = rows.gates.get(keyOf(operation_id, event.gate_id))
+      if (row) frames.push({ event: 'gate', data: { ...row, change_seq } })
+    }
+    if (event.patch_id && !seen.has(`p${event.patch_id}`)) {
+      seen.add(`p${event.patch_id}`)
+      const row = rows.patches.get(keyOf(operation_id, event.patch_id))
+      if (row) frames.push({ event: 'patch', data: { ...row, change_seq } })
+    }
+  }
+  const summary = rows.summaries.get(operation_id)
+  if (summary) frames.push({ event: 'operation', data: { ...summary.fields, change_seq } })
+  return frames
+}
+
+/** What of a command is an outcome, and its word on the wire (operations.md 1.3). */
+const OUTCOMES: Record<string, string> = {
+  'command.applied': 'applied',
+  'command.refused': 'refused',
+  'command.expired': 'withdrawn',
+  'command.superseded': 'withdrawn',
+  'command.withdrawn': 'withdrawn',
+}
+
+const commandFrame = (operation_id: string, { type, command_id, data }: LoggedChange['events'][number]): Frame => ({
+  event: 'command',
+  data: { ...data, command_id: command_id ?? '', operation_id, status: OUTCOMES[type] ?? 'withdrawn' },
+})
+
+const INBOX_CAUSES = new Set([
+  'waiting',
+  'voted',
+  'approved',
+  'rejected',
+  'expired',
+  'bypassed',
+  'cancelled',
+  'reopened',
+])
+
+const inboxOf = ({ operation_id, events }: LoggedChange, gates: Rows['gates']): LiveChange['inbox'] =>
+  events.flatMap(({ type, gate_id }) => {
+    const [noun, cause = ''] = type.split('.')
+    if (noun !== 'gate' || !gate_id || !INBOX_CAUSES.has(cause)) return []
+    return [{ gate_id, round: gates.get(keyOf(operation_id, gate_id))?.round ?? 1, cause }]
+  })
+
+export const resourceFrame = ({ fields }: ChangedResource): Frame => ({ event: 'resource', data: fields })

@@ -1,0 +1,86 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { allow } from '../../shared/auth/http.ts'
+import { EventsHeaders, EventsQuery } from '../../shared/contracts/operations/events.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { AppError } from '../../shared/errors.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { createStream, decodeCursor, encodeCursor } from './stream.ts'
+import type { Tail } from './tail.ts'
+import { openTopics } from './topics.ts'
+
+const PER_SESSION = 10
+const HELLO = 'event: hello\ndata: {"topics":["me","inbox","operations"],"refused":[],"cursor":"…"}\n\n'
+
+/** The live stream (console.md 4): server-sent events, resumed by Last-Event-ID, ended with the token or the session. */
+export const eventsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps; tail: Tail }> = async (
+  app,
+  { deps, tail },
+) => {
+  app.get(
+    '/v1/events',
+    {
+      schema: {
+        summary: 'Follow changes',
+        description:
+          'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to go on without a gap.',
+        tags: ['events'],
+        querystring: EventsQuery,
+        headers: EventsHeaders,
+        produces: ['text/event-stream'],
+        response: { 200: text(HELLO, { description: 'Frames until the token or the session ends.' }), ...errorReplies },
+      },
+      preHandler: allow('operation:read', { kind: 'R' }),
+      config: { endless: true },
+    },
+    async (req, reply) => {
+      const { caller } = req
+      if (tail.countOf(caller.session_id) >= PER_SESSION)
+        throw new AppError(
+          'internal_error',
+          'overloaded',
+          `More than ${PER_SESSION} streams of one session are open.`,
+          {
+            status: 503,
+            retryable: true,
+            retry_after_ms: 2000,
+          },
+        )
+      const { topics, accepted, refused } = await openTopics(deps, caller, req.query.topics)
+      const here = await tail.here()
+      const sent = req.headers['last-event-id']
+      const resumed = sent === undefined ? undefined : decodeCursor(sent)
+      const exp = (req.claims?.exp ?? 0) * 1000
+
+      reply.hijack()
+      const { raw } = reply
+      raw.writeHead(200, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-store, no-transform',
+        'x-accel-buffering': 'no',
+        'x-content-type-options': 'nosniff',
+        'x-request-id': req.id,
+      })
+      const stream = createStream(deps, raw, caller, topics, resumed ?? here)
+      const atExp = setTimeout(() => stream.end('token'), Math.max(0, exp - deps.clock.now().getTime()))
+      raw.on('error', () => tail.leave(stream))
+      raw.on('close', () => {
+        clearTimeout(atExp)
+        tail.leave(stream)
+      })
+      stream.send({
+        event: 'hello',
+        data: {
+          topics: accepted,
+          refused,
+          cursor: encodeCursor(stream.cursor),
+          server_time: deps.clock.now().toISOString(),
+        },
+      })
+      const whole = await tail.join(stream)
+      if (!whole || (sent !== undefined && !resumed))
+        for (const topic of accepted) stream.send({ event: 'resync', data: { topic } })
+      return reply
+    },
+  )
+}

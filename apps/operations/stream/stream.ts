@@ -1,0 +1,151 @@
+import type { ServerResponse } from 'node:http'
+import { and } from 'drizzle-orm'
+import { countInbox } from '../../../db/operations/gates/rows.ts'
+import { listLines } from '../../../db/operations/history/logs.ts'
+import type { ChangedResource } from '../../../db/operations/history/tail.ts'
+import { operations } from '../../../db/operations/tables/index.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { Frame } from '../../shared/contracts/client/frames.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { decidableBy } from '../gates/routes.ts'
+import { isVisible, placesFor, visibleSql } from '../policies/visibility.ts'
+import { type LiveChange, resourceFrame } from './frames.ts'
+import { maySeeResource, type Topics } from './topics.ts'
+
+/** Where a stream stands in each source; sent as the opaque frame id and given back as Last-Event-ID. */
+export type Cursor = {
+  /** pub_seq of the own outbox. */
+  p: number
+  /** Change counter of the catalog's projection. */
+  c: number
+  /** Last line of each log that is followed, by a short name of its topic: the whole has to fit into a header. */
+  l: Record<string, number>
+}
+
+const MAX_BUFFERED = 1_048_576
+const LOG_LINES = 200
+const LOG_BYTES = 65_536
+
+/** One client of the live stream. Everything is written in order; a client that does not read is let go. */
+export const createStream = (
+  deps: OperationsDeps,
+  raw: ServerResponse,
+  caller: Caller,
+  topics: Topics,
+  start: Cursor,
+) => {
+  const cursor: Cursor = { ...start, l: {} }
+  // Only of what is followed now: a reader goes from log to log all day long with one cursor.
+  for (const name of [...topics.logs.keys()].map(shortName)) if (start.l[name]) cursor.l[name] = start.l[name]
+  let ended = false
+
+  const write = (text: string) => {
+    if (ended) return
+    raw.write(text)
+    if (raw.writableLength > MAX_BUFFERED) end('slow')
+  }
+  const send = ({ event, data }: Frame, last = true) =>
+    write(`${last ? `id: ${encodeCursor(cursor)}\n` : ''}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+  const end = (reason: 'token' | 'revoked' | 'shutdown' | 'slow', retry_ms?: number) => {
+    if (ended) return
+    const data = { reason, ...(retry_ms !== undefined && { retry_ms }) }
+    raw.end(`event: bye\ndata: ${JSON.stringify(data)}\n\n`)
+    ended = true
+    if (reason === 'slow') raw.destroy()
+  }
+
+  const counts = async () => {
+    const visible = visibleSql(caller, operations)
+    const [gates_mine, gates_all] = await Promise.all([
+      countInbox(deps.db, and(visible, decidableBy(caller))),
+      countInbox(deps.db, visible),
+    ])
+    return { gates_mine, gates_all }
+  }
+
+  const sees = async ({ summary }: LiveChange): Promise<boolean> =>
+    summary !== undefined &&
+    isVisible(caller, summary.requester_id, await placesFor(deps.db, caller, summary.resource_ids))
+
+  /** Frames of one change: all of them for a followed operation, the row alone for the list. */
+  const deliver = async (change: LiveChange): Promise<void> => {
+    const followed = topics.operation_ids.has(change.operation_id)
+    const listed = topics.operations && change.frames.some(({ event }) => event === 'operation')
+    const inbox = topics.inbox && change.inbox.length > 0
+    // What became of the caller's own commands, wherever they were given; a followed operation tells them anyway.
+    const mine =
+      topics.me && !followed && !listed ? change.outcomes.filter(({ owner }) => owner === caller.user_id) : []
+    const frames: Frame[] = mine.map(({ frame }) => frame)
+    if ((followed || listed || inbox) && (await sees(change))) {
+      frames.push(
+        ...change.frames.filter(({ event }) => followed || (listed && (event === 'operation' || event === 'command'))),
+      )
+      if (inbox) {
+        const now = await counts()
+        for (const item of change.inbox)
+          frames.push({ event: 'inbox', data: { counts: now, operation_id: change.operation_id, ...item } })
+      }
+    }
+    cursor.p = change.pub_seq
+    for (const [index, frame] of frames.entries()) send(frame, index === frames.length - 1)
+  }
+
+  const deliverResource = async (changed: ChangedResource): Promise<void> => {
+    const { resource_id } = changed.fields
+    if (!topics.resources && !topics.resource_ids.has(resource_id)) return
+    if (await maySeeResource(deps, caller, resource_id)) send(resourceFrame(changed))
+  }
+
+  /** New lines of one followed log; when there are too many, only how far it reaches. */
+  const deliverLog = async (topic: string, last_seq: number): Promise<void> => {
+    const ref = topics.logs.get(topic)
+    const name = shortName(topic)
+    const from = (cursor.l[name] ?? 0) + 1
+    if (!ref || last_seq < from) return
+    const place = { operation_id: ref.operation_id, node_id: ref.node_id, attempt: ref.attempt, to_seq: last_seq }
+    cursor.l[name] = last_seq
+    if (last_seq - from < LOG_LINES) {
+      const range = { from_seq: from, to_seq: last_seq, limit: LOG_LINES, backwards: false }
+      const lines = await listLines(deps.db, ref, range)
+      if (JSON.stringify(lines).length <= LOG_BYTES)
+        return send({ event: 'log', data: { ...place, from_seq: from, lines } })
+    }
+    send({ event: 'log', data: place })
+  }
+
+  return {
+    caller,
+    topics,
+    cursor,
+    send,
+    comment: () => write(': still here\n\n'),
+    end,
+    isEnded: () => ended,
+    gone: () => {
+      ended = true
+    },
+    deliver,
+    deliverResource,
+    deliverLog,
+    counts,
+  }
+}
+export type Stream = ReturnType<typeof createStream>
+
+const shortName = (topic: string): string => sha256Hex(topic).slice(0, 12)
+
+export const encodeCursor = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).toString('base64url')
+
+/** Reads a cursor that a client sent back; nothing when it is not one of ours. */
+export const decodeCursor = (text: string): Cursor | undefined => {
+  try {
+    const value = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Partial<Cursor> | null
+    const isPosition = (n: unknown): n is number => Number.isSafeInteger(n) && (n as number) >= 0
+    if (!value || !isPosition(value.p) || !isPosition(value.c)) return undefined
+    const logs = Object.entries(value.l ?? {}).filter((entry): entry is [string, number] => isPosition(entry[1]))
+    return { p: value.p, c: value.c, l: Object.fromEntries(logs) }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,118 @@
+import type { Queryable } from '../../../db/client.ts'
+import { loadAncestors, loadResources, loadResourcesOfType } from '../../../db/operations/plans/planning.ts'
+import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
+import { CelError, type CelProgram, compileCel } from '../../shared/data/cel.ts'
+import { AppError, type Violation } from '../../shared/errors.ts'
+import { byText } from '../graph/order.ts'
+import type { Resource, Scope, Target } from '../graph/types.ts'
+
+export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'>
+
+const refuse = (code: string, detail: string, violations: Violation[] = []) =>
+  new AppError('validation_error', code, detail, { status: 422, violations })
+
+/** Resources that an intent names but the projection does not hold: perhaps they are only too new. */
+export class TargetsMissing extends AppError {
+  readonly resource_ids: string[]
+
+  constructor(named: { resource_id: string; pointer: string }[]) {
+    super('validation_error', 'target_not_found', `There is no resource "${named[0]?.resource_id}".`, {
+      status: 422,
+      violations: named.slice(0, 100).map(({ resource_id, pointer }) => ({
+        pointer,
+        code: 'target_not_found',
+        message: `there is no resource "${resource_id}"`,
+      })),
+      hint: 'Check the ids; a resource that was just created may need a moment.',
+    })
+    this.resource_ids = [...new Set(named.map(({ resource_id }) => resource_id))]
+  }
+}
+
+/** Everything an intent is about, as the projection of the catalog holds it: named, selected, or used by a graph's nodes. */
+export const resolveTargets = async (db: Queryable, request: TargetRequest, most: number): Promise<Target[]> => {
+  const named: { resource_id: string; pointer: string }[] = []
+  const found = new Map<string, Resource>()
+  for (const [i, entry] of (request.targets ?? []).entries()) {
+    if ('resource_id' in entry) named.push({ resource_id: entry.resource_id, pointer: `/targets/${i}/resource_id` })
+    else
+      for (const resource of await select(db, entry.selector, `/targets/${i}/selector`, most))
+        found.set(resource.resource_id, resource)
+  }
+  for (const [i, node] of (request.graph?.nodes ?? []).entries())
+    if (node.target_id !== undefined)
+      named.push({ resource_id: node.target_id, pointer: `/graph/nodes/${i}/target_id` })
+  for (const resource of await loadResources(db, [...new Set(named.map(({ resource_id }) => resource_id))]))
+    found.set(resource.resource_id, resource)
+  const missing = named.filter(({ resource_id }) => !found.has(resource_id))
+  if (missing.length > 0) throw new TargetsMissing(missing)
+  if (found.size > most) throw refuse('too_many_targets', `${found.size} targets; at most ${most}.`)
+  return withPlaces(
+    db,
+    [...found.values()].sort((a, b) => byText(a.resource_id, b.resource_id)),
+  )
+}
+
+/** Targets by id, as far as the projection holds them. */
+export const loadTargets = async (db: Queryable, resource_ids: readonly string[]): Promise<Target[]> =>
+  withPlaces(db, await loadResources(db, [...resource_ids]))
+
+type Selector = { type_key: string; when?: string; limit?: number }
+
+const select = async (db: Queryable, { type_key, when, limit }: Selector, pointer: string, most: number) => {
+  const condition = when === undefined ? undefined : compile(when, `${pointer}/when`)
+  const of_type = await loadResourcesOfType(db, type_key, SCANNED + 1)
+  if (of_type.length > SCANNED)
+    throw refuse(
+      'too_many_targets',
+      `More than ${SCANNED} resources are of type ${type_key}; name the targets instead.`,
+    )
+  const candidates = await withPlaces(db, of_type)
+  const matching = condition ? candidates.filter((target) => test(condition, target, `${pointer}/when`)) : candidates
+  return matching.slice(0, limit ?? most + 1)
+}
+const SCANNED = 20_000
+
+const expressionError = (pointer: string, message: string) =>
+  refuse('expression_error', `${pointer}: ${message}`, [{ pointer, code: 'expression_error', message }])
+
+const compile = (source: string, pointer: string): CelProgram => {
+  try {
+    return compileCel(source, ['target'])
+  } catch (error) {
+    if (error instanceof CelError) throw expressionError(pointer, error.message)
+    throw error
+  }
+}
+const test = (condition: CelProgram, target: Target, pointer: string): boolean => {
+  try {
+    return condition.test({ target })
+  } catch (error) {
+    if (error instanceof CelError) throw expressionError(pointer, `${target.resource_id}: ${error.message}`)
+    throw error
+  }
+}
+
+const PLACE: Record<string, keyof Scope> = {
+  'topology.region': 'region_id',
+  'topology.datacenter': 'datacenter_id',
+  'topology.layer': 'layer_id',
+  'topology.segment': 'segment_id',
+}
+
+/** Resources with the places they stand in, which follow from containment. */
+const withPlaces = async (db: Queryable, resources: Resource[]): Promise<Target[]> => {
+  const ancestors = await loadAncestors(
+    db,
+    resources.map(({ resource_id }) => resource_id),
+  )
+  return resources.map((resource) => {
+    const above = ancestors.get(resource.resource_id) ?? []
+    const scope: Scope = { region_id: null, datacenter_id: null, layer_id: null, segment_id: null }
+    for (const { resource_id, type_key } of [resource, ...above]) {
+      const field = PLACE[type_key]
+      if (field && scope[field] === null) scope[field] = resource_id
+    }
+    return { ...resource, scope, ancestors: above.map(({ resource_id }) => resource_id) }
+  })
+}

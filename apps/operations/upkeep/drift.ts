@@ -1,0 +1,81 @@
+import { SYSTEM } from '../../../db/operations/facts/timeline.ts'
+import {
+  type Drifting,
+  listChangedSince,
+  listFollowing,
+  markLooked,
+  repin,
+} from '../../../db/operations/leases/drift.ts'
+import { AppError } from '../../shared/errors.ts'
+import { uuidv5 } from '../../shared/ids.ts'
+import { acceptCommand, type Command } from '../command/accept.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { driftSteps } from '../operations/control.ts'
+import { driftOf } from '../operations/drift.ts'
+
+/** Changes of the projection get their numbers before they are there: so many are looked at once more. */
+const OVERLAP = 200
+
+/**
+ * Looks at running operations when the projection of the catalog has moved (operations.md 3.4): one whose nodes would do
+ * something else pauses; a version that moves without a value is pinned anew, and nobody is asked. Each call looks at
+ * what came since the one before; the first looks at all. Returns how many it paused.
+ */
+export const createDriftWatch = (deps: OperationsDeps) => {
+  let seen = 0
+  return async (): Promise<number> => {
+    const changed = await listChangedSince(deps.db, seen === 0 ? 0 : Math.max(seen - OVERLAP, 1))
+    if (changed.last <= seen) return 0
+    let paused = 0
+    for (const running of await listFollowing(deps.db, seen === 0 ? undefined : changed.resource_ids))
+      if (await look(deps, running)) paused += 1
+    seen = changed.last
+    return paused
+  }
+}
+
+const look = async (deps: OperationsDeps, running: Drifting): Promise<boolean> => {
+  const { operation_id, pins, looked, constraints, control } = running
+  const { drifted, pins: fresh } = await driftOf(deps.db, deps, running)
+  const ids = new Set(drifted.map(({ resource_id }) => resource_id))
+  const silent = Object.entries(fresh).filter(([id]) => !ids.has(id) || constraints.on_drift === 'ignore')
+  if (silent.length > 0) await repin(deps.db, operation_id, pins, Object.fromEntries(silent))
+  const news = Object.entries(fresh).filter(([id, version]) => ids.has(id) && (looked[id] ?? 0) < version)
+  if (news.length === 0 || constraints.on_drift === 'ignore') return false
+  // A pause for another reason stands; whoever resumes hears of it.
+  const paused = control === 'run' && (await pauseFor(deps, operation_id, news))
+  await markLooked(deps.db, operation_id, Object.fromEntries(news))
+  return paused
+}
+
+const pauseFor = async (deps: OperationsDeps, operation_id: string, news: [string, number][]): Promise<boolean> => {
+  const command = commandOf(operation_id, news)
+  const resource_ids = news.map(([id]) => id)
+  try {
+    const accepted = await acceptCommand(deps, command, driftSteps(deps, command, resource_ids))
+    return 'command_id' in accepted && !accepted.repeated
+  } catch (error) {
+    // It ended a moment ago.
+    if (error instanceof AppError && error.category === 'invalid_state_transition') return false
+    throw error
+  }
+}
+
+const commandOf = (operation_id: string, news: [string, number][]): Command => {
+  const command_id = uuidv5(operation_id, `drift ${JSON.stringify(news)}`)
+  return {
+    kind: 'catalog_drift',
+    class: 'stop',
+    operation_id,
+    command_id,
+    actor: SYSTEM,
+    caller: undefined,
+    reason: null,
+    request_id: command_id,
+    trace: null,
+    dry_run: false,
+    if_match: undefined,
+    instance: '/drift',
+    request: { caller: SYSTEM.id, route: 'drift', key: command_id, fingerprint: Buffer.from(command_id) },
+  }
+}

@@ -1,0 +1,274 @@
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import type { Db, Tx } from '../../../db/client.ts'
+import { pruneKeys } from '../../../db/idempotency.ts'
+import { pruneInbox } from '../../../db/inbox.ts'
+import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
+import { offerPlaces } from '../../../db/operations/commands/places.ts'
+import { lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
+import { stateFacts } from '../../../db/operations/facts/state.ts'
+import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { expireIntervention, listOverdueInterventions } from '../../../db/operations/gates/awaiting.ts'
+import { archiveLogs, expireBodies } from '../../../db/operations/history/archive.ts'
+import { grantLeases } from '../../../db/operations/leases/rows.ts'
+import { closeOperation } from '../../../db/operations/operations/close.ts'
+import { withdraw } from '../../../db/operations/operations/undo.ts'
+import { closePatch } from '../../../db/operations/patches/close.ts'
+import { listExpiredPatches } from '../../../db/operations/patches/rows.ts'
+import { expireDue } from '../../../db/operations/plans/rows.ts'
+import {
+  engine_findings,
+  idempotency,
+  inboxOf,
+  nodes,
+  operation_commands,
+  operation_control,
+  operations,
+} from '../../../db/operations/tables/index.ts'
+import { tellUntold } from '../calendar/freezes.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { createDriftWatch } from './drift.ts'
+
+const LOCK = 727_310
+const BATCH = 50
+const PRUNE_EVERY_MS = 60_000
+const ARCHIVE_EVERY_MS = 3_600_000
+
+/**
+ * What only time brings about: start-class commands that were never sent in time are taken back, findings about the
+ * engine are acted on, plans and intents expire, leases and places that became free are granted, changes of calendar and catalog reach running operations, old logs are packed. One process at a time, by an advisory lock of the turn's transaction.
+ */
+export const startSweeper = (deps: OperationsDeps) => {
+  const { db, config, telemetry } = deps
+  const watchDrift = createDriftWatch(deps)
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> = Promise.resolve()
+  let pruned_at = Number.NEGATIVE_INFINITY
+  let archived_at = Number.NEGATIVE_INFINITY
+
+  const turn = async () => {
+    const deadline_s = config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S
+    const changed =
+      (await sweep(db, (error) => telemetry.log.error({ err: error }, 'the sweeper cannot do this'))) +
+      (await grantLeases(db, { deadline_s })) +
+      (await offerPlaces(db)) +
+      (await tellUntold(deps)) +
+      (await watchDrift())
+    if (changed > 0) deps.nats.wake('operations')
+    if (performance.now() - pruned_at > PRUNE_EVERY_MS) {
+      pruned_at = performance.now()
+      await pruneKeys(db, idempotency)
+    }
+    if (performance.now() - archived_at > ARCHIVE_EVERY_MS) {
+      archived_at = performance.now()
+      await archiveLogs(db, config.OPERATIONS__LOGS__HOT_DAYS)
+      await expireBodies(db, {
+        logs: config.OPERATIONS__LOGS__ARCHIVE_DAYS,
+        artifacts: config.OPERATIONS__ARTIFACTS__DAYS,
+      })
+      for (const sha256 of await expireArtifacts(db, config.OPERATIONS__ARTIFACTS__DAYS))
+        await deps.artifacts.remove(sha256)
+      await pruneInbox(db, inboxOf)
+    }
+  }
+  const loop = () => {
+    running = turn()
+      .catch((error: unknown) => telemetry.log.warn({ err: error }, 'a turn of the sweeper failed'))
+      .finally(() => {
+        if (!stopped) timer = setTimeout(loop, config.OPERATIONS__SWEEP__INTERVAL_MS)
+      })
+  }
+  loop()
+  return {
+    stop: async () => {
+      stopped = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}
+
+const rethrow = (error: unknown) => {
+  throw error
+}
+
+/** One turn; does nothing while another process holds the lock. Returns how many things it changed. */
+export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow): Promise<number> => {
+  const overdue = await db.transaction(async (tx) => {
+    if (!(await isLeader(tx))) return undefined
+    const commands = await listOverdue(tx)
+    const findings = await listFindings(tx)
+    await expireDue(tx)
+    return {
+      commands,
+      findings,
+      patches: await listExpiredPatches(tx, BATCH),
+      asked: await listOverdueInterventions(tx, BATCH),
+    }
+  })
+  if (!overdue) return 0
+  // Each in a transaction of its own: one that cannot be done holds nothing else back.
+  const apart = (act: (tx: Tx) => Promise<unknown>) => db.transaction(act).catch(failed)
+  for (const { command_id, operation_id } of overdue.commands)
+    await apart((tx) => withdrawOverdue(tx, operation_id, command_id))
+  for (const finding of overdue.findings) {
+    const lost = await apart((tx) => actOnFinding(tx, finding))
+    if (lost === 'cancelled') await closeOperation(db, finding.operation_id, CANCELLED_ON_ROWS).catch(failed)
+  }
+  for (const { operation_id, patch_id } of overdue.patches)
+    await apart((tx) => closePatch(tx, operation_id, patch_id, 'expired', 'expired'))
+  for (const { operation_id, gate_id } of overdue.asked) await apart((tx) => expireAsked(tx, operation_id, gate_id))
+  return overdue.commands.length + overdue.findings.length + overdue.patches.length + overdue.asked.length
+}
+
+/** An intervention that no second person saw in its time is withdrawn. */
+const expireAsked = async (tx: Tx, operation_id: string, gate_id: string): Promise<void> => {
+  if (!(await lockOperation(tx, operation_id))) return
+  const events = await expireIntervention(tx, operation_id, gate_id)
+  if (events.length === 0) return
+  await bump(tx, operation_id)
+  await stateFacts(tx, operation_id, { events, set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)` } })
+}
+
+const isLeader = async (tx: Tx): Promise<boolean> => {
+  const { rows } = await tx.execute<{ held: boolean }>(sql`select pg_try_advisory_xact_lock(${LOCK}) as held`)
+  return rows[0]?.held ?? false
+}
+
+const listOverdue = (tx: Tx) =>
+  tx
+    .select({ command_id: operation_commands.command_id, operation_id: operation_commands.operation_id })
+    .from(operation_commands)
+    .where(
+      and(
+        eq(operation_commands.status, 'pending'),
+        eq(operation_commands.attempts, 0),
+        eq(operation_commands.class, 'start'),
+        sql`${operation_commands.not_after} < clock_timestamp()`,
+      ),
+    )
+    .orderBy(operation_commands.not_after)
+    .limit(BATCH)
+
+/** Takes back one command that is still unsent and past its time, with its decision (operations.md 1.4). */
+const withdrawOverdue = async (tx: Tx, operation_id: string, command_id: string): Promise<void> => {
+  const operation = await lockOperation(tx, operation_id)
+  const command = operation && (await lockOverdueStart(tx, command_id))
+  if (!command) return
+  const events = await withdraw(tx, command)
+  await bump(tx, operation_id)
+  await stateFacts(tx, operation_id, { events, request_id: command.request_id, trace: command.trace })
+}
+
+const bump = (tx: Tx, operation_id: string) =>
+  tx
+    .update(operation_control)
+    .set({ revision: sql`${operation_control.revision} + 1` })
+    .where(eq(operation_control.operation_id, operation_id))
+
+type Finding = { id: number; operation_id: string; found: string }
+
+const listFindings = (tx: Tx): Promise<Finding[]> =>
+  tx
+    .select({ id: engine_findings.id, operation_id: engine_findings.operation_id, found: engine_findings.found })
+    .from(engine_findings)
+    .where(isNull(engine_findings.handled_at))
+    .orderBy(engine_findings.id)
+    .limit(BATCH)
+
+/** Nobody else will end it: the rows are all that is left of it. */
+const CANCELLED_ON_ROWS = {
+  status: 'cancelled',
+  end_reason: 'engine_lost',
+  last_seq: Number.MAX_SAFE_INTEGER,
+} as const
+
+/**
+ * The engine no longer has an operation: one that has ended refuses what still waits; a live one is paused as
+ * engine_lost, and the end of what was in flight is unknown; one that is being cancelled ends on its rows.
+ */
+const actOnFinding = async (tx: Tx, { id, operation_id }: Finding): Promise<'cancelled' | undefined> => {
+  await tx
+    .update(engine_findings)
+    .set({ handled_at: sql`clock_timestamp()` as never })
+    .where(eq(engine_findings.id, id))
+  const operation = await lockOperation(tx, operation_id)
+  if (!operation) return undefined
+  const [control] = await tx
+    .select({ ended: operation_control.ended })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+  const ended = control?.ended ?? false
+  const cancelled = !ended && operation.control === 'cancel'
+  if (!ended && !cancelled && operation.pause_reason === 'engine_lost') return undefined
+  const events = [
+    ...(ended ? [] : await markLost(tx, operation_id, cancelled)),
+    ...(ended || cancelled ? await settleWaiting(tx, operation_id) : []),
+  ]
+  if (events.length > 0) {
+    await bump(tx, operation_id)
+    await stateFacts(tx, operation_id, { events, ...(!ended && !cancelled && { set: { engine_status: 'paused' } }) })
+  }
+  return cancelled ? 'cancelled' : undefined
+}
+
+/** What still waits for an engine that will not come: a cancel is carried out by the rows, all else is refused. */
+const settleWaiting = async (tx: Tx, operation_id: string): Promise<TimelineEvent[]> => {
+  const outcome = {
+    category: 'invalid_state_transition',
+    code: 'operation_terminal',
+    detail: 'The operation ended before this reached it.',
+  }
+  const refused = sql`${operation_commands.kind} <> 'cancel'`
+  const rows = await tx
+    .update(operation_commands)
+    .set({
+      status: sql`case when ${refused} then 'refused' else 'applied' end` as never,
+      outcome: sql`case when ${refused} then ${JSON.stringify(outcome)}::jsonb end` as never,
+      outcome_at: sql`clock_timestamp()` as never,
+    })
+    .where(
+      and(
+        eq(operation_commands.operation_id, operation_id),
+        sql`${operation_commands.status} in ('pending', 'sending', 'delivered')`,
+      ),
+    )
+    .returning({
+      command_id: operation_commands.command_id,
+      kind: operation_commands.kind,
+      status: operation_commands.status,
+    })
+  return rows.map(({ command_id, kind, status }) => ({
+    type: `command.${status}`,
+    actor: SYSTEM,
+    command_id,
+    data: status === 'refused' ? { kind, ...outcome } : { kind },
+  }))
+}
+
+const IN_FLIGHT = sql`${nodes.state} in ('dispatched', 'running', 'compensating')`
+const NOT_BEGUN = sql`${nodes.state} in ('pending', 'gated', 'ready', 'backoff')`
+
+const markLost = async (tx: Tx, operation_id: string, cancelled: boolean): Promise<TimelineEvent[]> => {
+  const reason = 'The workflow engine does not know this operation any more.'
+  const said = { actor: SYSTEM, reason }
+  if (!cancelled)
+    await tx
+      .update(operation_control)
+      .set({ control: 'pause', pause_reason: 'engine_lost' })
+      .where(eq(operation_control.operation_id, operation_id))
+  const unknown = await moveNodes(tx, operation_id, IN_FLIGHT, 'outcome_unknown')
+  const dropped = cancelled ? await moveNodes(tx, operation_id, NOT_BEGUN, 'cancelled') : []
+  return [
+    ...(cancelled ? [] : [{ ...said, type: 'operation.paused', data: { pause_reason: 'engine_lost' } }]),
+    ...unknown.map(({ node_id }) => ({ ...said, type: 'node.outcome_unknown', node_id })),
+    ...dropped.map(({ node_id }) => ({ ...said, type: 'node.cancelled', node_id })),
+  ]
+}
+
+const moveNodes = (tx: Tx, operation_id: string, from: SQL, state: string) =>
+  tx
+    .update(nodes)
+    .set({ state, updated_at: sql`clock_timestamp()` as never })
+    .where(and(eq(nodes.operation_id, operation_id), from))
+    .returning({ node_id: nodes.node_id })

@@ -1,0 +1,139 @@
+import pg from 'pg'
+import { AREAS, migrate } from '../../../db/migrate.ts'
+
+/** The database role of each app: its login, and the schema it reads and writes. The relay's rights are its own. */
+export const DATABASE_ROLES: Record<string, string | undefined> = {
+  identity: 'identity',
+  credential: 'credential',
+  session: 'session',
+  token: 'token',
+  catalog: 'catalog',
+  operations: 'operations',
+  worker: 'operations',
+  relay: undefined,
+}
+export const roleOf = (app: string): string => `signalbox_${app}`
+
+/** Audit logs: their app adds and reads rows, the relay seals them, nobody changes or removes one. */
+const AUDIT_TABLES = ['audit', 'user_events', 'key_events', 'auth_events']
+
+export type DatabaseOptions = {
+  admin_url: string
+  database: string
+  password: (app: string) => string
+}
+
+/**
+ * Brings one database up to date: creates it, runs all migrations as its owner, and gives each app's login role the
+ * rights on its own schema only. Answers whether the roles exist; a server on which we may not create roles is used with
+ * the given account for all.
+ */
+export const prepareDatabase = async ({ admin_url, database, password }: DatabaseOptions): Promise<boolean> => {
+  const may_create_roles = await withClient(admin_url, async (admin) => {
+    await admin.query('select pg_advisory_lock(727303)') // one at a time: roles belong to the whole server
+    const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [database])
+    if (!rowCount) await admin.query(`create database ${quote(database)}`)
+    const { rows } = await admin.query<{ may: boolean }>(
+      'select rolsuper or rolcreaterole as may from pg_roles where rolname = current_user',
+    )
+    if (!rows[0]?.may) return false
+    for (const app of Object.keys(DATABASE_ROLES)) await createRole(admin, app, password(app))
+    return true
+  })
+  const url = databaseUrl(admin_url, database)
+  await migrate(url, 'all')
+  if (may_create_roles) await withClient(url, grantAll)
+  return may_create_roles
+}
+
+/** The address of another database on the same server. */
+export const databaseUrl = (base: string, database: string): string => {
+  const url = new URL(base)
+  url.pathname = `/${database}`
+  return url.href
+}
+
+const withClient = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+  const client = new pg.Client({ connectionString: url, application_name: 'platform' })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+const quote = pg.escapeIdentifier
+
+const createRole = async (admin: pg.Client, app: string, password: string): Promise<void> => {
+  const role = quote(roleOf(app))
+  const { rowCount } = await admin.query('select 1 from pg_roles where rolname = $1', [roleOf(app)])
+  await admin.query(`${rowCount ? 'alter' : 'create'} role ${role} login password ${pg.escapeLiteral(password)}`)
+  const settings = {
+    statement_timeout: app === 'catalog' ? '5s' : '2s',
+    lock_timeout: '2s',
+    idle_in_transaction_session_timeout: '10s',
+    timezone: 'UTC',
+  }
+  for (const [name, value] of Object.entries(settings)) await admin.query(`alter role ${role} set ${name} = '${value}'`)
+}
+
+const grantAll = async (db: pg.Client): Promise<void> => {
+  await db.query('begin')
+  await db.query('select pg_advisory_xact_lock(727304)')
+  const { rows: tables } = await db.query<{ schema: string; name: string }>(
+    'select schemaname as schema, tablename as name from pg_tables where schemaname = any($1)',
+    [[...AREAS, 'migrations']],
+  )
+  const tablesOf = (schema: string) => tables.filter((table) => table.schema === schema).map(({ name }) => name)
+  const statements: string[] = []
+  for (const [app, schema] of Object.entries(DATABASE_ROLES)) {
+    const role = quote(roleOf(app))
+    statements.push(
+      `grant usage on schema migrations to ${role}`,
+      `grant select on all tables in schema migrations to ${role}`,
+    )
+    if (schema && tablesOf(schema).length > 0) statements.push(...ownSchema(role, schema, tablesOf(schema)))
+  }
+  for (const schema of AREAS.filter((area) => tablesOf(area).length > 0))
+    statements.push(...relayRights(quote(roleOf('relay')), schema, new Set(tablesOf(schema))))
+  await db.query(statements.join(';\n'))
+  await db.query('commit')
+}
+
+const ownSchema = (role: string, schema: string, tables: string[]): string[] => [
+  `grant usage on schema ${schema} to ${role}`,
+  `grant select, insert, update, delete on all tables in schema ${schema} to ${role}`,
+  `grant usage, select on all sequences in schema ${schema} to ${role}`,
+  ...tables
+    .filter((table) => AUDIT_TABLES.includes(table))
+    .map((table) => `revoke update, delete on ${schema}.${table} from ${role}`),
+]
+
+/** The relay alone crosses schemas: it marks outboxes, sends commands, seals audit rows, adds findings and session's facts. */
+const relayRights = (role: string, schema: string, tables: Set<string>): string[] => {
+  const rights: Record<string, string> = {
+    outbox: 'select, update (pub_seq, js_seq, published_at, parked)',
+    relay_state: 'select, insert, update',
+    dead_letter: 'select',
+    projection_version: 'select',
+    ...(schema === 'operations' && {
+      operations: 'select',
+      operation_control: 'select',
+      operation_commands: 'select, update',
+      engine_findings: 'select, insert',
+    }),
+    ...(schema === 'session' && { revocations: 'select, insert' }),
+  }
+  for (const table of AUDIT_TABLES) {
+    rights[table] = `select, ${schema === 'session' ? 'insert, ' : ''}update (seal_seq, prev_hash, seal_hash)`
+  }
+  const granted = Object.entries(rights).filter(([table]) => tables.has(table))
+  return [
+    `grant usage on schema ${schema} to ${role}`,
+    ...(schema === 'session' || schema === 'operations'
+      ? [`grant usage on all sequences in schema ${schema} to ${role}`]
+      : []),
+    ...granted.map(([table, what]) => `grant ${what} on ${schema}.${table} to ${role}`),
+  ]
+}

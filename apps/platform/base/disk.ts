@@ -1,0 +1,35 @@
+import { statfsSync } from 'node:fs'
+import { createRedis } from '../../../db/redis.ts'
+
+const SERVERS = ['postgres', 'redis', 'nats', 'temporal']
+const WRITE_MS = 10_000
+const LIFE_S = 60
+
+/** Percent of a folder's disk that is free for ordinary users. */
+export const freePercent = (dir: string): number => {
+  const { bavail, blocks } = statfsSync(dir)
+  return blocks === 0 ? 100 : Math.round((1000 * bavail) / blocks) / 10
+}
+
+/**
+ * Says every 10 s how much of the disk under the servers is free, in `ops:disk:<server>`, for the gateway to refuse in
+ * time (reliability.md 2.2). Here all servers share one disk; in production a sidecar beside each says it.
+ */
+export const watchDisk = ({ dir, redis_url, prefix }: { dir: string; redis_url: string; prefix: string }) => {
+  const redis = createRedis(redis_url, { name: 'platform-disk' })
+  const write = async () => {
+    if (redis.status === 'wait') await redis.connect()
+    const writes = redis.pipeline()
+    for (const server of SERVERS) writes.set(`${prefix}ops:disk:${server}`, freePercent(dir), 'EX', LIFE_S)
+    await writes.exec()
+  }
+  const tell = () => void write().catch(() => {}) // Redis away: the next round says it again.
+  tell()
+  const timer = setInterval(tell, WRITE_MS)
+  return {
+    stop: () => {
+      clearInterval(timer)
+      redis.disconnect()
+    },
+  }
+}

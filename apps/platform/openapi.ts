@@ -1,6 +1,0 @@
-import { writeOpenapi } from './openapi-files.ts'
-import { ROOT } from './paths.ts'
-
-/** `npm run openapi`: the OpenAPI 3.1 documents of the public APIs, from the routes. */
-for (const file of await writeOpenapi()) console.log(file.slice(ROOT.length + 1))
-process.exit(0)

@@ -1,0 +1,243 @@
+import { join } from 'node:path'
+import { ROOT } from '../base/paths.ts'
+import type { Ports } from '../base/ports.ts'
+import type { Servers } from '../servers/up.ts'
+import { compileCacheDir } from './compile-cache.ts'
+import type { Keys } from './keys.ts'
+
+/** A listener of an app: the variable that sets its port, and the port of platform.md 3. */
+type Listener = readonly [variable: string, port: number]
+
+/** One app of the platform: a process of its own, in development as in production. */
+export type App = {
+  name: string
+  /** Behind the gateway, or the gateway's own. */
+  http?: Listener
+  /** RPC, /internal, health and metrics. */
+  internal: Listener
+  postgres?: true
+  redis?: true
+  nats?: true
+  temporal?: true
+}
+
+/** Every app in the order in which they are shown; they start side by side. */
+export const APPS: readonly App[] = [
+  {
+    name: 'token',
+    http: ['TOKEN__HTTP__PORT', 7131],
+    internal: ['TOKEN__RPC__PORT', 7132],
+    postgres: true,
+    redis: true,
+  },
+  { name: 'credential', internal: ['CREDENTIAL__RPC__PORT', 7122], postgres: true, redis: true },
+  {
+    name: 'identity',
+    http: ['IDENTITY__HTTP__PORT', 7111],
+    internal: ['IDENTITY__RPC__PORT', 7112],
+    postgres: true,
+    redis: true,
+  },
+  {
+    name: 'session',
+    http: ['SESSION__HTTP__PORT', 7101],
+    internal: ['SESSION__RPC__PORT', 7102],
+    postgres: true,
+    redis: true,
+  },
+  {
+    name: 'catalog',
+    http: ['CATALOG__HTTP__PORT', 7141],
+    internal: ['CATALOG__INTERNAL__PORT', 7142],
+    postgres: true,
+    redis: true,
+    nats: true,
+  },
+  {
+    name: 'operations',
+    http: ['OPERATIONS__HTTP__PORT', 7151],
+    internal: ['OPERATIONS__INTERNAL__PORT', 7152],
+    postgres: true,
+    redis: true,
+    nats: true,
+  },
+  {
+    name: 'worker',
+    internal: ['WORKER__INTERNAL__PORT', 7161],
+    postgres: true,
+    redis: true,
+    nats: true,
+    temporal: true,
+  },
+  { name: 'relay', internal: ['RELAY__INTERNAL__PORT', 7171], postgres: true, redis: true, nats: true, temporal: true },
+  { name: 'fleet', internal: ['FLEET__HTTP__PORT', 7181] },
+  {
+    name: 'gateway',
+    http: ['GATEWAY__HTTP__PORT', 8080],
+    internal: ['GATEWAY__INTERNAL__PORT', 7091],
+    redis: true,
+    nats: true,
+  },
+]
+export const APP_NAMES = APPS.map(({ name }) => name)
+
+export type AppPorts = { http: number | undefined; internal: number }
+
+/** Everything from which an app's environment follows. */
+export type AppContext = {
+  dir: string
+  keys: Keys
+  servers: Servers
+  database: string
+  /** Whether each app has a database role of its own. */
+  roles: boolean
+  ports: Record<string, AppPorts>
+  fleet_port_base: number
+  /** Where an app is reached by the others, and the address it listens on; loopback unless said. */
+  network?: { host: (app: string) => string; listen: string }
+  /** Prefixes that keep several platforms on the same servers apart; empty for `npm start`. */
+  prefix: { nats: string; redis: string; queue: string }
+  overrides?: NodeJS.ProcessEnv
+}
+
+/** Takes the ports of these apps: those of the environment or the table, or the next free ones. */
+export const takePorts = async (apps: readonly App[], ports: Ports, any = false): Promise<AppContext['ports']> => {
+  const taken: AppContext['ports'] = {}
+  for (const { name, http, internal } of apps) {
+    const take = async ([variable, port]: Listener, what: string) =>
+      ports.take(what, any ? 0 : Number(process.env[variable] ?? port))
+    taken[name] = {
+      http: http && (await take(http, name)),
+      internal: await take(internal, http ? `${name} (internal)` : name),
+    }
+  }
+  return taken
+}
+
+export const entryOf = (name: string): string => join(ROOT, 'apps', name, 'main.ts')
+
+/** Where an app says whether it is ready. */
+export const readyUrl = (name: string, ports: AppContext['ports']): string =>
+  `http://127.0.0.1:${ports[name]?.internal}/health/ready`
+
+/** The address a person opens. */
+export const gatewayUrl = (ports: AppContext['ports']): string => `http://localhost:${ports.gateway?.http}`
+
+/** What of our own environment every process inherits: the system's variables, and no setting of another app. */
+const inherited = (app: string): NodeJS.ProcessEnv => {
+  const others: Record<string, string> = { session: 'TOKEN|GATEWAY', operations: 'GATEWAY__HTTP|WORKER__EXECUTORS' }
+  const own = new RegExp(`^(${app.toUpperCase()}|AUTH|SIGNALBOX|${others[app] ?? 'GATEWAY__HTTP'})__`)
+  const system =
+    /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|NODE_(ENV|OPTIONS|EXTRA_CA_CERTS)|OTEL_.*|SIGNALBOX_(LOG_LEVEL|CRASH_AT)|NO_COLOR)$/
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => own.test(name) || system.test(name)))
+}
+
+/**
+ * The environment of one app: its own settings and keys and those that all share, never those of another. What the
+ * environment of `npm start` itself says, such as SESSION__LIMITS__REFRESH, stands above the defaults made here.
+ */
+export const envFor = (app: App, context: AppContext): NodeJS.ProcessEnv => {
+  const { ports, servers, keys, prefix } = context
+  const upper = app.name.toUpperCase()
+  const database = servers.postgres.url(context.roles ? app.name : undefined, context.database)
+  const own: Record<string, string | undefined> = {
+    NODE_COMPILE_CACHE: compileCacheDir(),
+    [`${upper}__LISTEN__HOST`]: context.network?.listen ?? LOOPBACK,
+    [`${upper}__SERVICE__KEY_FILE`]: keys.serviceKeyFile(app.name),
+    [`${upper}__SECRET__KEYS`]: keys.secretKeys(app.name),
+    [`${upper}__DATABASE__URL`]: app.postgres && database,
+    [`${upper}__REDIS__URL`]: app.redis && servers.redis.url(app.name),
+    [`${upper}__NATS__URL`]: app.nats && servers.nats.url(app.name),
+    [`${upper}__TEMPORAL__ADDRESS`]: app.temporal && servers.temporal.address,
+    [`${upper}__TEMPORAL__NAMESPACE`]: app.temporal && servers.temporal.namespace,
+    [`${upper}__TEMPORAL__QUEUE_PREFIX`]: app.temporal && prefix.queue,
+    SIGNALBOX__NATS__PREFIX: prefix.nats,
+    AUTH__REDIS__PREFIX: prefix.redis,
+    ...sharedAuth(context),
+    ...special(app.name, context),
+  }
+  const set = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))
+  return { ...set, ...inherited(app.name), ...portsOf(app, ports), ...context.overrides }
+}
+
+/** The ports that were taken stand even above the environment, whose wish may not have been free. */
+const portsOf = (app: App, ports: AppContext['ports']): Record<string, string> => ({
+  [app.internal[0]]: String(ports[app.name]?.internal),
+  ...(app.http && { [app.http[0]]: String(ports[app.name]?.http) }),
+})
+
+const LOOPBACK = '127.0.0.1'
+
+/** The addresses of the apps' listeners. */
+const addresses = ({ ports, network }: AppContext) => {
+  const host = (app: string) => network?.host(app) ?? LOOPBACK
+  return {
+    http: (app: string, path = '') => `http://${host(app)}:${ports[app]?.http}${path}`,
+    internal: (app: string) => `http://${host(app)}:${ports[app]?.internal}`,
+  }
+}
+
+const sharedAuth = (context: AppContext): Record<string, string> => {
+  const { http, internal } = addresses(context)
+  return {
+    GATEWAY__HTTP__PUBLIC_ORIGIN: gatewayUrl(context.ports),
+    // Not the origin: its port may be another one at the next start, and sessions should outlive that.
+    AUTH__TOKENS__ISSUER: 'signalbox',
+    AUTH__JWKS__URL: http('token', '/jwks'),
+    AUTH__SERVICES__FILE: context.keys.services_file,
+    AUTH__RPC__SESSION_URL: internal('session'),
+    AUTH__RPC__IDENTITY_URL: internal('identity'),
+    AUTH__RPC__CREDENTIAL_URL: internal('credential'),
+    AUTH__RPC__TOKEN_URL: internal('token'),
+  }
+}
+
+/** What one app alone reads. */
+const special = (name: string, context: AppContext): Record<string, string | undefined> => {
+  const { dir, keys, servers } = context
+  const { http, internal } = addresses(context)
+  const catalog = internal('catalog')
+  const operations = internal('operations')
+  const settings: Record<string, Record<string, string | undefined>> = {
+    gateway: {
+      AUTH__SECRET__KEYS: keys.auth_secret_keys,
+      GATEWAY__CONSOLE__DIR: join(dir, 'console'),
+      GATEWAY__CONSOLE__ENVIRONMENT: 'demo',
+      GATEWAY__CONSOLE__TIER: 'dev',
+      GATEWAY__UPSTREAM__SESSION_URL: http('session'),
+      GATEWAY__UPSTREAM__IDENTITY_URL: http('identity'),
+      GATEWAY__UPSTREAM__CATALOG_URL: http('catalog'),
+      GATEWAY__UPSTREAM__OPERATIONS_URL: http('operations'),
+      GATEWAY__UPSTREAM__TOKEN_URL: http('token'),
+    },
+    session: { AUTH__SECRET__KEYS: keys.auth_secret_keys },
+    // Hashing takes a thread each; with the default of four, ten hashes would wait for one another.
+    credential: { UV_THREADPOOL_SIZE: '14', CREDENTIAL__ENROLMENT__KEY: keys.enrolment_key },
+    token: { TOKEN__KEYS__KEK: keys.token_kek },
+    catalog: { CATALOG__OPERATIONS__URL: operations },
+    operations: {
+      OPERATIONS__CATALOG__URL: catalog,
+      OPERATIONS__TEMPORAL__UI_URL: servers.temporal.ui_url,
+      OPERATIONS__EVIDENCE__KEY_FILE: keys.evidence_key_file,
+      OPERATIONS__ARTIFACTS__DIR: join(dir, 'artifacts'),
+    },
+    worker: {
+      OPERATIONS__CATALOG__URL: catalog,
+      WORKER__OPERATIONS__URL: operations,
+      WORKER__EXECUTORS__SECRETS_DIR: keys.secrets_dir,
+      OPERATIONS__ARTIFACTS__DIR: join(dir, 'artifacts'),
+    },
+    relay: {
+      RELAY__AUDIT__KEY_FILE: keys.audit_key_file,
+      RELAY__AUDIT__ANCHOR_FILE: join(dir, 'audit-anchors.jsonl'),
+    },
+    fleet: {
+      FLEET__DATA__FILE: join(dir, 'fleet.sqlite'),
+      FLEET__AUTH__TOKEN_FILE: keys.fleet_token_file,
+      FLEET__CATALOG__URL: catalog,
+      FLEET__HOSTS__PORT_BASE: String(context.fleet_port_base),
+      FLEET__HOSTS__ADDRESS: context.network?.host('fleet'),
+    },
+  }
+  return settings[name] ?? {}
+}

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { bin, ROOT } from '../base/paths.ts'
+import { elapsed, type Screen } from '../base/screen.ts'
+import { run } from '../servers/sources.ts'
+
+const SOURCES = ['apps/console', 'apps/shared/contracts', 'package-lock.json']
+const BUILD_MS = 300_000
+
+/** Builds the console into `out` unless it was built there from the same sources. */
+export const buildConsole = async (out: string, screen: Screen): Promise<void> => {
+  const stamp = `${out}.stamp`
+  const wanted = sourceHash()
+  if (existsSync(join(out, 'index.html')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
+  const started = performance.now()
+  screen.line('console', 'building with Vite …')
+  const config = join(ROOT, 'apps/console/vite.config.ts')
+  await run(process.execPath, [bin('vite'), 'build', '--config', config, '--logLevel', 'error'], {
+    timeout_ms: BUILD_MS,
+    cwd: ROOT,
+    env: { SIGNALBOX_CONSOLE_DIR: out, NODE_ENV: 'production' },
+  }).catch((error: Error) => {
+    throw new Error(`the console could not be built: ${error.message}`)
+  })
+  writeFileSync(stamp, wanted)
+  screen.line('console', `built in ${elapsed(performance.now() - started)}`)
+}
+
+/** What the sources of the console are: a build of others is stale. */
+export const sourceHash = (): string => {
+  const hash = createHash('sha256')
+  for (const path of SOURCES.flatMap((source) => filesOf(join(ROOT, source)))) {
+    hash.update(path.slice(ROOT.length)).update(readFileSync(path))
+  }
+  return hash.digest('hex')
+}
+
+const filesOf = (path: string): string[] => {
+  if (!existsSync(path)) return []
+  if (statSync(path).isFile()) return [path]
+  return readdirSync(path, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+}

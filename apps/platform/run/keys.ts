@@ -1,0 +1,126 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createServiceKey, type RegistryEntry, registryEntryOf, type ServiceJwk } from '../../shared/service/keys.ts'
+import { SERVICE_SCOPES } from '../../shared/service/scopes.ts'
+import { DATABASE_ROLES } from '../base/database.ts'
+import { createServerSecrets, type ServerSecrets } from '../servers/up.ts'
+
+const APPS_WITH_SECRET = [
+  'gateway',
+  'session',
+  'identity',
+  'credential',
+  'token',
+  'catalog',
+  'operations',
+  'worker',
+  'relay',
+]
+
+/** The development secrets of one platform folder: made once, kept, readable for its owner only. */
+export type Keys = {
+  /** `<keys>/<app>.json`: the Ed25519 key with which an app signs its service tokens. */
+  serviceKeyFile: (app: string) => string
+  /** The registry of all callers of internal listeners. */
+  services_file: string
+  evidence_key_file: string
+  audit_key_file: string
+  /** The token that the demo fleet asks of writers, as a secret of the executors. */
+  fleet_token_file: string
+  secrets_dir: string
+  /** `<APP>__SECRET__KEYS`. */
+  secretKeys: (app: string) => string
+  auth_secret_keys: string
+  token_kek: string
+  enrolment_key: string
+  payload_keys: string
+  servers: ServerSecrets
+}
+
+type Stored = {
+  apps: Record<string, string>
+  auth: string
+  token_kek: string
+  enrolment: string
+  payload: string
+  servers: ServerSecrets
+}
+
+/** Reads the keys below `dir`, and makes those that are missing. */
+export const ensureKeys = (dir: string): Keys => {
+  const keys = join(dir, 'keys')
+  const secrets_dir = join(dir, 'secrets')
+  for (const folder of [keys, secrets_dir]) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    chmodSync(folder, 0o700)
+  }
+  const serviceKeyFile = (app: string) => join(keys, `${app}.json`)
+  const services_file = join(keys, 'services.json')
+  writeRegistry(services_file, serviceKeyFile)
+  const stored = storedSecrets(join(keys, 'secrets.json'))
+  const fleet_token_file = join(secrets_dir, 'fleet-token.1')
+  keep(fleet_token_file, () => `Bearer ${randomBytes(24).toString('base64url')}\n`)
+  return {
+    serviceKeyFile,
+    services_file,
+    evidence_key_file: signingKey(join(keys, 'evidence.json')),
+    audit_key_file: signingKey(join(keys, 'audit.json')),
+    fleet_token_file,
+    secrets_dir,
+    secretKeys: (app) => JSON.stringify([stored.apps[app]]),
+    auth_secret_keys: JSON.stringify([stored.auth]),
+    token_kek: stored.token_kek,
+    enrolment_key: stored.enrolment,
+    payload_keys: JSON.stringify([stored.payload]),
+    servers: stored.servers,
+  }
+}
+
+/** Writes a private file unless it is there already. */
+const keep = (file: string, make: () => string): void => {
+  if (!existsSync(file)) writeFileSync(file, make(), { mode: 0o600, flag: 'wx' })
+}
+
+const signingKey = (file: string): string => {
+  keep(file, () => JSON.stringify(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })))
+  return file
+}
+
+/** Every caller has a key and stands in the registry with its audiences and scopes; other entries are left as they are. */
+const writeRegistry = (services_file: string, serviceKeyFile: (app: string) => string): void => {
+  const before = existsSync(services_file) ? readFileSync(services_file, 'utf8') : '{}'
+  const registry = JSON.parse(before) as Record<string, RegistryEntry>
+  for (const app of Object.keys(SERVICE_SCOPES)) {
+    keep(serviceKeyFile(app), () => JSON.stringify(createServiceKey().private_jwk))
+    registry[app] = registryEntryOf(app, [publicPart(serviceKeyFile(app))])
+  }
+  const text = `${JSON.stringify(registry, null, 2)}\n`
+  if (text !== before) writeFileSync(services_file, text, { mode: 0o600 })
+}
+
+const publicPart = (file: string): ServiceJwk => {
+  const { x, kid } = JSON.parse(readFileSync(file, 'utf8')) as { x: string; kid: string }
+  return { kty: 'OKP', crv: 'Ed25519', x, kid }
+}
+
+const storedSecrets = (file: string): Stored => {
+  const secret = () => randomBytes(32).toString('base64')
+  const have = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Partial<Stored>) : {}
+  const fresh = createServerSecrets(Object.keys({ ...DATABASE_ROLES, gateway: 1 }))
+  const stored: Stored = {
+    apps: { ...Object.fromEntries(APPS_WITH_SECRET.map((app) => [app, secret()])), ...have.apps },
+    auth: have.auth ?? secret(),
+    token_kek: have.token_kek ?? secret(),
+    enrolment: have.enrolment ?? secret(),
+    payload: have.payload ?? secret(),
+    servers: {
+      postgres: have.servers?.postgres ?? fresh.postgres,
+      redis: have.servers?.redis ?? fresh.redis,
+      users: { ...fresh.users, ...have.servers?.users },
+    },
+  }
+  const text = JSON.stringify(stored, null, 2)
+  if (!existsSync(file) || text !== readFileSync(file, 'utf8')) writeFileSync(file, text, { mode: 0o600 })
+  return stored
+}

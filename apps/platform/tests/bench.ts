@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../base/paths.ts'
+import { createScreen } from '../base/screen.ts'
+import { withTestServers } from './test-servers.ts'
+
+/** `npm run bench:<area>`: one benchmark, on servers of its own with the settings of `npm start`. Never a pass or a fail. */
+const FOLDER = join(ROOT, 'test/bench')
+const [area = '', ...args] = process.argv.slice(2)
+const file = join(FOLDER, `${area}.ts`)
+if (!/^[a-z]+$/.test(area) || !existsSync(file)) {
+  const known = readdirSync(FOLDER).filter((name) => name.endsWith('.ts'))
+  console.error(`usage: npm run bench:<area>   areas: ${known.map((name) => name.slice(0, -3)).join(', ')}`)
+  process.exit(2)
+}
+process.exitCode = await withTestServers(
+  createScreen(),
+  (env) =>
+    new Promise<number>((resolve) => {
+      const child = spawn(process.execPath, [file, ...args], {
+        cwd: ROOT,
+        stdio: 'inherit',
+        env: { ...process.env, ...env },
+      })
+      process.on('SIGINT', () => {})
+      child.on('exit', (code) => resolve(code ?? 1))
+    }),
+)

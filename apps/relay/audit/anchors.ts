@@ -1,0 +1,82 @@
+import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import type { NatsConnection } from 'nats'
+import type pg from 'pg'
+import { type Anchor, readAnchor, type SealedHead, signAnchor } from '../../../db/audit.anchors.ts'
+import { AUDIT_LOGS } from '../../../db/audit.ts'
+import { ensureStreams, prefixed } from '../../shared/events/events.ts'
+import type { PrivateKey } from '../../shared/service/keys.ts'
+
+export type AnchorDeps = {
+  pool: pg.Pool
+  nats: { get: () => NatsConnection | undefined }
+  prefix: string
+  key: PrivateKey
+  file: string
+  interval_ms: number
+}
+
+/**
+ * Writes the signed heads of all audit logs to an append-only file outside the database and to stream AUDIT, once in an
+ * interval: who owns the database can cut off the tail of a log, and cannot take it back from there.
+ */
+export const createAnchors = ({ pool, nats, prefix, key, file, interval_ms }: AnchorDeps) => {
+  const begun_ms = Date.now()
+  let last_ms = lastOf(file, key)
+  /** A line that has not reached the stream yet. */
+  let unsent = ''
+
+  const send = async () => {
+    const nc = nats.get()
+    if (!unsent || !nc) return
+    await ensureStreams(nc, prefix, ['AUDIT'])
+    await nc.jetstream().publish(prefixed(prefix, 'audit.anchor'), unsent)
+    unsent = ''
+  }
+
+  return {
+    turn: async (): Promise<boolean> => {
+      await send()
+      if (Date.now() - last_ms < interval_ms) return false
+      const heads = await readHeads(pool)
+      if (heads.length === 0) return false
+      const anchor: Anchor = { at: new Date().toISOString(), heads }
+      unsent = signAnchor(anchor, key)
+      append(file, unsent)
+      last_ms = Date.parse(anchor.at)
+      await send()
+      return false
+    },
+    /** Seconds since the last anchor; while there is none, since the start. */
+    age_s: () => (Date.now() - (last_ms || begun_ms)) / 1000,
+  }
+}
+
+const readHeads = async (pool: pg.Pool): Promise<SealedHead[]> => {
+  const logs = AUDIT_LOGS.map(
+    ({ table }) =>
+      `(select '${table}' as log, seal_seq::text, seal_hash from ${table}
+        where seal_seq is not null order by ${table}.seal_seq desc limit 1)`,
+  )
+  const { rows } = await pool.query<SealedHead>(logs.join(' union all '))
+  return rows
+}
+
+/** On the disk before it counts as said. */
+const append = (file: string, line: string): void => {
+  const handle = openSync(file, 'a', 0o600)
+  try {
+    writeSync(handle, `${line}\n`)
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+const lastOf = (file: string, key: PrivateKey): number => {
+  try {
+    const line = readFileSync(file, 'utf8').trimEnd().split('\n').at(-1) ?? ''
+    return Date.parse(readAnchor(line, key)?.at ?? '') || 0
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,206 @@
+import type pg from 'pg'
+import { bookkeepingQueue, type CommandMessage, type OperationInput } from '../../../workflows/operation/messages.ts'
+import type { Actor } from '../../shared/contracts/operations/graph.ts'
+import { crashPoint } from '../../shared/crash.ts'
+import type { Logger } from '../../shared/telemetry.ts'
+import type { RelayConfig } from '../config.ts'
+import type { Engine, Sent } from './temporal.ts'
+
+type CommandRow = {
+  command_id: string
+  operation_id: string
+  seq: string
+  kind: CommandMessage['kind']
+  payload: Record<string, unknown>
+  actor: Actor
+  reason: string | null
+  request_id: string | null
+  trace: string | null
+  not_after: Date | null
+  /** Before this one. */
+  attempts: number
+  created_at: Date
+}
+
+/**
+ * Takes the next unsent command of each operation: strictly by seq, one in flight each, marked `sending` as it is taken.
+ * A start that was never sent and is past its deadline belongs to the sweeper; it still holds back what follows it.
+ */
+const TAKE = `
+  with head as (
+    select distinct on (operation_id) command_id, class, status, attempts, not_after, next_try_at
+    from operations.operation_commands where status in ('pending', 'sending') and not operation_id = any($1::uuid[])
+    order by operation_id, seq),
+  due as (
+    select command_id from head
+    where not (status = 'pending' and attempts = 0 and class = 'start' and coalesce(not_after < clock_timestamp(), false))
+      and coalesce(next_try_at <= clock_timestamp(), true)
+    limit $2)
+  update operations.operation_commands set status = 'sending', attempts = attempts + 1
+  where command_id in (select command_id from due) and status in ('pending', 'sending')
+  returning command_id, operation_id, seq, kind, payload, actor, reason, request_id, trace, not_after, attempts - 1 as attempts, created_at`
+
+export type CommandsDeps = {
+  pool: pg.Pool
+  engine: Engine
+  config: RelayConfig
+  log: Logger
+  /** The engine has been told of this command: who waits for no more than that may go on. */
+  notify: (told: { command_id: string; kind: string }) => void
+  observe: (kind: string, result: Sent['kind']) => void
+}
+
+/**
+ * Carries accepted commands to Temporal (reliability.md 4.4). The doubt is on record before it exists: `sending` is
+ * committed before each send. Commands of different operations go side by side, those of one strictly in order.
+ */
+export const createCommandSender = ({ pool, engine, config, log, notify, observe }: CommandsDeps) => {
+  const busy = new Map<string, Promise<void>>()
+  let woken: (() => void) | undefined
+
+  let away = false
+
+  const send = async (row: CommandRow): Promise<void> => {
+    const message = messageOf(row)
+    if (row.kind === 'start' && (await startIsTooLate(pool, engine, row))) return
+    crashPoint('relay.before_send')
+    const sent =
+      row.kind === 'start'
+        ? await engine.start(inputOf(row, message, config))
+        : await engine.signal(row.operation_id, message)
+    crashPoint('relay.after_send')
+    observe(row.kind, sent.kind)
+    away = sent.kind === 'again'
+    if (sent.kind === 'sent') notify({ command_id: row.command_id, kind: row.kind })
+    await settle(pool, row, sent, log)
+  }
+
+  return {
+    /** One turn: takes the free operations' next commands and sends them; true when something was taken. */
+    turn: async (): Promise<boolean> => {
+      const free = config.RELAY__COMMANDS__IN_FLIGHT - busy.size
+      if (free <= 0) return false
+      // While the engine is away nothing more is put in doubt: what was never sent can still be withdrawn.
+      if (away)
+        await engine.health().then(() => {
+          away = false
+        })
+      const { rows } = await pool.query<CommandRow>({ name: 'take', text: TAKE, values: [[...busy.keys()], free] })
+      for (const row of rows) {
+        const work = send(row)
+          .catch((error: Error) =>
+            log.warn({ err: error, command_id: row.command_id }, 'a command could not be sent; trying again'),
+          )
+          .finally(() => {
+            busy.delete(row.operation_id)
+            woken?.()
+          })
+        busy.set(row.operation_id, work)
+      }
+      return false
+    },
+    onFree: (wake: () => void) => {
+      woken = wake
+    },
+    drain: () => Promise.all(busy.values()).then(() => undefined),
+  }
+}
+
+/** A start in doubt that is past its deadline: unknown to the engine means it never happened, so the sweeper may withdraw it. */
+const startIsTooLate = async (pool: pg.Pool, engine: Engine, row: CommandRow): Promise<boolean> => {
+  if (!row.not_after || row.not_after.getTime() > Date.now()) return false
+  if ((await engine.describe(row.operation_id)) !== 'gone') return false
+  await pool.query(
+    `update operations.operation_commands set status = 'pending', attempts = 0 where command_id = $1 and status = 'sending'`,
+    [row.command_id],
+  )
+  return true
+}
+
+const messageOf = (row: CommandRow): CommandMessage =>
+  ({
+    v: 1,
+    command_id: row.command_id,
+    seq: Number(row.seq),
+    kind: row.kind,
+    at: row.created_at.toISOString(),
+    not_after: row.not_after?.toISOString() ?? null,
+    actor: row.actor,
+    request_id: row.request_id,
+    trace: row.trace,
+    reason: row.reason,
+    body: row.kind === 'start' ? {} : row.payload,
+  }) as CommandMessage
+
+const inputOf = (row: CommandRow, message: CommandMessage, config: RelayConfig): OperationInput => {
+  const start = row.payload as Pick<
+    OperationInput,
+    'title' | 'plan_id' | 'plan_hash' | 'requester' | 'kind' | 'test_roll_events'
+  >
+  return {
+    v: 1,
+    operation_id: row.operation_id,
+    ...start,
+    start: message as CommandMessage<'start'>,
+    bookkeeping_queue: bookkeepingQueue(config.RELAY__TEMPORAL__QUEUE_PREFIX),
+    search_attributes: config.RELAY__TEMPORAL__SEARCH_ATTRIBUTES,
+  }
+}
+
+const settle = async (pool: pg.Pool, row: CommandRow, sent: Sent, log: Logger): Promise<void> => {
+  const { command_id, operation_id } = row
+  switch (sent.kind) {
+    case 'sent':
+      await pool.query(
+        `update operations.operation_commands set status = 'delivered', last_error = null where command_id = $1 and status = 'sending'`,
+        [command_id],
+      )
+      return
+    case 'gone':
+      log.error({ command_id, operation_id }, 'the engine does not know this operation')
+      await pool.query(
+        `with finding as (insert into operations.engine_findings (operation_id, found) values ($2, 'gone'))
+         update operations.operation_commands set last_error = 'the engine does not know this operation', next_try_at = clock_timestamp() + interval '30 s' where command_id = $1`,
+        [command_id, operation_id],
+      )
+      return
+    case 'invalid':
+      log.error({ command_id, operation_id, error: sent.error }, 'the engine refuses this command')
+      await pool.query(
+        `update operations.operation_commands set status = 'refused', last_error = $2, outcome_at = clock_timestamp(),
+           outcome = jsonb_build_object('category', 'internal_error', 'code', 'unexpected', 'detail', 'The workflow engine refused this command.')
+         where command_id = $1 and status = 'sending'`,
+        [command_id, sent.error],
+      )
+      return
+    case 'again': {
+      const seconds = Math.min(0.2 * 2 ** Math.min(row.attempts, 10), 30)
+      await pool.query(
+        `update operations.operation_commands set last_error = $2, next_try_at = clock_timestamp() + make_interval(secs => $3) where command_id = $1`,
+        [command_id, sent.error, seconds],
+      )
+    }
+  }
+}
+
+/**
+ * Looks after operations that the engine has not moved for a minute: one that is gone or closed there goes to
+ * engine_findings, on which the sweeper of operations acts.
+ */
+export const reconcile = async (pool: pg.Pool, engine: Engine): Promise<void> => {
+  const { rows } = await pool.query<{ operation_id: string }>(
+    `select o.operation_id from operations.operations o join operations.operation_control c using (operation_id)
+     where not c.ended and o.updated_at < clock_timestamp() - interval '60 s'
+       and exists (select 1 from operations.operation_commands k where k.operation_id = o.operation_id and k.kind = 'start' and k.status in ('delivered', 'applied'))
+       and not exists (select 1 from operations.engine_findings f where f.operation_id = o.operation_id and f.at > clock_timestamp() - interval '10 min')
+     order by o.updated_at limit 100`,
+  )
+  for (const { operation_id } of rows) {
+    const found = await engine.describe(operation_id)
+    if (found !== 'running')
+      await pool.query('insert into operations.engine_findings (operation_id, found) values ($1, $2)', [
+        operation_id,
+        found,
+      ])
+  }
+}

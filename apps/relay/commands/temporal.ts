@@ -1,0 +1,134 @@
+import { Client, Connection, isGrpcServiceError, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
+import {
+  defaultPayloadConverter,
+  defineSearchAttributeKey,
+  TypedSearchAttributes,
+  toPayloads,
+} from '@temporalio/common'
+import {
+  COMMAND_SIGNAL,
+  type CommandMessage,
+  type OperationInput,
+  operationQueue,
+  type SEARCH_ATTRIBUTES,
+  WORKFLOW_TYPE,
+} from '../../../workflows/operation/messages.ts'
+import { dataConverterOf, loadPayloadCodec } from '../../shared/codec/payload.ts'
+import type { RelayConfig } from '../config.ts'
+
+/** Milliseconds a call to the engine may take. */
+const DEADLINE_MS = 10_000
+const HEALTH_MS = 1500
+
+/** What came of a send: carried out, to be tried again, no such workflow, or refused for what it is. */
+export type Sent =
+  | { kind: 'sent' }
+  | { kind: 'again'; error: string }
+  | { kind: 'gone' }
+  | { kind: 'invalid'; error: string }
+export type Described = 'running' | 'closed' | 'gone'
+
+/** The relay's view of the engine: start once, signal with a request id, describe. Lazy, so that it runs without Temporal. */
+export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => {
+  const connection = Connection.lazy({ address: config.RELAY__TEMPORAL__ADDRESS })
+  const namespace = config.RELAY__TEMPORAL__NAMESPACE
+  const codec = loadPayloadCodec('RELAY__TEMPORAL__PAYLOAD_KEYS', config.RELAY__TEMPORAL__PAYLOAD_KEYS)
+  const dataConverter = dataConverterOf(codec)
+  const client = new Client({ connection, namespace, ...(dataConverter && { dataConverter }) })
+  const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + deadline_ms, run)
+
+  return {
+    /** Starts the workflow of an operation; one that is there already is success (operations.md 1.3). */
+    start: (input: OperationInput): Promise<Sent> =>
+      attempt(async () => {
+        await withDeadline(() =>
+          client.workflow.start(WORKFLOW_TYPE, {
+            args: [input],
+            workflowId: input.operation_id,
+            taskQueue: operationQueue(config.RELAY__TEMPORAL__QUEUE_PREFIX),
+            workflowIdReusePolicy: 'REJECT_DUPLICATE',
+            workflowIdConflictPolicy: 'USE_EXISTING',
+            memo: { operation_id: input.operation_id, title: input.title, plan_hash: input.plan_hash },
+            staticSummary: input.title.slice(0, 200),
+            staticDetails: detailsOf(input),
+            ...(input.search_attributes && { typedSearchAttributes: initialAttributes(input) }),
+          }),
+        )
+      }),
+
+    /** Delivers a command. The server drops a repeated request id within one run; the reducer knows the rest by seq. */
+    signal: (operation_id: string, message: CommandMessage): Promise<Sent> =>
+      attempt(async () => {
+        const plain = toPayloads(defaultPayloadConverter, message) ?? []
+        // The raw call names the request id, and goes round the client's codec.
+        const payloads = (await codec?.encode(plain, contextOf(namespace, operation_id))) ?? plain
+        await withDeadline(() =>
+          client.workflowService.signalWorkflowExecution({
+            namespace,
+            workflowExecution: { workflowId: operation_id },
+            signalName: COMMAND_SIGNAL,
+            requestId: message.command_id,
+            identity: 'signalbox-relay',
+            input: { payloads },
+          }),
+        )
+      }),
+
+    describe: async (operation_id: string): Promise<Described> => {
+      try {
+        const { status } = await withDeadline(() => client.workflow.getHandle(operation_id).describe())
+        return status.name === 'RUNNING' ? 'running' : 'closed'
+      } catch (error) {
+        if ((error as Error).name === 'WorkflowNotFoundError' || codeOf(error) === 5) return 'gone'
+        throw error
+      }
+    },
+
+    health: () =>
+      client
+        .withDeadline(Date.now() + HEALTH_MS, () =>
+          connection.healthService.check({ service: 'temporal.api.workflowservice.v1.WorkflowService' }),
+        )
+        .then(() => undefined),
+    close: () => connection.close(),
+  }
+}
+export type Engine = ReturnType<typeof createEngine>
+
+/** What an engineer needs to go on from the engine's own pages. */
+const detailsOf = ({ operation_id, plan_id, plan_hash, kind, requester }: OperationInput): string =>
+  [
+    `Operation \`${operation_id}\` of kind ${kind}, asked for by \`${requester}\`.`,
+    `It carries out plan \`${plan_id}\`, reviewed as \`${plan_hash}\`.`,
+  ].join('\n\n')
+
+const contextOf = (namespace: string, workflowId: string) => ({ type: 'workflow', namespace, workflowId }) as const
+
+const initialAttributes = (input: OperationInput) => {
+  const key = <K extends keyof typeof SEARCH_ATTRIBUTES>(name: K) => defineSearchAttributeKey(name, 'KEYWORD')
+  return new TypedSearchAttributes([
+    { key: key('OpStatus'), value: 'queued' },
+    { key: key('OpKind'), value: input.kind },
+    { key: key('PlanId'), value: input.plan_id },
+    { key: key('Requester'), value: input.requester },
+  ])
+}
+
+const codeOf = (error: unknown): number | undefined => {
+  const inner = isGrpcServiceError(error) ? error : (error as { cause?: unknown }).cause
+  return isGrpcServiceError(inner) ? inner.code : undefined
+}
+
+/** gRPC codes: 3 invalid argument, 5 not found, 8 exhausted (also "workflow is closing"), 14 unavailable, 4 deadline. */
+const attempt = async (run: () => Promise<void>): Promise<Sent> => {
+  try {
+    await run()
+    return { kind: 'sent' }
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return { kind: 'sent' }
+    const code = codeOf(error)
+    if (code === 5) return { kind: 'gone' }
+    if (code === 3) return { kind: 'invalid', error: (error as Error).message }
+    return { kind: 'again', error: `${(error as Error).message}${code === undefined ? '' : ` (${code})`}` }
+  }
+}

@@ -1,0 +1,122 @@
+import { headers, type JetStreamClient, type NatsConnection } from 'nats'
+import type pg from 'pg'
+import { crashPoint } from '../../shared/crash.ts'
+import { prefixed, subjectOf } from '../../shared/events/events.ts'
+import type { Logger } from '../../shared/telemetry.ts'
+
+const BATCH = 200
+const MAX_TRIES = 5
+
+export type OutboxRow = {
+  event_id: string
+  agg_type: string
+  agg_id: string
+  agg_version: string
+  type: string
+  schema_version: number
+  payload: Record<string, unknown>
+  request_id: string | null
+  trace: string | null
+  occurred_at: Date
+  pub_seq: string
+}
+
+export type PublisherDeps = {
+  pool: pg.Pool
+  schema: string
+  prefix: string
+  nats: () => NatsConnection | undefined
+  log: Logger
+  /** Acts that must come before the event goes out, such as ending a user's sessions. */
+  before?: (row: OutboxRow) => Promise<void>
+  /** Whether this row has a subject at all; credential's have none. */
+  published: (row: OutboxRow) => boolean
+}
+
+/**
+ * Publishes numbered rows in order, at most one unacknowledged per aggregate, and marks them after the acknowledgement:
+ * marking before would lose, after can only double, which the message id and the consumers' inbox absorb.
+ */
+export const createPublisher = (deps: PublisherDeps) => {
+  const tries = new Map<string, number>()
+
+  const publishOne = async (row: OutboxRow, js: JetStreamClient | undefined): Promise<{ js_seq: number | null }> => {
+    await deps.before?.(row)
+    if (!deps.published(row)) return { js_seq: null }
+    if (!js) throw new Error('NATS is away')
+    const { payload, occurred_at, trace, ...envelope } = row
+    const h = headers()
+    h.set('Sb-Pub-Seq', row.pub_seq)
+    h.set('Sb-Agg-Version', row.agg_version)
+    if (trace) h.set('traceparent', trace)
+    const body = JSON.stringify({
+      ...envelope,
+      agg_version: Number(row.agg_version),
+      occurred_at: occurred_at.toISOString(),
+      ...payload,
+    })
+    const ack = await js.publish(subject(deps, row), body, { msgID: row.event_id, headers: h, timeout: 5000 })
+    crashPoint('publisher.after_ack')
+    return { js_seq: ack.seq }
+  }
+
+  const mark = (row: OutboxRow, js_seq: number | null) =>
+    deps.pool.query(
+      `update ${deps.schema}.outbox set published_at = clock_timestamp(), js_seq = $2 where event_id = $1`,
+      [row.event_id, js_seq],
+    )
+
+  /** Rows of one aggregate, one after the other; the first failure stops this aggregate for this turn. */
+  const publishAggregate = async (rows: OutboxRow[], js: JetStreamClient | undefined): Promise<number> => {
+    let sent = 0
+    for (const row of rows) {
+      try {
+        const { js_seq } = await publishOne(row, js)
+        await mark(row, js_seq)
+        tries.delete(row.event_id)
+        sent += 1
+      } catch (error) {
+        if (js && deps.published(row) && isUnpublishable(error)) await park(row, error as Error)
+        else throw error
+      }
+    }
+    return sent
+  }
+
+  const park = async (row: OutboxRow, error: Error) => {
+    const n = (tries.get(row.event_id) ?? 0) + 1
+    tries.set(row.event_id, n)
+    if (n < MAX_TRIES) throw error
+    deps.log.error({ err: error, event_id: row.event_id, schema: deps.schema }, 'event cannot be published; parked')
+    await deps.pool.query(`update ${deps.schema}.outbox set parked = $2 where event_id = $1`, [
+      row.event_id,
+      error.message,
+    ])
+  }
+
+  return {
+    /** One turn; true when there may be more. Throws when nothing can go out, so that the loop backs off. */
+    turn: async (): Promise<boolean> => {
+      const { rows } = await deps.pool.query<OutboxRow>(
+        `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq
+         from ${deps.schema}.outbox where published_at is null and pub_seq is not null and parked is null order by pub_seq limit ${BATCH}`,
+      )
+      if (rows.length === 0) return false
+      const byAggregate = Map.groupBy(rows, (row) => `${row.agg_type}/${row.agg_id}`)
+      const js = deps.nats()?.jetstream()
+      const results = await Promise.allSettled([...byAggregate.values()].map((group) => publishAggregate(group, js)))
+      const failed = results.find((result) => result.status === 'rejected')
+      if (failed && !results.some((result) => result.status === 'fulfilled' && result.value > 0)) throw failed.reason
+      return rows.length === BATCH || failed !== undefined
+    },
+  }
+}
+
+const subject = ({ schema, prefix }: PublisherDeps, row: OutboxRow): string =>
+  schema === 'catalog' || schema === 'operations'
+    ? subjectOf(prefix, schema, row.agg_type, row.agg_id)
+    : prefixed(prefix, row.type)
+
+/** Refused by the server for what it is (too large, no such subject), not for when it came. */
+const isUnpublishable = (error: unknown): boolean =>
+  /MAX_PAYLOAD|maximum payload|BAD_SUBJECT|invalid subject/i.test((error as Error).message)

@@ -1,0 +1,26 @@
+import type { Client } from '@connectrpc/connect'
+import type { Session } from '../../shared/contracts/gen/auth_pb.ts'
+import type { OutboxRow } from './publisher.ts'
+
+/** Events after which a user's sessions must be gone before anybody hears of them (auth.md 1, 4). */
+const REASONS: Record<string, string> = { DISABLED: 'user_disabled', DELETED: 'user_deleted' }
+
+/**
+ * Calls session for rows that end sessions; other rows pass. Revoking is idempotent, so a repeat is harmless; a late
+ * message about a password ends only sessions that proved an older one.
+ */
+export const endSessions = async (session: Client<typeof Session>, schema: string, row: OutboxRow): Promise<void> => {
+  const payload = row.payload as { user_id?: string; keep_session_id?: string; to?: string; actor?: { id?: string } }
+  if (!payload.user_id) return
+  const common = { userId: payload.user_id, requestId: row.request_id ?? '', actorId: payload.actor?.id ?? '' }
+  if (schema === 'identity') {
+    const reason = row.type === 'auth.user.status_changed.v1' ? REASONS[payload.to ?? ''] : undefined
+    if (reason) await session.revokeUserSessions({ ...common, reason })
+    return
+  }
+  // The aggregate is the user's credential: its version is that of the password.
+  const changed = { ...common, reason: 'password_changed', passwordVersion: Number(row.agg_version) }
+  if (row.type === 'password_set') await session.revokeUserSessions({ ...changed, clearLockout: true })
+  if (row.type === 'password_changed')
+    await session.revokeUserSessions({ ...changed, keepSessionId: payload.keep_session_id ?? '' })
+}

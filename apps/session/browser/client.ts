@@ -1,0 +1,48 @@
+import type { FastifyRequest } from 'fastify'
+import { sha256Hex } from '../../shared/data/digest.ts'
+
+/** What is known of the client of a request: a hint, never a proof. */
+export type Client = {
+  user_agent: string | undefined
+  ip_address: string | undefined
+  ua_hash: string
+  ua_family: string
+  ip_prefix: string | undefined
+}
+
+const MAX_AGENT = 512
+
+/** The client as the gateway describes it: one address in x-forwarded-for. */
+export const clientOf = (req: FastifyRequest): Client => {
+  const forwarded = req.headers['x-forwarded-for']
+  return describeClient(req.headers['user-agent'], typeof forwarded === 'string' ? forwarded : undefined)
+}
+
+export const describeClient = (user_agent: string | undefined, ip_address: string | undefined): Client => ({
+  // The cut may go through a character.
+  user_agent: user_agent?.slice(0, MAX_AGENT).toWellFormed(),
+  ip_address,
+  ua_hash: sha256Hex(user_agent ?? ''),
+  ua_family: familyOf(user_agent ?? ''),
+  ip_prefix: ip_address && prefixOf(ip_address),
+})
+
+// In this order: the later names also stand in the agents of the earlier ones.
+const FAMILIES = ['Edg', 'OPR', 'SamsungBrowser', 'Firefox', 'Chrome', 'Safari', 'curl', 'signalbox']
+
+/** The family of a browser or client: it stays the same over updates. */
+const familyOf = (agent: string): string =>
+  FAMILIES.find((family) => agent.includes(`${family}/`)) ?? (agent.split('/')[0] || 'none').slice(0, 32)
+
+/** The network of an address: /24 for IPv4, /56 for IPv6. */
+const prefixOf = (address: string): string => {
+  if (!address.includes(':')) return address.split('.').slice(0, 3).join('.')
+  const [head = '', tail] = address.split('::')
+  const left = head ? head.split(':') : []
+  const right = tail ? tail.split(':') : []
+  const gap = tail === undefined ? 0 : 8 - left.length - right.length
+  const groups = [...left, ...Array<string>(Math.max(0, gap)).fill('0'), ...right].map((group) =>
+    group.padStart(4, '0'),
+  )
+  return groups.join('').slice(0, 14)
+}

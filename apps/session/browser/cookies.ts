@@ -1,0 +1,90 @@
+import { AppError } from '../../shared/errors.ts'
+import type { SessionConfig } from '../config.ts'
+import { DEVICE_DAYS } from './device.ts'
+
+const MAX_AGE_S = 2_592_000
+
+/** The cookies of one request: every value of every name, because a doubled name is an attack, not a choice. */
+export const parseCookies = (header: string | undefined): Map<string, string[]> => {
+  const cookies = new Map<string, string[]>()
+  for (const part of (header ?? '').split(';')) {
+    const at = part.indexOf('=')
+    if (at < 0) continue
+    const name = part.slice(0, at).trim()
+    const values = cookies.get(name)
+    if (values) values.push(part.slice(at + 1).trim())
+    else cookies.set(name, [part.slice(at + 1).trim()])
+  }
+  return cookies
+}
+
+type Cookie = {
+  name: string
+  value: string
+  max_age_s: number
+  path: string
+  domain?: string
+  same_site: string
+  secure: boolean
+  http_only: boolean
+}
+
+const serialize = ({ name, value, max_age_s, path, domain, same_site, secure, http_only }: Cookie): string =>
+  [
+    `${name}=${value}`,
+    `Max-Age=${max_age_s}`,
+    ...(domain ? [`Domain=${domain}`] : []),
+    `Path=${path}`,
+    ...(http_only ? ['HttpOnly'] : []),
+    ...(secure ? ['Secure'] : []),
+    `SameSite=${same_site}`,
+  ].join('; ')
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** Reads and writes the refresh cookie and the device cookie with exactly the configured attributes. */
+export const createCookies = (config: SessionConfig) => {
+  const secure = config.TOKEN__TOKENS__COOKIE_SECURE
+  // The __Host- prefix makes browsers insist on Secure, Path=/ and no Domain.
+  const deviceName = secure ? '__Host-device' : 'device'
+  const refresh = (value: string, max_age_s: number) =>
+    serialize({
+      name: config.TOKEN__TOKENS__COOKIE_NAME,
+      value,
+      max_age_s,
+      path: config.TOKEN__TOKENS__COOKIE_PATH,
+      domain: config.TOKEN__TOKENS__COOKIE_DOMAIN,
+      same_site: capital(config.TOKEN__TOKENS__COOKIE_SAMESITE),
+      secure,
+      http_only: config.TOKEN__TOKENS__COOKIE_HTTPONLY,
+    })
+  return {
+    refresh: (token: string) => refresh(token, MAX_AGE_S),
+    expired: () => refresh('', 0),
+    device: (token: string) =>
+      serialize({
+        name: deviceName,
+        value: token,
+        max_age_s: DEVICE_DAYS * 86_400,
+        path: '/',
+        same_site: 'Strict',
+        secure,
+        http_only: true,
+      }),
+    /** The refresh token of a request, if it has one. More than one is 400: parsers disagree on which counts. */
+    readRefresh: (header: string | undefined): string | undefined => {
+      const values = parseCookies(header).get(config.TOKEN__TOKENS__COOKIE_NAME) ?? []
+      if (values.length > 1) {
+        throw new AppError('validation_error', 'duplicate_cookie', 'The refresh cookie is there more than once.', {
+          hint: 'Remove the cookies of this site and sign in again.',
+        })
+      }
+      return values[0] || undefined
+    },
+    readDevice: (header: string | undefined): string | undefined => {
+      const values = parseCookies(header).get(deviceName) ?? []
+      return values.length === 1 ? values[0] : undefined
+    },
+  }
+}
+export type Cookies = ReturnType<typeof createCookies>

@@ -1,0 +1,55 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../../shared/clock.ts'
+import { deriveKey, hmacSha256 } from '../../shared/data/digest.ts'
+
+export const DEVICE_DAYS = 90
+const TOKEN = /^d1\.([A-Za-z0-9_-]{1,300})\.([A-Za-z0-9_-]{43})$/
+
+type Payload = { id: string; user: string; name: string; iat: number }
+
+const macOf = (key: Buffer, body: string) => hmacSha256(key, `d1.${body}`).toString('base64url')
+
+/**
+ * Device tokens `d1.<payload>.<HMAC>`: proof that somebody signed in from here before, so that failures elsewhere do
+ * not lock this device out. Bound to the user and, because the name is all that is known before the user is looked
+ * up, to the folded name; both as HMACs.
+ */
+export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Clock) => {
+  const keys = secrets.map((secret) => deriveKey(secret, 'device'))
+  const owner = (key: Buffer, kind: 'user' | 'name', value: string) =>
+    hmacSha256(key, `${kind}:${value}`).subarray(0, 16).toString('base64url')
+  const now = () => Math.floor(clock.now().getTime() / 1000)
+
+  const read = (token: string | undefined): { payload: Payload; key: Buffer } | undefined => {
+    const [, body, mac] = TOKEN.exec(token ?? '') ?? []
+    if (body === undefined || mac === undefined) return undefined
+    const given = Buffer.from(mac)
+    const key = keys.find((candidate) => timingSafeEqual(Buffer.from(macOf(candidate, body)), given))
+    if (!key) return undefined
+    const payload = JSON.parse(Buffer.from(body, 'base64url').toString('utf8')) as Payload
+    return now() - payload.iat > DEVICE_DAYS * 86_400 ? undefined : { payload, key }
+  }
+
+  return {
+    /** The id of a device that this name has signed in from, or nothing. */
+    knownFor: (token: string | undefined, folded_name: string): string | undefined => {
+      const found = read(token)
+      return found && found.payload.name === owner(found.key, 'name', folded_name) ? found.payload.id : undefined
+    },
+    /** A fresh token for the device, with the id that it already has for this user. */
+    issue: (user_id: string, folded_name: string, previous: string | undefined): string => {
+      const key = keys[0] as Buffer
+      const found = read(previous)
+      const same = found && found.payload.user === owner(found.key, 'user', user_id)
+      const payload: Payload = {
+        id: same ? found.payload.id : randomBytes(16).toString('base64url'),
+        user: owner(key, 'user', user_id),
+        name: owner(key, 'name', folded_name),
+        iat: now(),
+      }
+      const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
+      return `d1.${body}.${macOf(key, body)}`
+    },
+  }
+}
+export type Devices = ReturnType<typeof createDevices>

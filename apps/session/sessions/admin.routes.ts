@@ -1,0 +1,146 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
+import { allow } from '../../shared/auth/http.ts'
+import { SessionList } from '../../shared/contracts/session/sessions.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { foldUsername } from '../../shared/data/username.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
+import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import { isUuid } from '../../shared/ids.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import { commandOf, runOnce } from './commands.ts'
+import { actorOf, type By, endOwnSession, endUserSessions } from './end.ts'
+import { byUser, listOf } from './routes.ts'
+
+const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
+const UserSessionParams = Type.Object({
+  user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }),
+  session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }),
+})
+const none = { 204: Type.Null(), ...errorReplies }
+
+/** What administrators do to the sessions of others. */
+export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  app.post(
+    '/v1/admin/users/:user_id/unlock',
+    {
+      preHandler: allow('session:admin', { kind: 'A' }),
+      schema: {
+        tags: ['administration'],
+        description: 'Forgets the failed logins of a user.',
+        params: UserParams,
+        headers: CommandHeaders,
+        response: none,
+      },
+    },
+    async (req, reply) => {
+      const { user_id } = req.params
+      const refusal =
+        refuseUnlock(req.caller, user_id) ??
+        refuseStaleAuth(req.caller, deps.config.AUTH__REAUTH__MAX_AGE_S, deps.clock.now())
+      if (refusal) throw refusal
+      const answer = await runOnce(deps, commandOf(req), async () => {
+        await unlockUser(deps, user_id, byUser(req))
+        return { status: 204, body: undefined }
+      })
+      return sendStored(reply, answer)
+    },
+  )
+
+  app.get(
+    '/v1/admin/users/:user_id/sessions',
+    {
+      preHandler: allow('session:admin', { kind: 'R' }),
+      schema: {
+        tags: ['administration'],
+        description: 'The sessions of a user, newest first.',
+        params: UserParams,
+        response: { 200: SessionList, ...errorReplies },
+      },
+    },
+    async (req) => {
+      await findUser(deps, req.params.user_id, String(req.id))
+      return listOf(deps, req.params.user_id, req.caller.session_id)
+    },
+  )
+
+  app.delete(
+    '/v1/admin/users/:user_id/sessions',
+    {
+      preHandler: allow('session:admin', { kind: 'S' }),
+      schema: {
+        tags: ['administration'],
+        description: 'Ends all sessions of a user.',
+        params: UserParams,
+        headers: CommandHeaders,
+        response: none,
+      },
+    },
+    async (req, reply) => {
+      const { user_id } = req.params
+      await findUser(deps, user_id, String(req.id)).catch((error: unknown) => {
+        // Ending sessions goes on while identity cannot say whether there is such a user.
+        if (!isUuid(user_id) || (error as AppError).status !== 503) throw error
+      })
+      const answer = await runOnce(deps, commandOf(req), async () => {
+        const ended = await endUserSessions(deps, { user_id }, 'admin', byUser(req))
+        if (ended === 0) await findUser(deps, user_id, String(req.id)).catch(unlessAway)
+        return { status: 204, body: undefined }
+      })
+      return sendStored(reply, answer)
+    },
+  )
+
+  app.delete(
+    '/v1/admin/users/:user_id/sessions/:session_id',
+    {
+      preHandler: allow('session:admin', { kind: 'S' }),
+      schema: {
+        tags: ['administration'],
+        description: 'Ends one session of a user.',
+        params: UserSessionParams,
+        headers: CommandHeaders,
+        response: none,
+      },
+    },
+    async (req, reply) => {
+      const answer = await runOnce(deps, commandOf(req), async () => {
+        await endOwnSession(deps, req.params, 'admin', byUser(req))
+        return { status: 204, body: undefined }
+      })
+      return sendStored(reply, answer)
+    },
+  )
+}
+
+/** Nobody unlocks their own account. */
+export const refuseUnlock = ({ user_id }: Pick<Caller, 'user_id'>, target: string): AppError | undefined =>
+  user_id === target
+    ? new AppError('policy_denied', 'self_action', 'You cannot unlock your own account.', {
+        hint: 'Ask another administrator.',
+      })
+    : undefined
+
+/** Whether such a user exists is asked last, and an outage of identity does not keep sessions alive. */
+const unlessAway = (error: unknown): void => {
+  if (!(error instanceof AppError) || error.status !== 503) throw error
+}
+
+const findUser = async (deps: SessionDeps, user_id: string, request_id: string) => {
+  const { user } = isUuid(user_id)
+    ? await deps.identity.getUser({ id: user_id }, withRequestId(request_id)).catch((error: unknown) => {
+        throw fromRpc('identity', error)
+      })
+    : { user: undefined }
+  if (!user) throw notFound('user', user_id, 'not_found')
+  return user
+}
+
+/** Opens the name of a user for logins again. */
+export const unlockUser = async (deps: SessionDeps, user_id: string, by: By): Promise<void> => {
+  const { username } = await findUser(deps, user_id, by.request_id)
+  await deps.store.unlock(deps.nameOf(foldUsername(username)))
+  await deps.audit({ action: 'unlock', outcome: 'done', actor: actorOf(by), user_id, request_id: by.request_id })
+}

@@ -1,0 +1,46 @@
+import type { FastifyRequest } from 'fastify'
+import { fingerprintOf, type IdempotentRequest, once, type StoredAnswer } from '../../../db/idempotency.ts'
+import { idempotency } from '../../../db/session/tables.ts'
+import { deriveKey } from '../../shared/data/digest.ts'
+import { AppError } from '../../shared/errors.ts'
+import { AUTH_CODES } from '../../shared/http/app.ts'
+import { toAppError } from '../../shared/http/problems.ts'
+import type { SessionDeps } from '../deps.ts'
+
+export type Command = Omit<IdempotentRequest, 'fingerprint'> & { parts: unknown }
+type Answer = { status: number; headers?: Record<string, string>; body: unknown }
+
+/** A public mutation as its Idempotency-Key sees it. */
+export const commandOf = (req: FastifyRequest): Command => ({
+  caller: `user:${req.caller.user_id}`,
+  route: `${req.method} ${req.routeOptions.url}`,
+  key: String(req.headers['idempotency-key']),
+  parts: { params: req.params, query: req.query, body: req.body ?? null },
+})
+
+/**
+ * Runs a mutation once per key. What it does lies in Redis and may be repeated, so a stopping act goes on without the
+ * key's row while Postgres is away: ending a session must not wait for a database that does not hold it.
+ */
+export const runOnce = async (
+  deps: SessionDeps,
+  { parts, ...command }: Command,
+  run: () => Promise<Answer>,
+  { needs_row = false }: { needs_row?: boolean } = {},
+): Promise<StoredAnswer & { replayed: boolean }> => {
+  const fingerprint = fingerprintOf(deriveKey(deps.config.secrets[0], 'fingerprint'), parts)
+  let ran: Answer | undefined
+  const runOnlyOnce = async () => {
+    ran ??= await run()
+    return ran
+  }
+  try {
+    return await deps.db.transaction((tx) => once(tx, idempotency, { ...command, fingerprint }, runOnlyOnce))
+  } catch (error) {
+    const refusal = error instanceof AppError ? error : toAppError(error, AUTH_CODES)
+    if (needs_row || error instanceof AppError || refusal.status !== 503) throw error
+    deps.telemetry.log.warn({ err: error }, 'a command runs without the row of its key')
+    const { status, headers = {}, body } = await runOnlyOnce()
+    return { status, headers, body: Buffer.from(body === undefined ? '' : JSON.stringify(body)), replayed: false }
+  }
+}

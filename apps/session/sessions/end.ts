@@ -1,0 +1,76 @@
+import { notFound } from '../../shared/errors.ts'
+import { isUuid } from '../../shared/ids.ts'
+import type { SessionDeps } from '../deps.ts'
+import type { Kept, RevokeReason, SessionRecord } from '../store/store.ts'
+
+/** Who ends sessions, and for which request. */
+export type By = { actor_type: 'user' | 'service' | 'system'; actor_id?: string; request_id: string }
+
+export const actorOf = ({ actor_type, actor_id }: By) =>
+  actor_id ? `${actor_type === 'service' ? 'svc' : actor_type}:${actor_id}` : actor_type
+
+/** Ends one session. Repeating it changes nothing and emits nothing. True when this call was the one that ended it. */
+export const endSession = async (
+  deps: SessionDeps,
+  session: { session_id: string; user_id?: string },
+  reason: RevokeReason,
+  by: By,
+): Promise<boolean> => {
+  const revoked = await deps.store.revoke({ ...session, ...by, reason })
+  if (!revoked) return false
+  await deps.revocations.record([revoked])
+  await deps.audit({
+    action: reason === 'logout' ? 'logout' : 'revoke_session',
+    outcome: 'done',
+    reason,
+    actor: actorOf(by),
+    user_id: revoked.user_id,
+    session_id: revoked.session_id,
+    request_id: by.request_id,
+  })
+  return true
+}
+
+/** Ends all sessions of a user but those that stay, and says how many there were. */
+export const endUserSessions = async (deps: SessionDeps, user: Kept, reason: RevokeReason, by: By): Promise<number> => {
+  const rows = await deps.store.revokeUser({ ...user, ...by, reason })
+  await deps.revocations.record(rows)
+  await deps.audit({
+    action: 'revoke_user',
+    outcome: 'done',
+    reason,
+    actor: actorOf(by),
+    user_id: user.user_id,
+    request_id: by.request_id,
+    details: { revoked: rows.length },
+  })
+  return rows.length
+}
+
+/** Ends a session of this user; one that is not theirs, or is no more, is not found. */
+export const endOwnSession = async (
+  deps: SessionDeps,
+  session: { session_id: string; user_id: string },
+  reason: RevokeReason,
+  by: By,
+): Promise<void> => {
+  const ended = isUuid(session.session_id) && (await endSession(deps, session, reason, by))
+  if (!ended) throw notFound('session', session.session_id, 'not_found')
+}
+
+/** A session as its owner and administrators see it. */
+export const viewOf = (record: SessionRecord, current?: string) => ({
+  id: record.session_id,
+  created_at: timeOf(record.created_at),
+  last_used_at: timeOf(record.last_used_at),
+  expires_at: timeOf(record.expires_at),
+  user_agent: record.user_agent,
+  ip_address: record.ip_address,
+  metadata: record.metadata,
+  mode: record.mode,
+  current: record.session_id === current,
+})
+
+/** RFC 3339 in UTC with microseconds. */
+const timeOf = (us: number): string =>
+  `${new Date(Math.floor(us / 1000)).toISOString().slice(0, 23)}${String(us % 1000).padStart(3, '0')}Z`

@@ -1,0 +1,87 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { allow } from '../../shared/auth/http.ts'
+import { SessionList } from '../../shared/contracts/session/sessions.ts'
+import { text } from '../../shared/contracts/text.ts'
+import { CommandHeaders, errorReplies, sendStored } from '../../shared/http/app.ts'
+import type { SessionDeps } from '../deps.ts'
+import { commandOf, runOnce } from './commands.ts'
+import { endOwnSession, endUserSessions, viewOf } from './end.ts'
+
+export const SessionParams = Type.Object({
+  session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }),
+})
+const Revoked = Type.Object({ revoked: Type.Integer() })
+
+export const byUser = (req: FastifyRequest) =>
+  ({ actor_type: 'user', actor_id: req.caller.user_id, request_id: String(req.id) }) as const
+
+/** All sessions of a user fit on one page: there are at most SESSION__CAP__PER_USER. */
+export const listOf = async (deps: SessionDeps, user_id: string, current?: string) => ({
+  items: (await deps.store.list(user_id)).map((record) => viewOf(record, current)),
+  next_page_token: null,
+  as_of: deps.clock.now().toISOString(),
+})
+
+/** One's own sessions. */
+export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  app.get(
+    '/v1/sessions',
+    {
+      preHandler: allow('self', { kind: 'R' }),
+      schema: {
+        tags: ['sessions'],
+        description: 'The sessions of the caller, newest first.',
+        response: { 200: SessionList, ...errorReplies },
+      },
+    },
+    async (req) => {
+      return listOf(deps, req.caller.user_id, req.caller.session_id)
+    },
+  )
+
+  app.delete(
+    '/v1/sessions/:session_id',
+    {
+      preHandler: allow('self', { kind: 'S' }),
+      schema: {
+        tags: ['sessions'],
+        description: 'Ends one of the caller’s sessions; ending the current one signs out.',
+        params: SessionParams,
+        headers: CommandHeaders,
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      const { user_id, session_id, mode } = req.caller
+      const answer = await runOnce(deps, commandOf(req), async () => {
+        await endOwnSession(deps, { user_id, session_id: req.params.session_id }, 'logout', byUser(req))
+        return { status: 204, body: undefined }
+      })
+      if (req.params.session_id === session_id && mode === 'cookie') reply.header('set-cookie', deps.cookies.expired())
+      return sendStored(reply, answer)
+    },
+  )
+
+  app.post(
+    '/v1/sessions/revoke-others',
+    {
+      preHandler: allow('self', { kind: 'S' }),
+      schema: {
+        tags: ['sessions'],
+        description: 'Ends all other sessions of the caller.',
+        headers: CommandHeaders,
+        response: { 200: Revoked, ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      const { user_id, session_id } = req.caller
+      const answer = await runOnce(deps, commandOf(req), async () => ({
+        status: 200,
+        body: { revoked: await endUserSessions(deps, { user_id, keep_session_id: session_id }, 'logout', byUser(req)) },
+      }))
+      return sendStored(reply, answer)
+    },
+  )
+}

@@ -1,0 +1,160 @@
+import { asc, gt, sql } from 'drizzle-orm'
+import type { Redis } from 'ioredis'
+import type { Db } from '../../../db/client.ts'
+import { pruneRows } from '../../../db/prune.ts'
+import { type Revocation, revocations } from '../../../db/session/tables.ts'
+import { ConfigError } from '../../shared/config.ts'
+import { unavailable } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import type { Telemetry } from '../../shared/telemetry.ts'
+import type { Audit } from './audit.ts'
+import type { Store } from './store.ts'
+
+const INSERT_MS = 300
+const BATCH = 500
+const RETRY_MS = 1000
+
+/**
+ * Keeps revocations in Postgres beside Redis, and brings them back when Redis is not the one that session knew: after a
+ * reconnect to another run, or without `auth:epoch`, no request is served until all unexpired rows are applied.
+ */
+export const createRevocations = ({
+  db,
+  redis,
+  store,
+  audit,
+  telemetry,
+}: {
+  db: Db
+  redis: Redis
+  store: Store
+  audit: Audit
+  telemetry: Telemetry
+}) => {
+  const { log } = telemetry
+  const failures = telemetry.counter('revocation_inserts_failed_total', 'Revocations that only the relay stored.')
+  const revoked = telemetry.counter('sessions_revoked_total', 'Sessions revoked.', ['reason'])
+  let known_run: string | undefined
+  let applied = false
+  let stopped = false
+  let running: Promise<void> | undefined
+
+  /** Applies what is stored if this Redis is not the known one. */
+  const check = async (): Promise<void> => {
+    const run = runIdOf(await redis.info('server'))
+    if (applied && run === known_run && (await store.hasEpoch())) return
+    applied = false
+    const lost = !(await store.hasEpoch())
+    const { rows, revived } = await applyAll(db, store)
+    const expected = known_run !== undefined || rows > 0
+    known_run = run
+    applied = true
+    if (revived > 0) log.error({ revived }, 'Redis had sessions that were revoked: they are revoked again')
+    if (lost && expected) {
+      log.error('Redis has lost its data: everybody signs in again')
+      await audit({ action: 'data_loss', outcome: 'noted', actor: 'system', request_id: uuidv7(), reason: 'no_epoch' })
+    }
+  }
+  const checkUntilDone = async () => {
+    while (!stopped && redis.status === 'ready') {
+      try {
+        return await check()
+      } catch (error) {
+        log.warn({ err: error }, 'revocations cannot be applied again yet')
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref())
+      }
+    }
+  }
+  const start = () => {
+    running ??= checkUntilDone().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+  redis.on('close', () => {
+    applied = false
+  })
+  redis.on('ready', () => void start())
+
+  return {
+    check,
+    stop: () => {
+      stopped = true
+    },
+    isApplied: () => applied,
+    /** Refuses to work on a Redis that may hold what was revoked. */
+    assertApplied: () => {
+      if (!applied) throw unavailable('The session store is coming back.', undefined, 'unavailable')
+    },
+    /** Stores what a script has revoked, within 300 ms; the relay repeats it from the stream. */
+    record: async (rows: readonly Revocation[]): Promise<void> => {
+      if (rows.length === 0) return
+      for (const { reason } of rows) revoked.inc({ reason })
+      const insert = db
+        .insert(revocations)
+        .values([...rows])
+        .onConflictDoNothing()
+      const late = new Promise<never>((_, reject) => {
+        setTimeout(() => reject(new Error(`no answer in ${INSERT_MS} ms`)), INSERT_MS).unref()
+      })
+      await Promise.race([insert, late]).catch((error: Error) => {
+        failures.inc()
+        log.warn({ err: error }, 'a revocation is left to the relay')
+      })
+    },
+  }
+}
+export type Revocations = ReturnType<typeof createRevocations>
+
+/** Forgets revocations of which no copy of Redis can hold the session any more. */
+export const pruneRevocations = (db: Db): Promise<number> =>
+  pruneRows(db, revocations, sql`expires_at < clock_timestamp()`)
+
+const runIdOf = (info: string): string => /^run_id:(\S+)/m.exec(info)?.[1] ?? 'unknown'
+
+/** Ends every stored session again, in batches by session id. Returns how many there are, and how many had come back to life. */
+const applyAll = async (db: Db, store: Store): Promise<{ rows: number; revived: number }> => {
+  let revived = 0
+  let count = 0
+  let after = '00000000-0000-0000-0000-000000000000'
+  for (;;) {
+    const rows = await db
+      .select({
+        session_id: revocations.session_id,
+        user_id: revocations.user_id,
+        deny: sql<boolean>`${revocations.access_valid_until} > clock_timestamp()`,
+      })
+      .from(revocations)
+      .where(sql`${gt(revocations.session_id, after)} and ${revocations.expires_at} > clock_timestamp()`)
+      .orderBy(asc(revocations.session_id))
+      .limit(BATCH)
+    const done = rows.length < BATCH
+    revived += await store.reapply(rows, done ? uuidv7() : undefined)
+    count += rows.length
+    if (done) return { rows: count, revived }
+    after = rows.at(-1)?.session_id ?? after
+  }
+}
+
+const WANTED = { appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction' } as const
+
+/**
+ * Checks the settings without which Redis forgets or evicts sessions (reliability.md 4.11). Production stops;
+ * development gets one loud line. A server that hides its settings is taken as told.
+ */
+export const checkRedisSettings = async (
+  redis: Redis,
+  production: boolean,
+  log: Telemetry['log'],
+): Promise<string | undefined> => {
+  const weak: string[] = []
+  for (const [name, wanted] of Object.entries(WANTED)) {
+    const reply = (await redis.config('GET', name).catch(() => [])) as string[]
+    if (reply[1] !== undefined && reply[1] !== wanted) weak.push(`${name} is ${reply[1]} instead of ${wanted}`)
+  }
+  if (weak.length === 0) return undefined
+  const message = `SESSION__REDIS__URL names a Redis that may lose sessions: ${weak.join(', ')}.`
+  if (production) throw new ConfigError(message)
+  log.warn(message)
+  return message
+}

@@ -1,0 +1,240 @@
+import type { Redis } from 'ioredis'
+import { isRedisOutage, LIMIT_SCRIPT, loadScripts, type ScriptObserver } from '../../../db/scripts.ts'
+import type { Revocation } from '../../../db/session/tables.ts'
+import { AppError, unavailable } from '../../shared/errors.ts'
+import { type Rate, rateArguments } from '../../shared/web/rates.ts'
+
+const NAMES = [
+  'create_session',
+  'activate_session',
+  'rotate',
+  'rotate_current',
+  'revoke_session',
+  'revoke_user',
+  'touch_auth_time',
+  'login_begin',
+  'login_success',
+  'login_refund',
+  'reapply',
+] as const
+
+/** Why a session ended before its time (auth.md 10). */
+export type RevokeReason =
+  | 'logout'
+  | 'replay'
+  | 'binding'
+  | 'suspicious'
+  | 'password_changed'
+  | 'user_disabled'
+  | 'user_deleted'
+  | 'admin'
+  | 'evicted'
+
+/** Who ends a session, for the event and the audit log. */
+export type Cause = {
+  actor_type: 'user' | 'service' | 'system'
+  actor_id?: string | undefined
+  request_id: string
+}
+
+/** A session record. Times are microseconds since the epoch. */
+export type SessionRecord = {
+  session_id: string
+  user_id: string
+  username: string
+  mode: 'json' | 'cookie'
+  state: 'pending' | 'active'
+  refresh_token_hash: string | null
+  created_at: number
+  expires_at: number
+  last_used_at: number
+  auth_time: number
+  user_agent: string | null
+  ip_address: string | null
+  metadata: Record<string, unknown> | null
+  ua_family: string | null
+  ip_prefix: string | null
+}
+
+export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'username' | 'mode'> & {
+  user_agent?: string | undefined
+  ip_address?: string | undefined
+  metadata?: string | undefined
+  ua_hash?: string | undefined
+  ua_family?: string | undefined
+  ip_prefix?: string | undefined
+  /** Of the password that the login proved; absent for a session that a service made. */
+  password_version?: number | undefined
+}
+
+/** A refresh token as the store knows it: its hash, and what repeats it byte for byte. */
+export type Successor = { hash: string; succ_jti: string; succ_iat: string; succ_kid: string }
+export type RepeatToken = { jti: string; iat: string; kid: string }
+export type Rotation =
+  | { outcome: 'rotated' | 'gone' | 'expired' | 'current' }
+  | { outcome: 'retry'; repeat: RepeatToken }
+  | { outcome: 'replay'; revoked: Revocation }
+
+/** A user whose sessions end, and what stays. */
+export type Kept = { user_id: string; keep_session_id?: string; password_version?: number }
+
+export type Attempt = { name: string; device?: string | undefined }
+export type Charge = Attempt & { bucket: string; lock_before: string; lock_now: string }
+export type LockoutSettings = { free: number; max_s: number; close_at: number }
+
+type RotateInput = {
+  user_id: string
+  session_id: string
+  retry_key_hash?: string | undefined
+  ua_hash: string
+  window_s: number
+}
+
+/** The session records in Redis. Each write is one script; durations and TTLs run on Redis' clock. */
+export const createStore = (
+  redis: Redis,
+  { prefix, wait_replicas, observe }: { prefix: string; wait_replicas: number; observe?: ScriptObserver },
+) => {
+  const files = Object.fromEntries(NAMES.map((name) => [name, new URL(`../scripts/${name}.lua`, import.meta.url)]))
+  const scripts = loadScripts(redis, files as Record<(typeof NAMES)[number], URL>, observe)
+  const limits = loadScripts(redis, { limit: LIMIT_SCRIPT }, observe)
+  const run = async <T>(name: (typeof NAMES)[number], input: object): Promise<T> =>
+    (await scripts[name]([], [prefix, JSON.stringify(input)])) as T
+
+  /** Waits until so many replicas have what was written, if the set-up asks for it. */
+  const replicated = async <T>(answer: T): Promise<T> => {
+    if (wait_replicas > 0 && (await redis.wait(wait_replicas, 300)) < wait_replicas) {
+      throw new Error(`fewer than ${wait_replicas} replicas of Redis have the change`)
+    }
+    return answer
+  }
+
+  return guarded({
+    /** Makes a pending session; the oldest above `cap` are revoked as `evicted`. */
+    create: async (session: NewSession, cap: number, cause: Cause) => {
+      const [created_at, expires_at, ...evicted] = await run<[string, string, ...string[][]]>('create_session', {
+        ...session,
+        ...cause,
+        cap,
+      })
+      return { created_at: Number(created_at), expires_at: Number(expires_at), evicted: evicted.map(revocationOf) }
+    },
+    /** Gives a pending session its first refresh token. False: it was ended meanwhile. */
+    activate: async (key: { user_id: string; session_id: string }, successor: Successor) =>
+      (await run<string>('activate_session', { ...key, ...successor })) === 'ok',
+    get: async (user_id: string, session_id: string): Promise<SessionRecord | undefined> =>
+      recordOf(await redis.hgetall(`${prefix}sess:{${user_id}}:${session_id}`)),
+    /** The active sessions of a user, newest first. */
+    list: async (user_id: string): Promise<SessionRecord[]> => {
+      const ids = await redis.zrevrange(`${prefix}usess:{${user_id}}`, 0, -1)
+      if (ids.length === 0) return []
+      const reads = redis.pipeline()
+      for (const id of ids) reads.hgetall(`${prefix}sess:{${user_id}}:${id}`)
+      const rows = (await reads.exec()) ?? []
+      const found = rows.map(([error, row]) => {
+        if (error) throw error
+        return recordOf(row as Record<string, string>)
+      })
+      return found.filter((record) => record?.state === 'active') as SessionRecord[]
+    },
+    rotate: async (input: RotateInput & { presented: string; idle_s: number } & Partial<Successor> & Cause) =>
+      replicated(rotationOf(await run('rotate', input))),
+    rotateCurrent: async (input: RotateInput & Partial<Successor> & { password_version?: number }) =>
+      replicated(rotationOf(await run('rotate_current', input))),
+    /** Ends a session; nothing when it had ended before. */
+    revoke: async (input: { session_id: string; user_id?: string; reason: RevokeReason } & Cause) => {
+      const [outcome, event] = await run<[string, string[]?]>('revoke_session', input)
+      return replicated(outcome === 'revoked' && event ? revocationOf(event) : undefined)
+    },
+    /** Ends all sessions of a user but the kept one and those that proved this password version or a newer one. */
+    revokeUser: async (input: Kept & { reason: RevokeReason } & Cause) =>
+      replicated((await run<string[][]>('revoke_user', input)).map(revocationOf)),
+    touchAuthTime: async (key: { user_id: string; session_id: string }, auth_time: number) =>
+      (await run<string>('touch_auth_time', { ...key, auth_time })) === 'ok',
+
+    /** Charges a login attempt; a locked name gives the milliseconds to wait. */
+    beginLogin: async (
+      attempt: Attempt,
+      settings: LockoutSettings,
+    ): Promise<{ charge: Charge } | { locked_ms: number }> => {
+      const reply = await run<(string | number)[]>('login_begin', { ...attempt, ...settings })
+      if (reply[0] === 'locked') return { locked_ms: Number(reply[1]) }
+      const [, bucket, lock_before, lock_now] = reply.map(String) as [string, string, string, string]
+      return { charge: { ...attempt, bucket, lock_before, lock_now } }
+    },
+    loginSucceeded: (charge: Charge) => run('login_success', charge),
+    refundLogin: (charge: Charge, { close_at }: LockoutSettings) => run('login_refund', { ...charge, close_at }),
+    /** Opens a locked name again. */
+    unlock: (name: string) => redis.del(`${prefix}lock:name:${name}`),
+
+    /** Charges one or more buckets, all or none. A number: the milliseconds to wait. */
+    limit: async (buckets: readonly { key: string; rate: Rate }[], block?: { key: string; seconds: number }) => {
+      const keys = [`${prefix}lim:block:${block?.key ?? 'none'}`, ...buckets.map(({ key }) => `${prefix}lim:${key}`)]
+      const args = [block?.seconds ?? 0, ...buckets.flatMap(({ rate }) => rateArguments(rate))]
+      const [outcome, ms] = (await limits.limit(keys, args)) as [string, number]
+      return outcome === 'ok' ? undefined : ms
+    },
+    reapply: (rows: { user_id: string; session_id: string; deny: boolean }[], epoch?: string) =>
+      run<number>('reapply', { rows, ...(epoch !== undefined && { done: true, epoch }) }),
+    hasEpoch: async () => (await redis.exists(`${prefix}auth:epoch`)) === 1,
+    appendAudit: (row: string) => redis.xadd(`${prefix}auth:audit`, 'MAXLEN', '~', 100_000, '*', 'row', row),
+  })
+}
+export type Store = ReturnType<typeof createStore>
+
+/** Turns an outage of Redis into 503, whichever call meets it. */
+const guarded = <O extends Record<string, (...args: never[]) => Promise<unknown>>>(calls: O): O => {
+  const wrap =
+    (call: (...args: never[]) => Promise<unknown>) =>
+    async (...args: never[]) => {
+      try {
+        return await call(...args)
+      } catch (error) {
+        if (error instanceof AppError || !isRedisOutage(error)) throw error
+        throw unavailable('The session store does not answer.', error, 'unavailable')
+      }
+    }
+  return Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, wrap(call)])) as O
+}
+
+const pairs = (flat: string[]): Record<string, string> => {
+  const fields: Record<string, string> = {}
+  for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] as string] = flat[i + 1] as string
+  return fields
+}
+
+const revocationOf = (flat: string[]): Revocation => {
+  const fields = pairs(flat)
+  return { ...fields, request_id: fields.request_id || null, actor_id: fields.actor_id || null } as Revocation
+}
+
+const rotationOf = (reply: unknown): Rotation => {
+  const [outcome, ...more] = reply as [Rotation['outcome'], ...unknown[]]
+  if (outcome === 'replay') return { outcome, revoked: revocationOf(more[0] as string[]) }
+  if (outcome === 'retry') {
+    const [jti, iat, kid] = more as [string, string, string]
+    return { outcome, repeat: { jti, iat, kid } }
+  }
+  return { outcome }
+}
+
+const recordOf = (fields: Record<string, string>): SessionRecord | undefined => {
+  if (fields.session_id === undefined) return undefined
+  return {
+    session_id: fields.session_id,
+    user_id: fields.user_id ?? '',
+    username: fields.username ?? '',
+    mode: fields.mode === 'cookie' ? 'cookie' : 'json',
+    state: fields.state === 'active' ? 'active' : 'pending',
+    refresh_token_hash: fields.refresh_token_hash ?? null,
+    created_at: Number(fields.created_at),
+    expires_at: Number(fields.expires_at),
+    last_used_at: Number(fields.last_used_at),
+    auth_time: Number(fields.auth_time),
+    user_agent: fields.user_agent ?? null,
+    ip_address: fields.ip_address ?? null,
+    metadata: fields.metadata ? (JSON.parse(fields.metadata) as Record<string, unknown>) : null,
+    ua_family: fields.ua_family ?? null,
+    ip_prefix: fields.ip_prefix ?? null,
+  }
+}

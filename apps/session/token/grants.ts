@@ -1,0 +1,104 @@
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { AppError } from '../../shared/errors.ts'
+import type { SessionDeps } from '../deps.ts'
+
+/** Bytes of a body of the auth endpoints. */
+export const BODY_LIMIT = 16_384
+/** Shorter keys could be guessed. */
+export const RETRY_KEY_MIN = 22
+
+export type Mode = 'json' | 'cookie'
+
+export const Password = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: 'At most 128 characters and 512 bytes.',
+})
+const Username = Type.String({ minLength: 1, maxLength: 64 })
+const RefreshToken = Type.String({ minLength: 1, maxLength: 4096 })
+const Device = {
+  device_token: Type.Optional(Type.String({ maxLength: 512 })),
+  remember_device: Type.Optional(Type.Boolean({ description: 'Ask for a device token in the reply (JSON mode).' })),
+}
+
+const SIGN_IN = { username: 'olga', password: 'Tr0mbone-Glacier-Napkin' }
+const closed = (example: unknown) => ({ additionalProperties: false, examples: [example] })
+export const TokenBody = Type.Object(
+  {
+    grant_type: Type.Optional(Type.Enum(['password', 'refresh_token'])),
+    username: Type.Optional(Username),
+    password: Type.Optional(Password),
+    refresh_token: Type.Optional(RefreshToken),
+    ...Device,
+  },
+  closed({ grant_type: 'password', ...SIGN_IN }),
+)
+export const LoginBody = Type.Object({ username: Username, password: Password, ...Device }, closed(SIGN_IN))
+export const RefreshBody = Type.Object(
+  { refresh_token: RefreshToken },
+  closed({ refresh_token: 'eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…' }),
+)
+export const ReauthBody = Type.Object({ password: Password }, closed({ password: SIGN_IN.password }))
+
+type Grant = Type.Static<typeof TokenBody>
+
+const invalid = (code: string, detail: string, hint: string) => new AppError('validation_error', code, detail, { hint })
+
+/** The mode of `response_mode`; JSON when it is not given, which keeps older clients working. */
+export const modeFrom = (text: string | undefined): Mode => {
+  if (text === undefined || text === 'json' || text === 'cookie') return text ?? 'json'
+  throw invalid(
+    'unknown_response_mode',
+    `There is no response mode ${JSON.stringify(text.slice(0, 32))}.`,
+    'Use json or cookie.',
+  )
+}
+
+/** Which grant a body is. Both or none is refused; in cookie mode a refresh token in the body does not count. */
+export const grantKind = (body: Grant, mode: Mode): 'password' | 'refresh_token' => {
+  const password = body.username !== undefined || body.password !== undefined
+  const refreshing = mode === 'cookie' ? !password : body.refresh_token !== undefined
+  const kind = password ? 'password' : 'refresh_token'
+  if (password && (refreshing || body.grant_type === 'refresh_token')) {
+    throw invalid('ambiguous_grant', 'The request holds both a password and a refresh token.', 'Send one of them.')
+  }
+  if ((!password && !refreshing) || (body.grant_type !== undefined && body.grant_type !== kind)) {
+    throw invalid(
+      'missing_grant',
+      'The request holds neither a password nor a refresh token for its grant.',
+      'Send username and password, or a refresh token.',
+    )
+  }
+  if (password && (body.username === undefined || body.password === undefined)) {
+    throw invalid('schema_violation', 'username and password belong together.', 'Send both.')
+  }
+  return kind
+}
+
+/** Each mode reads its own place only. In cookie mode, without `grant_type`, a missing cookie means that no grant was sent. */
+export const tokenFrom = (deps: SessionDeps, req: FastifyRequest, body: Grant, mode: Mode): string => {
+  if (mode === 'json') return body.refresh_token ?? ''
+  const token = deps.cookies.readRefresh(req.headers.cookie)
+  if (token === undefined && body.grant_type === undefined) {
+    throw invalid('missing_grant', 'There is no refresh cookie.', 'Sign in with username and password.')
+  }
+  return token ?? ''
+}
+
+export const refuseLongPassword = (password: string): void => {
+  if (Buffer.byteLength(password) > 512)
+    throw invalid('schema_violation', 'A password has at most 512 bytes.', 'Send a shorter password.')
+}
+
+/** The Idempotency-Key as proof that a refresh is the same request again: it must be too long to guess. */
+export const retryKeyOf = (req: FastifyRequest): string | undefined => {
+  const key = req.headers['idempotency-key']
+  if (typeof key !== 'string') return undefined
+  if (key.length >= RETRY_KEY_MIN && key.length <= 255) return key
+  throw invalid(
+    'retry_key_too_short',
+    `An Idempotency-Key on refresh has ${RETRY_KEY_MIN} to 255 characters.`,
+    'Make a new random key for each refresh, such as a UUID.',
+  )
+}

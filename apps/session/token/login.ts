@@ -1,0 +1,188 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Revocation } from '../../../db/session/tables.ts'
+import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
+import { foldUsername } from '../../shared/data/username.ts'
+import { AppError } from '../../shared/errors.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import type { Client } from '../browser/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import type { Charge } from '../store/store.ts'
+import type { TokenPair } from './issue.ts'
+
+export type LoginRequest = {
+  username: string
+  password: string
+  mode: 'json' | 'cookie'
+  client: Client
+  device_token: string | undefined
+  request_id: string
+}
+export type Login = TokenPair & {
+  session_id: string
+  user_id: string
+  folded_name: string
+  /** The id of the device, when the request came from a known one. */
+  known_device: boolean
+}
+
+const NOBODY = '00000000-0000-0000-0000-000000000000'
+const TICK_MS = 50
+const BLOCK_S = 3600
+
+/**
+ * Signs a user in, in the order of the specification. Whatever is wrong with name, status or password, the answer is
+ * the same 401 after the same work: the charge comes first, the hash always runs, the reply waits for the next tick.
+ */
+export const login = async (deps: SessionDeps, request: LoginRequest): Promise<Login> => {
+  const started = performance.now()
+  const folded_name = foldUsername(request.username)
+  const charge = await beginAttempt(deps, request, folded_name)
+  const { user, ok, cause, password_version } = await checkPassword(deps, request, charge)
+  if (!ok || !user) throw await refuseLogin(deps, request, started, cause, user?.id)
+  await deps.store.loginSucceeded(charge)
+
+  const session = { user_id: user.id, username: user.username, mode: request.mode, password_version }
+  const opened = await openSession(deps, session, request.client, request.request_id)
+  if (!opened) throw await refuseLogin(deps, request, started, 'overtaken', user.id)
+  deps.counts.logins.inc()
+  await deps.audit({
+    action: 'login',
+    outcome: 'done',
+    actor: `user:${user.id}`,
+    user_id: user.id,
+    session_id: opened.session_id,
+    ...contextOf(request),
+  })
+  return { ...opened, user_id: user.id, folded_name, known_device: charge.device !== undefined }
+}
+
+const contextOf = ({ request_id, client }: LoginRequest) => ({
+  request_id,
+  ip_address: client.ip_address,
+  user_agent: client.user_agent,
+})
+
+const lockoutOf = ({ config }: SessionDeps) => ({
+  free: config.SESSION__LOCKOUT__FREE,
+  max_s: config.SESSION__LOCKOUT__MAX_S,
+  close_at: config.SESSION__LOCKOUT__CLOSE_AT,
+})
+
+/** Charges the attempt before anything is looked up, so that parallel guesses cannot outrun the lock. */
+const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_name: string): Promise<Charge> => {
+  const attempt = { name: deps.nameOf(folded_name), device: deps.devices.knownFor(request.device_token, folded_name) }
+  const begun = await deps.store.beginLogin(attempt, lockoutOf(deps))
+  if ('charge' in begun) return begun.charge
+  deps.counts.login_failures.inc({ cause: 'locked' })
+  await deps.audit({ action: 'login', outcome: 'denied', reason: 'locked', actor: 'system', ...contextOf(request) })
+  throw new AppError('rate_limited', 'login_locked', 'Too many failed attempts. Try again later.', {
+    retryable: true,
+    retry_after_ms: begun.locked_ms,
+  })
+}
+
+/** Looks the user up and always checks the password, against nobody's if need be. An outage takes the charge back. */
+const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: Charge) => {
+  let asked = 'identity'
+  try {
+    const { user } = await deps.identity.getUserByUsername(
+      { username: request.username },
+      withRequestId(request.request_id),
+    )
+    asked = 'credential'
+    const { isValid, passwordVersion } = await deps.credential.verifyPassword(
+      { userId: user?.id ?? NOBODY, password: request.password, queueKey: queueKeyOf(deps, request.client) },
+      withRequestId(request.request_id),
+    )
+    const active = user?.status === UserStatus.ACTIVE
+    const cause = !user ? 'unknown' : !active ? 'not_active' : 'wrong_password'
+    return { user, ok: active && isValid, cause, password_version: passwordVersion }
+  } catch (error) {
+    await deps.store.refundLogin(charge, lockoutOf(deps))
+    throw fromRpc(asked, error)
+  }
+}
+
+/** One place in the hash queue per address. */
+export const queueKeyOf = (deps: SessionDeps, { ip_address }: Client): string =>
+  deps.nameOf(`address:${ip_address ?? ''}`)
+
+/** The one refusal of a login, on the next tick after the request's start; the true cause stays with us. */
+const refuseLogin = async (
+  deps: SessionDeps,
+  request: LoginRequest,
+  started: number,
+  cause: string,
+  user_id?: string,
+) => {
+  deps.counts.login_failures.inc({ cause })
+  await deps.audit({
+    action: 'login',
+    outcome: 'denied',
+    reason: cause,
+    actor: 'system',
+    user_id,
+    ...contextOf(request),
+  })
+  const address = deps.nameOf(`address:${request.client.ip_address ?? ''}`)
+  const bucket = { key: `login_failures:${address}`, rate: deps.config.limits.login_failures }
+  await deps.store.limit([bucket], { key: address, seconds: BLOCK_S })
+  const elapsed = performance.now() - started
+  await delay(Math.ceil(elapsed / TICK_MS) * TICK_MS - elapsed)
+  return new AppError('invalid_credentials', 'invalid_credentials', 'Username or password is wrong.')
+}
+
+/**
+ * Opens a session and gives it its tokens; nothing when the user stopped being active, the session was revoked or the
+ * password replaced in between: that closes the race of a login with a disable or a new password.
+ */
+export const openSession = async (
+  deps: SessionDeps,
+  user: { user_id: string; username: string; mode: 'json' | 'cookie'; password_version: number },
+  client: Client,
+  request_id: string,
+): Promise<(TokenPair & { session_id: string }) | undefined> => {
+  const session_id = uuidv7()
+  const cause = { actor_type: 'user', actor_id: user.user_id, request_id } as const
+  const { created_at, evicted } = await deps.store.create(
+    { ...user, session_id, ...client },
+    deps.config.SESSION__CAP__PER_USER,
+    cause,
+  )
+  await noteEvicted(deps, evicted, request_id)
+  const key = { user_id: user.user_id, session_id }
+  try {
+    const again = await deps.identity
+      .getUser({ id: user.user_id }, withRequestId(request_id))
+      .catch((error: unknown) => {
+        throw fromRpc('identity', error)
+      })
+    if (again.user?.status === UserStatus.ACTIVE) {
+      const owner = { ...user, session_id, auth_time: Math.floor(created_at / 1_000_000) }
+      const { successor, ...pair } = await deps.issuer.issue(owner, request_id)
+      if (await deps.store.activate(key, successor)) return { ...pair, session_id }
+    }
+  } catch (error) {
+    await deps.store.revoke({ ...key, ...cause, reason: 'admin' }).catch(() => {})
+    throw error
+  }
+  await deps.store.revoke({ ...key, ...cause, reason: 'user_disabled' })
+  return undefined
+}
+
+/** Stores and audits the sessions that had to go for a new one. */
+export const noteEvicted = async (deps: SessionDeps, evicted: Revocation[], request_id: string) => {
+  await deps.revocations.record(evicted)
+  for (const { user_id, session_id } of evicted) {
+    await deps.audit({
+      action: 'revoke_session',
+      outcome: 'done',
+      reason: 'evicted',
+      actor: 'system',
+      user_id,
+      session_id,
+      request_id,
+    })
+  }
+}

@@ -1,0 +1,161 @@
+import type { Caller } from '../../shared/auth/caller.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import { AppError } from '../../shared/errors.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { rateLimited } from '../../shared/web/rates.ts'
+import type { Client } from '../browser/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import { endSession, endUserSessions } from '../sessions/end.ts'
+import type { TokenPair } from './issue.ts'
+import { queueKeyOf } from './login.ts'
+
+export type PasswordRequest = { caller: Caller; client: Client; request_id: string }
+
+/** 20 wrong current passwords on one session within a day end it: the last of them finds the bucket empty. */
+const WRONG_PASSWORDS = { count: 19, seconds: 86_400, burst: 19 }
+
+/** Charges the limit that password change and reauthentication share. */
+export const chargePassword = async (deps: SessionDeps, { caller }: PasswordRequest): Promise<void> => {
+  const wait = await deps.store.limit([{ key: `password:${caller.user_id}`, rate: deps.config.limits.password }])
+  if (wait === undefined) return
+  deps.counts.rate_limited.inc({ class: 'password' })
+  throw rateLimited(wait)
+}
+
+/**
+ * Changes the password and ends all other sessions. `change_id` makes a repeat harmless in credential; the outbox row
+ * there repeats the revocation should session die in between.
+ */
+export const changePassword = async (
+  deps: SessionDeps,
+  request: PasswordRequest & { current_password: string; new_password: string; change_id: string },
+): Promise<{ revoked_sessions: number; password_version: number }> => {
+  const { caller, client, request_id } = request
+  await chargePassword(deps, request)
+  const reply = await deps.credential
+    .changePassword(
+      {
+        userId: caller.user_id,
+        username: caller.username,
+        currentPassword: request.current_password,
+        newPassword: request.new_password,
+        keepSessionId: caller.session_id,
+        changeId: request.change_id,
+        queueKey: queueKeyOf(deps, client),
+      },
+      withRequestId(request_id),
+    )
+    .catch((error: unknown) => {
+      throw fromRpc('credential', error)
+    })
+  if (reply.violations.length > 0) throw weakPassword(reply.violations)
+  if (!reply.currentIsValid) throw await refuseWrongPassword(deps, request, 'change_password')
+  const by = { actor_type: 'user', actor_id: caller.user_id, request_id } as const
+  const { passwordVersion: password_version } = reply
+  const kept = { user_id: caller.user_id, keep_session_id: caller.session_id, password_version }
+  const revoked_sessions = await endUserSessions(deps, kept, 'password_changed', by)
+  await note(deps, request, 'change_password', 'done')
+  return { revoked_sessions, password_version }
+}
+
+const weakPassword = (violations: { code: string; message: string }[]) =>
+  new AppError('validation_error', violations[0]?.code ?? 'PasswordTooWeakError', violations[0]?.message ?? '', {
+    status: 422,
+    hint: 'Choose a password that meets every rule in violations.',
+    violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })),
+  })
+
+/**
+ * New tokens for the session that changed its password. The same key again (without a version: nothing was changed by
+ * this request) within the retry window gives the same refresh token; later nothing, because a stored answer holds no
+ * secret.
+ */
+export const tokensAfterChange = async (
+  deps: SessionDeps,
+  { caller, client, request_id }: PasswordRequest,
+  { change_id, password_version }: { change_id: string; password_version: number | undefined },
+): Promise<TokenPair | undefined> => {
+  const record = await deps.store.get(caller.user_id, caller.session_id)
+  if (!record) return undefined
+  const proof = {
+    user_id: caller.user_id,
+    session_id: caller.session_id,
+    retry_key_hash: sha256Hex(change_id),
+    ua_hash: client.ua_hash,
+    window_s: deps.config.SESSION__REFRESH__RETRY_WINDOW_S,
+  }
+  const next = password_version === undefined ? undefined : await deps.issuer.issue(record, request_id)
+  const rotation = await deps.store.rotateCurrent({
+    ...proof,
+    ...next?.successor,
+    ...(password_version !== undefined && { password_version }),
+  })
+  if (rotation.outcome === 'rotated') return next
+  return rotation.outcome === 'retry' ? deps.issuer.repeat(record, rotation.repeat, request_id) : undefined
+}
+
+/** Proves the password again: a new access token with a fresh auth_time. */
+export const reauthenticate = async (
+  deps: SessionDeps,
+  request: PasswordRequest & { password: string },
+): Promise<string> => {
+  const { caller, client, request_id } = request
+  await chargePassword(deps, request)
+  const { isValid } = await deps.credential
+    .verifyPassword(
+      { userId: caller.user_id, password: request.password, queueKey: queueKeyOf(deps, client) },
+      withRequestId(request_id),
+    )
+    .catch((error: unknown) => {
+      throw fromRpc('credential', error)
+    })
+  if (!isValid) throw await refuseWrongPassword(deps, request, 'reauth')
+  const auth_time = Math.floor(deps.clock.now().getTime() / 1000)
+  const key = { user_id: caller.user_id, session_id: caller.session_id }
+  if (!(await deps.store.touchAuthTime(key, auth_time))) throw sessionGone()
+  await note(deps, request, 'reauth', 'done')
+  return deps.issuer.access({ ...key, username: caller.username, mode: caller.mode, auth_time }, request_id)
+}
+
+const sessionGone = () =>
+  new AppError('invalid_token', 'invalid_token', 'The session has ended.', {
+    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+  })
+
+/** 422, not 401: a client would answer a 401 by refreshing and repeating the guess. */
+const refuseWrongPassword = async (
+  deps: SessionDeps,
+  request: PasswordRequest,
+  action: 'reauth' | 'change_password',
+) => {
+  const { caller, request_id } = request
+  await note(deps, request, action, 'denied', 'wrong_password')
+  const spent = await deps.store.limit([{ key: `wrong_password:${caller.session_id}`, rate: WRONG_PASSWORDS }])
+  if (spent !== undefined) {
+    const session = { user_id: caller.user_id, session_id: caller.session_id }
+    await endSession(deps, session, 'suspicious', { actor_type: 'system', request_id })
+  }
+  return new AppError('validation_error', 'current_password_wrong', 'The current password is wrong.', {
+    status: 422,
+    hint: 'Type the password that you sign in with.',
+  })
+}
+
+const note = (
+  deps: SessionDeps,
+  { caller, client, request_id }: PasswordRequest,
+  action: 'reauth' | 'change_password',
+  outcome: 'done' | 'denied',
+  reason?: string,
+) =>
+  deps.audit({
+    action,
+    outcome,
+    ...(reason && { reason }),
+    actor: `user:${caller.user_id}`,
+    user_id: caller.user_id,
+    session_id: caller.session_id,
+    request_id,
+    ip_address: client.ip_address,
+    user_agent: client.user_agent,
+  })

@@ -1,0 +1,231 @@
+import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
+import { crashPoint } from '../../shared/crash.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import { AppError, unavailable } from '../../shared/errors.ts'
+import type { RefreshClaims } from '../../shared/jwt/claims.ts'
+import { TokenRejected } from '../../shared/jwt/verifier.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { csrfFailed } from '../../shared/web/origins.ts'
+import { rateLimited } from '../../shared/web/rates.ts'
+import type { Client } from '../browser/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import type { RevokeReason, SessionRecord } from '../store/store.ts'
+import { hashOf, type TokenPair } from './issue.ts'
+
+export type RefreshRequest = {
+  refresh_token: string
+  mode: 'json' | 'cookie'
+  /** Checked in cookie mode. */
+  csrf_token: string | undefined
+  /** The Idempotency-Key: proves that a request is the same one again. */
+  retry_key: string | undefined
+  client: Client
+  request_id: string
+}
+export type Refreshed = TokenPair & { session_id: string }
+
+/**
+ * Rotates a refresh token. A token that does not verify never reaches Redis, so garbage cannot end a session; one that
+ * verifies and is neither current nor a proven retry ends its whole family, at any age (auth.md 4, 7).
+ */
+export const refresh = async (deps: SessionDeps, request: RefreshRequest): Promise<Refreshed> => {
+  deps.counts.refresh_attempts.inc()
+  try {
+    const { outcome, ...refreshed } = await decide(deps, request)
+    if (outcome === 'rotated') deps.counts.refreshed.inc()
+    deps.counts.refresh_outcomes.inc({ outcome })
+    return refreshed
+  } catch (error) {
+    deps.counts.refresh_outcomes.inc({ outcome: outcomeOf(error) })
+    throw error
+  }
+}
+
+/** Every request has one outcome: what its refusal was for, or the code of the error. */
+const outcomeOf = (error: unknown): string =>
+  error instanceof GrantRefused ? error.outcome : error instanceof AppError ? error.code : 'unexpected'
+
+type Decided = Refreshed & { outcome: 'rotated' | 'retry' }
+
+const decide = async (deps: SessionDeps, request: RefreshRequest): Promise<Decided> => {
+  const claims = await verify(deps, request)
+  if (request.mode === 'cookie' && !deps.csrf.verify(claims.session_id, request.csrf_token)) {
+    deps.counts.csrf_errors.inc()
+    throw csrfFailed()
+  }
+  // Reading changes nothing, so it need not wait for the charge.
+  const [record] = await Promise.all([
+    deps.store.get(claims.sub, claims.session_id),
+    chargeSession(deps, claims.session_id),
+  ])
+  if (!record) throw refuseGrant(deps, request, 'gone')
+  if (record.mode !== request.mode) throw await refuseMode(deps, record, request)
+  await checkUser(deps, record, request)
+  const owner = await checkBinding(deps, record, request)
+  return rotate(deps, owner, request)
+}
+
+const verify = async (deps: SessionDeps, request: RefreshRequest): Promise<RefreshClaims> => {
+  try {
+    return await deps.verifyRefresh(request.refresh_token)
+  } catch (error) {
+    if (!(error instanceof TokenRejected)) throw error
+    deps.counts.rejected.inc({ cause: error.reason })
+    throw refuseGrant(deps, request, 'not_valid')
+  }
+}
+
+const chargeSession = async (deps: SessionDeps, session_id: string) => {
+  const wait = await deps.store.limit([{ key: `refresh_session:${session_id}`, rate: deps.config.limits.refresh }])
+  if (wait === undefined) return
+  deps.counts.rate_limited.inc({ class: 'refresh_session' })
+  throw rateLimited(wait)
+}
+
+/** One body for every cause. */
+class GrantRefused extends AppError {
+  readonly outcome: string
+  constructor(outcome: string, set_cookie?: string) {
+    super('invalid_token', 'invalid_grant', 'The refresh token is not valid.', {
+      hint: 'Sign in again.',
+      headers: { 'www-authenticate': 'Bearer', ...(set_cookie && { 'set-cookie': set_cookie }) },
+    })
+    this.outcome = outcome
+  }
+}
+
+const ALIVE = new Set(['not_valid', 'not_repeatable'])
+
+/** The cookie is expired only where its session is really gone. */
+const refuseGrant = (deps: SessionDeps, request: RefreshRequest, outcome: string): AppError => {
+  const expire = request.mode === 'cookie' && !ALIVE.has(outcome)
+  return new GrantRefused(outcome, expire ? deps.cookies.expired() : undefined)
+}
+
+/** Whether a session has come to its end by itself: past its time, or idle for too long. */
+export const isOver = ({ clock, config }: SessionDeps, { expires_at, last_used_at }: SessionRecord): boolean => {
+  const now_us = clock.now().getTime() * 1000
+  const idle_us = config.SESSION__IDLE__LIMIT_S * 1_000_000
+  return expires_at <= now_us || (idle_us > 0 && now_us - last_used_at > idle_us)
+}
+
+/** A session that is over is deleted and refused as such in any mode; by Redis' clock, so the script decides. */
+const refuseMode = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<AppError> => {
+  if (!isOver(deps, record)) return modeMismatch(record.mode)
+  const { outcome } = await deps.store.rotate({
+    user_id: record.user_id,
+    session_id: record.session_id,
+    presented: record.refresh_token_hash ?? '',
+    ua_hash: request.client.ua_hash,
+    window_s: 0,
+    idle_s: deps.config.SESSION__IDLE__LIMIT_S,
+    actor_type: 'system',
+    request_id: request.request_id,
+  })
+  return outcome === 'current' ? modeMismatch(record.mode) : refuseGrant(deps, request, outcome)
+}
+
+const modeMismatch = (mode: string) =>
+  new AppError('validation_error', 'session_mode_mismatch', `This session keeps its refresh token in ${mode} mode.`, {
+    hint: `Send the request with response_mode=${mode}.`,
+  })
+
+const endSession = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest, reason: RevokeReason) => {
+  const { user_id, session_id } = record
+  const revoked = await deps.store.revoke({
+    user_id,
+    session_id,
+    reason,
+    actor_type: 'system',
+    request_id: request.request_id,
+  })
+  await deps.revocations.record(revoked ? [revoked] : [])
+  await note(deps, record, request, reason)
+}
+
+const note = (
+  deps: SessionDeps,
+  { user_id, session_id }: SessionRecord,
+  { request_id, client }: RefreshRequest,
+  reason: string,
+) =>
+  deps.audit({
+    action: 'refresh',
+    outcome: reason === 'binding_changed' ? 'noted' : 'denied',
+    reason,
+    actor: `user:${user_id}`,
+    user_id,
+    session_id,
+    request_id,
+    ip_address: client.ip_address,
+    user_agent: client.user_agent,
+  })
+
+const checkUser = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest) => {
+  const { user } = await deps.identity
+    .getUser({ id: record.user_id }, withRequestId(request.request_id))
+    .catch((error: unknown) => {
+      throw fromRpc('identity', error)
+    })
+  if (user?.status === UserStatus.ACTIVE) return
+  await endSession(deps, record, request, user?.status === UserStatus.DELETED ? 'user_deleted' : 'user_disabled')
+  throw refuseGrant(deps, request, 'not_active')
+}
+
+/** Compares the client with the one that signed in, and does what SESSION__BINDING__ACTION says when it changed. */
+const checkBinding = async (
+  deps: SessionDeps,
+  record: SessionRecord,
+  request: RefreshRequest,
+): Promise<SessionRecord> => {
+  const { SESSION__BINDING__MODE: mode, SESSION__BINDING__ACTION: action } = deps.config
+  const { client } = request
+  const agent_changed = record.ua_family !== null && record.ua_family !== client.ua_family
+  const net_changed = mode === 'ua_ip' && record.ip_prefix !== null && record.ip_prefix !== client.ip_prefix
+  if (mode === 'off' || !(agent_changed || net_changed)) return record
+  deps.counts.binding_changed.inc({ action })
+  if (action === 'revoke') {
+    await endSession(deps, record, request, 'binding')
+    throw refuseGrant(deps, request, 'binding')
+  }
+  await note(deps, record, request, 'binding_changed')
+  if (action === 'signal') return record
+  await deps.store.touchAuthTime({ user_id: record.user_id, session_id: record.session_id }, 0)
+  return { ...record, auth_time: 0 }
+}
+
+/** New tokens are signed before the swap and answered only when it was won. */
+const rotate = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<Decided> => {
+  const { session_id, user_id } = record
+  const presented = hashOf(request.refresh_token)
+  const next = record.refresh_token_hash === presented ? await deps.issuer.issue(record, request.request_id) : undefined
+  const rotation = await deps.store.rotate({
+    user_id,
+    session_id,
+    presented,
+    ...next?.successor,
+    retry_key_hash: request.retry_key && sha256Hex(request.retry_key),
+    ua_hash: request.client.ua_hash,
+    window_s: deps.config.SESSION__REFRESH__RETRY_WINDOW_S,
+    idle_s: deps.config.SESSION__IDLE__LIMIT_S,
+    actor_type: 'system',
+    request_id: request.request_id,
+  })
+  crashPoint('session.after_script')
+  if (rotation.outcome === 'rotated' && next) {
+    return { access_token: next.access_token, refresh_token: next.refresh_token, session_id, outcome: 'rotated' }
+  }
+  if (rotation.outcome === 'retry') {
+    const pair = await deps.issuer.repeat(record, rotation.repeat, request.request_id)
+    if (!pair) throw refuseGrant(deps, request, 'not_repeatable')
+    return { ...pair, session_id, outcome: 'retry' }
+  }
+  if (rotation.outcome === 'replay') {
+    await deps.revocations.record([rotation.revoked])
+    await note(deps, record, request, 'replay')
+  }
+  // Current now, though it was not a moment ago: somebody restored an older Redis under us.
+  if (rotation.outcome === 'current')
+    throw unavailable('The session changed under this request.', undefined, 'unavailable')
+  throw refuseGrant(deps, request, rotation.outcome)
+}

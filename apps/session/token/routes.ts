@@ -1,0 +1,219 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { allow } from '../../shared/auth/http.ts'
+import { AppError } from '../../shared/errors.ts'
+import { errorReplies } from '../../shared/http/app.ts'
+import { TokenRejected } from '../../shared/jwt/verifier.ts'
+import { clientOf } from '../browser/client.ts'
+import type { SessionDeps } from '../deps.ts'
+import { endSession } from '../sessions/end.ts'
+import {
+  grantKind,
+  LoginBody,
+  type Mode,
+  modeFrom,
+  ReauthBody,
+  RefreshBody,
+  refuseLongPassword,
+  retryKeyOf,
+  TokenBody,
+  tokenFrom,
+} from './grants.ts'
+import { hashOf } from './issue.ts'
+import { login } from './login.ts'
+import { reauthenticate } from './password.ts'
+import { isOver, refresh } from './refresh.ts'
+import { AccessReply, CsrfReply, EXPIRES_IN, sendTokens, TokenReply } from './replies.ts'
+
+/** Where clients get, renew and end their tokens (auth.md 3.1). */
+export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  const open = allow('none', { kind: 'R' })
+  const common = { preHandler: open, preValidation: emptyBody }
+
+  app.post(
+    '/v1/token',
+    {
+      ...common,
+      schema: {
+        tags: ['tokens'],
+        'x-errors': [401, 403],
+        description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
+        querystring: Type.Object({ response_mode: Type.Optional(Type.String()) }, { additionalProperties: false }),
+        body: TokenBody,
+        response: { 200: TokenReply, ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      const mode = modeFrom(req.query.response_mode)
+      if (mode === 'cookie') refuseForeign(deps, req)
+      return grantKind(req.body, mode) === 'password'
+        ? signIn(deps, req, reply, req.body, mode)
+        : renew(deps, req, reply, tokenFrom(deps, req, req.body, mode), mode)
+    },
+  )
+
+  app.post(
+    '/auth/login',
+    {
+      ...common,
+      schema: {
+        tags: ['tokens'],
+        description: 'Signs in.',
+        'x-errors': [401],
+        body: LoginBody,
+        response: { 200: TokenReply, ...errorReplies },
+      },
+    },
+    (req, reply) => signIn(deps, req, reply, req.body, 'json'),
+  )
+
+  app.post(
+    '/auth/refresh',
+    {
+      ...common,
+      schema: {
+        tags: ['tokens'],
+        description: 'Renews the tokens.',
+        'x-errors': [401],
+        body: RefreshBody,
+        response: { 200: TokenReply, ...errorReplies },
+      },
+    },
+    (req, reply) => renew(deps, req, reply, req.body.refresh_token, 'json'),
+  )
+
+  app.post(
+    '/auth/logout',
+    {
+      preHandler: allow('bearer', { kind: 'S' }),
+      schema: {
+        tags: ['tokens'],
+        description: 'Ends the session of the token. May be repeated while the token verifies.',
+        response: { 204: Type.Null(), ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      const { claims } = req
+      if (!claims) throw new Error('userAuth did not run')
+      const by = { actor_type: 'user', actor_id: claims.sub, request_id: String(req.id) } as const
+      await endSession(deps, { session_id: claims.session_id, user_id: claims.sub }, 'logout', by)
+      if (claims.cm === 'cookie') reply.header('set-cookie', deps.cookies.expired())
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/v1/token/csrf',
+    {
+      preHandler: open,
+      schema: {
+        tags: ['tokens'],
+        'x-errors': [401, 403],
+        description: 'The CSRF token of the cookie session, for a new tab.',
+        response: { 200: CsrfReply, ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      if (req.headers['sec-fetch-site'] !== 'same-origin') throw sameOriginOnly()
+      const csrf_token = deps.csrf.make(await cookieSession(deps, req))
+      reply.header('x-csrf-token', csrf_token)
+      return { csrf_token }
+    },
+  )
+
+  app.post(
+    '/v1/token/reauth',
+    {
+      preHandler: allow('self', { kind: 'W' }),
+      schema: {
+        tags: ['tokens'],
+        'x-errors': [422],
+        description: 'Proves the password again: an access token with a fresh auth_time.',
+        body: ReauthBody,
+        response: { 200: AccessReply, ...errorReplies },
+      },
+    },
+    async (req) => {
+      refuseLongPassword(req.body.password)
+      const access_token = await reauthenticate(deps, {
+        ...contextOf(req),
+        caller: req.caller,
+        password: req.body.password,
+      })
+      return { access_token, token_type: 'Bearer' as const, expires_in: EXPIRES_IN }
+    },
+  )
+}
+
+export const contextOf = (req: FastifyRequest) => ({ client: clientOf(req), request_id: String(req.id) })
+
+const emptyBody = async (req: FastifyRequest) => {
+  req.body ??= {}
+}
+
+const refuseForeign = (deps: SessionDeps, req: FastifyRequest) => {
+  const refusal = deps.origins.refuse({
+    origin: req.headers.origin,
+    'sec-fetch-site': req.headers['sec-fetch-site'] as string | undefined,
+  })
+  if (!refusal) return
+  throw refusal
+}
+
+const sameOriginOnly = () =>
+  new AppError('policy_denied', 'origin_not_allowed', 'Only pages of this origin may read the CSRF token.', {
+    hint: 'Ask from a page of the console.',
+  })
+
+const signIn = async (
+  deps: SessionDeps,
+  req: FastifyRequest,
+  reply: FastifyReply,
+  body: { username?: string; password?: string; device_token?: string; remember_device?: boolean },
+  mode: Mode,
+) => {
+  const { username = '', password = '', remember_device } = body
+  refuseLongPassword(password)
+  const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
+  const done = await login(deps, { ...contextOf(req), username, password, mode, device_token })
+  const device = mode === 'cookie' || remember_device || done.known_device
+  const issued = device ? deps.devices.issue(done.user_id, done.folded_name, device_token) : undefined
+  return sendTokens(deps, reply, done, mode, issued)
+}
+
+const renew = async (
+  deps: SessionDeps,
+  req: FastifyRequest,
+  reply: FastifyReply,
+  refresh_token: string,
+  mode: Mode,
+) => {
+  const csrf_token = req.headers['x-csrf-token']
+  const done = await refresh(deps, {
+    ...contextOf(req),
+    refresh_token,
+    mode,
+    csrf_token: typeof csrf_token === 'string' ? csrf_token : undefined,
+    retry_key: retryKeyOf(req),
+  })
+  return sendTokens(deps, reply, done, mode)
+}
+
+/** The session whose current refresh token stands in the cookie; read only. */
+const cookieSession = async (deps: SessionDeps, req: FastifyRequest): Promise<string> => {
+  const token = deps.cookies.readRefresh(req.headers.cookie)
+  try {
+    if (token === undefined) throw new TokenRejected('malformed')
+    const claims = await deps.verifyRefresh(token)
+    const record = await deps.store.get(claims.sub, claims.session_id)
+    const current = record?.mode === 'cookie' && record.refresh_token_hash === hashOf(token)
+    if (current && !isOver(deps, record)) return record.session_id
+  } catch (error) {
+    if (!(error instanceof TokenRejected)) throw error
+  }
+  throw new AppError('invalid_token', 'invalid_grant', 'The refresh token is not valid.', {
+    hint: 'Sign in again.',
+    headers: { 'www-authenticate': 'Bearer' },
+  })
+}

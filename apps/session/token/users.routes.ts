@@ -1,0 +1,55 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { allow } from '../../shared/auth/http.ts'
+import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
+import type { SessionDeps } from '../deps.ts'
+import { commandOf, runOnce } from '../sessions/commands.ts'
+import { Password, refuseLongPassword } from './grants.ts'
+import { changePassword, tokensAfterChange } from './password.ts'
+import { TokenReply, tokensOf } from './replies.ts'
+import { contextOf } from './routes.ts'
+
+const PasswordBody = Type.Object(
+  { current_password: Password, new_password: Password },
+  {
+    additionalProperties: false,
+    examples: [{ current_password: 'Tr0mbone-Glacier-Napkin', new_password: 'Walnut-Harbor-77-Quilt' }],
+  },
+)
+
+/** The password of the caller. It stands here and not in identity, because a change ends sessions. */
+export const usersRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+  app.post(
+    '/v1/users/me/password',
+    {
+      preHandler: allow('self', { kind: 'W' }),
+      schema: {
+        tags: ['password'],
+        description: 'Changes the password, ends all other sessions and gives this one new tokens.',
+        headers: CommandHeaders,
+        body: PasswordBody,
+        response: { 200: Type.Partial(TokenReply), ...errorReplies },
+      },
+    },
+    async (req, reply) => {
+      refuseLongPassword(req.body.current_password)
+      refuseLongPassword(req.body.new_password)
+      const { caller } = req
+      const request = { ...contextOf(req), caller }
+      const command = commandOf(req)
+      const change = { ...request, ...req.body, change_id: command.key }
+      let password_version: number | undefined
+      const run = async () => {
+        const changed = await changePassword(deps, change)
+        password_version = changed.password_version
+        return { status: 200, body: { revoked_sessions: changed.revoked_sessions } }
+      }
+      const answer = await runOnce(deps, command, run, { needs_row: true })
+      if (answer.replayed) reply.header('idempotency-replayed', 'true')
+      const revoked = JSON.parse(answer.body.toString('utf8')) as { revoked_sessions: number }
+      const pair = await tokensAfterChange(deps, request, { change_id: command.key, password_version })
+      if (!pair) return revoked
+      return { ...tokensOf(deps, reply, { ...pair, session_id: caller.session_id }, caller.mode), ...revoked }
+    },
+  )
+}

@@ -1,0 +1,134 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common'
+import Type from 'typebox'
+import { Value } from 'typebox/value'
+import { ConfigError, readJsonFile } from '../config.ts'
+
+export type { Payload }
+
+/** The keys of payloads: `current` writes, all read. A key is 32 bytes in base64url. */
+const KeyFile = Type.Object(
+  {
+    current: Type.String({ minLength: 1 }),
+    keys: Type.Record(
+      Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$' }),
+      Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const ENCODING = 'binary/encrypted'
+const CIPHER = 'aes-256-gcm'
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+const text = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes ?? []).toString('utf8')
+
+/** Which workflow an encrypted payload belongs to; nothing of a plain one. */
+export const workflowOf = ({ metadata }: Payload): string | undefined =>
+  text(metadata?.encoding) === ENCODING ? text(metadata?.['workflow-id']) : undefined
+
+/**
+ * Encrypts what the engine stores (reliability.md 5.6): AES-256-GCM with a random IV; key id and workflow id stand in the
+ * metadata and are authenticated, so a payload that is moved to another workflow does not decode. Plain payloads are read
+ * as they are: operations that began before there were keys go on.
+ */
+export class EncryptingCodec implements PayloadCodec {
+  readonly #current: string
+  readonly #keys: ReadonlyMap<string, Buffer>
+
+  constructor({ current, keys }: Type.Static<typeof KeyFile>) {
+    this.#current = current
+    this.#keys = new Map(Object.entries(keys).map(([id, key]) => [id, Buffer.from(key, 'base64url')]))
+  }
+
+  encode: PayloadCodec['encode'] = async (payloads, context) =>
+    payloads.map((payload) => this.#encrypt(payload, context?.workflowId ?? ''))
+
+  decode: PayloadCodec['decode'] = async (payloads, context) =>
+    payloads.map((payload) => this.#decrypt(payload, context?.workflowId))
+
+  #key(id: string): Buffer {
+    const key = this.#keys.get(id)
+    if (!key) throw new Error(`No key ${id} for payloads: it must stay in the file as long as what it wrote is kept.`)
+    return key
+  }
+
+  #encrypt({ metadata, data }: Payload, workflow_id: string): Payload {
+    const iv = randomBytes(IV_BYTES)
+    const cipher = createCipheriv(CIPHER, this.#key(this.#current), iv)
+    cipher.setAAD(bound(this.#current, workflow_id))
+    const plain = Buffer.concat([header(metadata), data ?? Buffer.alloc(0)])
+    const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
+    return {
+      metadata: {
+        encoding: Buffer.from(ENCODING),
+        'encryption-key-id': Buffer.from(this.#current),
+        'workflow-id': Buffer.from(workflow_id),
+      },
+      data: Buffer.concat([iv, cipher.getAuthTag(), sealed]),
+    }
+  }
+
+  #decrypt(payload: Payload, expected: string | undefined): Payload {
+    const workflow_id = workflowOf(payload)
+    if (workflow_id === undefined) return payload
+    if (expected !== undefined && workflow_id !== expected)
+      throw new Error(`A payload of workflow ${workflow_id} was found in ${expected}.`)
+    const key_id = text(payload.metadata?.['encryption-key-id'])
+    const data = Buffer.from(payload.data ?? [])
+    const decipher = createDecipheriv(CIPHER, this.#key(key_id), data.subarray(0, IV_BYTES), {
+      authTagLength: TAG_BYTES,
+    })
+    decipher.setAAD(bound(key_id, workflow_id))
+    decipher.setAuthTag(data.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+    const plain = Buffer.concat([decipher.update(data.subarray(IV_BYTES + TAG_BYTES)), decipher.final()])
+    const end = plain.indexOf('\n')
+    return { metadata: metadataOf(plain.subarray(0, end)), data: plain.subarray(end + 1) }
+  }
+}
+
+const bound = (key_id: string, workflow_id: string) => Buffer.from(JSON.stringify([key_id, workflow_id]))
+
+/** The metadata of the plain payload, as one line before its data. */
+const header = (metadata: Payload['metadata']): Buffer =>
+  Buffer.from(
+    `${JSON.stringify(Object.entries(metadata ?? {}).map(([name, value]) => [name, Buffer.from(value).toString('base64')]))}\n`,
+  )
+
+const metadataOf = (line: Buffer): Record<string, Uint8Array> =>
+  Object.fromEntries(
+    (JSON.parse(line.toString('utf8')) as [string, string][]).map(([name, value]) => [
+      name,
+      Buffer.from(value, 'base64'),
+    ]),
+  )
+
+/** The setting that names the file of keys. */
+export const payloadKeys = () =>
+  Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: 'JSON file with the keys that encrypt what the engine stores. Without it payloads are plain.',
+    }),
+  )
+
+/** Reads the keys of payloads from the file that `variable` names; nothing without a file. */
+export const loadPayloadCodec = (variable: string, file: string | undefined): EncryptingCodec | undefined => {
+  if (file === undefined) return undefined
+  const found = readJsonFile<unknown>(variable, file)
+  if (!Value.Check(KeyFile, found) || found.keys[found.current] === undefined)
+    throw new ConfigError(
+      `${variable} names ${file}, which must hold {"current": "<key id>", "keys": {"<key id>": "<32 bytes in base64url>"}}.`,
+    )
+  return new EncryptingCodec(found)
+}
+
+/** How client and worker convert: with keys, also messages and stacks of failures are hidden. */
+export const dataConverterOf = (codec: EncryptingCodec | undefined): DataConverter | undefined =>
+  codec && { payloadCodecs: [codec], failureConverterPath: FAILURES }
+
+/** For the bundle of the workflows, which brings its own. */
+export const FAILURES = fileURLToPath(new URL('./failures.ts', import.meta.url))

@@ -1,0 +1,115 @@
+import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { RE2JS } from 're2js'
+import type { Violation } from '../errors.ts'
+import { canonicalJson } from './digest.ts'
+import { readPointer } from './pointer.ts'
+
+/** Patterns of schemas that come from files or callers run in linear time (RE2), whatever their text. */
+const regExp = Object.assign(
+  (pattern: string) => {
+    const compiled = RE2JS.compile(pattern)
+    // Ajv keeps one matcher per text, so each must say which it is.
+    return { test: (text: string) => compiled.matcher(text).find(), toString: () => `/${pattern}/` }
+  },
+  { code: 'new RegExp' },
+)
+
+/**
+ * A validator of JSON Schema 2020-12 whose time is bounded by the size of the value: patterns in RE2, unique items by
+ * their text. A member that every object inherits (`constructor`) is not there, and a schema that names an $id never
+ * meets another one of that name.
+ */
+export const createAjv = (options: Options): Ajv2020 => {
+  const ajv = new Ajv2020({
+    strict: true,
+    allErrors: true,
+    ownProperties: true,
+    addUsedSchema: false,
+    ...options,
+    code: { regExp },
+  })
+  ;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
+  ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    validate: (wanted: boolean, list: unknown[]) => !wanted || new Set(list.map(canonicalJson)).size === list.length,
+    error: { message: 'must not hold equal items' },
+  })
+  return ajv
+}
+
+const create = (useDefaults: boolean) => createAjv({ strictRequired: false, strictTypes: false, useDefaults })
+const plain = create(false)
+const filling = create(true)
+
+const RENAMES: ReadonlySet<string> = new Set(['$id', '$anchor', '$dynamicAnchor', '$dynamicRef', '$recursiveRef'])
+/** Parts of a schema, counted again for each reference to them: what a check of one value may come to. */
+const MAX_PARTS = 2000
+
+/**
+ * Why a schema must not be used on what others send, or nothing: it does not compile, it refers to itself, or its
+ * references multiply. Those of one that passes are checked in time bounded by the size of the value.
+ */
+export const schemaFault = (schema: unknown): string | undefined => {
+  const counted = new Map<unknown, number>()
+  let foreign: string | undefined
+  const parts = (part: unknown): number => {
+    if (typeof part !== 'object' || part === null) return 1
+    const known = counted.get(part)
+    if (known !== undefined) return known
+    // Until it is counted it stands for "without end": whoever comes back here refers to itself.
+    counted.set(part, Number.POSITIVE_INFINITY)
+    let sum = 1
+    for (const [key, member] of Object.entries(part)) {
+      if (typeof member === 'string' && RENAMES.has(key))
+        foreign = `uses ${key}: only a $ref such as #/$defs/name can be followed`
+      else if (typeof member === 'string' && key === '$ref') {
+        const target = /^#(\/[^%]*)?$/.test(member) ? readPointer(schema, member.slice(1)) : undefined
+        if (target === undefined) foreign = `refers to ${JSON.stringify(member)}, which is no place in it`
+        sum += parts(target ?? null)
+      } else sum += parts(member)
+    }
+    counted.set(part, sum)
+    return sum
+  }
+  const total = parts(schema)
+  if (foreign !== undefined) return foreign
+  if (total === Number.POSITIVE_INFINITY) return 'refers to itself'
+  if (total > MAX_PARTS) return `has ${total} parts, counted with what it refers to; at most ${MAX_PARTS}`
+  try {
+    compileSchema(schema)
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** A compiled JSON Schema 2020-12: gives the violations of a value, empty when it fits. */
+export type SchemaCheck = (value: unknown) => Violation[]
+
+/**
+ * Compiles a JSON Schema 2020-12. Throws an Error with one clear line when the schema itself is wrong. With `defaults`,
+ * missing members are filled in from it, in the value that is checked.
+ */
+export const compileSchema = (schema: unknown, { defaults = false } = {}): SchemaCheck => {
+  const ajv = defaults ? filling : plain
+  const validate = ajv.compile(schema as object)
+  ajv.removeSchema(schema as object)
+  return (value) => (validate(value) ? [] : violationsOf(validate))
+}
+
+const violationsOf = (validate: ValidateFunction): Violation[] => (validate.errors ?? []).map(violationOf)
+
+export const violationOf = (error: ErrorObject): Violation => {
+  const member = error.params.additionalProperty ?? error.params.missingProperty
+  const token = member === undefined ? '' : `/${String(member).replaceAll('~', '~0').replaceAll('/', '~1')}`
+  const message = error.keyword === 'additionalProperties' ? 'is not a known member' : (error.message ?? 'is not valid')
+  return {
+    pointer: `${error.instancePath}${token}`,
+    code: error.keyword,
+    message: error.keyword === 'enum' ? `${message}: ${(error.params.allowedValues as unknown[]).join(', ')}` : message,
+  }
+}

@@ -1,0 +1,81 @@
+import { AppError } from '../errors.ts'
+
+/** Bounds of a JSON document that comes from outside (reliability.md 5.1). */
+export type JsonLimits = {
+  depth: number
+  keys: number
+  items: number
+  string_bytes: number
+  /** A document that is a list of documents (`{items: […]}`): how many. The other bounds then hold for each of them. */
+  each?: number
+}
+export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, string_bytes: 65_536 }
+
+const refuse = (code: string, detail: string, status = 400) =>
+  new AppError('validation_error', code, detail, { status })
+
+/**
+ * One linear pass over JSON text before it is parsed: refuses what is too deep, too many, too long, or names a member
+ * twice (JSON.parse would keep the last one silently). Malformed text is left to the parser.
+ */
+export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void => {
+  const members: (Set<string> | null)[] = []
+  let keys = 0
+  let items = 0
+  let each = 0
+  let expectKey = false
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === 0x22) {
+      const start = at
+      at = endOfString(text, at)
+      if (at - start > limits.string_bytes)
+        throw refuse('schema_violation', `A text is longer than ${limits.string_bytes} bytes.`)
+      const open = members.at(-1)
+      if (expectKey && open) {
+        expectKey = false
+        keys += 1
+        const name = text.slice(start, at + 1)
+        if (open.has(name)) throw refuse('schema_violation', `The member ${name} is there twice.`)
+        open.add(name)
+      }
+    } else if (char === 0x7b || char === 0x5b) {
+      members.push(char === 0x7b ? new Set() : null)
+      expectKey = char === 0x7b
+      if (members.length > limits.depth)
+        throw refuse('schema_violation', `The document is nested deeper than ${limits.depth}.`)
+    } else if (char === 0x7d || char === 0x5d) {
+      members.pop()
+      expectKey = false
+    } else if (char === 0x2c && limits.each !== undefined && members.length === 2 && members[1] === null) {
+      each += 1
+      keys = 0
+      items = 0
+      if (each >= limits.each) throw refuse('schema_violation', `The list has more than ${limits.each} items.`)
+    } else if (char === 0x2c) {
+      items += 1
+      expectKey = members.at(-1) instanceof Set
+    }
+    if (keys > limits.keys) throw refuse('schema_violation', `The document has more than ${limits.keys} members.`)
+    if (items > limits.items) throw refuse('schema_violation', `The document has more than ${limits.items} items.`)
+  }
+}
+
+const endOfString = (text: string, start: number): number => {
+  for (let at = start + 1; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === 0x5c) at += 1
+    else if (char === 0x22) return at
+  }
+  return text.length
+}
+
+/** Whether a value is nested deeper than so many levels; looks no further. */
+export const isDeeper = (value: unknown, levels: number): boolean => {
+  let layer: unknown[] = [value]
+  for (let level = 0; level <= levels; level++) {
+    layer = layer.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
+    if (layer.length === 0) return false
+  }
+  return true
+}

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto'
+import {
+  AckPolicy,
+  type Consumer,
+  ConsumerEvents,
+  connect,
+  DeliverPolicy,
+  DiscardPolicy,
+  type JetStreamManager,
+  type JsMsg,
+  type NatsConnection,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+} from 'nats'
+import { isDatabaseAway } from '../http/problems.ts'
+
+/** The streams, their subjects, and how long they keep (auth.md 10, reliability.md 4.3). Postgres is the log of record. */
+export const STREAMS = { AUTH: 'auth.>', CATALOG: 'catalog.>', OPERATIONS: 'operations.>', AUDIT: 'audit.>' } as const
+export type StreamName = keyof typeof STREAMS
+
+/** What every domain event carries on the wire; the area's payload stands beside these members. */
+export type Envelope = {
+  event_id: string
+  type: string
+  schema_version: number
+  occurred_at: string
+  request_id?: string | null
+  agg_type?: string
+  agg_id?: string
+  agg_version?: number
+  pub_seq?: string
+  [member: string]: unknown
+}
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+/**
+ * Connects with endless reconnects; while NATS is away, calls fail fast instead of queueing. The client does not read
+ * credentials out of a URL, so they are handed over beside it.
+ */
+export const connectNats = (url: string, name: string): Promise<NatsConnection> => {
+  const { protocol, host, username, password } = new URL(url)
+  return connect({
+    servers: host,
+    ...(username && { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
+    ...(protocol === 'tls:' && { tls: {} }),
+    name,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 500,
+    reconnectJitter: 500,
+    waitOnFirstConnect: false,
+    timeout: 2_000,
+  })
+}
+
+/** Names of streams and subjects with the prefix that keeps test runs apart (empty in production). */
+export const streamName = (prefix: string, stream: StreamName): string => `${prefix}${stream}`
+export const prefixed = (prefix: string, subject: string): string => (prefix ? `${prefix}.${subject}` : subject)
+
+/** Creates the streams that are missing; existing ones keep their settings. Returns the manager. */
+export const ensureStreams = async (
+  nc: NatsConnection,
+  prefix: string,
+  names: StreamName[] = ['AUTH', 'CATALOG', 'OPERATIONS'],
+): Promise<JetStreamManager> => {
+  const jsm = await nc.jetstreamManager()
+  for (const name of names) {
+    try {
+      await jsm.streams.info(streamName(prefix, name))
+    } catch (error) {
+      if ((error as { api_error?: { err_code?: number } }).api_error?.err_code !== 10_059) throw error
+      await jsm.streams.add({
+        name: streamName(prefix, name),
+        subjects: [prefixed(prefix, STREAMS[name])],
+        storage: StorageType.File,
+        retention: RetentionPolicy.Limits,
+        discard: DiscardPolicy.New,
+        max_age: nanos((name === 'AUDIT' ? 400 : 7) * DAY),
+        duplicate_window: nanos(10 * MINUTE),
+        max_bytes: 1024 ** 3,
+      })
+    }
+  }
+  return jsm
+}
+
+/**
+ * `<area>.<agg_type>.pNN.<agg_id>`: NN = first byte of SHA-256(agg_id) mod 16, so that consumers can share the work by
+ * part. A dot in an id would split the subject, so it is written `=`; ids are read from the payload only.
+ */
+export const subjectOf = (prefix: string, area: 'catalog' | 'operations', agg_type: string, agg_id: string): string => {
+  const part = (createHash('sha256').update(agg_id).digest()[0] ?? 0) % 16
+  return prefixed(
+    prefix,
+    `${area}.${agg_type}.p${String(part).padStart(2, '0')}.${agg_id.replaceAll('.', '=').replaceAll(' ', '_')}`,
+  )
+}
+
+export type ConsumeOptions = {
+  nc: NatsConnection
+  prefix: string
+  stream: StreamName
+  /** Durable name; the same name shares the work between processes. */
+  durable: string
+  /** Subjects without the prefix; all of the stream when empty. */
+  filter?: string[]
+  /** Applies one event; it must be idempotent. A throw gives the message back after a back-off. */
+  handle: (event: Envelope, message: JsMsg) => Promise<void>
+  /** After so many deliveries `park` is called and the message is dropped, so that one event never blocks the rest. */
+  max_deliver?: number
+  park?: (event: Envelope | undefined, error: Error) => Promise<void>
+  onError?: (error: Error) => void
+}
+
+/** How long a pull waits at the server; also how soon a consumer that is gone is missed. */
+const PULL_MS = 10_000
+const GONE = new Set<string>([ConsumerEvents.StreamNotFound, ConsumerEvents.ConsumerNotFound])
+
+/**
+ * A durable pull consumer with explicit acknowledgement. One that went with its stream is made anew and reads what is
+ * there from its start. `stop` ends it between two messages.
+ */
+export const consume = async (options: ConsumeOptions): Promise<{ stop: () => Promise<void> }> => {
+  const { nc, prefix, durable, max_deliver = 5 } = options
+  const stream = streamName(prefix, options.stream)
+  const filter_subjects = (options.filter ?? []).map((subject) => prefixed(prefix, subject))
+  const ensure = async () => {
+    const jsm = await ensureStreams(nc, prefix, [options.stream])
+    await jsm.consumers.add(stream, {
+      durable_name: durable,
+      ack_policy: AckPolicy.Explicit,
+      deliver_policy: DeliverPolicy.All,
+      ack_wait: nanos(30_000),
+      max_ack_pending: 64,
+      ...(filter_subjects.length > 0 && { filter_subjects }),
+    })
+  }
+  await ensure()
+  const consumer: Consumer = await nc.jetstream().consumers.get(stream, durable)
+  const messages = await consumer.consume({ max_messages: 64, expires: PULL_MS })
+  const work = (async () => {
+    for await (const message of messages) await applyOne(message, options, max_deliver)
+  })().catch((error: Error) => options.onError?.(error))
+  const heal = async () => {
+    for await (const { type } of await messages.status())
+      if (GONE.has(type)) await ensure().catch((error: Error) => options.onError?.(error))
+  }
+  void heal()
+  return {
+    stop: async () => {
+      await messages.close()
+      await work
+    },
+  }
+}
+
+const applyOne = async (message: JsMsg, options: ConsumeOptions, max_deliver: number): Promise<void> => {
+  let event: Envelope | undefined
+  try {
+    event = message.json<Envelope>()
+    await options.handle(event, message)
+    message.ack()
+  } catch (error) {
+    options.onError?.(error as Error)
+    // An outage says nothing of the event, however often it is met.
+    if (message.info.redeliveryCount < max_deliver || isDatabaseAway(error))
+      return message.nak(Math.min(200 * 2 ** message.info.redeliveryCount, 10_000))
+    try {
+      await options.park?.(event, error as Error)
+      message.term()
+    } catch {
+      message.nak(10_000)
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import { createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from 'node:crypto'
+import { canonicalJson, digest } from '../data/digest.ts'
+
+/** What the last line of an export says of the chain before it, signed (operations.md 6.3). */
+export type ExportHead = {
+  type: 'head'
+  operation_id: string
+  seq: number
+  hash: string
+  plan_hash: string
+  made_at: string
+  kid: string
+}
+export type SigningKey = { kid: string; private_key: KeyObject }
+/** The first thing that does not hold: its line in the file, the record's place in the chain, and why. */
+export type EvidenceFault = { line: number; seq: number; what: 'record' | 'head' | 'file'; why: string }
+export type Verified = { records: number; head: ExportHead } | { fault: EvidenceFault }
+
+/**
+ * An evidence chain as a file: one record a line, then the signed head. Each line is canonical JSON, so one content has
+ * one text, and every changed byte is seen.
+ */
+export const exportEvidence = (records: readonly object[], head: Omit<ExportHead, 'kid'>, key: SigningKey): string => {
+  const signed: ExportHead = { ...head, kid: key.kid }
+  const header = base64url(canonicalJson({ alg: 'EdDSA', kid: key.kid }))
+  const bytes = Buffer.from(`${header}.${base64url(canonicalJson(signed))}`)
+  const signature = `${header}..${sign(null, bytes, key.private_key).toString('base64url')}`
+  return [...records, { ...signed, signature }].map((line) => `${canonicalJson(line)}\n`).join('')
+}
+
+/**
+ * Checks a file that exportEvidence made, without any server: form, dense numbers, hashes, links from the plan to the
+ * head, the head's signature by one of the keys, and that each gate a node began behind had been approved (or bypassed)
+ * on the very digest before the node began. Tells the first line that does not hold.
+ */
+export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
+  const lines = linesOf(file)
+  if (typeof lines === 'number') return fault(lines, 'file', 'the file does not end with a line of its own')
+  let operation_id: unknown
+  let prev: unknown
+  const approvals = createApprovals()
+  for (const [index, bytes] of lines.slice(0, -1).entries()) {
+    const bad = (why: string) => fault(index + 1, 'record', why)
+    const record = parsed(bytes)
+    if (typeof record === 'string') return bad(record)
+    operation_id ??= record.operation_id
+    const { hash, ...rest } = record
+    if (record.type === 'head') return bad('the head stands before the end')
+    if (record.v !== 1) return bad('it is no record of version 1')
+    if (record.seq !== index + 1) return bad(`its number is ${JSON.stringify(record.seq)}: one is missing or moved`)
+    if (record.operation_id !== operation_id) return bad('it is of another operation')
+    if (digest(rest) !== hash) return bad('its content does not have its hash')
+    if (index > 0 && record.prev_hash !== prev) return bad('it does not follow the record before it')
+    prev = hash
+    const unapproved = approvals.missing(record)
+    if (unapproved !== undefined) return bad(unapproved)
+  }
+  const [first] = lines.length > 1 ? [parsed(lines[0] as Uint8Array)] : []
+  return verifyHead(lines, { operation_id, prev, first: typeof first === 'object' ? first : undefined }, keys)
+}
+
+/**
+ * Follows the records of a chain: how each gate was decided on each digest, and whether a node began on one that was not
+ * passed by then. Rounds do not count: what is put back after a withdrawn command holds under a later round.
+ */
+const createApprovals = () => {
+  const decisions = new Map<string, { at: string; passed: boolean }[]>()
+  const keyOf = (gate_id: unknown, decided: unknown) => canonicalJson([gate_id ?? null, decided ?? null])
+  return {
+    /** Why a record of a node does not follow from the decisions before it; nothing where it does, or is of no node. */
+    missing: ({ subject, at }: Fields): string | undefined => {
+      if (typeof subject !== 'object' || subject === null) return undefined
+      const { type, id, status, digest: decided, gates, began_at } = subject as Fields
+      if (type === 'gate' && status !== undefined) {
+        const key = keyOf(id, decided)
+        const decision = { at: String(at), passed: status === 'approved' || status === 'bypassed' }
+        decisions.set(key, [...(decisions.get(key) ?? []), decision])
+      }
+      if (type !== 'node' || !Array.isArray(gates)) return undefined
+      for (const gate of gates as Fields[]) {
+        const known = decisions.get(keyOf(gate.gate_id, gate.digest)) ?? []
+        const last = known.findLast((decision) => decision.at <= String(began_at))
+        if (!last?.passed)
+          return `the node ${JSON.stringify(id)} began behind the gate ${JSON.stringify(gate.gate_id)}, which no record approves on that digest before`
+      }
+      return undefined
+    },
+  }
+}
+
+type Chain = { operation_id: unknown; prev: unknown; first: Fields | undefined }
+type Fields = Record<string, unknown>
+
+const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly JsonWebKey[]): Verified => {
+  const bad = (why: string) => fault(lines.length, 'head', why)
+  const last = parsed(lines.at(-1) as Uint8Array)
+  if (typeof last === 'string') return bad(last)
+  const { signature, ...head } = last
+  if (head.type !== 'head') return bad('the head is missing: the file is cut')
+  const why = signatureFault(head, signature, keys)
+  if (why !== undefined) return bad(why)
+  // From here on the head is what the server said.
+  if (chain.first && chain.first.prev_hash !== head.plan_hash)
+    return fault(1, 'record', 'it does not begin at the plan that the head names')
+  if (head.seq !== lines.length - 1)
+    return bad(`it names ${JSON.stringify(head.seq)} records and ${lines.length - 1} stand before it`)
+  if (chain.first && head.operation_id !== chain.operation_id) return bad('it is of another operation')
+  if (head.hash !== (chain.first ? chain.prev : head.plan_hash)) return bad('it names another last record')
+  return { records: lines.length - 1, head: head as ExportHead }
+}
+
+const signatureFault = (head: Fields, signature: unknown, keys: readonly JsonWebKey[]): string | undefined => {
+  const parts = typeof signature === 'string' ? signature.split('.') : []
+  const [header = '', payload, value = ''] = parts
+  if (parts.length !== 3 || payload !== '' || !isExact(header) || !isExact(value)) return 'it is not signed'
+  if (header !== base64url(canonicalJson({ alg: 'EdDSA', kid: head.kid }))) return 'its signature is of another kind'
+  const jwk = keys.find(({ kid }) => kid === head.kid)
+  if (!jwk) return `no key ${JSON.stringify(head.kid)} is given`
+  const bytes = Buffer.from(`${header}.${base64url(canonicalJson(head))}`)
+  return verify(null, bytes, createPublicKey({ key: jwk, format: 'jwk' }), Buffer.from(value, 'base64url'))
+    ? undefined
+    : 'its signature does not hold'
+}
+
+const base64url = (text: string): string => Buffer.from(text).toString('base64url')
+/** Base64 has several texts for some bytes; only one of them is taken. */
+const isExact = (text: string): boolean => Buffer.from(text, 'base64url').toString('base64url') === text
+
+const fault = (line: number, what: EvidenceFault['what'], why: string): Verified => ({
+  fault: { line, seq: line, what, why },
+})
+
+/** The lines, or the number of the one that does not end. */
+const linesOf = (file: Uint8Array): Uint8Array[] | number => {
+  const lines: Uint8Array[] = []
+  let start = 0
+  for (let at = file.indexOf(10); at >= 0; at = file.indexOf(10, start)) {
+    lines.push(file.subarray(start, at))
+    start = at + 1
+  }
+  return start === file.length && lines.length > 0 ? lines : lines.length + 1
+}
+
+/** A line of canonical JSON, or what is wrong with it. */
+const parsed = (bytes: Uint8Array): Fields | string => {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is no object'
+    return canonicalJson(value) === text ? (value as Fields) : 'it is not written in the one canonical way'
+  } catch {
+    return 'it is not JSON'
+  }
+}

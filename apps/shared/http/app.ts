@@ -1,0 +1,370 @@
+import type { TLSSocket } from 'node:tls'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import { Ajv } from 'ajv'
+import fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifySchemaCompiler,
+  LogController,
+} from 'fastify'
+import Type, { type TSchema } from 'typebox'
+import { text } from '../contracts/text.ts'
+import { JSON_LIMITS, type JsonLimits } from '../data/json.ts'
+import { AppError, CATEGORIES, type Category, overloaded, unavailable } from '../errors.ts'
+import { createAnswered, type Edge, requestIdOf } from '../process/edge.ts'
+import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from '../process/mtls.ts'
+import { withinTrace } from '../process/trace.ts'
+import type { Telemetry } from '../telemetry.ts'
+import { addFormats } from './formats.ts'
+import { acceptJson, unstorable } from './json-body.ts'
+import { idleConnections } from './lifecycle.ts'
+import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
+import { createPressure, loadBounds } from './pressure.ts'
+import { sendProblem, toAppError, unreadablePath } from './problems.ts'
+
+/** Schema of every refusal (application/problem+json). */
+export const Problem = Type.Object(
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    instance: Type.String(),
+    category: Type.Enum(CATEGORIES),
+    code: Type.String(),
+    request_id: Type.String(),
+    retryable: Type.Boolean(),
+    hint: Type.String(),
+  },
+  { $id: 'Problem', additionalProperties: true, description: 'A refusal (RFC 9457).' },
+)
+
+/** The replies that any route may answer besides its own: spread into `response`. */
+export const errorReplies = { '4xx': Problem, '5xx': Problem } as const
+
+/** How an area spells the codes that the edge itself produces. */
+export type EdgeCodes = {
+  /** The closed list of this API. */
+  categories: readonly Category[]
+  outage: 'unavailable' | 'internal_error'
+  unknown_field: string
+  media_type: string
+  too_large: string
+  route: string
+  malformed: string
+  /** Of a path that cannot be read. */
+  path: string
+  /** Of text that Postgres cannot store. */
+  text: { code: string; status: 400 | 422 }
+}
+export const AUTH_CODES: EdgeCodes = {
+  categories: [
+    'validation_error',
+    'invalid_credentials',
+    'invalid_token',
+    'policy_denied',
+    'rate_limited',
+    'unavailable',
+    'not_found',
+    'version_conflict',
+    'internal_error',
+  ],
+  outage: 'unavailable',
+  unknown_field: 'schema_violation',
+  media_type: 'unsupported_media_type',
+  too_large: 'body_too_large',
+  route: 'not_found',
+  malformed: 'malformed_json',
+  path: 'bad_path',
+  text: { code: 'schema_violation', status: 400 },
+}
+export const CATALOG_CODES: EdgeCodes = {
+  categories: [
+    'not_found',
+    'version_conflict',
+    'validation_error',
+    'policy_denied',
+    'unsupported_resource_type',
+    'invalid_capability',
+    'stale_projection',
+    'internal_error',
+  ],
+  outage: 'internal_error',
+  unknown_field: 'unknown_field',
+  media_type: 'media_type',
+  too_large: 'too_large',
+  route: 'route',
+  malformed: 'malformed',
+  path: 'malformed',
+  text: { code: 'invalid_text', status: 422 },
+}
+export const OPERATIONS_CODES: EdgeCodes = {
+  categories: [
+    'not_found',
+    'invalid_state_transition',
+    'plan_locked',
+    'gate_not_waiting',
+    'patch_not_applicable',
+    'policy_denied',
+    'stale_catalog_projection',
+    'execution_result_rejected',
+    'internal_error',
+    'validation_error',
+    'version_conflict',
+  ],
+  outage: 'internal_error',
+  unknown_field: 'schema_violation',
+  media_type: 'schema_violation',
+  too_large: 'schema_violation',
+  route: 'route',
+  malformed: 'schema_violation',
+  path: 'schema_violation',
+  text: { code: 'schema_violation', status: 400 },
+}
+
+export type HttpOptions = {
+  telemetry: Telemetry
+  codes: EdgeCodes
+  /** Bytes; 1 MiB unless said. */
+  body_limit?: number
+  /** A listener for our own apps alone: behind mutual TLS where that is set. */
+  internal?: true
+  /** For an internal listener; that of the process unless said. */
+  mtls?: Mtls | undefined
+  json_limits?: JsonLimits
+  /** Milliseconds until a request is answered, with 503 if need be (reliability.md 2.4); 8 s unless said. */
+  deadline_ms?: number
+  /** Told of each refusal before it is sent, for audit logs and counters. */
+  onRefused?: (req: FastifyRequest, error: AppError) => Promise<void>
+  /** What the OpenAPI document says of itself; none: routes are not described. */
+  openapi?: Documented
+}
+
+/** A connection on which nothing moves for so long under a request is cut: longer than any answer or pause of a stream. */
+const SILENT_MS = 60_000
+const DEADLINE_MS = 8000
+
+/** A Fastify app with our conventions: TypeBox schemas, strict bodies, problem+json, request ids, request metrics. */
+export const createHttpApp = (options: HttpOptions) => {
+  const { telemetry, codes } = options
+  const mtls = options.internal && ('mtls' in options ? options.mtls : mtlsOfProcess())
+  const tls: object = mtls ? { https: serverTls(mtls) } : {}
+  const app = fastify({
+    ...tls,
+    loggerInstance: telemetry.log,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    bodyLimit: options.body_limit ?? 1_048_576,
+    connectionTimeout: SILENT_MS,
+    requestTimeout: 10_000,
+    keepAliveTimeout: 75_000,
+    genReqId: (req) => requestIdOf(req.headers),
+    routerOptions: { maxParamLength: 512 },
+    frameworkErrors: (_error, req, reply) => {
+      reply.header('x-request-id', req.id)
+      sendProblem(req, reply, unreadablePath(codes))
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>()
+
+  if (mtls) admitOurs(app, codes, mtls)
+  boundTime(app, telemetry, codes, options.deadline_ms ?? DEADLINE_MS)
+  app.setValidatorCompiler(validators())
+  app.addHook('onRoute', closeInputs)
+  // After who may not call at all has been told so, and before anything is done with the text.
+  app.addHook('preParsing', (req, _reply, _payload, done) => {
+    if (!req.url.includes('%00')) return done()
+    done(unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring'))
+  })
+  // From here on, for reading a body begins anew in the context of its connection.
+  app.addHook('preValidation', (req, _reply, done) => withinTrace(req.headers.traceparent, done))
+  // Ajv turns "1e999" into Infinity and then holds no bound against it.
+  app.addHook('preHandler', (req, _reply, done) => {
+    const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)
+    done(endless && unstorable(codes, `/querystring/${endless[0]}`))
+  })
+  if (options.openapi) describeRoutes(app as unknown as FastifyInstance, options.openapi, codes, Problem)
+  acceptJson(app as unknown as FastifyInstance, options.json_limits ?? JSON_LIMITS, codes)
+  answerErrors(app, options)
+  const answered = createAnswered(telemetry)
+  measureRequests(app, answered)
+  const endIdle = idleConnections(app.server)
+  app.addHook('preClose', async () => endIdle())
+  shedLoad(app, telemetry, codes)
+  app.decorate('edge', { admits: (req) => !mtls || isAdmitted(req.socket as TLSSocket, mtls), answered })
+  return app
+}
+export type HttpApp = ReturnType<typeof createHttpApp>
+
+/** Path and query arrive as text and are coerced; bodies are taken as they are. Nothing is ever removed silently. */
+const validators = (): FastifySchemaCompiler<TSchema> => {
+  const common = {
+    allErrors: true,
+    removeAdditional: false,
+    useDefaults: true,
+    strict: false,
+    strictNumbers: true,
+    validateFormats: true,
+  } as const
+  const strict = new Ajv({ ...common, coerceTypes: false })
+  const coercing = new Ajv({ ...common, coerceTypes: 'array' })
+  for (const ajv of [strict, coercing]) addFormats(ajv)
+  return ({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as object)
+}
+
+/**
+ * Nobody without a certificate that may call gets further than to learn whether the app lives: the probes of an
+ * orchestrator have none.
+ */
+const admitOurs = (app: HttpApp, codes: EdgeCodes, mtls: Mtls) => {
+  app.addHook('onRequest', async (req) => {
+    if (req.routeOptions.url?.startsWith('/health/') || isAdmitted(req.raw.socket as TLSSocket, mtls)) return
+    const category = codes.categories.includes('invalid_token') ? 'invalid_token' : 'policy_denied'
+    throw new AppError(category, 'certificate_required', 'This listener takes calls of our own apps only.', {
+      status: 401,
+      hint: 'Call with a client certificate of the authority in AUTH__TLS__CA_FILE whose name is in AUTH__TLS__ALLOWED_SANS.',
+    })
+  })
+}
+
+/**
+ * Answers 503 when the time of a request is over: that of this app, or less if the caller says in `x-request-deadline`
+ * how many milliseconds it will wait (a private listener: the gateway alone sets it). Fastify's own `handlerTimeout`
+ * knows one time per route, and makes and ends an abort signal for every request.
+ */
+const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadline_ms: number) => {
+  const exceeded = telemetry.counter('deadline_exceeded_total', 'Requests that were not answered in time.')
+  app.decorateRequest('ends_at', Number.POSITIVE_INFINITY)
+  app.addHook('onRequest', (req, reply, done) => {
+    if (req.routeOptions.config?.endless) return done()
+    const given = Number(req.headers['x-request-deadline'])
+    const late = () => {
+      if (reply.sent) return
+      exceeded.inc()
+      if (reply.raw.headersSent) reply.raw.destroy()
+      else reply.send(unavailable('The answer took too long.', undefined, codes.outage))
+    }
+    const time_ms = given > 0 ? Math.min(given, deadline_ms) : deadline_ms
+    req.ends_at = performance.now() + time_ms
+    const timer = setTimeout(late, time_ms)
+    reply.raw.once('close', () => clearTimeout(timer))
+    done()
+  })
+}
+
+const answerErrors = (target: HttpApp, { codes, onRefused }: HttpOptions) => {
+  target.setErrorHandler(async (error: FastifyError, req, reply) => {
+    const refusal = toAppError(error, codes, req)
+    await onRefused?.(req, refusal).catch((err: unknown) => req.log.error({ err }, 'a refusal could not be noted'))
+    return sendProblem(req, reply, refusal)
+  })
+  target.setNotFoundHandler((req, reply) =>
+    sendProblem(
+      req,
+      reply,
+      new AppError('not_found', codes.route, `There is no ${req.method} ${req.url.split('?')[0]}.`),
+    ),
+  )
+}
+
+const measureRequests = (target: HttpApp, answered: Edge['answered']) => {
+  target.addHook('onRequest', (req, reply, done) => {
+    reply.header('x-request-id', req.id)
+    done()
+  })
+  target.addHook('onResponse', (req, reply, done) => {
+    answered({
+      endpoint: req.routeOptions?.url ?? 'unknown',
+      method: req.method,
+      status: reply.statusCode,
+      request_id: String(req.id),
+      ms: reply.elapsedTime,
+    })
+    done()
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    edge: Edge
+  }
+  interface FastifyRequest {
+    /** When its caller is told that it took too long, in the process's `performance.now()`: long work stops by then. */
+    ends_at: number
+  }
+  interface FastifyContextConfig {
+    /** A stream that stays open: it is no request under way. */
+    endless?: boolean
+  }
+}
+
+/** Refuses what may wait while this app has too much to do, before the body is read, by the kind that the route states. */
+const shedLoad = (target: HttpApp, telemetry: Telemetry, codes: EdgeCodes) => {
+  const pressure = createPressure(telemetry, loadBounds())
+  target.addHook('onRequest', (req, reply, done) => {
+    const { authorization, endless } = req.routeOptions.config
+    if (!authorization) return done()
+    if (!endless) {
+      pressure.enter()
+      reply.raw.once('close', pressure.leave)
+    }
+    done(pressure.sheds(authorization.kind) ? overloaded(codes.outage) : undefined)
+  })
+}
+
+/** Opens the listener and returns its address; a taken port is a clear error of the operating system. */
+export const listen = async (
+  target: { listen: (options: { host: string; port: number }) => Promise<string> },
+  host: string,
+  port: number,
+): Promise<string> => target.listen({ host, port })
+
+/** Headers of every public mutation. */
+export const CommandHeaders = Type.Object({
+  'idempotency-key': text('0195f0c2-9b1e-7c44-8a53-6d0f2e7b9c11', {
+    minLength: 1,
+    maxLength: 255,
+    pattern: '^[\\x20-\\x7e]+$',
+    description: 'New and random for each new command; the same when it is repeated.',
+  }),
+})
+/** Headers of a command that may depend on the version that was read. */
+export const VersionedHeaders = Type.Object({
+  ...CommandHeaders.properties,
+  'if-match': Type.Optional(
+    Type.String({ maxLength: 200, description: 'The ETag that was read: refused (412) when it is another by now.' }),
+  ),
+})
+/** Headers of a read that answers 304 when nothing has changed. */
+export const ReadHeaders = Type.Object({
+  'if-none-match': Type.Optional(Type.String({ maxLength: 512, description: 'The ETag that is known.' })),
+})
+
+/** Whether the caller has what bears this tag already: any of the tags that it names, weak or not, or `*` (RFC 9110, 13.1.2). */
+export const isKnown = (req: FastifyRequest, etag: string): boolean =>
+  (req.headers['if-none-match']?.split(',') ?? [])
+    .map((tag) => tag.trim().replace(/^W\//, ''))
+    .some((tag) => tag === etag || tag === '*')
+
+/** 304 without any body: a serialized null would be four bytes that nobody may read, and a proxy refuses such an answer. */
+export const sendUnchanged = (reply: FastifyReply): FastifyReply => reply.code(304).send()
+
+/** Sends members that were asked for: parts of what the schema of the reply describes whole. */
+export const sendPart = <R>(reply: FastifyReply, part: R): R => {
+  reply.type('application/json; charset=utf-8').serializer((value: unknown) => JSON.stringify(value))
+  return part
+}
+
+/** Sends a stored first answer as the bytes it was, marked when it is a replay. */
+export const sendStored = (
+  reply: FastifyReply,
+  answer: { status: number; headers: Record<string, string>; body: Buffer; replayed: boolean },
+): FastifyReply => {
+  if (answer.replayed) reply.header('idempotency-replayed', 'true')
+  reply.code(answer.status).headers(answer.headers)
+  if (answer.body.length === 0) return reply.send()
+  return reply
+    .type(answer.headers['content-type'] ?? 'application/json; charset=utf-8')
+    .serializer((body: string) => body)
+    .send(answer.body.toString('utf8'))
+}

@@ -1,0 +1,91 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type JsonLimits, scanJson } from '../data/json.ts'
+import { AppError } from '../errors.ts'
+
+const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json)(\s*;|$)/i
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+const UTF8_ONLY = /^[^;]+(;\s*charset="?utf-8"?\s*)?$/i
+/** Spellings of what cannot be stored: U+0000, surrogates, of which a half may be missing, and infinite numbers. */
+const SUSPECT = /\\u(0000|[dD][89a-fA-F])|\d[eE]\+?\d{3}|\d{300}/
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Bounds of this route's body where they are not those of the app: of a list of documents. */
+    json_limits?: JsonLimits
+  }
+}
+
+/** How an area spells the refusals of this parser. */
+type Codes = { media_type: string; malformed: string; text: { code: string; status: number } }
+
+/**
+ * The one body parser: JSON in UTF-8 of a type that the route takes, within these limits, without doubled members,
+ * prototypes or values that cannot be stored. All else is refused.
+ */
+export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Codes): void => {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  const malformed = (detail: string) =>
+    new AppError('validation_error', codes.malformed, detail, {
+      status: 400,
+      hint: 'Send one JSON document in UTF-8, and nothing after it.',
+    })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<Buffer>(JSON_TYPES, { parseAs: 'buffer' }, (req, body, done) => {
+    if (!isTaken(req)) return done(otherMediaType(codes, req))
+    if (body.length === 0) return done(null, undefined)
+    let text: string
+    try {
+      text = UTF8.decode(body)
+    } catch {
+      return done(malformed('The body is not valid UTF-8.'))
+    }
+    try {
+      scanJson(text, req.routeOptions.config.json_limits ?? limits)
+    } catch (error) {
+      return done(error as AppError)
+    }
+    parse(req, text, (error, value) => {
+      if (error) return done(malformed(`The body is not valid JSON: ${error.message}`))
+      const pointer = SUSPECT.test(text) ? findUnstorable(value) : undefined
+      if (pointer !== undefined) return done(unstorable(codes, pointer))
+      done(null, value)
+    })
+  })
+}
+
+const typesOf = (req: FastifyRequest): readonly string[] =>
+  (req.routeOptions.schema as { consumes?: string[] } | undefined)?.consumes ?? ['application/json']
+
+const isTaken = (req: FastifyRequest): boolean => {
+  const given = req.headers['content-type'] ?? ''
+  const [type = ''] = given.split(';')
+  return UTF8_ONLY.test(given) && (req.is404 || typesOf(req).includes(type.trim().toLowerCase()))
+}
+
+export const otherMediaType = ({ media_type }: Pick<Codes, 'media_type'>, req: FastifyRequest) => {
+  const given = JSON.stringify(req.headers['content-type'] ?? '')
+  return new AppError('validation_error', media_type, `The content type ${given} is not accepted here.`, {
+    status: 415,
+    hint: `Send ${typesOf(req).join(' or ')} in UTF-8.`,
+  })
+}
+
+/** Where a value holds text or a number that cannot be stored; nothing when it does not. */
+const findUnstorable = (value: unknown, pointer = ''): string | undefined => {
+  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? pointer : undefined
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : pointer
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, member] of Object.entries(value)) {
+    if (findUnstorable(key) !== undefined) return `${pointer}/…`
+    const found = findUnstorable(member, `${pointer}/${key}`)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+export const unstorable = ({ text: { code, status } }: Pick<Codes, 'text'>, pointer: string) =>
+  new AppError('validation_error', code, `${pointer} holds what cannot be stored.`, {
+    status,
+    hint: 'Leave out the NUL character, halves of surrogate pairs, and numbers beyond double precision.',
+    violations: [{ pointer, code, message: 'holds U+0000, half a surrogate pair, or a number without end' }],
+  })

@@ -1,0 +1,106 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ConfigError } from '../config.ts'
+import { mtlsOfProcess } from '../process/mtls.ts'
+import type { Logger } from '../telemetry.ts'
+import { type Part, reportPart } from './part.ts'
+
+/** A running app: `stop` closes it in the order of reliability.md 2.6 (readiness red, drain, connections last). */
+export type Running = { stop: () => Promise<void>; log: Logger; part?: Part }
+
+const HARD_EXIT_MS = 40_000
+
+/**
+ * Runs one app as a process: starts it, stops it in order on SIGTERM or SIGINT (a second signal exits at once), and
+ * exits 1 on an uncaught error. A wrong configuration prints one line and no stack.
+ */
+export const runApp = async (name: string, start: () => Promise<Running>): Promise<void> => {
+  let running: Running | undefined
+  let report: { stop: () => Promise<void> } | undefined
+  let stopping = false
+  const fail = (what: string) => (error: unknown) => {
+    if (running) running.log.fatal({ err: error }, what)
+    else console.error(`${name}: ${what}:`, error)
+    process.exit(1)
+  }
+  process.on('uncaughtException', fail('uncaught error'))
+  process.on('unhandledRejection', fail('unhandled rejection'))
+  const stop = () => {
+    if (stopping) process.exit(1)
+    stopping = true
+    setTimeout(() => process.exit(1), HARD_EXIT_MS).unref()
+    if (!running) process.exit(0)
+    const { log } = running
+    const since = performance.now()
+    log.info('stopping in order')
+    const stopped = Promise.all([running.stop(), report?.stop()])
+    stopped.then(
+      () => {
+        log.info({ ms: Math.round(performance.now() - since) }, 'stopped')
+        process.exit(0)
+      },
+      (error) => fail('did not stop in order')(error),
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  try {
+    if (process.env.NODE_ENV === 'production' && process.env.SIGNALBOX_CRASH_AT)
+      throw new ConfigError('SIGNALBOX_CRASH_AT is set: production does not kill itself for tests.')
+    running = await start()
+    mtlsOfProcess() // also of an app that has no internal listener and no RPC to call
+    if (running.part) report = reportPart(name, running.part, running.log)
+  } catch (error) {
+    const words = wordsFor(name, error)
+    if (words) console.error(`${name}: ${words}`)
+    else console.error(`${name}: could not start:`, error)
+    process.exit(1)
+  }
+}
+
+/** What is wrong around the app is one line; a mistake of the app itself keeps its stack. */
+const wordsFor = (name: string, error: unknown): string | undefined => {
+  if (error instanceof ConfigError) return error.message
+  const { code, syscall, message, port } = error as NodeJS.ErrnoException & { port?: number }
+  if (code === 'EADDRINUSE') return `port ${port} is taken. Set another one in ${name.toUpperCase()}__…__PORT.`
+  return syscall ? message : undefined
+}
+
+const IDLE_LOOK_MS = 50
+
+/**
+ * What lets a server end once it is closing: Node closes idle connections once, so one whose answer was still under way
+ * then would stay open for its whole keep-alive time, and it takes one that nobody has said anything on (browsers and
+ * pools open such ahead) for busy. To be called before the server listens; the returned function, as it closes.
+ */
+export const idleConnections = (server: Server): (() => void) => {
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  const end = () => {
+    server.closeIdleConnections()
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+  }
+  return () => {
+    const look = setInterval(end, IDLE_LOOK_MS)
+    server.once('close', () => clearInterval(look))
+  }
+}
+
+/** Waits for a dependency at start; after the time-out throws a ConfigError that names what is missing. */
+export const waitFor = async (what: string, probe: () => Promise<unknown>, timeout_ms = 60_000): Promise<void> => {
+  const end = performance.now() + timeout_ms
+  for (;;) {
+    try {
+      await probe()
+      return
+    } catch (error) {
+      if (performance.now() > end)
+        throw new ConfigError(`${what} did not answer within ${timeout_ms / 1000} s: ${(error as Error).message}`)
+      await delay(250)
+    }
+  }
+}

@@ -1,0 +1,278 @@
+import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
+import type { FastifyInstance, RouteOptions } from 'fastify'
+import Type, { type TSchema } from 'typebox'
+import { AppError, type Category, problemOf } from '../errors.ts'
+import type { EdgeCodes } from './app.ts'
+import { exampleOf, type JsonSchema } from './example.ts'
+
+/** Title of a document, and which listener it is about: the public one (behind the gateway) or the internal one. */
+export type Documented = {
+  title: string
+  description: string
+  listener?: 'public' | 'internal'
+  /** Statuses that any of its routes may refuse with. */
+  refusals?: readonly number[]
+}
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** Headers that successful replies carry, beside those that all have. */
+    'x-reply-headers'?: readonly ('etag' | 'location')[]
+    /** Refusals beside those that follow from the request's parts. */
+    'x-errors'?: readonly number[]
+  }
+}
+
+type Parameter = { in: string; name: string; required?: boolean; schema: JsonSchema; example?: unknown }
+type Media = { schema?: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }
+type Reply = { description: string; headers?: object; content?: Record<string, Media> } | { $ref: string }
+export type Operation = {
+  tags?: string[]
+  summary?: string
+  description?: string
+  parameters?: Parameter[]
+  requestBody?: { required?: boolean; content: Record<string, Media> }
+  responses: Record<string, Reply>
+  security?: Record<string, string[]>[]
+  'x-permissions'?: readonly string[]
+  'x-scope'?: string
+  'x-reply-headers'?: readonly string[]
+  'x-errors'?: readonly number[]
+}
+type PathItem = { servers?: object[] } & Record<string, Operation | object[] | undefined>
+export type Document = {
+  openapi: string
+  info: object
+  servers?: object[]
+  components?: Record<string, object>
+  paths: Record<string, PathItem>
+}
+
+/** What a route without a body takes: nothing, or an empty object. */
+const NO_BODY = Type.Unsafe<null>({ type: ['object', 'null'], additionalProperties: false, $comment: 'no body' })
+const CLOSED = Type.Object({}, { additionalProperties: false })
+const WRITES = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+/**
+ * Closes what a route leaves open: unknown query parameters are refused everywhere, and so are members of a body where
+ * none is taken. Routes without a schema (RPC) are not ours.
+ */
+export const closeInputs = (route: RouteOptions): void => {
+  const { schema } = route
+  if (!schema || schema.hide) return
+  const query = schema.querystring as TSchema | undefined
+  const closed = query ? { ...query, additionalProperties: false } : CLOSED
+  const writes = [route.method].flat().some((method) => WRITES.has(method))
+  route.schema = { ...schema, querystring: closed, ...(writes && !schema.body && { body: NO_BODY }) }
+}
+
+/** Describes every route of this listener; the document is ready with the app. Fails on a route that is not described. */
+export const describeRoutes = (app: FastifyInstance, about: Documented, codes: EdgeCodes, problem: TSchema): void => {
+  const openapi = { openapi: '3.1.0', ...headOf(about) } as FastifyDynamicSwaggerOptions['openapi']
+  void app.register(swagger, {
+    ...(openapi && { openapi }),
+    transform: ({ schema, url }) => ({ schema: withoutRefusals(schema as DocumentedSchema), url }),
+    transformObject: ((document: { openapiObject: Document }) =>
+      completeDocument(document.openapiObject, about, codes, problem)) as never,
+  })
+}
+
+type DocumentedSchema = { body?: unknown; response?: Record<string, unknown> }
+/** Refusals are described once, as components, and not with each route. */
+const withoutRefusals = ({ body, response = {}, ...schema }: DocumentedSchema) => ({
+  ...schema,
+  ...(body !== undefined && body !== NO_BODY && { body }),
+  response: Object.fromEntries(Object.entries(response).filter(([status]) => !/^[45]/.test(status))),
+})
+
+const headOf = ({ title, description }: Documented) => ({ info: { title, description, version: '1.0.0' } })
+
+/** Paths that the gateway serves as they are; all others stand below /api there. */
+const AT_ROOT = /^\/(auth\/|v1\/token|\.well-known\/|jwks|health\/|api\/)/
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+
+/** Every operation of a document. */
+export const operationsOf = (document: Document) =>
+  Object.entries(document.paths).flatMap(([path, item]) =>
+    METHODS.flatMap((method) => (item[method] ? [{ path, method, operation: item[method] as Operation }] : [])),
+  )
+
+/** Adds what follows from the routes: servers, security, refusals, reply headers, and the examples. */
+export const completeDocument = (
+  document: Document,
+  about: Documented,
+  codes: EdgeCodes,
+  problem: TSchema,
+): Document => {
+  const internal = about.listener === 'internal'
+  const missing: string[] = []
+  for (const { path, method, operation } of operationsOf(document)) {
+    const lacks = (what: string) => missing.push(`${method.toUpperCase()} ${path}: ${what}`)
+    if (!operation.description || !operation.tags?.length) lacks('a description and tags are missing')
+    operation.security = securityOf(operation, internal)
+    addExamples(operation, lacks)
+    addReplyHeaders(operation)
+    for (const status of [...refusalsOf(path, method, operation, internal), ...(about.refusals ?? [])])
+      operation.responses[status] = { $ref: `#/components/responses/${status}` }
+    delete operation['x-reply-headers']
+    delete operation['x-errors']
+    const item = document.paths[path]
+    if (item && !internal && AT_ROOT.test(path)) item.servers = [{ url: '/' }]
+  }
+  if (missing.length > 0) throw new Error(`${about.title} is not described wholly:\n${missing.join('\n')}`)
+  return {
+    ...document,
+    servers: [internal ? { url: '/', description: 'The internal listener.' } : { url: '/api' }],
+    components: {
+      securitySchemes: internal ? { service_token: SERVICE_TOKEN } : { access_token: ACCESS_TOKEN },
+      headers: HEADERS,
+      schemas: { Problem: problemSchema(problem, codes.categories) },
+      responses: refusals(codes),
+    },
+  }
+}
+
+const ACCESS_TOKEN = {
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat: 'JWT',
+  description: 'The access token of POST /v1/token. x-permissions names what its user must hold.',
+}
+const SERVICE_TOKEN = {
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat: 'JWT',
+  description: 'A token that the calling service signs itself; x-scope names the scope it must hold.',
+}
+
+const securityOf = ({ 'x-permissions': permissions = [], 'x-scope': scope }: Operation, internal: boolean) => {
+  if (internal) return scope === undefined ? [] : [{ service_token: [scope] }]
+  return permissions.length === 0 || permissions.includes('none') ? [] : [{ access_token: [] }]
+}
+
+const addExamples = (operation: Operation, lacks: (what: string) => void): void => {
+  const complete = (media: Media, place: string) => {
+    if (media.example === undefined && media.schema)
+      media.example = exampleOf(media.schema, (pointer) => lacks(`no example of ${place}${pointer}`))
+    return media
+  }
+  for (const parameter of operation.parameters ?? [])
+    if (parameter.required) complete(parameter, `the parameter ${parameter.name}`)
+  for (const [type, media] of Object.entries(operation.requestBody?.content ?? {})) {
+    if (operation.requestBody) operation.requestBody.content[type] = complete(ofType(type, media), 'the body')
+  }
+  for (const [status, reply] of Object.entries(operation.responses))
+    if ('content' in reply) for (const media of Object.values(reply.content ?? {})) complete(media, `reply ${status} `)
+}
+
+/** A body with examples for several content types: a JSON patch is a list, all else is not. */
+const ofType = (type: string, { examples, ...media }: Media): Media => {
+  const fits = ({ value }: { value: unknown }) => Array.isArray(value) === type.includes('json-patch')
+  return examples ? { ...media, example: Object.values(examples).find(fits)?.value } : media
+}
+
+const has = (operation: Operation, header: string) =>
+  operation.parameters?.some((parameter) => parameter.in === 'header' && parameter.name === header) ?? false
+
+const addReplyHeaders = (operation: Operation): void => {
+  const named = ['x-request-id', ...(operation['x-reply-headers'] ?? [])]
+  if (has(operation, 'idempotency-key')) named.push('idempotency-replayed')
+  const headers = Object.fromEntries(named.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+  for (const [status, reply] of Object.entries(operation.responses)) {
+    if ('$ref' in reply) continue
+    reply.headers = { ...headers, ...reply.headers }
+    reply.description = reply.description === 'Default Response' ? (MEANING[status] ?? 'Done.') : reply.description
+  }
+}
+
+const MEANING: Record<string, string> = {
+  200: 'Done; the answer.',
+  201: 'Created.',
+  202: 'Accepted, and not yet carried out.',
+  204: 'Done; there is nothing to say.',
+  304: 'Unchanged since the ETag that was sent.',
+}
+const HEADERS = Object.fromEntries(
+  [
+    ['x-request-id', 'Names this request in logs, events and audit.'],
+    ['etag', 'The version that was read, for If-Match and If-None-Match.'],
+    ['location', 'Where the created object, or the outcome of the accepted command, is read.'],
+    ['idempotency-replayed', '`true`: the stored first answer of this Idempotency-Key.'],
+    ['retry-after', 'Seconds after which the same request may be sent again.'],
+    ['www-authenticate', 'Bearer, with error="invalid_token" when the token that was sent is refused.'],
+  ].map(([name = '', description]) => [name, { description, schema: { type: 'string' } }]),
+)
+
+/** Which refusals a route can give, from its parts. */
+const refusalsOf = (path: string, method: string, operation: Operation, internal: boolean): number[] => {
+  const { requestBody, security = [], 'x-errors': more = [] } = operation
+  const command = has(operation, 'idempotency-key') || (internal && requestBody !== undefined)
+  return [
+    400,
+    ...(security.length > 0 ? [401, 403] : []),
+    ...(path.includes('{') ? [404] : []),
+    ...(command ? [404, 409, 422] : []),
+    ...(has(operation, 'if-match') ? [412] : []),
+    ...(WRITES.has(method.toUpperCase()) ? [413, 415] : []),
+    ...(internal ? [] : [429]),
+    500,
+    503,
+    ...more,
+  ]
+}
+
+const problemSchema = (problem: TSchema, categories: readonly Category[]) => {
+  const { $id, ...schema } = problem as TSchema & { $id?: string; properties: Record<string, unknown> }
+  return { ...schema, properties: { ...schema.properties, category: { enum: categories } } }
+}
+
+type Refusal = [category: Category, code: string, detail: string, description: string]
+const refusals = (codes: EdgeCodes) => {
+  const auth = codes.outage === 'unavailable'
+  const table: Record<number, Refusal> = {
+    400: [
+      'validation_error',
+      'schema_violation',
+      '/title must be string.',
+      'The request does not fit its description.',
+    ],
+    401: [
+      auth ? 'invalid_token' : 'policy_denied',
+      'invalid_token',
+      'The access token is not valid.',
+      'No token, or one that is refused.',
+    ],
+    403: ['policy_denied', 'permission_missing', 'This needs the permission.', 'The caller may not do this.'],
+    404: ['not_found', 'not_found', 'There is no such object.', 'No such object, or none that the caller may see.'],
+    409: ['version_conflict', 'in_progress', 'The same request is still running.', 'Not possible as things are now.'],
+    410: ['not_found', 'gone', 'It is not kept any more.', 'What was there is not kept any more.'],
+    412: ['version_conflict', 'version_mismatch', 'It has changed.', 'If-Match names another version.'],
+    413: ['validation_error', codes.too_large, 'The body is too large.', 'The body is too large.'],
+    415: ['validation_error', codes.media_type, 'This content type is not accepted here.', 'Another content type.'],
+    416: ['validation_error', 'schema_violation', 'The Range is outside the log.', 'No such range.'],
+    422: [
+      'validation_error',
+      'idempotency_key_reused',
+      'This key was used otherwise.',
+      'Well-formed and not possible.',
+    ],
+    428: ['version_conflict', 'precondition_required', 'If-Match is missing.', 'A precondition is missing.'],
+    429: [auth ? 'rate_limited' : 'internal_error', 'rate_limited', 'Too many requests.', 'Refused by the gateway.'],
+    500: ['internal_error', 'unexpected', 'Something went wrong on our side.', 'Our mistake.'],
+    503: [codes.outage, auth ? 'dependency_down' : 'unavailable', 'The database does not answer.', 'An outage.'],
+  }
+  const header = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } })
+  return Object.fromEntries(
+    Object.entries(table).map(([status, [category, code, detail, description]]) => {
+      const error = new AppError(category, code, detail, { status: Number(status), retryable: status === '503' })
+      const example = problemOf(error, '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', '/v1/example')
+      const headers = {
+        ...header('x-request-id'),
+        ...(/429|503/.test(status) && header('retry-after')),
+        ...(status === '401' && header('www-authenticate')),
+      }
+      const media = { schema: { $ref: '#/components/schemas/Problem' }, example }
+      return [status, { description, headers, content: { 'application/problem+json': media } }]
+    }),
+  )
+}

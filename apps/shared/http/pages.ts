@@ -1,0 +1,104 @@
+import { timingSafeEqual } from 'node:crypto'
+import { canonicalJson, hmacSha256, sha256Hex } from '../data/digest.ts'
+import { AppError } from '../errors.ts'
+
+/** The last key of a page as text, and how many rows the page may have. */
+export type PageRequest = { page_size?: number; page_token?: string }
+type Key = (string | null)[]
+type Content = { l: string; k: Key; u?: string; b?: 1 }
+/** Where a page starts: after the row with this key, or before it (`back`); without a key at an end of the list. */
+export type Place = { key: Key | undefined; back: boolean }
+
+const SIGNATURE_BYTES = 16
+const invalid = (code: string, detail: string) =>
+  new AppError('validation_error', code, detail, { hint: 'Start again at the first page, without page_token.' })
+
+/**
+ * Page tokens: the last key, signed, and bound to the list they were made for (its route, filters and order) and, where
+ * one is given, to the caller, so that nobody can build one and none continues another list. The first key signs, all
+ * verify. They never run out.
+ */
+export const createPages = (keys: readonly [Buffer, ...Buffer[]]) => {
+  const sign = (key: Buffer, text: string) => hmacSha256(key, text).subarray(0, SIGNATURE_BYTES)
+  const nameOf = (list: unknown) => sha256Hex(canonicalJson(list)).slice(0, 16)
+  const write = (content: Content) => {
+    const text = Buffer.from(JSON.stringify(content)).toString('base64url')
+    return `${text}.${sign(keys[0], text).toString('base64url')}`
+  }
+
+  /** Where the page of a token starts; the first page for none. */
+  const place = (token: string | undefined, list: unknown, caller?: string): Place => {
+    if (token === undefined) return { key: undefined, back: false }
+    const [text = '', signature = ''] = token.split('.')
+    const given = Buffer.from(signature, 'base64url')
+    const genuine = given.length === SIGNATURE_BYTES && keys.some((key) => timingSafeEqual(sign(key, text), given))
+    if (!genuine) throw invalid('page_token_invalid', 'The page_token is not one of ours.')
+    const content = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Content
+    if (content.u !== caller) throw invalid('page_token_invalid', 'The page_token was made for somebody else.')
+    if (content.l !== nameOf(list))
+      throw invalid('page_token_mismatch', 'The page_token belongs to another list, filter or order.')
+    return { key: content.k, back: content.b === 1 }
+  }
+
+  return {
+    place,
+    /** Makes tokens of one list and caller that many are made for: what they share is computed once. */
+    writer: (list: unknown, caller: string): ((key: Key) => string) => {
+      const name = nameOf(list)
+      return (key) => write({ l: name, k: key, u: caller })
+    },
+    /** The key after which the page of a list that goes forward only starts; undefined for the first page. */
+    after: (token: string | undefined, list: unknown): Key | undefined => place(token, list).key,
+    /** Cuts a result of `page_size + 1` rows to the page and makes the token of the next one. */
+    cut: <R>(rows: R[], page_size: number, list: unknown, keyOf: (row: R) => Key) => {
+      const items = rows.slice(0, page_size)
+      const last = items.at(-1)
+      if (rows.length <= page_size || last === undefined) return { items, next_page_token: null }
+      return { items, next_page_token: write({ l: nameOf(list), k: keyOf(last) }) }
+    },
+    /**
+     * Cuts a result of `page_size + 1` rows, read from a place in its direction (nearest first), to a page in the order
+     * of the list, with tokens both ways. `stopped`: where reading ended before the page was full, to go on from there.
+     */
+    turn: <R>(
+      rows: readonly R[],
+      page: { size: number; place: Place; list: unknown; caller: string; keyOf: (row: R) => Key; stopped?: Key },
+    ) => {
+      const { size, place, list, caller, keyOf, stopped } = page
+      const items = rows.slice(0, size)
+      if (place.back) items.reverse()
+      const more = rows.length > size
+      const token = (row: R | undefined, back: boolean, key = row && keyOf(row)) =>
+        key === undefined ? null : write({ l: nameOf(list), k: key, u: caller, ...(back && { b: 1 as const }) })
+      const came = place.key !== undefined
+      const [first, last] = [items[0], items.at(-1)]
+      const onward = (row: R | undefined) =>
+        more ? token(row, place.back) : stopped ? token(undefined, place.back, stopped) : null
+      const backward = (row: R | undefined) =>
+        came ? token(row, !place.back, row === undefined ? stopped : keyOf(row)) : null
+      return {
+        items,
+        next_page_token: place.back ? backward(last) : onward(last),
+        prev_page_token: place.back ? onward(first) : backward(first),
+      }
+    },
+  }
+}
+export type Pages = ReturnType<typeof createPages>
+
+/** The rows of a sorted list that a page is cut from, at most `size + 1`, nearest to its place first. */
+export const rowsFrom = <R>(
+  sorted: readonly R[],
+  { key, back }: Place,
+  size: number,
+  compare: (row: R, key: Key) => number,
+): R[] => {
+  const rows = back ? [...sorted].reverse() : sorted
+  return rows
+    .filter((row) => key === undefined || (back ? compare(row, key) < 0 : compare(row, key) > 0))
+    .slice(0, size + 1)
+}
+
+/** The size of a page: what was asked for within the deployment's bounds. */
+export const pageSizeOf = (asked: number | undefined, config: { page_default: number; page_max: number }): number =>
+  !asked ? config.page_default : Math.min(asked, config.page_max)

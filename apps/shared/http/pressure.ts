@@ -1,0 +1,123 @@
+import { totalmem } from 'node:os'
+import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import Type from 'typebox'
+import type { ActionKind } from '../auth/principals.ts'
+import { loadConfig, settings } from '../config.ts'
+import type { Telemetry } from '../telemetry.ts'
+
+const SAMPLE_MS = 1000
+/** The histogram holds the time between two looks: this much of it is no delay. */
+const LOOK_MS = 100
+/** Delay and utilisation count once they lasted for so many samples: one slow second is no overload. */
+const SAMPLES = 5
+
+const schema = Type.Object({
+  SIGNALBOX__PRESSURE__IN_FLIGHT: settings.integer(400, 1),
+  SIGNALBOX__PRESSURE__DELAY_MS: settings.integer(250, 10),
+  SIGNALBOX__PRESSURE__UTILISATION: Type.Number({ default: 0.95, exclusiveMinimum: 0, maximum: 1 }),
+  SIGNALBOX__PRESSURE__RSS_SHARE: Type.Number({ default: 0.8, exclusiveMinimum: 0, maximum: 1 }),
+})
+
+export type Bounds = { in_flight: number; delay_ms: number; utilisation: number; rss_share: number }
+
+/** The bounds of this process from the environment; an app may set its own above them. */
+export const loadBounds = (own: Partial<Bounds> = {}): Bounds => {
+  const read = loadConfig(schema)
+  return {
+    in_flight: read.SIGNALBOX__PRESSURE__IN_FLIGHT,
+    delay_ms: read.SIGNALBOX__PRESSURE__DELAY_MS,
+    utilisation: read.SIGNALBOX__PRESSURE__UTILISATION,
+    rss_share: read.SIGNALBOX__PRESSURE__RSS_SHARE,
+    ...own,
+  }
+}
+
+/** How hard this process works: what lasted over the last seconds, and the memory it takes now. */
+export type Strain = { delay_ms: number; utilisation: number; rss_share: number }
+
+let sampling: (() => Strain) | undefined
+
+/** Measures once per process, however many listeners ask. */
+const strainOfProcess = (): (() => Strain) => {
+  if (sampling) return sampling
+  const delay = monitorEventLoopDelay({ resolution: LOOK_MS })
+  delay.enable()
+  const memory = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem())
+  const delays: number[] = []
+  const utilisations: number[] = []
+  let before: EventLoopUtilization = performance.eventLoopUtilization()
+  let rss = 0
+  const keep = (values: number[], value: number) => {
+    values.push(value)
+    if (values.length > SAMPLES) values.shift()
+  }
+  setInterval(() => {
+    const now = performance.eventLoopUtilization()
+    keep(utilisations, performance.eventLoopUtilization(now, before).utilization)
+    keep(delays, Math.max(0, delay.percentile(99) / 1e6 - LOOK_MS))
+    before = now
+    delay.reset()
+    rss = process.memoryUsage.rss()
+  }, SAMPLE_MS).unref()
+  const lasting = (values: number[]) => (values.length < SAMPLES ? 0 : Math.min(...values))
+  sampling = () => ({ delay_ms: lasting(delays), utilisation: lasting(utilisations), rss_share: rss / memory })
+  return sampling
+}
+
+const exceeds = (value: number, bound: number, twice = 2 * bound): 0 | 1 | 2 =>
+  value > twice ? 2 : value > bound ? 1 : 0
+
+/** 0 none, 1: arming and writing wait, 2: reading too. Utilisation alone never reaches 2: it cannot be twice its bound. */
+export const levelOf = (in_flight: number, strain: Strain, bounds: Bounds): 0 | 1 | 2 =>
+  Math.max(
+    exceeds(in_flight, bounds.in_flight),
+    exceeds(strain.delay_ms, bounds.delay_ms),
+    exceeds(strain.utilisation, bounds.utilisation),
+    exceeds(strain.rss_share, bounds.rss_share, bounds.rss_share + (1 - bounds.rss_share) / 2),
+  ) as 0 | 1 | 2
+
+/** Whether a request of this kind is refused at this level. Stopping never is: one must be able to stop what overloads. */
+export const isShed = (kind: ActionKind, level: 0 | 1 | 2): boolean =>
+  kind !== 'S' && (level === 2 || (level === 1 && kind !== 'R'))
+
+export type Pressure = {
+  enter: () => void
+  leave: () => void
+  /** Whether a request of this kind is refused now. */
+  sheds: (kind: ActionKind) => boolean
+}
+
+/** One per process of an app, also when it has two listeners. */
+const pressures = new WeakMap<Telemetry, Pressure>()
+
+/**
+ * Sheds load before bodies are read (reliability.md 2.5): what arms and writes first, reads at twice the bounds, a login
+ * as long as reads, since one must log in to stop. Counts what is under way and what was refused.
+ */
+export const createPressure = (
+  telemetry: Telemetry,
+  bounds: Bounds,
+  strain: () => Strain = strainOfProcess(),
+): Pressure => {
+  const known = pressures.get(telemetry)
+  if (known) return known
+  const shed = telemetry.counter('http_shed_total', 'Requests refused under load.', ['kind', 'reason'])
+  const gauge = telemetry.gauge('http_in_flight', 'Requests under way.')
+  let in_flight = 0
+  Object.assign(gauge, { collect: () => gauge.set(in_flight) })
+  const pressure: Pressure = {
+    enter: () => {
+      in_flight += 1
+    },
+    leave: () => {
+      in_flight -= 1
+    },
+    sheds: (kind) => {
+      const refused = kind !== 'S' && isShed(kind, levelOf(in_flight, strain(), bounds))
+      if (refused) shed.inc({ kind, reason: 'overload' })
+      return refused
+    },
+  }
+  pressures.set(telemetry, pressure)
+  return pressure
+}

@@ -1,0 +1,122 @@
+import type { ErrorObject } from 'ajv'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { AppError, problemOf, unavailable, type Violation } from '../errors.ts'
+import type { EdgeCodes } from './app.ts'
+import { otherMediaType } from './json-body.ts'
+
+/** Sends a refusal as problem+json; the one place where an error becomes an answer. */
+export const sendProblem = (req: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply => {
+  if (error.status >= 500)
+    req.log.error({ err: error, cause: error.cause, route: req.routeOptions?.url }, error.message)
+  const body = problemOf(error, String(req.id), req.url.split('?')[0] ?? '/')
+  if (error.options.retry_after_ms !== undefined)
+    reply.header('retry-after', Math.ceil(error.options.retry_after_ms / 1000))
+  reply.headers({ 'cache-control': 'no-store', ...error.options.headers })
+  // A string, so that no reply schema filters what the case carries.
+  return reply.code(error.status).type('application/problem+json; charset=utf-8').serializer(JSON.stringify).send(body)
+}
+
+/** A path that the router itself cannot take apart. */
+export const unreadablePath = (codes: EdgeCodes) =>
+  new AppError('validation_error', codes.path, 'The path cannot be read: a part is too long or not valid UTF-8.', {
+    status: 400,
+    hint: 'Percent-encode each id as UTF-8; none is longer than 512 characters.',
+  })
+
+const NETWORK = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  '57P01',
+  '57P02',
+  '57P03',
+  '08006',
+  '08001',
+  '53300',
+])
+
+const LOST = /timeout exceeded when trying to connect|Connection terminated|is not queryable/
+
+/** Whether the database could not be reached, or went away in the middle: the same may be tried again. */
+export const isDatabaseAway = (error: unknown): boolean => {
+  const { message, code, cause } = error as {
+    message?: string
+    code?: string
+    cause?: { code?: string; message?: string }
+  }
+  return NETWORK.has(cause?.code ?? code ?? '') || LOST.test(`${message} ${cause?.message ?? ''}`)
+}
+
+/** Maps whatever a handler threw to an AppError: schema violations, Fastify's own refusals, database outages. */
+export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyRequest): AppError => {
+  if (error instanceof AppError) return error
+  const known = error as FastifyError & {
+    cause?: { code?: string; message?: string }
+    validation?: ErrorObject[]
+    validationContext?: string
+  }
+  if (known.validation) return invalid(known.validation, known.validationContext ?? 'body', codes)
+  if (known.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' && req) return otherMediaType(codes, req)
+  if (known.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new AppError('validation_error', codes.too_large, 'The body is too large.', {
+      status: 413,
+      hint: 'Send less in one request.',
+    })
+  if (typeof known.code === 'string' && known.code.startsWith('FST_') && (known.statusCode ?? 500) < 500) {
+    return new AppError('validation_error', codes.malformed, known.message, { status: 400 })
+  }
+  const sql = known.cause?.code ?? known.code
+  if (sql === '55P03')
+    return new AppError('version_conflict', 'in_progress', 'Another request on the same object is still running.', {
+      status: 409,
+      retryable: true,
+      retry_after_ms: 1000,
+      hint: 'Send the same request again.',
+    })
+  if (sql === '22021' || sql === '22P05')
+    return new AppError('validation_error', 'schema_violation', 'A text holds a character that cannot be stored.', {
+      status: 400,
+      hint: 'Leave out the NUL character and halves of surrogate pairs.',
+      cause: error,
+    })
+  if (sql === '22003' || sql === '22P02')
+    return new AppError('validation_error', 'schema_violation', 'A number is too large, or a value has no such form.', {
+      status: 400,
+      hint: 'Send numbers as this API gives them out, and ids unchanged.',
+      cause: error,
+    })
+  if (sql === '57014' || sql === '40P01' || sql === '40001')
+    return unavailable('The database was too busy.', error, codes.outage)
+  if (isDatabaseAway(error)) return unavailable('The database does not answer.', error, codes.outage)
+  return new AppError('internal_error', 'unexpected', 'Something went wrong on our side.', {
+    cause: error,
+    retryable: false,
+  })
+}
+
+/** The refusal of what does not fit its schema, with a pointer to every violation. */
+export const invalid = (errors: ErrorObject[], context: string, codes: EdgeCodes): AppError => {
+  const violations = errors.map((error): Violation => {
+    const member = error.params.additionalProperty ?? error.params.missingProperty
+    const pointer = `${context === 'body' ? '' : `/${context}`}${error.instancePath}${member === undefined ? '' : `/${String(member)}`}`
+    return {
+      pointer,
+      code: error.keyword,
+      message: error.keyword === 'additionalProperties' ? 'is not a known field' : (error.message ?? 'is not valid'),
+    }
+  })
+  const code = errors.every((error) => error.keyword === 'additionalProperties')
+    ? codes.unknown_field
+    : 'schema_violation'
+  const first = violations[0]
+  const detail = first ? `${first.pointer || context} ${first.message}.` : 'The request does not fit its schema.'
+  const missingKey = context === 'headers' && errors.some((error) => error.params.missingProperty === 'idempotency-key')
+  if (missingKey)
+    return new AppError('validation_error', 'idempotency_key_required', 'The header Idempotency-Key is missing.', {
+      status: 400,
+      hint: 'Send a new random Idempotency-Key with each new command, and the same one when you repeat it.',
+    })
+  return new AppError('validation_error', code, detail, { status: 400, violations })
+}

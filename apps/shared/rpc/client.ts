@@ -1,0 +1,206 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { DescMethodUnary, DescService } from '@bufbuild/protobuf'
+import {
+  type Client,
+  Code,
+  ConnectError,
+  type ContextValues,
+  createClient,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type ServiceImpl,
+} from '@connectrpc/connect'
+import type { FastifyInstance } from 'fastify'
+import { AppError, type Category, loginBusy, unavailable } from '../errors.ts'
+import type { HttpApp } from '../http/app.ts'
+import { type WatchedDependency, watchDependency } from '../process/dependency.ts'
+import { type Mtls, mtlsOfProcess } from '../process/mtls.ts'
+import {
+  checkScope,
+  type Registry,
+  type ServiceCaller,
+  type ServiceSigner,
+  verifyServiceToken,
+} from '../service/tokens.ts'
+import type { Telemetry } from '../telemetry.ts'
+import { type Call, serveUnary, type UnaryMethod } from './handler.ts'
+import { type Around, createUnaryTransport } from './transport.ts'
+
+export type RpcClientOptions = {
+  url: string
+  signer: ServiceSigner
+  /** `<target app>-internal`. */
+  audience: string
+  /** 2000 for ordinary calls, 5000 where a password is hashed. */
+  timeout_ms?: number
+  /** Where the calls and the breaker are counted. */
+  telemetry?: Telemetry
+  /** That of the process unless said. */
+  mtls?: Mtls | undefined
+}
+
+/**
+ * A client of one RPC service (Connect over HTTP/1.1) that signs its calls. Calls named Get or List are sent once more
+ * when the server was away for a moment; a server that stays away is asked by a probe alone (`unavailable` at once).
+ * Pass the request id on: `client.getUser({...}, withRequestId(id))`.
+ */
+export const createRpcClient = <S extends DescService>(service: S, options: RpcClientOptions): Client<S> => {
+  const { url, signer, audience, timeout_ms = 2000, telemetry } = options
+  const dependency = audience.replace(/-internal$/, '')
+  return createClient(
+    service,
+    createUnaryTransport({
+      url,
+      timeout_ms,
+      authorization: () => `Bearer ${signer(audience)}`,
+      around: patiently(watchDependency(telemetry, dependency)),
+      mtls: 'mtls' in options ? options.mtls : mtlsOfProcess(),
+    }),
+  )
+}
+
+const kInsist = createContextKey(false)
+
+/** The options of a call that an open breaker does not keep back: for stopping acts. */
+export const insisting = (): { contextValues: ContextValues } => ({
+  contextValues: createContextValues().set(kInsist, true),
+})
+
+const FAILURES: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceeded])
+
+const RETRY_SHARE = 0.1
+const RETRY_JITTER_MS = 50
+
+const isRead = (name: string) => /^(Get|List)/.test(name)
+
+/**
+ * A call behind its breaker; a read that found nobody, a refused connection or one that was cut under it, is tried once
+ * more, within 10 % of all calls (reliability.md 2.4).
+ */
+const patiently = ({ breaker, called }: WatchedDependency): Around => {
+  let budget = 1
+  const once = async <T>(method: string, run: () => Promise<T>): Promise<T> => {
+    budget = Math.min(budget + RETRY_SHARE, 10)
+    try {
+      return await run()
+    } catch (error) {
+      if (!isRead(method) || ConnectError.from(error).code !== Code.Unavailable || budget < 1) throw error
+      budget -= 1
+      await delay(Math.random() * RETRY_JITTER_MS)
+      return run()
+    }
+  }
+  return async (method, contextValues, run) => {
+    if (!breaker.allows(contextValues?.get(kInsist)))
+      throw new ConnectError('the breaker of this dependency is open', Code.Unavailable)
+    const started = performance.now()
+    try {
+      const reply = await once(method, run)
+      called(method, 'ok', started)
+      return reply
+    } catch (error) {
+      called(method, FAILURES.has(ConnectError.from(error).code) ? 'failed' : 'refused', started)
+      throw error
+    }
+  }
+}
+
+export const withRequestId = (request_id: string): { headers: { 'x-request-id': string } } => ({
+  headers: { 'x-request-id': request_id },
+})
+
+/**
+ * What a failed call means for our own caller: an outage of `name` is 503 `dependency_down`, a full hash queue is 503
+ * `login_busy`; anything else is a defect of ours and stays as it is.
+ */
+export const fromRpc = (
+  name: string,
+  error: unknown,
+  outage: 'unavailable' | 'internal_error' = 'unavailable',
+): unknown => {
+  if (error instanceof AppError) return error
+  const { code } = ConnectError.from(error)
+  if (code === Code.ResourceExhausted) return loginBusy(error)
+  const away = [Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted]
+  return away.includes(code) ? unavailable(`The ${name} service does not answer.`, error, outage) : error
+}
+
+type MethodName<S extends DescService> = keyof S['method'] & string
+export type RpcContext = { service: ServiceCaller; request_id: string }
+
+type Served = { method: DescMethodUnary; scope: string; run: UnaryMethod['run'] }
+/** One service with its implementation and the scope that each of its methods needs. */
+export type RpcService = readonly Served[]
+
+export const rpcService = <S extends DescService>(
+  service: S,
+  scopes: Record<MethodName<S>, string>,
+  implementation: ServiceImpl<S>,
+): RpcService =>
+  service.methods.map((method) => {
+    const name = method.localName as MethodName<S>
+    if (method.methodKind !== 'unary') throw new Error(`${service.typeName}/${method.name} is not unary`)
+    return { method: method as DescMethodUnary, scope: scopes[name], run: implementation[name] as UnaryMethod['run'] }
+  })
+
+const kCaller = createContextKey<RpcContext | undefined>(undefined)
+
+/** Who calls, and the id of the request it is for. */
+export const rpcContext = ({ values }: HandlerContext): RpcContext => {
+  const context = values.get(kCaller)
+  if (!context) throw new Error('the call did not pass registerRpc')
+  return context
+}
+
+export type RpcOptions = { registry: Registry; audience: string; services: RpcService[] }
+
+/**
+ * Serves RPC on an internal listener. Every call needs a service token for this audience (`unauthenticated`) that holds
+ * the method's scope (`permission_denied`); user tokens and `x-user-id` are refused.
+ */
+export const registerRpc = (app: HttpApp, { registry, audience, services }: RpcOptions): void => {
+  const admit = ({ headers, id }: Call, scope: string) => {
+    if (headers['x-user-id'] !== undefined) throw new ConnectError('x-user-id is not taken here', Code.InvalidArgument)
+    const token = /^bearer ([^ ]+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
+    const service = verifyServiceToken(registry, audience, token)
+    checkScope(service, scope)
+    return createContextValues().set(kCaller, { service, request_id: id })
+  }
+  const methods = services.flat().map(({ method, scope, run }): UnaryMethod => {
+    const refuse = (error: unknown) => {
+      const answer = toConnectError(error)
+      if (answer.code === Code.Internal) app.log.error({ err: error, method: method.name }, 'an RPC failed')
+      return answer
+    }
+    return { method, run, refuse, admit: (call) => admit(call, scope) }
+  })
+  serveUnary(app as unknown as FastifyInstance, methods)
+}
+
+const CODES: Partial<Record<Category, Code>> = {
+  validation_error: Code.InvalidArgument,
+  invalid_credentials: Code.Unauthenticated,
+  invalid_token: Code.Unauthenticated,
+  policy_denied: Code.PermissionDenied,
+  rate_limited: Code.ResourceExhausted,
+  unavailable: Code.Unavailable,
+  not_found: Code.NotFound,
+  version_conflict: Code.FailedPrecondition,
+}
+
+const toConnectError = (error: unknown): ConnectError => {
+  if (error instanceof ConnectError) return error
+  if (error instanceof AppError) return new ConnectError(error.message, CODES[error.category] ?? Code.Internal)
+  return new ConnectError('unexpected', isOutage(error) ? Code.Unavailable : Code.Internal)
+}
+
+const OUTAGE = /^(ECONN|EPIPE|ETIMEDOUT|57P0|08|53|57014|55P03|40)/
+const isOutage = (error: unknown): boolean => {
+  const { code, message, cause } = error as {
+    code?: string
+    message?: string
+    cause?: { code?: string; message?: string }
+  }
+  return OUTAGE.test(cause?.code ?? code ?? '') || /timeout|terminated/i.test(cause?.message ?? message ?? '')
+}

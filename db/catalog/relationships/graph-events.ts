@@ -1,0 +1,75 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { first, type Queryable } from '../../client.ts'
+import { rowsOf } from '../resources/rows.ts'
+
+/** An event of the log as the graph in memory takes it. `rid` is the row number of its resource. */
+export type GraphEventRow = {
+  pub_seq: string
+  type: string
+  agg_type: string
+  agg_version: number
+  rid: string | null
+  resource_id: string | null
+  type_key: string | null
+  name: string | null
+  lifecycle_status: string | null
+  health_status: string | null
+  changes: { op: string; relationship_id: string; type_key: string; from_id: string; to_id: string }[] | null
+}
+
+/** Numbered events after a place in the log, to another if one is named. A row number never changes, so it may be read from the table. */
+export const graphEventsAfter = (
+  db: Queryable,
+  pub_seq: string,
+  limit: number,
+  to?: string,
+): Promise<GraphEventRow[]> =>
+  rowsOf(
+    db,
+    sql`select o.pub_seq::text as pub_seq, o.type, o.agg_type, o.agg_version::float8 as agg_version, r.rid,
+          p.resource_id, p.type_key, p.summary->>'name' as name, p.summary->>'lifecycle_status' as lifecycle_status,
+          coalesce(p.status, p.summary->>'health_status') as health_status, p.relationship_changes as changes
+        from catalog.outbox o
+        cross join lateral jsonb_to_record(o.payload)
+          as p(resource_id text, type_key text, summary jsonb, status text, relationship_changes jsonb)
+        left join catalog.resource r on r.resource_id = p.resource_id
+        where o.pub_seq > ${pub_seq} ${to === undefined ? sql`` : sql`and o.pub_seq <= ${to}`} order by o.pub_seq limit ${limit}`,
+  )
+
+export type LogState = {
+  /** How long the oldest committed event waits for its number, and the oldest that is not folded; 0 when none does. */
+  unnumbered_ms: number
+  unfolded_ms: number
+  /** Whether somebody told this projection to wait. */
+  paused: boolean
+}
+
+/** How the log stands to a projection that holds it up to `pub_seq`. */
+export const readLogState = async (db: Queryable, name: string, pub_seq: string): Promise<LogState> => {
+  const age = (
+    which: SQL,
+    order: SQL,
+  ) => sql`coalesce((select extract(epoch from clock_timestamp() - occurred_at) * 1000
+    from catalog.outbox where ${which} order by ${order} limit 1), 0)::float8`
+  const [row] = await rowsOf<LogState>(
+    db,
+    sql`select ${age(sql`pub_seq is null`, sql`id`)} as unnumbered_ms,
+          ${age(sql`pub_seq > ${pub_seq}`, sql`pub_seq`)} as unfolded_ms,
+          exists (select 1 from catalog.projection where name = ${name} and state = 'paused') as paused`,
+  )
+  return row ?? { unnumbered_ms: 0, unfolded_ms: 0, paused: false }
+}
+
+/** The last row of the log, numbered or not: every event that was committed before has at most this id. */
+export const lastLogId = async (db: Queryable): Promise<string> =>
+  first(await rowsOf<{ id: string }>(db, sql`select coalesce(max(id), 0)::text as id from catalog.outbox`))?.id ?? '0'
+
+/** The number of the last event up to a row of the log; nothing while one of them still waits for its number. */
+export const numberedTo = async (db: Queryable, id: string): Promise<string | undefined> => {
+  const [row] = await rowsOf<{ waiting: boolean; pub_seq: string }>(
+    db,
+    sql`select exists (select 1 from catalog.outbox where pub_seq is null and id <= ${id}) as waiting,
+          (select coalesce(max(pub_seq), 0)::text from catalog.outbox where id <= ${id}) as pub_seq`,
+  )
+  return row?.waiting === false ? row.pub_seq : undefined
+}

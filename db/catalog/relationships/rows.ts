@@ -1,0 +1,160 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { first, type Queryable, type Tx } from '../../client.ts'
+import { array, rowsOf } from '../resources/rows.ts'
+
+/** An open edge. `rel_no` names it for ever. */
+export type EdgeRow = {
+  src: string
+  reltype_id: number
+  dst: string
+  rel_no: string
+  rev: number
+  properties: Record<string, unknown>
+  valid_from: string
+}
+export type EdgeKey = { src: string; reltype_id: number; dst: string }
+export type EdgeCause = { at: string; command_id: string | null; operation_id: string | null }
+
+const columns = sql`src, reltype_id, dst, rel_no, rev, properties, valid_from`
+const keyIs = ({ src, reltype_id, dst }: EdgeKey) => sql`src = ${src} and reltype_id = ${reltype_id} and dst = ${dst}`
+
+export const getEdge = async (db: Queryable, key: EdgeKey): Promise<EdgeRow | undefined> =>
+  first(await rowsOf<EdgeRow>(db, sql`select ${columns} from catalog.relationship where ${keyIs(key)}`))
+
+/** The edge of a type that can leave a resource only once, such as containment. */
+export const getOutEdge = async (db: Queryable, src: string, reltype_id: number): Promise<EdgeRow | undefined> =>
+  first(
+    await rowsOf<EdgeRow>(
+      db,
+      sql`select ${columns} from catalog.relationship where src = ${src} and reltype_id = ${reltype_id} limit 1`,
+    ),
+  )
+
+export const openEdge = async (
+  tx: Tx,
+  key: EdgeKey,
+  properties: Record<string, unknown>,
+  cause: EdgeCause,
+): Promise<EdgeRow> =>
+  first(
+    await rowsOf<EdgeRow>(
+      tx,
+      sql`insert into catalog.relationship (src, reltype_id, dst, properties, valid_from, command_id, operation_id)
+          values (${key.src}, ${key.reltype_id}, ${key.dst}, ${JSON.stringify(properties)}::jsonb, ${cause.at},
+                  ${cause.command_id}, ${cause.operation_id})
+          returning ${columns}`,
+    ),
+  ) as EdgeRow
+
+const toHistory = (tx: Tx, key: EdgeKey, at: string) =>
+  tx.execute(sql`insert into catalog.relationship_history
+      (src, reltype_id, dst, rev, properties, valid_from, command_id, operation_id, rel_no, valid_to)
+    select src, reltype_id, dst, rev, properties, valid_from, command_id, operation_id, rel_no, ${at}
+    from catalog.relationship where ${keyIs(key)}`)
+
+/** Changes the properties of an edge; the revision before goes to history. */
+export const reviseEdge = async (
+  tx: Tx,
+  key: EdgeKey,
+  properties: Record<string, unknown>,
+  cause: EdgeCause,
+): Promise<EdgeRow> => {
+  await toHistory(tx, key, cause.at)
+  return first(
+    await rowsOf<EdgeRow>(
+      tx,
+      sql`update catalog.relationship set rev = rev + 1, properties = ${JSON.stringify(properties)}::jsonb,
+            valid_from = ${cause.at}, command_id = ${cause.command_id}, operation_id = ${cause.operation_id}
+          where ${keyIs(key)} returning ${columns}`,
+    ),
+  ) as EdgeRow
+}
+
+/** Closes an edge: its row moves to history, told with one revision more. */
+export const closeEdge = async (tx: Tx, key: EdgeKey, cause: EdgeCause): Promise<EdgeRow | undefined> => {
+  await toHistory(tx, key, cause.at)
+  const [row] = await rowsOf<EdgeRow>(
+    tx,
+    sql`delete from catalog.relationship where ${keyIs(key)} returning ${columns}`,
+  )
+  return row && { ...row, rev: row.rev + 1 }
+}
+
+/** How many open edges of a type a resource has at one end; of a symmetric type, at either. */
+export const countEdges = async (
+  db: Queryable,
+  reltype_id: number,
+  rid: string,
+  end: 'src' | 'dst' | 'either',
+): Promise<number> => {
+  const at = { src: sql`src = ${rid}`, dst: sql`dst = ${rid}`, either: sql`(src = ${rid} or dst = ${rid})` }[end]
+  const [row] = await rowsOf<{ n: number }>(
+    db,
+    sql`select count(*)::int as n from catalog.relationship where reltype_id = ${reltype_id} and ${at}`,
+  )
+  return row?.n ?? 0
+}
+
+/** Which of these numbers of open edges of one type one of the two ends has reached; each costs reading so many. */
+export const crowding = async (
+  db: Queryable,
+  { src, reltype_id, dst }: EdgeKey,
+  { many, most }: { many: number; most: number },
+): Promise<'no' | 'many' | 'most'> => {
+  const has = (end: SQL, count: number) => sql`exists (select 1 from catalog.relationship
+    where ${end} and reltype_id = ${reltype_id} offset ${count - 1})`
+  const either = (count: number) => sql`(${has(sql`src = ${src}`, count)} or ${has(sql`dst = ${dst}`, count)})`
+  const [row] = await rowsOf<{ crowding: 'no' | 'many' | 'most' }>(
+    db,
+    sql`select case when not ${either(many)} then 'no' when ${either(most)} then 'most' else 'many' end as crowding`,
+  )
+  return row?.crowding ?? 'no'
+}
+
+/** Whether `to` can be reached from `from` along edges of one type. */
+export const reaches = async (db: Queryable, reltype_id: number, from: string, to: string): Promise<boolean> => {
+  const [row] = await rowsOf<{ found: boolean }>(
+    db,
+    sql`with recursive way(rid) as (
+          select ${from}::bigint
+          union
+          select e.dst from way join catalog.relationship e on e.src = way.rid and e.reltype_id = ${reltype_id})
+        select exists(select 1 from way where rid = ${to}) as found`,
+  )
+  return row?.found ?? false
+}
+
+export const edgesFrom = (db: Queryable, rid: string): Promise<EdgeRow[]> =>
+  rowsOf(db, sql`select ${columns} from catalog.relationship where src = ${rid} order by rel_no`)
+
+export const edgesTo = (
+  db: Queryable,
+  rid: string,
+  reltype_ids: readonly number[],
+  limit = 100_000,
+): Promise<EdgeRow[]> =>
+  rowsOf(
+    db,
+    sql`select ${columns} from catalog.relationship
+        where dst = ${rid} and reltype_id = any(${array(reltype_ids, 'smallint')}) order by src limit ${limit}`,
+  )
+
+/** Everything that ends with this resource along edges that cascade, itself first. At most `limit`. */
+export const cascadeOf = async (
+  db: Queryable,
+  rid: string,
+  reltype_ids: readonly number[],
+  limit: number,
+): Promise<string[]> => {
+  if (reltype_ids.length === 0) return [rid]
+  const rows = await rowsOf<{ rid: string }>(
+    db,
+    sql`with recursive gone(rid) as (
+          select ${rid}::bigint
+          union
+          select e.src from gone join catalog.relationship e on e.dst = gone.rid
+            and e.reltype_id = any(${array(reltype_ids, 'smallint')}))
+        select rid from gone limit ${limit}`,
+  )
+  return rows.map((row) => row.rid)
+}

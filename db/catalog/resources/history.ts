@@ -1,0 +1,142 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { Queryable } from '../../client.ts'
+import { array, rowsOf } from './rows.ts'
+
+export type RevisionRow = {
+  version: number
+  at: string
+  kind: 'snapshot' | 'delta'
+  doc: Record<string, unknown>
+  changed_paths: string[]
+  lifecycle_status: string
+  actor: string
+  command_id: string | null
+  operation_id: string | null
+}
+
+/** The revisions from the nearest snapshot up to a version, oldest first: together they are the document as it was. */
+export const revisionsUpTo = (db: Queryable, rid: string, version: number): Promise<RevisionRow[]> =>
+  rowsOf(
+    db,
+    sql`select version, at, kind, doc, changed_paths, lifecycle_status, actor, command_id, operation_id
+        from catalog.revision where rid = ${rid} and version <= ${version}
+          and version >= (select max(version) from catalog.revision
+            where rid = ${rid} and version <= ${version} and kind = 'snapshot')
+        order by version`,
+  )
+
+/** The revisions that make up these resources as they were at a time, oldest first, by row number. */
+export const revisionsAt = async (
+  db: Queryable,
+  rids: readonly string[],
+  at: string,
+): Promise<Map<string, RevisionRow[]>> => {
+  const rows = await rowsOf<RevisionRow & { rid: string }>(
+    db,
+    sql`select v.rid, v.version, v.at, v.kind, v.doc, v.changed_paths, v.lifecycle_status, v.actor, v.command_id,
+          v.operation_id
+        from unnest(${array(rids, 'bigint')}) as f(rid)
+        cross join lateral (select max(version) as version from catalog.revision
+          where rid = f.rid and at <= ${at}::timestamptz) n
+        join catalog.revision v on v.rid = f.rid and v.version <= n.version
+          and v.version >= (select max(version) from catalog.revision
+            where rid = f.rid and version <= n.version and kind = 'snapshot')
+        order by v.rid, v.version`,
+  )
+  return Map.groupBy(rows, ({ rid }) => rid)
+}
+
+/** The version that a resource had at a time; nothing before it was there. */
+export const versionAt = async (db: Queryable, rid: string, at: string): Promise<number | undefined> => {
+  const [row] = await rowsOf<{ version: number | null }>(
+    db,
+    sql`select max(version) as version from catalog.revision where rid = ${rid} and at <= ${at}::timestamptz`,
+  )
+  return row?.version ?? undefined
+}
+
+/** The lifecycle state that a resource was in at a time. */
+export const lifecycleAt = async (db: Queryable, rid: string, at: string): Promise<string | undefined> => {
+  const [row] = await rowsOf<{ lifecycle_status: string }>(
+    db,
+    sql`select lifecycle_status from catalog.revision where rid = ${rid} and at <= ${at}::timestamptz
+        order by version desc limit 1`,
+  )
+  return row?.lifecycle_status
+}
+
+/** Row numbers of each resource and of all that contained it at a time, the resource last: its path as it was. */
+export const pathsAt = async (
+  db: Queryable,
+  rids: readonly string[],
+  reltype_id: number,
+  at: string,
+): Promise<Map<string, string>> => {
+  const rows = await rowsOf<{ start: string; path: string }>(
+    db,
+    sql`with recursive way(start, rid, step) as (
+          select f.rid, f.rid, 0 from unnest(${array(rids, 'bigint')}) as f(rid)
+          union all
+          select way.start, e.dst, way.step + 1 from way cross join lateral (
+            select o.dst from catalog.relationship o
+              where o.src = way.rid and o.reltype_id = ${reltype_id} and o.valid_from <= ${at}::timestamptz
+            union all
+            select h.dst from catalog.relationship_history h
+              where h.src = way.rid and h.reltype_id = ${reltype_id}
+                and h.valid_from <= ${at}::timestamptz and h.valid_to > ${at}::timestamptz
+            limit 1) e
+          where way.step < 100)
+        select start, string_agg(rid::text, '.' order by step desc) as path from way group by start`,
+  )
+  return new Map(rows.map(({ start, path }) => [start, path]))
+}
+
+/** A resource as it was, in the columns that filters and the conditions of lists look at. */
+export type PastRow = {
+  rid: string
+  path: string
+  is_open: boolean
+  type_id: number
+  document: Record<string, unknown>
+}
+
+/** Which of these, as they were, meet the conditions over r (resource), s (resource_state) and p (parent). */
+export const meeting = async (db: Queryable, rows: readonly PastRow[], where: readonly SQL[]): Promise<Set<string>> => {
+  if (rows.length === 0) return new Set()
+  const flat = rows.map(({ document, ...row }) => ({
+    ...document,
+    ...row,
+    drift_status: (document.drift as { status: string }).status,
+  }))
+  const found = await rowsOf<{ rid: string }>(
+    db,
+    sql`with past as materialized (
+          select * from jsonb_to_recordset(${JSON.stringify(flat)}::jsonb) as x(rid bigint, path ltree, is_open boolean,
+            resource_id text, type_version integer, name text, display_name text, owner text, labels jsonb, parent_id text,
+            type_id smallint, desired_state jsonb, observed_state jsonb, created_at timestamptz, created_by text,
+            version integer, generation integer, observed_generation integer, lifecycle_status text, drift_status text,
+            updated_at timestamptz, updated_by text))
+        select r.rid from past r join past s on s.rid = r.rid
+          join (select rid, parent_id as resource_id from past) p on p.rid = r.rid
+        where ${sql.join([...where], sql` and `)}`,
+  )
+  return new Set(found.map(({ rid }) => rid))
+}
+
+/** The versions of a resource without their documents, from a place in the given direction, with their evidence. */
+export const listVersions = (
+  db: Queryable,
+  rid: string,
+  { from, back, limit }: { from: number | undefined; back: boolean; limit: number },
+): Promise<(Omit<RevisionRow, 'doc' | 'kind'> & { evidence_refs: Record<string, unknown>[] })[]> => {
+  const beyond: SQL = from === undefined ? sql`true` : back ? sql`version > ${from}` : sql`version < ${from}`
+  return rowsOf(
+    db,
+    sql`select v.version, v.at, v.changed_paths, v.lifecycle_status, v.actor, v.command_id, v.operation_id,
+          coalesce((select jsonb_agg(x.ref order by x.id) from catalog.evidence_ref x
+            where x.rid = ${rid} and x.at = v.at and x.command_id = v.command_id), '[]') as evidence_refs
+        from (select * from catalog.revision where rid = ${rid} and ${beyond}
+              order by version ${back ? sql`asc` : sql`desc`} limit ${limit}) v
+        order by v.version ${back ? sql`asc` : sql`desc`}`,
+  )
+}

@@ -1,0 +1,258 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { HealthStatus } from '../../../apps/shared/contracts/catalog/resources.ts'
+import { first, type Queryable, type Tx } from '../../client.ts'
+import { updateRow } from '../../rows.ts'
+import { resource, resource_state } from '../tables.ts'
+
+type JsonObject = Record<string, unknown>
+
+/** A resource with its state, as one row. Row numbers are text, times the database's own text. */
+export type ResourceRow = {
+  rid: string
+  resource_id: string
+  type_id: number
+  type_version: number
+  name: string
+  display_name: string
+  owner: string | null
+  labels: Record<string, string>
+  annotations: Record<string, string>
+  parent_rid: string | null
+  parent_id: string | null
+  path: string
+  desired_state: JsonObject
+  is_open: boolean
+  created_at: string
+  created_by: string
+  version: number
+  generation: number
+  observed_generation: number
+  lifecycle_status: string
+  observed_state: JsonObject
+  health_status: HealthStatus
+  health_reason: string
+  health_expires_at: string | null
+  health_revision: number
+  capability_revision: number
+  drift_status: 'in_sync' | 'drifted' | 'unknown'
+  drift_paths: string[]
+  lifecycle_at: string
+  drift_at: string
+  health_at: string
+  last_operation_id: string | null
+  last_command_id: string | null
+  last_operation_at: string | null
+  updated_at: string
+  updated_by: string
+}
+
+/** The columns of ResourceRow over the tables r (resource), s (resource_state) and p (parent). */
+const columnsWith = (states: SQL) => sql`r.rid, r.resource_id, r.type_id, r.type_version, r.name, r.display_name,
+  r.owner, r.labels, ${states}, r.parent_rid, p.resource_id as parent_id, r.path::text as path, r.is_open,
+  r.created_at, r.created_by, s.version, s.generation, s.observed_generation, s.lifecycle_status, s.health_status,
+  s.health_reason, s.health_expires_at, s.health_revision, s.capability_revision, s.drift_status, s.drift_paths,
+  s.lifecycle_at, s.drift_at, s.health_at, s.last_operation_id, s.last_command_id, s.last_operation_at, s.updated_at,
+  s.updated_by`
+export const resourceColumns = columnsWith(sql`r.annotations, r.desired_state, s.observed_state`)
+/** The same with annotations and states empty, for lists that do not show them: they are most of a row. */
+export const leanColumns = columnsWith(
+  sql`'{}'::jsonb as annotations, '{}'::jsonb as desired_state, '{}'::jsonb as observed_state`,
+)
+export const resourceTables = sql`catalog.resource r join catalog.resource_state s on s.rid = r.rid
+  left join catalog.resource p on p.rid = r.parent_rid`
+
+export const rowsOf = async <T>(db: Queryable, query: SQL): Promise<T[]> => (await db.execute(query)).rows as T[]
+
+const ARRAYS = { text: sql`text[]`, bigint: sql`bigint[]`, smallint: sql`smallint[]` }
+
+/** Many values as one array parameter, whatever their number. */
+export const array = (values: readonly (string | number)[], type: keyof typeof ARRAYS): SQL =>
+  sql`${sql.param([...values])}::${ARRAYS[type]}`
+
+export const getResource = async (db: Queryable, resource_id: string): Promise<ResourceRow | undefined> =>
+  first(
+    await rowsOf<ResourceRow>(
+      db,
+      sql`select ${resourceColumns} from ${resourceTables} where r.resource_id = ${resource_id}`,
+    ),
+  )
+
+export const getResourcesByRid = async (db: Queryable, rids: readonly string[]): Promise<ResourceRow[]> =>
+  rids.length === 0
+    ? []
+    : rowsOf(db, sql`select ${resourceColumns} from ${resourceTables} where r.rid = any(${array(rids, 'bigint')})`)
+
+/** Row numbers of ids; ids that are not there are missing in the answer. */
+export const getRids = async (db: Queryable, resource_ids: readonly string[]): Promise<Map<string, string>> => {
+  if (resource_ids.length === 0) return new Map()
+  const rows = await rowsOf<{ rid: string; resource_id: string }>(
+    db,
+    sql`select rid, resource_id from catalog.resource where resource_id = any(${array(resource_ids, 'text')})`,
+  )
+  return new Map(rows.map(({ rid, resource_id }) => [resource_id, rid]))
+}
+
+/** What of a resource is fixed for life: its row number, id and type. */
+export type Fixed = Pick<ResourceRow, 'rid' | 'resource_id' | 'type_id'>
+
+export const getFixed = (db: Queryable, rids: readonly string[]): Promise<Fixed[]> =>
+  rowsOf(db, sql`select rid, resource_id, type_id from catalog.resource where rid = any(${array(rids, 'bigint')})`)
+
+export type LockMode = 'key share' | 'no key update' | 'update'
+const STRENGTH: LockMode[] = ['key share', 'no key update', 'update']
+
+/** Keeps the stronger of two wishes for one row. */
+export const wishLock = (locks: Map<string, LockMode>, rid: string, mode: LockMode): void => {
+  const known = locks.get(rid)
+  if (!known || STRENGTH.indexOf(mode) > STRENGTH.indexOf(known)) locks.set(rid, mode)
+}
+
+const forLock = { 'key share': sql`key share`, 'no key update': sql`no key update`, update: sql`update` }
+
+/**
+ * Locks state rows in the order of their row numbers, each in its own mode (catalog.md 3): a hub takes new edges while
+ * it is updated, but cannot be retired under a new child.
+ */
+export const lockStates = async (tx: Tx, locks: ReadonlyMap<string, LockMode>): Promise<void> => {
+  const ordered = [...locks].sort(([a], [b]) => (BigInt(a) < BigInt(b) ? -1 : 1))
+  for (let at = 0; at < ordered.length; ) {
+    const mode = (ordered[at] as [string, LockMode])[1]
+    let end = at
+    while (end < ordered.length && ordered[end]?.[1] === mode) end += 1
+    const rids = ordered.slice(at, end).map(([rid]) => rid)
+    await tx.execute(
+      sql`select 1 from catalog.resource_state where rid = any(${array(rids, 'bigint')}) order by rid for ${forLock[mode]}`,
+    )
+    at = end
+  }
+}
+
+/** Whether this command is claimed by the transaction that asks: the claims of others have their answer. */
+const claimedBy = (command_id: string) =>
+  sql`exists (select from catalog.command_log where command_id = ${command_id} and status is null)`
+
+/**
+ * Locks one resource for a change of itself alone, and reads it; with `command_id` only if that is claimed here. Who had
+ * to wait for the lock holds the newest state beside what the rest was before: its version tells, and it is read again.
+ */
+export const lockAndGet = async (
+  tx: Tx,
+  resource_id: string,
+  command_id?: string,
+): Promise<ResourceRow | undefined> => {
+  const [found] = await rowsOf<ResourceRow & { fresh: boolean }>(
+    tx,
+    sql`select ${resourceColumns}, s.version = (select version from catalog.resource_state where rid = r.rid) as fresh
+        from ${resourceTables} where r.resource_id = ${resource_id}
+          ${command_id === undefined ? sql`` : sql`and ${claimedBy(command_id)}`}
+        for no key update of s`,
+  )
+  if (!found) return undefined
+  const { fresh, ...row } = found
+  return fresh ? row : getResource(tx, resource_id)
+}
+
+/** The same for many resources, locked in the order of their row numbers. Ids that are not there are missing. */
+export const lockAndGetAll = async (tx: Tx, resource_ids: readonly string[]): Promise<ResourceRow[]> => {
+  if (resource_ids.length === 0) return []
+  const ids = array(resource_ids, 'text')
+  const lock = rowsOf(
+    tx,
+    sql`select from catalog.resource_state
+        where rid = any(array(select rid from catalog.resource where resource_id = any(${ids})))
+        order by rid for no key update`,
+  )
+  const rows = rowsOf<ResourceRow>(
+    tx,
+    sql`select ${resourceColumns} from ${resourceTables} where r.resource_id = any(${ids})`,
+  )
+  return (await Promise.all([lock, rows]))[1]
+}
+
+/** Locks of acyclic relationship types: shared for an edge of a new resource, exclusive to change one on an old one. */
+export const lockRelationshipTypes = async (
+  tx: Tx,
+  wishes: ReadonlyMap<number, 'shared' | 'exclusive'>,
+): Promise<void> => {
+  for (const [id, mode] of [...wishes].sort(([a], [b]) => a - b)) {
+    if (mode === 'shared') await tx.execute(sql`select pg_advisory_xact_lock_shared(727320, ${id})`)
+    else await tx.execute(sql`select pg_advisory_xact_lock(727320, ${id})`)
+  }
+}
+
+export const newRid = async (tx: Tx): Promise<string> =>
+  first(await rowsOf<{ rid: string }>(tx, sql`select nextval('catalog.resource_rid_seq') as rid`))?.rid as string
+
+export type NewResource = Omit<typeof resource.$inferInsert, 'rid'> & { rid: string }
+export const insertResource = async (
+  tx: Tx,
+  { rid, ...row }: NewResource,
+  state: Omit<typeof resource_state.$inferInsert, 'rid'>,
+): Promise<void> => {
+  await tx
+    .insert(resource)
+    .overridingSystemValue()
+    .values({ ...row, rid: BigInt(rid) })
+  await tx.insert(resource_state).values({ ...state, rid })
+}
+
+/** Writes what was given. Place in the tree is changed by moveSubtree only, since it may move at the same time. */
+export const updateResource = (
+  tx: Tx,
+  rid: string,
+  set: Partial<Omit<typeof resource.$inferInsert, 'rid' | 'path' | 'parent_rid'>>,
+) => updateRow(tx, resource, { rid: BigInt(rid) }, set)
+
+export const updateState = (tx: Tx, rid: string, set: Partial<Omit<typeof resource_state.$inferInsert, 'rid'>>) =>
+  updateRow(tx, resource_state, { rid }, set)
+
+/** How many resources are below this one. */
+export const countSubtree = async (tx: Tx, path: string): Promise<number> =>
+  first(
+    await rowsOf<{ n: number }>(
+      tx,
+      sql`select count(*)::int as n from (select 1 from catalog.resource where path <@ ${path}::ltree limit 10002) x`,
+    ),
+  )?.n ?? 0
+
+/** Puts a resource and all below it under a new parent, or at the top. */
+export const moveSubtree = async (
+  tx: Tx,
+  child: { rid: string; path: string },
+  parent: { rid: string; path: string } | undefined,
+): Promise<string> => {
+  const path = parent ? `${parent.path}.${child.rid}` : child.rid
+  await tx.execute(sql`update catalog.resource set parent_rid = ${parent?.rid ?? null} where rid = ${child.rid}`)
+  if (path !== child.path) {
+    await tx.execute(sql`update catalog.resource
+      set path = case when path = ${child.path}::ltree then ${path}::ltree
+                      else ${path}::ltree || subpath(path, nlevel(${child.path}::ltree)) end
+      where path <@ ${child.path}::ltree`)
+  }
+  return path
+}
+
+/** Open resources that stand where a new one wants to stand, with what clashes. */
+export const findTwin = async (
+  db: Queryable,
+  wanted: {
+    resource_id: string
+    type_id: number | null
+    parent_rid: string | null
+    name: string
+    identity_hash: Buffer | null
+  },
+): Promise<{ rid: string; resource_id: string; what: 'resource_id' | 'name' | 'identity' } | undefined> =>
+  first(
+    await rowsOf(
+      db,
+      sql`select rid, resource_id, case when resource_id = ${wanted.resource_id} then 'resource_id'
+              when identity_hash = ${wanted.identity_hash} then 'identity' else 'name' end as what
+          from catalog.resource
+          where resource_id = ${wanted.resource_id}
+             or (is_open and type_id = ${wanted.type_id} and name = ${wanted.name}
+                 and parent_rid is not distinct from ${wanted.parent_rid}::bigint)
+             or (is_open and type_id = ${wanted.type_id} and identity_hash = ${wanted.identity_hash})
+          order by resource_id <> ${wanted.resource_id} limit 1`,
+    ),
+  )

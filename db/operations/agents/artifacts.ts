@@ -1,0 +1,99 @@
+import { sql } from 'drizzle-orm'
+import { uuidv7 } from '../../../apps/shared/ids.ts'
+import type { Db, Queryable, Tx } from '../../client.ts'
+
+/** What an attempt says that it has made: its bytes come apart, or are kept elsewhere (`uri`). */
+export type Announced = {
+  name: string
+  kind: string
+  media_type: string
+  size: number
+  sha256: string
+  uri?: string
+}
+type Key = { operation_id: string; node_id: string; attempt: number }
+
+/**
+ * Writes down what an attempt announces; a repeat changes nothing. `stored`: digests whose bytes are there already.
+ * Returns the name of one that was announced with other bytes before.
+ */
+export const announceArtifacts = async (
+  tx: Tx,
+  { operation_id, node_id, attempt }: Key,
+  announced: readonly Announced[],
+  stored: ReadonlySet<string>,
+): Promise<string | undefined> => {
+  if (announced.length === 0) return undefined
+  const rows = announced.map((artifact) => ({
+    ...artifact,
+    artifact_id: uuidv7(),
+    status: artifact.uri !== undefined ? 'external' : stored.has(artifact.sha256) ? 'stored' : 'pending',
+  }))
+  const given = JSON.stringify(rows)
+  const { rows: other } = await tx.execute<{ name: string }>(sql`
+    select g.name from jsonb_to_recordset(${given}::jsonb) g(name text, sha256 text, size bigint)
+    left join operations.operation_artifact_index i on i.operation_id = ${operation_id} and i.node_id = ${node_id}
+      and i.attempt = ${attempt} and i.name = g.name
+    group by g.name having count(distinct g.sha256) > 1 or bool_or(i.sha256 <> g.sha256 or i.size <> g.size)`)
+  if (other[0]) return other[0].name
+  await tx.execute(sql`
+    insert into operations.operation_artifact_index (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status, uri)
+    select distinct on (g.name) g.artifact_id, ${operation_id}::uuid, ${node_id}, ${attempt}, g.name, g.kind, g.media_type, g.size, g.sha256, g.status, g.uri
+    from jsonb_to_recordset(${given}::jsonb) g(artifact_id uuid, name text, kind text, media_type text, size bigint, sha256 text, status text, uri text)
+    where not exists (select from operations.operation_artifact_index i where i.operation_id = ${operation_id} and i.node_id = ${node_id}
+      and i.attempt = ${attempt} and i.name = g.name)`)
+  return undefined
+}
+
+/** The size under which these bytes were announced, by the bearer of this token or by anybody; nothing when by nobody. */
+export const sizeAnnounced = async (
+  db: Queryable,
+  sha256: string,
+  token_sha256: string | undefined,
+): Promise<number | undefined> => {
+  const mine =
+    token_sha256 === undefined
+      ? sql``
+      : sql`and exists (select from operations.executions e where e.token_sha256 = ${token_sha256}
+          and e.operation_id = i.operation_id and e.node_id = i.node_id and e.attempt = i.attempt)`
+  const { rows } = await db.execute<{ size: string }>(sql`
+    select i.size from operations.operation_artifact_index i
+    where i.sha256 = ${sha256} and i.status in ('pending', 'stored') and i.expires_at is null ${mine} limit 1`)
+  return rows[0] && Number(rows[0].size)
+}
+
+export type NowStored = { operation_id: string; node_id: string; attempt: number; artifact_id: string; name: string }
+
+/** The bytes are there: everything that waited for them. */
+export const markStored = async (tx: Tx, sha256: string): Promise<NowStored[]> => {
+  const { rows } = await tx.execute<NowStored>(sql`
+    update operations.operation_artifact_index set status = 'stored' where sha256 = ${sha256} and status = 'pending'
+    returning operation_id, node_id, attempt, artifact_id, name`)
+  return rows.toSorted((a, b) => (a.operation_id < b.operation_id ? -1 : 1))
+}
+
+/** Whether an execution token is still good for what its attempt brings. */
+export const isExecutionToken = async (db: Queryable, token_sha256: string): Promise<boolean> => {
+  const { rows } = await db.execute(sql`
+    select from operations.executions where token_sha256 = ${token_sha256} and deadline_at + interval '10 min' > clock_timestamp()`)
+  return rows.length === 1
+}
+
+const BATCH = 500
+
+/** Marks artifacts whose time is over, and returns the digests that nothing else refers to any more. */
+export const expireArtifacts = (db: Db, days: number): Promise<string[]> =>
+  db.transaction(async (tx) => {
+    const { rows } = await tx.execute<{ sha256: string }>(sql`
+      with over as (
+        select t.artifact_id from operations.operation_artifact_index t join operations.operations o using (operation_id)
+        where t.expires_at is null and t.content is null and t.status = 'stored'
+          and o.ended_at < clock_timestamp() - make_interval(days => ${days}) limit ${BATCH})
+      update operations.operation_artifact_index t set expires_at = clock_timestamp() from over
+      where t.artifact_id = over.artifact_id returning t.sha256`)
+    const gone = [...new Set(rows.map(({ sha256 }) => sha256))]
+    const { rows: used } = await tx.execute<{ sha256: string }>(sql`
+      select distinct sha256 from operations.operation_artifact_index
+      where sha256 = any(${sql.param(gone)}::text[]) and expires_at is null`)
+    return gone.filter((sha256) => !used.some((row) => row.sha256 === sha256))
+  })

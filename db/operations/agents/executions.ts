@@ -1,0 +1,139 @@
+import { sql } from 'drizzle-orm'
+import type pg from 'pg'
+import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Tx } from '../../client.ts'
+import type { AttemptRef } from '../nodes/attempts.ts'
+
+/** One hand-over of an attempt to an agent outside (operations.md 7.4). */
+export type Execution = {
+  fence: number
+  generation: number
+  pool: string
+  started: boolean
+  closed: boolean
+  /** By the clock of Postgres. */
+  start_due: boolean
+  silent: boolean
+  overdue: boolean
+  /** Seconds until it has to be looked at again. */
+  look_after_s: number
+}
+
+const SELECT = `
+select fence, generation, pool, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,
+  started_at is not null and heartbeat_at + make_interval(secs => 3 * heartbeat_s) <= clock_timestamp() as silent,
+  deadline_at <= clock_timestamp() as overdue,
+  greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then start_before
+    else heartbeat_at + make_interval(secs => 3 * heartbeat_s) end) - clock_timestamp())))::int as look_after_s
+from operations.executions where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`
+
+type Row = Omit<Execution, 'fence'> & { fence: string }
+
+/** The newest hand-over of an attempt. */
+export const newestExecution = async (
+  pool: pg.Pool,
+  { operation_id, node_id, attempt, role }: Omit<AttemptRef, 'fence'>,
+): Promise<Execution | undefined> => {
+  const { rows } = await pool.query<Row>({
+    name: 'execution_newest',
+    text: `${SELECT} order by fence desc limit 1`,
+    values: [operation_id, node_id, attempt, role],
+  })
+  return rows[0] && { ...rows[0], fence: Number(rows[0].fence) }
+}
+
+export type NewExecution = AttemptRef & {
+  token_sha256: string
+  generation: number
+  pool: string
+  start_s: number
+  heartbeat_s: number
+  /** Seconds until the attempt is over. */
+  left_s: number
+}
+
+/** `trace`: the trace context of the start, for whoever carries the work out. */
+type Handover = { start_before: string; deadline_at: string; trace: string | null }
+
+/** Writes a hand-over down before the agent hears of it; every earlier one of the attempt is closed. */
+export const insertExecution = async (pool: pg.Pool, e: NewExecution): Promise<Handover> => {
+  const { rows } = await pool.query<Handover>({
+    name: 'execution_insert',
+    text: `
+with earlier as (
+  update operations.executions set closed_at = clock_timestamp()
+  where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11 and fence < $6 and closed_at is null)
+insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, role)
+values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $10), $11)
+returning operations.iso(start_before) as start_before, operations.iso(deadline_at) as deadline_at,
+  (select c.trace from operations.operation_commands c where c.operation_id = $2 and c.kind = 'start' limit 1) as trace`,
+    values: [
+      e.token_sha256,
+      e.operation_id,
+      e.node_id,
+      e.attempt,
+      e.generation,
+      e.fence,
+      e.pool,
+      e.heartbeat_s,
+      e.start_s,
+      e.left_s,
+      e.role,
+    ],
+  })
+  const [row] = rows
+  if (!row) throw new Error('an execution was not written')
+  return row
+}
+
+/**
+ * A person has given up an attempt whose agent is silent: it ends as failed, and what the agent still says is refused.
+ * False: it was heard, or ended, meanwhile.
+ */
+export const giveUpExecution = async (
+  tx: Tx,
+  { operation_id, node_id, attempt }: { operation_id: string; node_id: string; attempt: number },
+  error: NodeError,
+): Promise<boolean> => {
+  const closed = await tx.execute(sql`
+    update operations.executions set closed_at = clock_timestamp()
+    where operation_id = ${operation_id} and node_id = ${node_id} and role = 'run' and attempt = ${attempt} and closed_at is null
+      and coalesce(heartbeat_at, created_at) + make_interval(secs => heartbeat_s) < clock_timestamp()`)
+  if (closed.rowCount === 0) return false
+  const ended = await tx.execute(sql`
+    update operations.node_attempts set phase = 'failed', error = ${JSON.stringify(error)}::jsonb, ended_at = clock_timestamp()
+    where operation_id = ${operation_id} and node_id = ${node_id} and role = 'run' and attempt = ${attempt}
+      and phase in ('dispatched', 'running')`)
+  return ended.rowCount === 1
+}
+
+/** Closes a hand-over that is not over by itself: unless the agent was heard meanwhile. False: it was. */
+export const closeExecution = async (
+  pool: pg.Pool,
+  ref: Omit<AttemptRef, 'role'>,
+  because: 'not_started' | 'silent' | 'over',
+): Promise<boolean> => {
+  const still = {
+    not_started: 'started_at is null',
+    silent: 'heartbeat_at + make_interval(secs => 3 * heartbeat_s) <= clock_timestamp()',
+    over: 'true',
+  }[because]
+  const { rowCount } = await pool.query(
+    `update operations.executions set closed_at = clock_timestamp()
+     where operation_id = $1 and node_id = $2 and attempt = $3 and fence = $4 and closed_at is null and ${still}`,
+    [ref.operation_id, ref.node_id, ref.attempt, ref.fence],
+  )
+  return rowCount === 1
+}
+
+/** How an attempt has ended, if it has: an agent's word may have come while a slice of it looked. */
+export const readEnd = async (pool: pg.Pool, { operation_id, node_id, role, attempt }: AttemptRef) => {
+  const { rows } = await pool.query<{ phase: string; error: NodeError | null; started_at: string; ended_at: string }>(
+    `select phase, error, extract(epoch from started_at) * 1000 as started_at, extract(epoch from ended_at) * 1000 as ended_at
+     from operations.node_attempts where operation_id = $1 and node_id = $2 and role = $3 and attempt = $4
+       and phase in ('succeeded', 'failed', 'outcome_unknown')`,
+    [operation_id, node_id, role, attempt],
+  )
+  const [row] = rows
+  return row && { ...row, started_at: Number(row.started_at), ended_at: Number(row.ended_at) }
+}

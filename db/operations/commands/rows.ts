@@ -1,0 +1,246 @@
+import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { CommandView } from '../../../apps/shared/contracts/operations/common.ts'
+import type { Actor, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
+import { uuidv7 } from '../../../apps/shared/ids.ts'
+import { first, type Queryable, type Tx, together } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { SYSTEM } from '../facts/timeline.ts'
+import { lease_waits, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
+
+/** What a command reads of its operation; both rows stay locked until the end of the transaction. */
+export const lockOperation = (tx: Tx, operation_id: string) =>
+  tx
+    .select({
+      operation_id: operations.operation_id,
+      intent_id: operations.intent_id,
+      plan_id: operations.plan_id,
+      title: operations.title,
+      engine_status: operations.engine_status,
+      requester_id: operations.requester_id,
+      involved: operations.involved,
+      resource_ids: operations.resource_ids,
+      risk_level: operations.risk_level,
+      environment: operations.environment,
+      labels: operations.labels,
+      pins: operations.pins,
+      constraints: operations.constraints,
+      exceptions: operations.exceptions,
+      plan_revision: operations.plan_revision,
+      max_parallel: operations.max_parallel,
+      kind: operations.kind,
+      control: sql<Control>`${operation_control.control}`,
+      cancel_mode: sql<CancelMode | null>`${operation_control.cancel_mode}`,
+      cancelled_at: iso(operation_control.cancelled_at),
+      pause_reason: operation_control.pause_reason,
+      lease_state: operation_control.lease_state,
+      revision: operation_control.revision,
+      now: iso(sql`clock_timestamp()`),
+      unknown_nodes: sql<number>`(select count(*)::int from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown')`,
+    })
+    .from(operation_control)
+    .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
+    .where(eq(operation_control.operation_id, operation_id))
+    .for('update')
+    .then(first)
+export type LockedOperation = NonNullable<Awaited<ReturnType<typeof lockOperation>>>
+
+export type NewCommand = {
+  command_id: string
+  operation_id: string
+  kind: string
+  class: 'stop' | 'start' | 'edit'
+  /** What the signal carries; null: complete in Postgres, never sent. */
+  payload: Record<string, unknown> | null
+  actor: Actor
+  reason: string | null
+  request_id: string | null
+  trace: string | null
+  undo: Record<string, unknown> | null
+  /** Start-class commands never fire later than so many seconds from now. */
+  deadline_s: number
+  /** Whether it changed anything: the revision counts decided changes. */
+  decided: boolean
+  /** A second person has to see it before it is sent (awaiting.ts). */
+  awaits?: boolean
+}
+
+/** Puts a command into the relay's queue under the next number of its operation; the caller holds the control row. */
+export const appendCommand = async (
+  tx: Tx,
+  { deadline_s, decided, awaits = false, payload, ...command }: NewCommand,
+): Promise<number> => {
+  const own = eq(operation_control.operation_id, command.operation_id)
+  const numbered = tx
+    .update(operation_control)
+    .set({
+      command_seq: sql`${operation_control.command_seq} + 1`,
+      revision: sql`${operation_control.revision} + ${decided ? 1 : 0}`,
+    })
+    .where(own)
+  // The start of an operation that waits for leases is kept until they are granted (leases.ts).
+  const held = sql`(${command.kind} = 'start' and exists (select 1 from ${lease_waits} where ${lease_waits.operation_id} = ${command.operation_id}))`
+  const row = {
+    ...command,
+    seq: sql`(select ${operation_control.command_seq} from ${operation_control} where ${own})`,
+    payload: payload ?? {},
+    not_after:
+      command.class === 'start' && payload && !awaits
+        ? sql`case when not ${held} then clock_timestamp() + make_interval(secs => ${deadline_s}) end`
+        : null,
+    next_try_at: sql`case when ${held} then 'infinity'::timestamptz end`,
+    ...(awaits && { status: 'awaiting' }),
+    ...(payload === null && { status: 'applied', outcome_at: sql`clock_timestamp()` }),
+  }
+  const queued = tx
+    .insert(operation_commands)
+    .values(row as never)
+    .returning({ seq: operation_commands.seq })
+  const [, [made]] = await together(numbered, queued)
+  return made?.seq ?? 0
+}
+
+/**
+ * Tells the engine what was decided without a person's command: a message in the order of the operation's commands. The
+ * caller holds the control row.
+ */
+export const tellEngine = (
+  tx: Tx,
+  operation_id: string,
+  kind: string,
+  payload: Record<string, unknown>,
+  given: Partial<Pick<NewCommand, 'command_id' | 'class' | 'actor' | 'reason' | 'decided'>> = {},
+): Promise<number> =>
+  appendCommand(tx, {
+    command_id: uuidv7(),
+    operation_id,
+    kind,
+    class: 'edit',
+    payload,
+    actor: SYSTEM,
+    reason: null,
+    request_id: null,
+    trace: null,
+    undo: null,
+    deadline_s: 0,
+    decided: false,
+    ...given,
+  })
+
+/** On the wire a command is accepted until its outcome is known; what never fired is withdrawn (operations.md 1.3). */
+const WIRE_STATUS: SQL<CommandView['status']> = sql`case ${operation_commands.status}
+  when 'applied' then 'applied' when 'refused' then 'refused'
+  when 'expired' then 'withdrawn' when 'superseded' then 'withdrawn' when 'withdrawn' then 'withdrawn' else 'accepted' end`
+
+const commandColumns = {
+  command_id: operation_commands.command_id,
+  kind: operation_commands.kind,
+  status: WIRE_STATUS,
+  code: sql<string | null>`coalesce(${operation_commands.outcome} ->> 'code',
+    case when ${operation_commands.status} in ('expired', 'superseded', 'withdrawn') then ${operation_commands.status} end)`,
+  seq: operation_commands.seq,
+  accepted_at: iso(operation_commands.created_at),
+  not_after: iso(operation_commands.not_after),
+}
+
+/** The command as readers see it, with its operation and outcome. */
+export const getCommand = (db: Queryable, command_id: string) =>
+  db
+    .select({
+      operation_id: operation_commands.operation_id,
+      command: commandColumns,
+      awaits: sql<boolean>`${operation_commands.status} = 'awaiting'`,
+      outcome: operation_commands.outcome,
+      payload: operation_commands.payload,
+    })
+    .from(operation_commands)
+    .where(eq(operation_commands.command_id, command_id))
+    .then(first)
+export type AcceptedCommand = NonNullable<Awaited<ReturnType<typeof getCommand>>>
+
+export type Steering = { kind: 'pause' | 'resume' | 'cancel'; actor: Actor; reason: string | null; accepted_at: string }
+
+/** The newest command of an operation that stops or resumes the whole of it; nothing that was refused or withdrawn. */
+export const lastSteering = (db: Queryable, operation_id: string): Promise<Steering | undefined> =>
+  db
+    .select({
+      kind: sql<Steering['kind']>`${operation_commands.kind}`,
+      actor: operation_commands.actor,
+      reason: operation_commands.reason,
+      accepted_at: iso(operation_commands.created_at),
+    })
+    .from(operation_commands)
+    .where(
+      and(
+        eq(operation_commands.operation_id, operation_id),
+        inArray(operation_commands.kind, ['pause', 'resume', 'cancel']),
+        inArray(operation_commands.status, ['pending', 'sending', 'delivered', 'applied']),
+      ),
+    )
+    .orderBy(desc(operation_commands.seq))
+    .limit(1)
+    .then(first)
+
+/** Accepted commands of an operation whose outcome is not known yet. */
+export const listPendingCommands = (db: Queryable, operation_id: string): Promise<CommandView[]> =>
+  db
+    .select(commandColumns)
+    .from(operation_commands)
+    .where(
+      and(
+        eq(operation_commands.operation_id, operation_id),
+        inArray(operation_commands.status, ['awaiting', 'pending', 'sending', 'delivered']),
+      ),
+    )
+    .orderBy(asc(operation_commands.seq))
+
+export type CommandState = {
+  command_id: string
+  kind: string
+  status: string
+  outcome: { category?: string; code?: string; detail?: string } | null
+}
+
+/** How far these commands are: one query for all that wait. */
+export const listCommandStates = (db: Queryable, command_ids: string[]): Promise<CommandState[]> =>
+  db
+    .select({
+      command_id: operation_commands.command_id,
+      kind: operation_commands.kind,
+      status: operation_commands.status,
+      outcome: operation_commands.outcome,
+    })
+    .from(operation_commands)
+    .where(inArray(operation_commands.command_id, command_ids))
+
+/** Start-class commands that were never sent: what a cancel supersedes, and what the sweeper withdraws. */
+export const lockUnsentStarts = (tx: Tx, operation_id: string) =>
+  tx
+    .select()
+    .from(operation_commands)
+    .where(
+      and(
+        eq(operation_commands.operation_id, operation_id),
+        eq(operation_commands.class, 'start'),
+        eq(operation_commands.status, 'pending'),
+        eq(operation_commands.attempts, 0),
+      ),
+    )
+    .orderBy(sql`${operation_commands.seq} desc`)
+    .for('update')
+/** One start-class command that is still unsent and past its time; nothing when it was sent meanwhile. */
+export const lockOverdueStart = (tx: Tx, command_id: string) =>
+  tx
+    .select()
+    .from(operation_commands)
+    .where(
+      and(
+        eq(operation_commands.command_id, command_id),
+        eq(operation_commands.class, 'start'),
+        eq(operation_commands.status, 'pending'),
+        eq(operation_commands.attempts, 0),
+        sql`${operation_commands.not_after} < clock_timestamp()`,
+      ),
+    )
+    .for('update')
+    .then(first)
+export type CommandRow = typeof operation_commands.$inferSelect

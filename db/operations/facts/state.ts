@@ -1,0 +1,140 @@
+import { eq, type SQL, sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
+import { uuidv7 } from '../../../apps/shared/ids.ts'
+import type { Tx } from '../../client.ts'
+import { chainEvidence, type EvidenceHead } from '../tables/evidence.ts'
+import {
+  operation_control,
+  operation_evidence_index,
+  operation_timeline_view,
+  operations,
+  outbox,
+} from '../tables/index.ts'
+import { type TimelineEvent, type TimelineRow, timelineRows } from './timeline.ts'
+
+/** Above this size the events are left out of the message and read from the timeline (operations.md 9.4). */
+const MAX_EVENT_BYTES = 256 * 1024
+
+export type Facts = {
+  events: readonly TimelineEvent[]
+  /** One more fact, without evidence, that tells where the chain ends after the others. */
+  last?: (evidence_head: EvidenceHead) => TimelineEvent
+  /** Further columns of the operation that change with these facts. */
+  set?: PgUpdateSetSource<typeof operations>
+  request_id?: string | null
+  trace?: string | null
+}
+export type Stated = { at: string; change_seq: number; timeline_seq: number; evidence_head: EvidenceHead }
+
+/**
+ * States facts of one operation: timeline, evidence chain, counters and one message on the outbox, in the transaction
+ * that makes them true. Locks the row of `operations`; call it after the control row is locked or read, and last.
+ */
+export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Promise<Stated> => {
+  const head = await lockHead(tx, operation_id)
+  const proofs = facts.events.flatMap(({ evidence, actor }) => (evidence ? [{ ...evidence, actor, at: head.at }] : []))
+  const records = chainEvidence(operation_id, { seq: head.evidence_seq, hash: head.evidence_hash }, proofs)
+  const newest = records.at(-1)
+  const evidence_head = newest
+    ? { seq: newest.seq, hash: newest.hash }
+    : { seq: head.evidence_seq, hash: head.evidence_hash }
+  const events = facts.last ? [...facts.events, facts.last(evidence_head)] : facts.events
+  const rows = timelineRows(operation_id, head, events)
+  const stated = {
+    at: head.at,
+    change_seq: head.change_seq + 1,
+    timeline_seq: head.seq + rows.length,
+    evidence_head,
+  }
+  const moved = tx
+    .update(operations)
+    .set({
+      ...facts.set,
+      change_seq: stated.change_seq,
+      timeline_seq: stated.timeline_seq,
+      evidence_seq: stated.evidence_head.seq,
+      evidence_hash: stated.evidence_head.hash,
+      agg_version: head.agg_version + (rows.length > 0 ? 1 : 0),
+      updated_at: head.at,
+    })
+    .where(eq(operations.operation_id, operation_id))
+  await Promise.all([
+    moved,
+    rows.length > 0 && insertRows(tx, operation_timeline_view, rows),
+    records.length > 0 && insertRows(tx, operation_evidence_index, records),
+    rows.length > 0 && promiseMessage(tx, operation_id, head.agg_version + 1, rows, stated, facts),
+  ])
+  return stated
+}
+
+/** One more decided change: the first half of the ETag. The caller holds the control row. */
+export const bumpRevision = (tx: Tx, operation_id: string) =>
+  tx
+    .update(operation_control)
+    .set({ revision: sql`${operation_control.revision} + 1` })
+    .where(eq(operation_control.operation_id, operation_id))
+
+const lockHead = async (tx: Tx, operation_id: string) => {
+  const [head] = await tx
+    .select({
+      at: NOW_TEXT,
+      seq: operations.timeline_seq,
+      evidence_seq: operations.evidence_seq,
+      evidence_hash: operations.evidence_hash,
+      change_seq: operations.change_seq,
+      agg_version: operations.agg_version,
+    })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+    .for('update')
+  if (!head) throw new Error(`no operation ${operation_id}`)
+  return head
+}
+
+/** Postgres' own time as RFC 3339 with microseconds: one clock for rows and evidence. */
+export const NOW_TEXT: SQL<string> = sql<string>`to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+
+/** One parameter for any number of rows: a thousand node events are one statement. */
+const insertRows = (
+  tx: Tx,
+  table: typeof operation_timeline_view | typeof operation_evidence_index,
+  rows: readonly object[],
+) =>
+  tx.execute(
+    sql`insert into ${table} select * from jsonb_populate_recordset(null::${table}, ${JSON.stringify(rows)}::jsonb)`,
+  )
+
+const promiseMessage = (
+  tx: Tx,
+  operation_id: string,
+  agg_version: number,
+  rows: readonly TimelineRow[],
+  { change_seq, at }: Stated,
+  { request_id = null, trace = null }: Facts,
+) => {
+  const events = rows.map(({ operation_id: _, ...row }) => compact(row))
+  const whole = { change_seq, events }
+  const first = rows[0]?.seq ?? 0
+  const payload =
+    JSON.stringify(whole).length <= MAX_EVENT_BYTES
+      ? whole
+      : {
+          change_seq,
+          events: events.filter(({ type }) => String(type).startsWith('operation.')),
+          fetch_href: `/v1/operations/${operation_id}/timeline?after_seq=${first - 1}`,
+        }
+  return tx.insert(outbox).values({
+    event_id: uuidv7(),
+    agg_type: 'operation',
+    agg_id: operation_id,
+    agg_version,
+    type: 'operation.changed',
+    payload,
+    request_id,
+    trace,
+    occurred_at: at,
+  })
+}
+
+const compact = (row: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))

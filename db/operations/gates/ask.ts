@@ -1,0 +1,126 @@
+import { and, eq, gt, inArray, ne, sql } from 'drizzle-orm'
+import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Tx } from '../../client.ts'
+import type { TimelineEvent } from '../facts/timeline.ts'
+import type { RunningRows } from '../patches/rows.ts'
+import { gates, nodes } from '../tables/index.ts'
+
+export type NewSubject = { gate_id: string; subject: GateSubject; digest: string }
+export type Asked = {
+  /** Gates that moved, for the engine. */
+  gates: Record<string, { status: GateStatus; round: number; deadline_at: string | null }>
+  /** Gates that guard the changed node from now on. */
+  guarded_by: string[]
+  /** The same by gate, where several nodes have changed. */
+  guarding: Record<string, string[]>
+  events: Omit<TimelineEvent, 'actor'>[]
+  /** Rows as they were, for a withdrawal. */
+  undo: Record<string, unknown>[]
+}
+
+/**
+ * Binds gates to what they would release now (operations.md 2.5, "guarded thing changes"). One that waits or was decided
+ * and not used asks again at once. One that was used asks again before the changed node begins, and guards it from then
+ * on: whoever approved other inputs is not passed over. `changed` says which nodes behind a gate those are; of none,
+ * only gates that are not used are concerned.
+ */
+export const askAgain = async (
+  tx: Tx,
+  operation_id: string,
+  rows: RunningRows['gates'],
+  now: readonly NewSubject[],
+  changed: (gate_id: string) => readonly string[],
+): Promise<Asked> => {
+  const asked: Asked = { gates: {}, guarded_by: [], guarding: {}, events: [], undo: [] }
+  for (const { gate_id, subject, digest } of now) {
+    const row = rows.find((candidate) => candidate.gate_id === gate_id)
+    if (!row || row.digest === digest || row.status === 'cancelled') continue
+    const passed = row.status === 'approved' || row.status === 'bypassed'
+    const used = passed && row.consumed_at !== null
+    const node_ids = changed(gate_id)
+    if (used && node_ids.length === 0) continue
+    const { kind: _kind, question: _question, policy, ...before } = row
+    asked.undo.push(before)
+    const again = row.status === 'waiting' || passed
+    const status = used ? ('armed' as const) : ('waiting' as const)
+    const added = used ? node_ids.filter((id) => !row.guards.includes(id)) : []
+    const guards = [...row.guards, ...added]
+    const [moved] = await tx
+      .update(gates)
+      .set({
+        subject,
+        digest,
+        guards,
+        updated_at: sql`clock_timestamp()` as never,
+        ...(again && {
+          ...ASKED_AGAIN,
+          status,
+          round: row.round + 1,
+          ...(!used && {
+            waiting_since: sql`clock_timestamp()` as never,
+            deadline_at: sql`clock_timestamp() + make_interval(secs => ${policy.deadline_s})` as never,
+            next_escalation_at: FIRST_ESCALATION as never,
+          }),
+        }),
+      })
+      .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
+      .returning({ round: gates.round, deadline_at: sql<string | null>`operations.iso(${gates.deadline_at})` })
+    if (!again || !moved) continue
+    asked.gates[gate_id] = { status, ...moved }
+    asked.events.push({ type: used ? 'gate.armed' : 'gate.reopened', gate_id, data: { round: moved.round, digest } })
+    if (added.length === 0) continue
+    asked.guarded_by.push(gate_id)
+    asked.guarding[gate_id] = added
+    await tx
+      .update(nodes)
+      .set({ gate_ids: sql`array_append(${nodes.gate_ids}, ${gate_id})` as never })
+      .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, added)))
+  }
+  return asked
+}
+
+/** When more people are asked about a gate that begins to wait now; null where its policy names nobody. */
+export const FIRST_ESCALATION = sql`clock_timestamp() + make_interval(secs => (${gates.policy} #>> '{escalation,0,after_s}')::double precision)`
+
+/** What a gate forgets when it is asked again. */
+export const ASKED_AGAIN = {
+  approved_digest: null,
+  consumed_at: null,
+  waiting_since: null,
+  deadline_at: null,
+  decided_by: null,
+  decided_at: null,
+  decided_command_id: null,
+  escalation_level: 0,
+  next_escalation_at: null,
+}
+
+/** Gates that ask, or will ask, once more, with all they guard: what an engine needs that may have missed why. */
+export const listAskedAgain = async (
+  tx: Tx,
+  operation_id: string,
+): Promise<{ gates: Asked['gates']; guarding: Asked['guarding'] }> => {
+  const rows = await tx
+    .select({
+      gate_id: gates.gate_id,
+      status: sql<GateStatus>`${gates.status}`,
+      round: gates.round,
+      deadline_at: sql<string | null>`operations.iso(${gates.deadline_at})`,
+      guards: gates.guards,
+    })
+    .from(gates)
+    .where(
+      and(
+        eq(gates.operation_id, operation_id),
+        ne(gates.kind, 'intervention'),
+        gt(gates.round, 1),
+        inArray(gates.status, ['armed', 'waiting']),
+      ),
+    )
+  return {
+    gates: Object.fromEntries(
+      rows.map(({ gate_id, status, round, deadline_at }) => [gate_id, { status, round, deadline_at }]),
+    ),
+    guarding: Object.fromEntries(rows.map(({ gate_id, guards }) => [gate_id, guards])),
+  }
+}

@@ -1,0 +1,102 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { first, type Queryable, type Tx } from '../../client.ts'
+import { SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
+import { gates, operation_commands, operation_control } from '../tables/index.ts'
+
+/**
+ * Commands that a second person has to see first (operations.md 5.4): status `awaiting`. They have a number, but are
+ * sent under a later one, when they pass; nothing of them has taken effect before.
+ */
+const AWAITING = 'awaiting'
+
+export const getAwaiting = (tx: Tx, command_id: string) =>
+  tx
+    .select()
+    .from(operation_commands)
+    .where(and(eq(operation_commands.command_id, command_id), eq(operation_commands.status, AWAITING)))
+    .for('update')
+    .then(first)
+
+type Passed = { payload: Record<string, unknown> | null; undo: Record<string, unknown> | null; deadline_s: number }
+
+/** Into the relay's queue under the next number; what is complete in Postgres is applied here. The caller holds the control row. */
+export const passAwaiting = async (
+  tx: Tx,
+  { command_id, operation_id }: { command_id: string; operation_id: string },
+  { payload, undo, deadline_s }: Passed,
+): Promise<void> => {
+  const [numbered] = await tx
+    .update(operation_control)
+    .set({ command_seq: sql`${operation_control.command_seq} + 1` })
+    .where(eq(operation_control.operation_id, operation_id))
+    .returning({ seq: operation_control.command_seq })
+  await tx
+    .update(operation_commands)
+    .set({
+      seq: numbered?.seq ?? 0,
+      undo,
+      ...(payload === null
+        ? { status: 'applied', outcome_at: sql`clock_timestamp()` as never }
+        : {
+            status: 'pending',
+            payload,
+            not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
+          }),
+    })
+    .where(eq(operation_commands.command_id, command_id))
+}
+
+/** Refused by the second person, or nobody came: it never takes effect. */
+export const withdrawAwaiting = (tx: Tx, command_id: string) =>
+  tx
+    .update(operation_commands)
+    .set({ status: 'withdrawn', outcome_at: sql`clock_timestamp()` as never })
+    .where(and(eq(operation_commands.command_id, command_id), eq(operation_commands.status, AWAITING)))
+
+/** The operation is cancelled or over: nobody has to see them any more. */
+export const supersedeAwaiting = (tx: Tx, operation_id: string) =>
+  tx
+    .update(operation_commands)
+    .set({ status: 'superseded', outcome_at: sql`clock_timestamp()` as never })
+    .where(and(eq(operation_commands.operation_id, operation_id), eq(operation_commands.status, AWAITING)))
+
+export const listOverdueInterventions = (db: Queryable, limit: number) =>
+  db
+    .select({ operation_id: gates.operation_id, gate_id: gates.gate_id })
+    .from(gates)
+    .where(
+      and(eq(gates.kind, 'intervention'), eq(gates.status, 'waiting'), sql`${gates.deadline_at} <= clock_timestamp()`),
+    )
+    .limit(limit)
+
+/** Nobody came in time. Nothing when somebody decided a moment earlier. */
+export const expireIntervention = async (tx: Tx, operation_id: string, gate_id: string): Promise<TimelineEvent[]> => {
+  const [expired] = await tx
+    .update(gates)
+    .set({ status: 'expired', decided_by: SYSTEM, decided_at: sql`clock_timestamp()` as never })
+    .where(
+      and(
+        eq(gates.operation_id, operation_id),
+        eq(gates.gate_id, gate_id),
+        eq(gates.status, 'waiting'),
+        sql`${gates.deadline_at} <= clock_timestamp()`,
+      ),
+    )
+    .returning({ round: gates.round, digest: gates.digest })
+  if (!expired) return []
+  await withdrawAwaiting(tx, gate_id.slice('intervention-'.length))
+  return [
+    {
+      type: 'gate.expired',
+      actor: SYSTEM,
+      gate_id,
+      data: expired,
+      evidence: {
+        kind: 'gate_decision',
+        statement: `Gate ${gate_id} expired: nobody saw the intervention in time`,
+        subject: { type: 'gate', id: gate_id },
+        subject_digest: expired.digest,
+      },
+    },
+  ]
+}

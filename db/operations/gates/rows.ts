@@ -1,0 +1,265 @@
+import { and, asc, desc, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import type {
+  Actor,
+  CancelMode,
+  Control,
+  GateStatus,
+  GateSubject,
+} from '../../../apps/shared/contracts/operations/graph.ts'
+import { first, type Queryable, type Tx } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { gates, operation_control, operations, votes } from '../tables/index.ts'
+import { supersedeAwaiting } from './awaiting.ts'
+
+export type Vote = {
+  actor: Actor
+  user_id: string
+  decision: 'approve' | 'reject'
+  comment: string | null
+  digest: string
+  at: string
+  round: number
+  group: string | null
+}
+
+/** All votes that count, of every round, oldest first. */
+const VOTES = sql<Vote[]>`coalesce((select jsonb_agg(jsonb_build_object('actor', v.actor, 'user_id', v.user_id,
+    'decision', v.decision, 'comment', v.comment, 'digest', v.digest, 'at', operations.iso(v.at), 'round', v.round,
+    'group', v.group_key) order by v.at, v.user_id)
+  from ${votes} v where v.operation_id = ${gates.operation_id} and v.gate_id = ${gates.gate_id} and not v.voided), '[]'::jsonb)`
+
+const gateColumns = {
+  gate_id: gates.gate_id,
+  operation_id: gates.operation_id,
+  kind: gates.kind,
+  question: gates.question,
+  status: sql<GateStatus>`${gates.status}`,
+  round: gates.round,
+  guards: gates.guards,
+  policy: gates.policy,
+  digest: gates.digest,
+  waiting_since: iso(gates.waiting_since),
+  deadline_at: iso(gates.deadline_at),
+  escalation_level: gates.escalation_level,
+  delegations: gates.delegations,
+  next_escalation_at: iso(gates.next_escalation_at),
+  consumed_at: iso(gates.consumed_at),
+  decided_by: gates.decided_by,
+  decided_at: iso(gates.decided_at),
+  decided_command_id: gates.decided_command_id,
+  changes: sql<GateSubject['changes']>`coalesce(${gates.subject} -> 'changes', '[]'::jsonb)`,
+  votes: VOTES,
+  /** Of a gate of kind intervention: who asked for it. */
+  author_id: sql<string | null>`${gates.subject} #>> '{intervention,author,id}'`,
+}
+const operationColumns = {
+  operation_id: operations.operation_id,
+  title: operations.title,
+  engine_status: operations.engine_status,
+  control: sql<Control>`${operation_control.control}`,
+  cancel_mode: sql<CancelMode | null>`${operation_control.cancel_mode}`,
+  cancelled_at: iso(operation_control.cancelled_at),
+  pause_reason: operation_control.pause_reason,
+  requester_id: operations.requester_id,
+  involved: operations.involved,
+  resource_ids: operations.resource_ids,
+  risk_level: operations.risk_level,
+  environment: operations.environment,
+  labels: operations.labels,
+  revision: operation_control.revision,
+  change_seq: operations.change_seq,
+}
+
+const selectGates = (db: Queryable) =>
+  db
+    .select({ gate: gateColumns, operation: operationColumns })
+    .from(gates)
+    .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
+    .innerJoin(operation_control, eq(operation_control.operation_id, gates.operation_id))
+export type GateRow = Awaited<ReturnType<typeof selectGates>>[number]
+
+/** Gates of one operation by id, with the operation they belong to. */
+export const listGates = (db: Queryable, operation_id: string, where: SQL | undefined, limit: number) =>
+  selectGates(db)
+    .where(and(eq(gates.operation_id, operation_id), where))
+    .orderBy(asc(gates.gate_id))
+    .limit(limit)
+
+export const getGate = (db: Queryable, operation_id: string, gate_id: string) =>
+  selectGates(db)
+    .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
+    .then(first)
+
+/** What a gate decides on; read apart, for one gate only: it may be large. */
+export const getGateSubject = (db: Queryable, operation_id: string, gate_id: string) =>
+  db
+    .select({ subject: gates.subject })
+    .from(gates)
+    .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
+    .then(first)
+
+/** Sort key of the inbox as text: by deadline (none last), then oldest. */
+const DEADLINE_KEY = sql<string>`coalesce(operations.iso(${gates.deadline_at}), '9999')`
+const SINCE_KEY = sql<string>`coalesce(operations.iso(${gates.waiting_since}), '9999')`
+const inboxKey = sql`(${DEADLINE_KEY}, ${SINCE_KEY}, ${gates.operation_id}::text, ${gates.gate_id})`
+
+/** Gates that people decide and that wait, by deadline. */
+export const listInbox = (
+  db: Queryable,
+  { where, after, limit }: { where: SQL | undefined; after: (string | null)[] | undefined; limit: number },
+) =>
+  db
+    .select({
+      gate: gateColumns,
+      operation: operationColumns,
+      key: sql<string[]>`array[${DEADLINE_KEY}, ${SINCE_KEY}, ${gates.operation_id}::text, ${gates.gate_id}]`,
+    })
+    .from(gates)
+    .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
+    .innerJoin(operation_control, eq(operation_control.operation_id, gates.operation_id))
+    .where(
+      and(WAITING_FOR_PEOPLE, where, after && sql`${inboxKey} > (${after[0]}, ${after[1]}, ${after[2]}, ${after[3]})`),
+    )
+    .orderBy(DEADLINE_KEY, SINCE_KEY, sql`${gates.operation_id}::text`, asc(gates.gate_id))
+    .limit(limit)
+
+const WAITING_FOR_PEOPLE = sql`${gates.status} = 'waiting' and ${gates.kind} <> 'external_check'`
+
+/** How many gates wait for people, among those that `where` leaves. */
+export const countInbox = async (db: Queryable, where: SQL | undefined): Promise<number> => {
+  const [row] = await db
+    .select({ count: sql<number>`count(*)::int` })
+    .from(gates)
+    .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
+    .where(and(WAITING_FOR_PEOPLE, where))
+  return row?.count ?? 0
+}
+
+/** Gates that this person could vote on by group, four eyes and votes so far (scope is the caller's to add). */
+export const votableBy = (user_id: string, groups: readonly string[]): SQL => sql`
+  (jsonb_array_length(${gates.policy} -> 'groups') = 0
+    or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'groups') g where g ->> 'group' = any(${textArray(groups)}))
+    or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'escalation') with ordinality e(step, n)
+               where e.n <= ${gates.escalation_level} and e.step -> 'add_groups' ?| ${textArray(groups)})
+    or exists (select 1 from jsonb_array_elements(${gates.delegations}) d
+               where d ->> 'user_id' = ${user_id} and (d ->> 'until')::timestamptz > clock_timestamp()))
+  and not ((${gates.policy} ->> 'four_eyes')::boolean and ${user_id} = any(case when ${gates.kind} = 'intervention'
+    then array[${gates.subject} #>> '{intervention,author,id}'] else ${operations.involved} end))
+  and not exists (select 1 from ${votes} v where v.operation_id = ${gates.operation_id} and v.gate_id = ${gates.gate_id}
+                  and v.round = ${gates.round} and v.user_id = ${user_id} and v.decision = 'approve' and not v.voided)`
+
+const textArray = (values: readonly string[]): SQL => sql`${sql.param(values)}::text[]`
+
+export type Swap = {
+  operation_id: string
+  gate_id: string
+  /** What the decision was based on. */
+  from: { status: GateStatus; round: number }
+  set: Partial<typeof gates.$inferInsert>
+}
+
+/**
+ * The one place where a decision on a gate falls: swaps the row if it still is as it was read and nothing behind it has
+ * started. False: another decision, the expiry or a cancel was first.
+ */
+export const swapGate = async (tx: Tx, { operation_id, gate_id, from, set }: Swap): Promise<boolean> => {
+  const rows = await tx
+    .update(gates)
+    .set({ ...set, updated_at: sql`clock_timestamp()` as never })
+    .where(
+      and(
+        eq(gates.operation_id, operation_id),
+        eq(gates.gate_id, gate_id),
+        eq(gates.status, from.status),
+        eq(gates.round, from.round),
+        isNull(gates.consumed_at),
+      ),
+    )
+    .returning({ gate_id: gates.gate_id })
+  return rows.length === 1
+}
+
+/** One person, one vote per round: the newest counts. */
+export const saveVote = (tx: Tx, vote: typeof votes.$inferInsert) =>
+  tx
+    .insert(votes)
+    .values(vote)
+    .onConflictDoUpdate({
+      target: [votes.operation_id, votes.gate_id, votes.round, votes.user_id],
+      set: { ...vote, voided: false, at: sql`clock_timestamp()` as never },
+    })
+
+/** Takes the votes of a round over into the next one, but that of the person who changed their mind. */
+export const carryVotes = (tx: Tx, operation_id: string, gate_id: string, round: number, but_user_id: string) =>
+  tx.execute(sql`insert into ${votes} (operation_id, gate_id, round, user_id, decision, comment, digest, group_key, actor, command_id, at)
+    select operation_id, gate_id, round + 1, user_id, decision, comment, digest, group_key, actor, command_id, at
+    from ${votes} where operation_id = ${operation_id} and gate_id = ${gate_id} and round = ${round} and user_id <> ${but_user_id} and not voided`)
+
+/** Of a gate `g` put back to `r`: it has begun to wait meanwhile, in the same round; that stays. */
+const keptOpen = (column: string) =>
+  `case when g.round = r.round and g.status = 'waiting' then g.${column} else r.${column} end`
+export const statusBefore = sql.raw(keptOpen('status'))
+export const waitingBefore = sql.raw(
+  `waiting_since = ${keptOpen('waiting_since')}, deadline_at = ${keptOpen('deadline_at')}`,
+)
+
+/** The round of gate `g` that is put back as it was in `r`: one that was decided since is over. */
+export const nextRound = sql.raw("g.round + (g.round > r.round and g.status not in ('armed', 'waiting'))::int")
+
+/**
+ * What follows where gates were put back as they were before: a vote on something else does not count any more, though
+ * its round goes on. Returns how they stand now, for the timeline.
+ */
+export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: readonly string[]) => {
+  if (gate_ids.length === 0) return []
+  const restored = and(eq(gates.operation_id, operation_id), sql`${gates.gate_id} = any(${textArray(gate_ids)})`)
+  await tx.execute(sql`update ${votes} v set voided = true from ${gates} where ${restored} and v.operation_id = ${gates.operation_id}
+    and v.gate_id = ${gates.gate_id} and v.round = ${gates.round} and v.digest <> ${gates.digest}`)
+  await tx
+    .update(operations)
+    .set({
+      open_gates: sql`(select count(*)::int from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${gates.status} = 'waiting')`,
+    })
+    .where(eq(operations.operation_id, operation_id))
+  const rows = await tx
+    .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round })
+    .from(gates)
+    .where(restored)
+    .orderBy(asc(gates.gate_id))
+  return rows.map(({ gate_id, status, round }) => ({
+    type: status === 'waiting' ? 'gate.reopened' : `gate.${status}`,
+    gate_id,
+    data: { round },
+  }))
+}
+
+/** Closes every gate of an operation that is cancelled, and what a second person was to see; returns those that were open. */
+export const cancelGates = async (tx: Tx, operation_id: string) => {
+  await supersedeAwaiting(tx, operation_id)
+  return tx
+    .update(gates)
+    .set({ status: 'cancelled', updated_at: sql`clock_timestamp()` as never })
+    .where(and(eq(gates.operation_id, operation_id), sql`${gates.status} in ('armed', 'waiting')`))
+    .returning({ gate_id: gates.gate_id, round: gates.round })
+}
+
+/** Gates of an operation that guard any of these nodes. */
+export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readonly string[]) =>
+  tx
+    .select({
+      gate_id: gates.gate_id,
+      status: sql<GateStatus>`${gates.status}`,
+      round: gates.round,
+      guards: gates.guards,
+      digest: gates.digest,
+      approved_digest: gates.approved_digest,
+      consumed_at: gates.consumed_at,
+      waiting_since: gates.waiting_since,
+      deadline_at: gates.deadline_at,
+      decided_by: gates.decided_by,
+      decided_at: gates.decided_at,
+      decided_command_id: gates.decided_command_id,
+    })
+    .from(gates)
+    .where(and(eq(gates.operation_id, operation_id), sql`${gates.guards} && ${textArray(node_ids)}`))
+    .orderBy(desc(gates.gate_id))

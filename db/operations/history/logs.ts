@@ -1,0 +1,170 @@
+import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import type { LogLineView } from '../../../apps/shared/contracts/operations/logs.ts'
+import { first, type Queryable } from '../../client.ts'
+import { anyCase } from '../expressions.ts'
+import { log_chunks, node_attempts, operation_job_log_index } from '../tables/index.ts'
+import { openChunk } from './archive.ts'
+
+/** One attempt's log. Line numbers are dense, so a range of lines is a range of numbers. */
+export type LogRef = { operation_id: string; node_id: string; role: 'run' | 'undo'; attempt: number }
+
+const i = operation_job_log_index
+const ofLog = ({ operation_id, node_id, role, attempt }: LogRef) =>
+  and(eq(i.operation_id, operation_id), eq(i.node_id, node_id), eq(i.role, role), eq(i.attempt, attempt))
+
+/** The newest attempt of a node, or nothing when it never began. */
+export const latestAttempt = async (db: Queryable, operation_id: string, node_id: string, role: 'run' | 'undo') => {
+  const [row] = await db
+    .select({ attempt: node_attempts.attempt })
+    .from(node_attempts)
+    .where(
+      and(
+        eq(node_attempts.operation_id, operation_id),
+        eq(node_attempts.node_id, node_id),
+        eq(node_attempts.role, role),
+      ),
+    )
+    .orderBy(desc(node_attempts.attempt))
+    .limit(1)
+  return row?.attempt
+}
+
+/** Where the bodies of a log are: all of it moves at one time, long after its last line. */
+type Storage = 'hot' | 'archive' | 'gone'
+
+/** How far the log of an attempt reaches; nothing when there is no such attempt. */
+export const getLogHead = (db: Queryable, ref: LogRef) =>
+  db
+    .select({
+      total_lines: sql<number>`coalesce((select max(${i.last_seq}) from ${i} where ${ofLog(ref)}), 0)::int`,
+      total_bytes: sql<number>`coalesce((select sum(${i.bytes}) from ${i} where ${ofLog(ref)}), 0)::int`,
+      complete: node_attempts.log_complete,
+      storage: sql<Storage>`coalesce((select max(${i.storage}) filter (where ${i.storage} <> 'hot') from ${i} where ${ofLog(ref)}), 'hot')`,
+    })
+    .from(node_attempts)
+    .where(
+      and(
+        eq(node_attempts.operation_id, ref.operation_id),
+        eq(node_attempts.node_id, ref.node_id),
+        eq(node_attempts.role, ref.role),
+        eq(node_attempts.attempt, ref.attempt),
+      ),
+    )
+    .then(first)
+
+export type LogRange = {
+  /** Lines with from_seq <= seq <= to_seq. */
+  from_seq: number
+  to_seq: number
+  stream?: string | undefined
+  level?: string | undefined
+  limit: number
+  /** Take the last of the range instead of the first. */
+  backwards: boolean
+}
+
+/** Lines of a log in order; filters look at every line of the range. */
+export const listLines = async (db: Queryable, ref: LogRef, range: LogRange): Promise<LogLineView[]> => {
+  const { from_seq, to_seq, stream, level, limit, backwards } = range
+  const rows = await db
+    .select({ line: sql<LogLineView>`l.line` })
+    .from(i)
+    .innerJoin(log_chunks, sameChunk)
+    .innerJoin(sql`lateral jsonb_array_elements(${log_chunks.lines}) as l(line)`, sql`true`)
+    .where(
+      and(
+        ofLog(ref),
+        sql`${i.last_seq} >= ${from_seq} and ${i.first_seq} <= ${to_seq}`,
+        sql`(l.line ->> 'seq')::bigint between ${from_seq} and ${to_seq}`,
+        stream === undefined ? undefined : sql`l.line ->> 'stream' = ${stream}`,
+        level === undefined ? undefined : sql`l.line ->> 'level' = ${level}`,
+      ),
+    )
+    .orderBy(backwards ? sql`(l.line ->> 'seq')::bigint desc` : sql`(l.line ->> 'seq')::bigint`)
+    .limit(limit)
+  const lines = rows.map(({ line }) => line)
+  return backwards ? lines.reverse() : lines
+}
+
+/** The same of an archived log, whose chunks are unpacked here. */
+export const listArchivedLines = async (db: Queryable, ref: LogRef, range: LogRange): Promise<LogLineView[]> => {
+  const { from_seq, to_seq, stream, level, limit, backwards } = range
+  const rows = await db
+    .select({ lines: log_chunks.lines, packed: log_chunks.packed })
+    .from(i)
+    .innerJoin(log_chunks, sameChunk)
+    .where(and(ofLog(ref), sql`${i.last_seq} >= ${from_seq} and ${i.first_seq} <= ${to_seq}`))
+    .orderBy(asc(i.chunk))
+  const found = (await opened(rows)).filter(
+    (line) =>
+      line.seq >= from_seq &&
+      line.seq <= to_seq &&
+      (stream === undefined || line.stream === stream) &&
+      (level === undefined || line.level === level),
+  )
+  return backwards ? found.slice(-limit) : found.slice(0, limit)
+}
+
+const opened = async (rows: readonly { lines: LogLineView[]; packed: Buffer | null }[]): Promise<LogLineView[]> =>
+  (await Promise.all(rows.map(({ lines, packed }) => openChunk(lines, packed)))).flat()
+
+const sameChunk: SQL = sql`${log_chunks.operation_id} = ${i.operation_id} and ${log_chunks.node_id} = ${i.node_id}
+  and ${log_chunks.role} = ${i.role} and ${log_chunks.attempt} = ${i.attempt} and ${log_chunks.chunk} = ${i.chunk}`
+
+const MATCHES_SHOWN = 1000
+
+/** Plain text search over a whole log, any case: the exact count, and the first thousand line numbers. */
+export const searchLines = async (db: Queryable, ref: LogRef, q: string) => {
+  const [row] = await db
+    .select({
+      count: sql<number>`count(*)::int`,
+      seqs: sql<
+        number[]
+      >`coalesce((array_agg((l.line ->> 'seq')::bigint order by (l.line ->> 'seq')::bigint))[1:${sql.raw(String(MATCHES_SHOWN))}], '{}')::int[]`,
+    })
+    .from(i)
+    .innerJoin(log_chunks, sameChunk)
+    .innerJoin(sql`lateral jsonb_array_elements(${log_chunks.lines}) as l(line)`, sql`true`)
+    .where(
+      and(ofLog(ref), sql`position(lower(${q}::text${anyCase(q)}) in lower((l.line ->> 'text')${anyCase(q)})) > 0`),
+    )
+  return row ?? { count: 0, seqs: [] }
+}
+
+/** The same of an archived log. */
+export const searchArchivedLines = async (db: Queryable, ref: LogRef, q: string) => {
+  const wanted = q.toLowerCase()
+  const found = (await listWholeLog(db, ref)).filter(({ text }) => text.toLowerCase().includes(wanted))
+  return { count: found.length, seqs: found.slice(0, MATCHES_SHOWN).map(({ seq }) => seq) }
+}
+
+/** Positions of several logs at once: what the live stream tails. */
+export const listLogHeads = async (db: Queryable, refs: readonly LogRef[]) => {
+  if (refs.length === 0) return []
+  const { rows } = await db.execute<LogRef & { last_seq: number }>(sql`
+    select w.operation_id, w.node_id, w.role, w.attempt, max(${i.last_seq})::int as last_seq
+    from jsonb_to_recordset(${JSON.stringify(refs)}::jsonb) as w(operation_id uuid, node_id text, role text, attempt int)
+    join ${i} on ${i.operation_id} = w.operation_id and ${i.node_id} = w.node_id and ${i.role} = w.role and ${i.attempt} = w.attempt
+    group by 1, 2, 3, 4`)
+  return rows
+}
+
+/** A whole log in order, for a raw download. */
+export const listWholeLog = async (
+  db: Queryable,
+  { operation_id, node_id, role, attempt }: LogRef,
+): Promise<LogLineView[]> => {
+  const rows = await db
+    .select({ lines: log_chunks.lines, packed: log_chunks.packed })
+    .from(log_chunks)
+    .where(
+      and(
+        eq(log_chunks.operation_id, operation_id),
+        eq(log_chunks.node_id, node_id),
+        eq(log_chunks.role, role),
+        eq(log_chunks.attempt, attempt),
+      ),
+    )
+    .orderBy(asc(log_chunks.chunk))
+  return opened(rows as { lines: LogLineView[]; packed: Buffer | null }[])
+}

@@ -1,0 +1,179 @@
+import { and, asc, eq, gt, inArray, lte, sql } from 'drizzle-orm'
+import type { GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Queryable } from '../../client.ts'
+import { iso, operation_node_run_summary as run, operation_summary_view as summary } from '../expressions.ts'
+import type { TimelineRow } from '../facts/timeline.ts'
+import { catalog_resources, gates, operation_commands, outbox, patches } from '../tables/index.ts'
+
+/** What the live stream reads (console.md 4): own events by `pub_seq`, and the rows that its frames show. */
+export type LoggedChange = {
+  pub_seq: number
+  operation_id: string
+  change_seq: number
+  events: TimelineRow[]
+}
+
+/** The newest numbered position, and the oldest that is still there. */
+export const readLogEnds = async (db: Queryable): Promise<{ first: number; last: number; catalog: number }> => {
+  const { rows } = await db.execute<{ first: string; last: string; catalog: string }>(sql`
+    select coalesce(min(pub_seq), 0)::text as first, coalesce(max(pub_seq), 0)::text as last,
+           (select coalesce(max(change_seq), 0)::text from ${catalog_resources}) as catalog from ${outbox}`)
+  const ends = rows[0]
+  return { first: Number(ends?.first ?? 0), last: Number(ends?.last ?? 0), catalog: Number(ends?.catalog ?? 0) }
+}
+
+/** Changes of operations after a position, in the one order that may be tailed. */
+export const listChanges = async (
+  db: Queryable,
+  after: number,
+  { until, limit }: { until?: number; limit: number },
+): Promise<{ changes: LoggedChange[]; last: number; more: boolean }> => {
+  const rows = await db
+    .select({ pub_seq: outbox.pub_seq, agg_type: outbox.agg_type, agg_id: outbox.agg_id, payload: outbox.payload })
+    .from(outbox)
+    .where(and(gt(outbox.pub_seq, BigInt(after)), until === undefined ? undefined : lte(outbox.pub_seq, BigInt(until))))
+    .orderBy(asc(outbox.pub_seq))
+    .limit(limit)
+  const changes = rows.flatMap(({ pub_seq, agg_type, agg_id, payload }): LoggedChange[] => {
+    if (agg_type !== 'operation') return []
+    const { change_seq = 0, events = [] } = payload as { change_seq?: number; events?: TimelineRow[] }
+    return [{ pub_seq: Number(pub_seq), operation_id: agg_id, change_seq, events }]
+  })
+  const last = rows.at(-1)?.pub_seq
+  return { changes, last: last == null ? after : Number(last), more: rows.length === limit }
+}
+
+/** The rows of operations as lists show them, with what visibility needs. */
+export const listSummaries = async (db: Queryable, operation_ids: string[]) => {
+  if (operation_ids.length === 0) return []
+  return db
+    .select({
+      requester_id: summary.requester_id,
+      resource_ids: summary.resource_ids,
+      fields: {
+        operation_id: summary.operation_id,
+        title: summary.title,
+        status: summary.status,
+        pause_reason: summary.pause_reason,
+        end_reason: summary.end_reason,
+        blocked_on: summary.blocked_on,
+        progress: summary.progress,
+        open_gates: summary.open_gates,
+        started_at: summary.started_at,
+        ended_at: summary.ended_at,
+        updated_at: summary.updated_at,
+        eta_at: summary.eta_at,
+        revision: summary.revision,
+        change_seq: summary.change_seq,
+      },
+    })
+    .from(summary)
+    .where(inArray(summary.operation_id, operation_ids))
+}
+export type LiveSummary = Awaited<ReturnType<typeof listSummaries>>[number]
+
+export type Keyed = { operation_id: string; id: string }
+const among = (operation_id: unknown, id: unknown, keys: Keyed[]) =>
+  sql`(${operation_id}, ${id}) in (select k.operation_id, k.id from jsonb_to_recordset(${JSON.stringify(keys)}::jsonb) as k(operation_id uuid, id text))`
+
+/** Live fields of these nodes. */
+export const listLiveNodes = async (db: Queryable, keys: Keyed[]) => {
+  if (keys.length === 0) return []
+  return db
+    .select({
+      operation_id: run.operation_id,
+      node_id: run.node_id,
+      state: sql<NodeState>`${run.state}`,
+      generation: run.generation,
+      attempt: run.attempt,
+      error_class: run.error_class,
+      error_message: run.error_message,
+      ready_at: run.ready_at,
+      gated_at: run.gated_at,
+      started_at: run.started_at,
+      ended_at: run.ended_at,
+      exception: run.exception,
+      log_lines: run.log_lines,
+    })
+    .from(run)
+    .where(among(run.operation_id, run.node_id, keys))
+}
+export type LiveNode = Awaited<ReturnType<typeof listLiveNodes>>[number]
+
+/** Live fields of these gates. */
+export const listLiveGates = async (db: Queryable, keys: Keyed[]) => {
+  if (keys.length === 0) return []
+  return db
+    .select({
+      operation_id: gates.operation_id,
+      gate_id: gates.gate_id,
+      status: sql<GateStatus>`${gates.status}`,
+      round: gates.round,
+      digest: gates.digest,
+      waiting_since: iso(gates.waiting_since),
+      deadline_at: iso(gates.deadline_at),
+      consumed_at: iso(gates.consumed_at),
+      decided_at: iso(gates.decided_at),
+      decided_by: gates.decided_by,
+    })
+    .from(gates)
+    .where(among(gates.operation_id, gates.gate_id, keys))
+}
+export type LiveGate = Awaited<ReturnType<typeof listLiveGates>>[number]
+
+/** Live fields of these patches. */
+export const listLivePatches = async (db: Queryable, keys: Keyed[]) => {
+  if (keys.length === 0) return []
+  return db
+    .select({
+      operation_id: patches.operation_id,
+      patch_id: patches.patch_id,
+      status: patches.status,
+      status_reason: patches.status_reason,
+      base_revision: patches.base_revision,
+      applied_revision: patches.applied_revision,
+    })
+    .from(patches)
+    .where(among(patches.operation_id, sql`${patches.patch_id}::text`, keys))
+}
+export type LivePatch = Awaited<ReturnType<typeof listLivePatches>>[number]
+
+/** Who gave these commands: user ids by command. */
+export const listCommandOwners = async (db: Queryable, command_ids: string[]): Promise<Map<string, string>> => {
+  if (command_ids.length === 0) return new Map()
+  const rows = await db
+    .select({
+      command_id: operation_commands.command_id,
+      owner: sql<string>`${operation_commands.actor} ->> 'id'`,
+    })
+    .from(operation_commands)
+    .where(inArray(operation_commands.command_id, command_ids))
+  return new Map(rows.map(({ command_id, owner }) => [command_id, owner]))
+}
+
+/** Resources whose projection has changed after a position of its counter. */
+export const listChangedResources = (db: Queryable, after: number, limit: number) =>
+  db
+    .select({
+      change_seq: catalog_resources.change_seq,
+      fields: {
+        resource_id: catalog_resources.resource_id,
+        version: catalog_resources.version,
+        type_key: catalog_resources.type_key,
+        name: catalog_resources.name,
+        lifecycle_status: catalog_resources.lifecycle_status,
+        health_status: catalog_resources.health_status,
+      },
+    })
+    .from(catalog_resources)
+    .where(gt(catalog_resources.change_seq, after))
+    .orderBy(asc(catalog_resources.change_seq))
+    .limit(limit)
+export type ChangedResource = Awaited<ReturnType<typeof listChangedResources>>[number]
+
+export const getResource = (db: Queryable, resource_id: string) =>
+  db
+    .select({ resource_id: catalog_resources.resource_id })
+    .from(catalog_resources)
+    .where(eq(catalog_resources.resource_id, resource_id))
+    .then((rows) => rows[0])

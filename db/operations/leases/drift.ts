@@ -1,0 +1,148 @@
+import { and, asc, eq, gt, inArray, ne, sql } from 'drizzle-orm'
+import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
+import { digest } from '../../../apps/shared/data/digest.ts'
+import { uuidv7 } from '../../../apps/shared/ids.ts'
+import type { Db, Queryable, Tx } from '../../client.ts'
+import { tellEngine } from '../commands/rows.ts'
+import type { TimelineEvent } from '../facts/timeline.ts'
+import {
+  catalog_resources,
+  nodes,
+  operation_control,
+  operations,
+  patches,
+  resource_operation_index,
+} from '../tables/index.ts'
+
+export type MovedTarget = { resource_id: string; version: number; node_ids: string[] }
+
+/**
+ * Targets that have moved since they were pinned, with the nodes of each that have not begun. A projection that is behind
+ * a pin is no drift, nor is what the operation wrote itself. `only`: these.
+ */
+export const listMovedTargets = async (
+  db: Queryable,
+  operation_id: string,
+  pins: Record<string, number>,
+  only?: readonly string[],
+): Promise<MovedTarget[]> => {
+  const asked = only === undefined ? sql`` : sql`and p.key = any(${sql.param(only)}::text[])`
+  const { rows } = await db.execute<{ resource_id: string; version: string; node_ids: string[] }>(sql`
+    select r.resource_id, r.version::text as version,
+           coalesce((select array_agg(n.node_id order by n.ordinal) from ${nodes} n where n.operation_id = ${operation_id}
+             and n.target_id = r.resource_id and n.state in ('pending', 'gated', 'ready', 'backoff')), '{}') as node_ids
+    from jsonb_each_text(${JSON.stringify(pins)}::jsonb) p join ${catalog_resources} r on r.resource_id = p.key
+    left join ${resource_operation_index} i on i.resource_id = p.key and i.operation_id = ${operation_id}
+    where r.version > greatest(p.value::bigint, coalesce(i.version_to, 0)) ${asked}
+    order by r.resource_id`)
+  return rows.map((row) => ({ ...row, version: Number(row.version) }))
+}
+
+/** Nodes that an approved patch has added or changed. */
+export const listPatchedNodes = async (db: Queryable, operation_id: string): Promise<Set<string>> => {
+  const rows = await db
+    .select({ held: patches.held_nodes, diff: patches.diff_graph })
+    .from(patches)
+    .where(and(eq(patches.operation_id, operation_id), inArray(patches.status, ['approved', 'applied'])))
+  return new Set(rows.flatMap(({ held, diff }) => [...held, ...((diff.added as string[] | undefined) ?? [])]))
+}
+
+/** Resources whose rows changed after `since`, and how far that is. */
+export const listChangedSince = async (db: Queryable, since: number) => {
+  const { rows } = await db.execute<{ last: string }>(
+    sql`select coalesce(max(change_seq), 0)::text as last from ${catalog_resources}`,
+  )
+  const last = Number(rows[0]?.last ?? 0)
+  if (since === 0 || last <= since) return { last, resource_ids: [] }
+  const changed = await db
+    .select({ resource_id: catalog_resources.resource_id })
+    .from(catalog_resources)
+    .where(gt(catalog_resources.change_seq, since))
+  return { last, resource_ids: changed.map(({ resource_id }) => resource_id) }
+}
+
+/** Operations that are under way on these resources; without them, all. */
+export const listFollowing = (db: Queryable, resource_ids?: readonly string[]) =>
+  db
+    .select({
+      operation_id: operations.operation_id,
+      intent_id: operations.intent_id,
+      plan_id: operations.plan_id,
+      pins: operations.pins,
+      resource_ids: operations.resource_ids,
+      constraints: operations.constraints,
+      looked: operations.drift_looked,
+      control: operation_control.control,
+    })
+    .from(operation_control)
+    .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
+    .where(
+      and(
+        eq(operation_control.ended, false),
+        ne(operation_control.control, 'cancel'),
+        resource_ids && sql`${operations.resource_ids} && ${sql.param(resource_ids)}::text[]`,
+      ),
+    )
+    .orderBy(asc(operations.operation_id))
+export type Drifting = Awaited<ReturnType<typeof listFollowing>>[number]
+
+/** Pins versions anew that moved without a value; one that was pinned otherwise meanwhile stays. */
+export const repin = async (
+  db: Db | Tx,
+  operation_id: string,
+  before: Record<string, number>,
+  fresh: Record<string, number>,
+): Promise<void> => {
+  for (const [resource_id, version] of Object.entries(fresh))
+    await db.execute(sql`
+      update ${operations} set pins = pins || jsonb_build_object(${resource_id}::text, ${version}::bigint)
+      where operation_id = ${operation_id} and (pins ->> ${resource_id})::bigint = ${before[resource_id] ?? 0}`)
+}
+
+/** These versions need not be looked at again. */
+export const markLooked = (db: Queryable, operation_id: string, versions: Record<string, number>) =>
+  db
+    .update(operations)
+    .set({ drift_looked: sql`${operations.drift_looked} || ${JSON.stringify(versions)}::jsonb` as never })
+    .where(eq(operations.operation_id, operation_id))
+
+/**
+ * Pauses an operation whose nodes that have not begun would meet other versions of their targets than were planned
+ * (operations.md 3.4), and tells the engine. Nothing where none would, or it is not running, or drift is to be ignored.
+ * The caller holds the control row and states the facts.
+ */
+export const pauseOnDrift = async (tx: Tx, operation_id: string, actor: Actor): Promise<TimelineEvent[]> => {
+  const [row] = await tx
+    .select({
+      control: operation_control.control,
+      pins: operations.pins,
+      constraints: operations.constraints,
+    })
+    .from(operation_control)
+    .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
+    .where(eq(operation_control.operation_id, operation_id))
+  if (row?.control !== 'run' || row.constraints.on_drift === 'ignore') return []
+  const moved = await listMovedTargets(tx, operation_id, row.pins)
+  const node_ids = moved.flatMap((target) => target.node_ids)
+  if (node_ids.length === 0) return []
+  const command_id = uuidv7()
+  await tx
+    .update(operation_control)
+    .set({ control: 'pause', pause_reason: 'catalog_drift' })
+    .where(eq(operation_control.operation_id, operation_id))
+  await tellEngine(tx, operation_id, 'catalog_drift', { node_ids }, { command_id, class: 'stop', actor, decided: true })
+  return [
+    {
+      type: 'operation.drifted',
+      actor,
+      command_id,
+      data: { node_ids },
+      evidence: {
+        kind: 'command',
+        statement: `${node_ids.length} node(s) would meet other versions of their targets than were planned`,
+        subject: { type: 'operation', id: operation_id },
+        subject_digest: digest({ command_id, kind: 'catalog_drift', node_ids }),
+      },
+    },
+  ]
+}

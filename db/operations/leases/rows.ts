@@ -1,0 +1,248 @@
+import { and, asc, eq, or, sql } from 'drizzle-orm'
+import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
+import { type Db, first, type Queryable, type Tx, together } from '../../client.ts'
+import { tellEngine } from '../commands/rows.ts'
+import { bumpRevision, stateFacts } from '../facts/state.ts'
+import { ENGINE, SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
+import { textArray } from '../plans/planning.ts'
+import {
+  type LeaseState,
+  lease_waits,
+  leases,
+  operation_commands,
+  operation_control,
+  operations,
+  plans,
+} from '../tables/index.ts'
+import { pauseOnDrift } from './drift.ts'
+
+/**
+ * Who may change which resources (operations.md 3.5). An operation holds its leases from its start to its end, but while
+ * a gate that releases them waits, or a person has given them back during a pause. One that finds them taken waits in
+ * `lease_waits` until they are granted, the oldest first; its start is held back, or its next claim.
+ */
+export type Lease = { resource_id: string; mode: 'exclusive' | 'shared' }
+export type Blocker = { resource_id: string; operation_id: string; title: string; mode: string }
+
+/** Takers and granters come one at a time, so that two of them never see the same leases as free. */
+const LOCK = 727_311
+const SHOWN = 100
+const WAITERS = 100
+
+/** Who holds what these leases would exclude: two of one resource conflict unless both are shared. */
+export const listBlockers = (db: Queryable, wanted: readonly Lease[]): Promise<Blocker[]> => {
+  const ids = wanted.map(({ resource_id }) => resource_id)
+  const exclusive = wanted.flatMap(({ resource_id, mode }) => (mode === 'exclusive' ? [resource_id] : []))
+  return db
+    .select({
+      resource_id: leases.resource_id,
+      operation_id: leases.operation_id,
+      title: operations.title,
+      mode: leases.mode,
+    })
+    .from(leases)
+    .innerJoin(operations, eq(operations.operation_id, leases.operation_id))
+    .where(
+      and(
+        sql`${leases.resource_id} in ${textArray(ids)}`,
+        or(eq(leases.mode, 'exclusive'), sql`${leases.resource_id} in ${textArray(exclusive)}`),
+      ),
+    )
+    .orderBy(asc(leases.resource_id), asc(leases.operation_id))
+    .limit(SHOWN)
+}
+
+/** Those who wait already for what would exclude these leases: nobody passes them. */
+const listWaiting = async (tx: Tx, wanted: readonly Lease[], before?: string): Promise<Blocker[]> => {
+  const rows = await tx
+    .select({ operation_id: lease_waits.operation_id, title: operations.title, wanted: lease_waits.wanted })
+    .from(lease_waits)
+    .innerJoin(operations, eq(operations.operation_id, lease_waits.operation_id))
+    .where(
+      before === undefined
+        ? undefined
+        : sql`(${lease_waits.since}, ${lease_waits.operation_id}) < (select w.since, w.operation_id from ${lease_waits} w where w.operation_id = ${before})`,
+    )
+    .orderBy(asc(lease_waits.since), asc(lease_waits.operation_id))
+  const modes = new Map(wanted.map(({ resource_id, mode }) => [resource_id, mode]))
+  return rows.flatMap(({ operation_id, title, wanted: others }) => {
+    const clash = others.find(({ resource_id, mode }) => {
+      const mine = modes.get(resource_id)
+      return mine !== undefined && (mine === 'exclusive' || mode === 'exclusive')
+    })
+    return clash ? [{ operation_id, title, ...clash }] : []
+  })
+}
+
+/**
+ * Takes all leases or none. Returns who is in the way; with `queue`, the operation waits for them from now on, which
+ * holds its start command back (commands.ts).
+ */
+export const takeLeases = async (
+  tx: Tx,
+  operation_id: string,
+  wanted: readonly Lease[],
+  { queue }: { queue: boolean },
+): Promise<Blocker[]> => {
+  if (wanted.length === 0) return []
+  await tx.execute(sql`select pg_advisory_xact_lock(${LOCK})`)
+  const blockers = [...(await listBlockers(tx, wanted)), ...(await listWaiting(tx, wanted))].slice(0, SHOWN)
+  if (blockers.length === 0) await insertLeases(tx, operation_id, wanted)
+  else if (queue) await tx.insert(lease_waits).values({ operation_id, wanted: [...wanted] })
+  return blockers
+}
+
+const insertLeases = (tx: Tx, operation_id: string, wanted: readonly Lease[]) =>
+  tx.execute(sql`
+    insert into ${leases} (resource_id, operation_id, mode)
+    select resource_id, ${operation_id}::uuid, mode
+    from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as wanted(resource_id text, mode text)`)
+
+/** Gives back what an operation holds or waits for, and says what it held. Whoever waited for it is served by the next turn of the sweeper. */
+export const releaseLeases = async (tx: Tx, operation_id: string): Promise<string[]> => {
+  const [released] = await together(
+    tx.delete(leases).where(eq(leases.operation_id, operation_id)).returning({ resource_id: leases.resource_id }),
+    tx.delete(lease_waits).where(eq(lease_waits.operation_id, operation_id)),
+  )
+  return released.map(({ resource_id }) => resource_id).sort()
+}
+
+/** The leases that an operation needs and has given back. */
+export const listReleased = async (tx: Tx, operation_id: string, wanted: readonly Lease[]): Promise<Lease[]> => {
+  const held = await tx
+    .select({ resource_id: leases.resource_id })
+    .from(leases)
+    .where(eq(leases.operation_id, operation_id))
+  return wanted.filter((lease) => !held.some(({ resource_id }) => resource_id === lease.resource_id))
+}
+
+/** Why an operation does not begin, or go on: shown to people. */
+export const blockedOnLeases = (blockers: readonly Blocker[], since?: string): BlockedOn[] =>
+  blockers.slice(0, 20).map(({ operation_id, resource_id, title }) => ({
+    kind: 'lease',
+    id: resource_id,
+    href: `/v1/operations/${operation_id}`,
+    ...(since !== undefined && { since }),
+    message: `"${title}" holds or waits for ${resource_id}.`,
+  }))
+
+/** Grants what has become free, the oldest waiter first; each in a transaction of its own. Returns how many begin. */
+export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }): Promise<number> => {
+  const waiting = await db
+    .select({ operation_id: lease_waits.operation_id })
+    .from(lease_waits)
+    .orderBy(asc(lease_waits.since), asc(lease_waits.operation_id))
+    .limit(WAITERS)
+  let granted = 0
+  for (const { operation_id } of waiting)
+    if (await db.transaction((tx) => grantOne(tx, operation_id, deadline_s))) granted += 1
+  return granted
+}
+
+/**
+ * Gives the leases back while nothing can start before a gate is decided, and takes them again before something does.
+ * The caller holds the control row. `none`: there is nothing to lease, or too late; it need not be asked again.
+ */
+export const moveLeases = async (
+  tx: Tx,
+  operation_id: string,
+  to: 'release' | 'take',
+): Promise<{ state: 'held' | 'released' | 'waiting' | 'none'; blocked_on: BlockedOn[]; events: TimelineEvent[] }> => {
+  const [row] = await tx
+    .select({
+      control: operation_control.control,
+      state: operation_control.lease_state,
+      wanted: sql<Lease[]>`${plans.document} -> 'leases'`,
+    })
+    .from(operation_control)
+    .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
+    .innerJoin(plans, eq(plans.plan_id, operations.plan_id))
+    .where(eq(operation_control.operation_id, operation_id))
+  const none = { state: 'none' as const, blocked_on: [], events: [] }
+  if (!row?.wanted || row.wanted.length === 0) return none
+  if (to === 'release') {
+    if (row.control === 'cancel') return none
+    const resources = row.state === 'held' ? await releaseLeases(tx, operation_id) : []
+    if (row.state === 'held') await setLeaseState(tx, operation_id, 'released')
+    const events = resources.length > 0 ? [{ type: 'lease.released', actor: ENGINE, data: { resources } }] : []
+    return { state: 'released', blocked_on: [], events }
+  }
+  if (row.state === 'held') return { state: 'held', blocked_on: [], events: [] }
+  const wanted = await listReleased(tx, operation_id, row.wanted)
+  const queued = row.state === 'waiting'
+  const blockers = queued ? await listBlockers(tx, wanted) : await takeLeases(tx, operation_id, wanted, { queue: true })
+  if (queued || blockers.length > 0) {
+    await setLeaseState(tx, operation_id, 'waiting')
+    const events = queued ? [] : [{ type: 'lease.waiting', actor: ENGINE, data: { blockers } }]
+    return { state: 'waiting', blocked_on: blockedOnLeases(blockers), events }
+  }
+  return { state: 'held', blocked_on: [], events: await leasesTaken(tx, operation_id, wanted, ENGINE) }
+}
+
+/** The leases are there again: claims are granted, unless a target has moved in between. */
+export const leasesTaken = async (
+  tx: Tx,
+  operation_id: string,
+  wanted: readonly Lease[],
+  actor: Actor,
+): Promise<TimelineEvent[]> => {
+  await setLeaseState(tx, operation_id, 'held')
+  const resources = wanted.map(({ resource_id }) => resource_id)
+  return [{ type: 'lease.granted', actor, data: { resources } }, ...(await pauseOnDrift(tx, operation_id, actor))]
+}
+
+export const setLeaseState = (tx: Tx, operation_id: string, lease_state: LeaseState) =>
+  tx
+    .update(operation_control)
+    .set({
+      lease_state,
+      ...(lease_state === 'held' && { lease_epoch: sql`${operation_control.lease_epoch} + 1` as never }),
+    })
+    .where(eq(operation_control.operation_id, operation_id))
+
+const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promise<boolean> => {
+  await tx
+    .select({ control: operation_control.control })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+    .for('update')
+  // The operation's row before leases: in the order in which everybody else locks them.
+  await tx.execute(sql`select from ${operations} where operation_id = ${operation_id} for update`)
+  await tx.execute(sql`select pg_advisory_xact_lock(${LOCK})`)
+  const wait = await tx
+    .select({ wanted: lease_waits.wanted })
+    .from(lease_waits)
+    .where(eq(lease_waits.operation_id, operation_id))
+    .then(first)
+  if (!wait) return false
+  const { wanted } = wait
+  if ((await listBlockers(tx, wanted)).length > 0 || (await listWaiting(tx, wanted, operation_id)).length > 0)
+    return false
+  await tx.delete(lease_waits).where(eq(lease_waits.operation_id, operation_id))
+  await insertLeases(tx, operation_id, wanted)
+  const taken = await leasesTaken(tx, operation_id, wanted, SYSTEM)
+  const starts = await tx
+    .update(operation_commands)
+    .set({ next_try_at: null, not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never })
+    .where(
+      and(
+        eq(operation_commands.operation_id, operation_id),
+        eq(operation_commands.kind, 'start'),
+        eq(operation_commands.status, 'pending'),
+      ),
+    )
+    .returning({ command_id: operation_commands.command_id })
+  // One that runs already is told; its start was never held back.
+  if (starts.length === 0) await tellGranted(tx, operation_id)
+  await bumpRevision(tx, operation_id)
+  await stateFacts(tx, operation_id, { events: taken, set: { blocked_on: [] } })
+  return true
+}
+
+const tellGranted = async (tx: Tx, operation_id: string): Promise<void> => {
+  const [row] = await tx
+    .select({ lease_epoch: operation_control.lease_epoch })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+  await tellEngine(tx, operation_id, 'lease_granted', { lease_epoch: row?.lease_epoch ?? 0 })
+}

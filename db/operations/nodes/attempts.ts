@@ -1,0 +1,179 @@
+import type pg from 'pg'
+import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
+
+/** Which attempt, and under which fence: whoever holds a newer one speaks for it. */
+export type AttemptRef = {
+  operation_id: string
+  node_id: string
+  role: 'run' | 'undo'
+  attempt: number
+  fence: number
+}
+export type LogLine = { seq: number; time: string; stream: string; level: string; text: string; cut?: boolean }
+export type Artifact = {
+  artifact_id: string
+  name: string
+  kind: string
+  media_type: string
+  size: number
+  sha256: string
+  content: string
+}
+export type AttemptEnd = {
+  phase: 'succeeded' | 'failed' | 'outcome_unknown'
+  /** As resolved for this attempt, secrets left out. */
+  inputs: unknown
+  outputs: Record<string, unknown> | null
+  error: NodeError | null
+  lines: readonly LogLine[]
+  artifacts: readonly Artifact[]
+}
+
+const LOGS = `
+chunk as (
+  select min((l ->> 'seq')::int) as chunk, jsonb_agg(l order by (l ->> 'seq')::int) as lines, min((l ->> 'seq')::int) as first_seq,
+    max((l ->> 'seq')::int) as last_seq, min((l ->> 'time')::timestamptz) as first_at, max((l ->> 'time')::timestamptz) as last_at,
+    count(*)::int as count, sum(octet_length(l ->> 'text'))::int as bytes, array_agg(distinct l ->> 'level') as levels
+  from jsonb_array_elements($6::jsonb) l having count(*) > 0),
+log as (
+  insert into operations.log_chunks (operation_id, node_id, role, attempt, chunk, lines)
+  select $1, $2, $3, $4, c.chunk, c.lines from chunk c, mine),
+log_index as (
+  insert into operations.operation_job_log_index (operation_id, node_id, role, attempt, chunk, generation, first_seq, last_seq, first_at, last_at, lines, bytes, levels)
+  select $1, $2, $3, $4, c.chunk, mine.generation, c.first_seq, c.last_seq, c.first_at, c.last_at, c.count, c.bytes, c.levels from chunk c, mine)`
+
+/**
+ * The result: one statement, one commit. It counts only under the newest fence and while the attempt is open; what
+ * the node promised to the catalog is still to be written before the node has succeeded.
+ */
+const END = `
+with mine as (
+  update operations.node_attempts a set phase = $7, inputs = $8, outputs = $9, error = $10, resume = null, ended_at = clock_timestamp(),
+    log_lines = log_lines + jsonb_array_length($6::jsonb), log_complete = true,
+    log_bytes = log_bytes + (select coalesce(sum(octet_length(l ->> 'text')), 0) from jsonb_array_elements($6::jsonb) l)
+  where a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4 and a.fence = $5 and a.phase in ('dispatched', 'running')
+  returning a.generation, a.started_at, a.ended_at),
+node as (
+  update operations.nodes n set outputs = coalesce($9, n.outputs), error = $10, updated_at = clock_timestamp(),
+    ended_at = case when $7 = 'succeeded' and n.spec -> 'catalog' is null then mine.ended_at end,
+    state = case when $7 = 'succeeded' and n.spec -> 'catalog' is null then 'succeeded' else n.state end
+  from mine where $3 = 'run' and n.operation_id = $1 and n.node_id = $2 and n.generation = mine.generation
+  returning n.spec ->> 'step' as step),
+took as (
+  insert into operations.durations (step, operation_id, node_id, ms)
+  select node.step, $1, $2, extract(epoch from mine.ended_at - mine.started_at) * 1000 from node, mine
+  where $7 = 'succeeded' and node.step is not null
+  on conflict (step, operation_id, node_id) do update set ms = excluded.ms, at = clock_timestamp()),
+${LOGS},
+artifact as (
+  insert into operations.operation_artifact_index (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status, content)
+  select r.artifact_id, $1, $2, $4, r.name, r.kind, r.media_type, r.size, r.sha256, 'stored', decode(r.content, 'base64')
+  from mine, jsonb_to_recordset($11::jsonb) r(artifact_id uuid, name text, kind text, media_type text, size bigint, sha256 text, content text))
+select extract(epoch from started_at) * 1000 as started_at, extract(epoch from ended_at) * 1000 as ended_at from mine`
+
+/** Whether an end was written by an earlier try of ours, whose answer got lost. */
+const ENDED = `
+select extract(epoch from started_at) * 1000 as started_at, extract(epoch from ended_at) * 1000 as ended_at from operations.node_attempts
+where operation_id = $1 and node_id = $2 and role = $3 and attempt = $4 and fence = $5 and phase = $6`
+
+type Times = { started_at: string; ended_at: string }
+
+/**
+ * Ends an attempt; may be repeated. Nothing comes back when somebody took over or closed it: then the result does not
+ * count.
+ */
+export const endAttempt = async (
+  pool: pg.Pool,
+  ref: AttemptRef,
+  end: AttemptEnd,
+): Promise<{ started_at: number; ended_at: number } | undefined> => {
+  const { rows } = await pool.query<Times>({
+    name: 'attempt_end',
+    text: END,
+    values: [
+      ...keyOf(ref),
+      json(end.lines),
+      end.phase,
+      json(end.inputs),
+      json(end.outputs),
+      json(end.error),
+      json(end.artifacts),
+    ],
+  })
+  const row = rows[0] ?? (await pool.query<Times>({ text: ENDED, values: [...keyOf(ref), end.phase] })).rows[0]
+  return row && { started_at: Number(row.started_at), ended_at: Number(row.ended_at) }
+}
+
+const NOTE = `
+with mine as (
+  update operations.node_attempts a set heartbeat_at = clock_timestamp(), resume = coalesce($7, a.resume), progress = coalesce($8, a.progress),
+    inputs = coalesce($9, a.inputs), log_lines = log_lines + jsonb_array_length($6::jsonb),
+    log_bytes = log_bytes + (select coalesce(sum(octet_length(l ->> 'text')), 0) from jsonb_array_elements($6::jsonb) l)
+  where a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4 and a.fence = $5 and a.phase in ('dispatched', 'running')
+  returning a.generation),
+${LOGS}
+select generation from mine`
+
+export type AttemptNote = {
+  lines?: readonly LogLine[]
+  /** From here on a repeat goes on after the effect instead of before it. */
+  resume?: Record<string, unknown>
+  progress?: Record<string, unknown>
+  inputs?: unknown
+}
+
+/** Heartbeat, log lines and checkpoint of an open attempt. False: it is no longer ours. */
+export const noteAttempt = async (pool: pg.Pool, ref: AttemptRef, note: AttemptNote): Promise<boolean> => {
+  const { rowCount } = await pool.query({
+    name: 'attempt_note',
+    text: NOTE,
+    values: [
+      ...keyOf(ref),
+      json(note.lines ?? []),
+      json(note.resume ?? null),
+      json(note.progress ?? null),
+      json(note.inputs ?? null),
+    ],
+  })
+  return rowCount === 1
+}
+
+const keyOf = ({ operation_id, node_id, role, attempt, fence }: AttemptRef) => [
+  operation_id,
+  node_id,
+  role,
+  attempt,
+  fence,
+]
+
+/** Escapes that Postgres does not take: U+0000 and halves of surrogate pairs. */
+const UNSTORABLE = /\\u(0000|d[89a-f])/
+
+/** What targets and programs say is stored, whatever it is: a character that cannot be becomes U+FFFD. */
+const json = (value: unknown) => {
+  if (value === null || value === undefined) return null
+  const text = JSON.stringify(value)
+  return UNSTORABLE.test(text) ? JSON.stringify(storable(value)) : text
+}
+
+const storable = (value: unknown): unknown => {
+  if (typeof value === 'string') return value.replaceAll('\0', '\uFFFD').toWellFormed()
+  if (Array.isArray(value)) return value.map(storable)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [storable(key), storable(member)]))
+}
+
+/** Outputs of nodes that an expression or reference names. */
+export const outputsOf = async (
+  pool: pg.Pool,
+  operation_id: string,
+  node_ids: readonly string[],
+): Promise<Record<string, { outputs: Record<string, unknown> }>> => {
+  if (node_ids.length === 0) return {}
+  const { rows } = await pool.query<{ node_id: string; outputs: Record<string, unknown> | null }>({
+    name: 'node_outputs',
+    text: 'select node_id, outputs from operations.nodes where operation_id = $1 and node_id = any($2)',
+    values: [operation_id, node_ids],
+  })
+  return Object.fromEntries(rows.map(({ node_id, outputs }) => [node_id, { outputs: outputs ?? {} }]))
+}

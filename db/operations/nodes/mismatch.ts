@@ -1,0 +1,53 @@
+import { sql } from 'drizzle-orm'
+import { uuidv7 } from '../../../apps/shared/ids.ts'
+import type { Db, Tx } from '../../client.ts'
+import { lockOperation, tellEngine } from '../commands/rows.ts'
+import { bumpRevision, stateFacts } from '../facts/state.ts'
+import { ENGINE, type TimelineEvent } from '../facts/timeline.ts'
+
+const MAX_MESSAGE = 300
+const WHAT_TO_DO =
+  'Run a worker that can carry it on, then resume; or terminate the workflow in the engine, and cancel the operation.'
+
+/**
+ * The engine cannot carry an operation on: its code does not fit its state (operations.md 2.3, 8). The rows pause it as
+ * engine_mismatch, so nothing new starts, and say what to do; the engine hears of the pause in the order of commands,
+ * which it takes once a build that is right has come. It is told at each try of the engine: the second time changes
+ * nothing but that what was in flight has ended. One that is being cancelled stays so.
+ */
+export const pauseOnMismatch = (db: Db, operation_id: string, message: string): Promise<void> =>
+  db.transaction(async (tx) => {
+    const operation = await lockOperation(tx, operation_id)
+    const now = await readNow(tx, operation_id)
+    if (!operation || !now || now.ended) return
+    const why = `The workflow engine cannot go on: ${message}`.slice(0, MAX_MESSAGE)
+    const cancelling = operation.control === 'cancel'
+    const events =
+      cancelling || operation.pause_reason === 'engine_mismatch'
+        ? []
+        : await pause(tx, operation_id, operation.control === 'run', why)
+    const engine_status = cancelling || now.is_out ? operation.engine_status : 'paused'
+    const blocked_on = [{ kind: 'engine' as const, id: operation_id, message: `${why} ${WHAT_TO_DO}` }]
+    const known = now.blocked_by === blocked_on[0]?.message && engine_status === operation.engine_status
+    if (events.length > 0 || !known) await stateFacts(tx, operation_id, { events, set: { blocked_on, engine_status } })
+  })
+
+/** Whether it has ended, whether an attempt of it may still have an effect, and what it is said to be blocked by. */
+const readNow = async (tx: Tx, operation_id: string) => {
+  const { rows } = await tx.execute<{ ended: boolean; is_out: boolean; blocked_by: string | null }>(sql`
+    select c.ended, o.blocked_on -> 0 ->> 'message' as blocked_by,
+      exists (select from operations.node_attempts a where a.operation_id = c.operation_id and a.phase in ('dispatched', 'running')) as is_out
+    from operations.operation_control c join operations.operations o using (operation_id) where c.operation_id = ${operation_id}`)
+  return rows[0]
+}
+
+const pause = async (tx: Tx, operation_id: string, running: boolean, why: string): Promise<TimelineEvent[]> => {
+  await tx.execute(sql`
+    update operations.operation_control set control = 'pause', pause_reason = 'engine_mismatch' where operation_id = ${operation_id}`)
+  const command_id = uuidv7()
+  const said = { command_id, class: 'stop', actor: ENGINE, reason: why, decided: true } as const
+  if (running) await tellEngine(tx, operation_id, 'pause', { reason: 'engine_mismatch' }, said)
+  else await bumpRevision(tx, operation_id)
+  const data = { pause_reason: 'engine_mismatch' }
+  return [{ type: 'operation.pausing', actor: ENGINE, reason: why, ...(running && { command_id }), data }]
+}

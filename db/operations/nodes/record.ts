@@ -1,0 +1,188 @@
+import { sql } from 'drizzle-orm'
+import type { NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { compileCel } from '../../../apps/shared/data/cel.ts'
+import { digest } from '../../../apps/shared/data/digest.ts'
+import type { Change } from '../../../workflows/operation/state/types.ts'
+import type { Tx } from '../../client.ts'
+import { ENGINE, type TimelineEvent } from '../facts/timeline.ts'
+import type { EvidenceFact } from '../tables/evidence.ts'
+import { nodes } from '../tables/index.ts'
+
+export type NodeChange = Extract<Change, { t: 'node' }>
+
+/**
+ * A command that stands has put the node back to its beginning after the reducer said this of it. One that only moved the
+ * generation on has written no state, so what the reducer says still holds.
+ */
+const begunAnew = sql.raw(`exists (select from operations.operation_commands c
+        where c.operation_id = n.operation_id and c.status not in ('refused', 'expired', 'withdrawn', 'superseded')
+          and case when c.kind in ('retry_node', 'patch_applied') then (c.payload -> 'generations' ->> n.node_id)::int
+            when c.payload ->> 'type' = 'trigger_compensation' and c.payload ->> 'node_id' = n.node_id then (c.payload ->> 'generation')::int
+            end > r.generation)`)
+
+/**
+ * Brings node rows forward. Claims and results write rows on their own and may be ahead of this batch: a row that has
+ * gone on (a newer generation or attempt, or one that is open) stays as it is.
+ */
+export const saveNodes = async (tx: Tx, operation_id: string, changes: readonly NodeChange[]): Promise<void> => {
+  const rows = new Map<string, Record<string, unknown>>()
+  for (const { id, state, at, generation, attempt, role, error, due, exception } of changes) {
+    if (state === 'dispatched') continue
+    const time = new Date(at).toISOString()
+    rows.set(id, {
+      ...rows.get(id),
+      node_id: id,
+      state,
+      generation,
+      attempt: role === 'undo' ? null : attempt,
+      error: error ?? null,
+      due_at: due === undefined ? null : new Date(due).toISOString(),
+      ...(exception !== undefined && { exception }),
+      ...(state === 'ready' && { ready_at: time }),
+      ...(state === 'gated' && { gated_at: time }),
+      ...(STARTS.has(state) && { started_at: time }),
+      ended_at: ENDS.has(state) ? time : null,
+    })
+  }
+  if (rows.size === 0) return
+  await tx.execute(sql`
+    update ${nodes} n set state = r.state, error = case when r.state = 'succeeded' then null else coalesce(r.error, n.error) end,
+      exception = coalesce(n.exception, r.exception), due_at = r.due_at, ready_at = coalesce(r.ready_at, n.ready_at),
+      gated_at = coalesce(r.gated_at, n.gated_at), started_at = coalesce(n.started_at, r.started_at),
+      ended_at = case when r.state = n.state then coalesce(n.ended_at, r.ended_at) else r.ended_at end, updated_at = clock_timestamp()
+    from jsonb_to_recordset(${JSON.stringify([...rows.values()])}::jsonb) as r(node_id text, state text, generation int, attempt int, error jsonb,
+      exception text, due_at timestamptz, ready_at timestamptz, gated_at timestamptz, started_at timestamptz, ended_at timestamptz)
+    where n.operation_id = ${operation_id} and n.node_id = r.node_id and (n.state <> r.state or r.exception is not null)
+      and (r.attempt is null or r.state = 'cancelled' or (n.attempt <= r.attempt and (n.generation <= r.generation or not ${begunAnew})))
+      and (r.state not in ('ready', 'gated') or not exists (select from operations.node_attempts a
+        where a.operation_id = n.operation_id and a.node_id = n.node_id and a.role = 'run' and a.generation = n.generation and a.phase in ('dispatched', 'running')))`)
+}
+
+const STARTS: ReadonlySet<NodeState> = new Set<NodeState>(['running'])
+const ENDS: ReadonlySet<NodeState> = new Set<NodeState>([
+  'succeeded',
+  'failed',
+  'outcome_unknown',
+  'skipped',
+  'cancelled',
+  'compensated',
+  'compensation_failed',
+])
+
+/** Attempts that the reducer has given up (no answer, forced cancel) are closed, so that a late result does not count. */
+export const closeAttempts = async (tx: Tx, operation_id: string, changes: readonly NodeChange[]): Promise<void> => {
+  const given_up = changes
+    .filter(({ state }) => state === 'outcome_unknown' || state === 'compensation_failed')
+    .map(({ id, attempt, role = 'run', error }) => ({ node_id: id, attempt, role, error }))
+  if (given_up.length === 0) return
+  await tx.execute(sql`
+    update operations.node_attempts a set phase = 'outcome_unknown', error = coalesce(a.error, r.error), ended_at = clock_timestamp()
+    from jsonb_to_recordset(${JSON.stringify(given_up)}::jsonb) as r(node_id text, attempt int, role text, error jsonb)
+    where a.operation_id = ${operation_id} and a.node_id = r.node_id and a.role = r.role and a.attempt = r.attempt and a.phase in ('dispatched', 'running')`)
+}
+
+type AttemptRow = {
+  node_id: string
+  role: string
+  attempt: number
+  started_at: string
+  outputs: unknown
+  error: NodeError | null
+  gates: { gate_id: string; round: number; digest: string }[] | null
+}
+
+const attemptKey = (node_id: string, role: string, attempt: number) => `${role} ${attempt} ${node_id}`
+
+/** The history of node changes: one event each, with evidence where something was decided about the world. */
+export const nodeEvents = async (
+  tx: Tx,
+  operation_id: string,
+  changes: readonly NodeChange[],
+): Promise<(change: NodeChange) => TimelineEvent> => {
+  const keys = changes.map(({ id, attempt, role = 'run' }) => ({ node_id: id, attempt, role }))
+  const attempts = new Map<string, AttemptRow>()
+  if (keys.length > 0) {
+    const { rows } = await tx.execute<AttemptRow>(sql`
+      select a.node_id, a.role, a.attempt, operations.iso(a.started_at) as started_at, a.outputs, a.error, a.gates
+      from jsonb_to_recordset(${JSON.stringify(keys)}::jsonb) as r(node_id text, attempt int, role text)
+      join operations.node_attempts a on a.operation_id = ${operation_id} and a.node_id = r.node_id and a.role = r.role and a.attempt = r.attempt`)
+    for (const row of rows) attempts.set(attemptKey(row.node_id, row.role, row.attempt), row)
+  }
+  return (change) => eventOf(change, attempts.get(attemptKey(change.id, change.role ?? 'run', change.attempt)))
+}
+
+const eventOf = (change: NodeChange, row: AttemptRow | undefined): TimelineEvent => {
+  const { id, state, at, generation, attempt, role = 'run', error, due, exception } = change
+  // What the claim granted by now runs; the time is the attempt's own.
+  const begun = state === 'dispatched' && row !== undefined
+  const said = PROVEN[state]
+  return {
+    type: `node.${begun ? 'running' : state}`,
+    actor: ENGINE,
+    at: begun ? row.started_at : new Date(at).toISOString(),
+    node_id: id,
+    data: {
+      generation,
+      ...(attempt > 0 && { attempt }),
+      ...(role === 'undo' && { role }),
+      ...(error && { error }),
+      ...(due !== undefined && { due_at: new Date(due).toISOString() }),
+      ...(exception !== undefined && { exception }),
+      ...(row && !begun && { started_at: row.started_at }),
+    },
+    evidence: said === undefined ? undefined : evidenceOf(change, said, row),
+  }
+}
+
+const PROVEN: Partial<Record<NodeState, string>> = {
+  succeeded: 'succeeded',
+  failed: 'failed',
+  outcome_unknown: 'ended nobody knows how',
+  skipped: 'was skipped',
+  compensated: 'was undone',
+  compensation_failed: 'could not be undone',
+}
+
+const evidenceOf = (change: NodeChange, said: string, row: AttemptRow | undefined): EvidenceFact => {
+  const { id, state, generation, attempt, role = 'run', error, exception } = change
+  const outputs = row?.outputs ?? null
+  return {
+    kind: exception === undefined ? 'node_result' : 'exception',
+    statement: `Node ${id} ${said}${attempt > 0 ? ` (attempt ${attempt})` : ''}`,
+    subject: { type: 'node', id, ...(row?.gates && { began_at: row.started_at, gates: row.gates }) },
+    subject_digest: digest({ node_id: id, state, generation, attempt, role, outputs, error: error ?? null }),
+  }
+}
+
+/** Conditions of nodes over the outputs of the nodes they name: true, false, or why they cannot be evaluated. */
+export const evaluateWhens = async (
+  tx: Tx,
+  operation_id: string,
+  node_ids: readonly string[],
+): Promise<Record<string, boolean | string>> => {
+  if (node_ids.length === 0) return {}
+  const { rows } = await tx.execute<{ node_id: string; when: string | null }>(sql`
+    select node_id, spec ->> 'when' as "when" from ${nodes} where operation_id = ${operation_id} and node_id = any(${sql.param(node_ids)})`)
+  const named = new Set(rows.flatMap(({ when }) => (when === null ? [] : namesIn(when))))
+  const { rows: known } = await tx.execute<{ node_id: string; outputs: Record<string, unknown> | null }>(sql`
+    select node_id, outputs from ${nodes} where operation_id = ${operation_id} and node_id = any(${sql.param([...named])})`)
+  const context = {
+    nodes: Object.fromEntries(known.map(({ node_id, outputs }) => [node_id, { outputs: outputs ?? {} }])),
+  }
+  return Object.fromEntries(rows.map(({ node_id, when }) => [node_id, test(when, context)]))
+}
+
+/** Node ids that an expression names, as nodes["id"] or nodes.id. */
+export const namesIn = (source: string): string[] =>
+  [...source.matchAll(/nodes\s*(?:\[\s*["']([^"']+)["']\s*\]|\.\??([A-Za-z_]\w*))/g)].map(
+    ([, quoted, plain]) => quoted ?? plain ?? '',
+  )
+
+const test = (source: string | null, context: Record<string, unknown>): boolean | string => {
+  if (source === null) return true
+  try {
+    return compileCel(source, ['nodes']).test(context)
+  } catch (error) {
+    return (error as Error).message.slice(0, 300)
+  }
+}

@@ -1,0 +1,152 @@
+import { sql } from 'drizzle-orm'
+import type { Control, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Tx } from '../../client.ts'
+import type { LogLine } from './attempts.ts'
+
+/** A hand-over, its attempt and its node, locked against other messages and against the looks of the executor. */
+export type Handed = {
+  operation_id: string
+  node_id: string
+  role: 'run' | 'undo'
+  attempt: number
+  generation: number
+  fence: number
+  pool: string
+  heartbeat_s: number
+  sequence: number
+  started: boolean
+  closed: boolean
+  start_due: boolean
+  expired: boolean
+  newest: boolean
+  phase: string | null
+  ended_s: number | null
+  node_state: string
+  node_attempt: number
+  node_generation: number
+  spec: PlanNode
+  log_lines: number
+  log_bytes: number
+  control: Control
+  cancel_mode: string | null
+  deadline_at: string
+}
+
+/** Control before attempts, as everywhere; heartbeats share the control row with claims. */
+export const lockExecution = async (tx: Tx, token_sha256: string, terminal: boolean): Promise<Handed | undefined> => {
+  const { rows } = await tx.execute<Handed>(sql`
+    with control as materialized (
+      select c.operation_id, c.control, c.cancel_mode from operations.operation_control c
+      where c.operation_id = (select operation_id from operations.executions where token_sha256 = ${token_sha256})
+      ${terminal ? sql`for update` : sql`for share`})
+    select e.operation_id, e.node_id, e.role, e.attempt, e.generation, e.fence::int as fence, e.pool, e.heartbeat_s, e.sequence::int as sequence,
+      e.started_at is not null as started, e.closed_at is not null as closed, e.start_before <= clock_timestamp() as start_due,
+      e.deadline_at + interval '10 min' <= clock_timestamp() as expired,
+      not exists (select from operations.executions o where o.operation_id = e.operation_id and o.node_id = e.node_id
+        and o.role = e.role and o.attempt = e.attempt and o.fence > e.fence) as newest,
+      a.phase, extract(epoch from clock_timestamp() - a.ended_at)::int as ended_s, a.log_lines, a.log_bytes::int as log_bytes,
+      n.state as node_state, case e.role when 'run' then n.attempt else (select max(u.attempt) from operations.node_attempts u
+        where u.operation_id = e.operation_id and u.node_id = e.node_id and u.role = 'undo') end as node_attempt, n.generation as node_generation, n.spec,
+      c.control, c.cancel_mode, operations.iso(e.deadline_at) as deadline_at
+    from control c, operations.executions e
+    join operations.nodes n on n.operation_id = e.operation_id and n.node_id = e.node_id
+    left join operations.node_attempts a on a.operation_id = e.operation_id and a.node_id = e.node_id and a.role = e.role and a.attempt = e.attempt
+    where e.token_sha256 = ${token_sha256} for update of e, n`)
+  return rows[0]
+}
+
+type Key = Pick<Handed, 'operation_id' | 'node_id' | 'role' | 'attempt'>
+const ofAttempt = ({ operation_id, node_id, role, attempt }: Key) =>
+  sql`operation_id = ${operation_id} and node_id = ${node_id} and role = ${role} and attempt = ${attempt}`
+
+/** A sign of life, with what it says of its progress. */
+export const noteMessage = async (
+  tx: Tx,
+  token_sha256: string,
+  key: Key,
+  { sequence, progress, started }: { sequence: number; progress: unknown; started: boolean },
+): Promise<void> => {
+  await tx.execute(sql`
+    update operations.executions set sequence = ${sequence}, heartbeat_at = clock_timestamp(),
+      started_at = ${started ? sql`clock_timestamp()` : sql`started_at`} where token_sha256 = ${token_sha256}`)
+  await tx.execute(sql`
+    update operations.node_attempts set heartbeat_at = clock_timestamp(),
+      progress = coalesce(${progress === undefined ? null : JSON.stringify(progress)}::jsonb, progress) where ${ofAttempt(key)}`)
+}
+
+/** Appends log lines that are not there yet. Returns the number of a line that is there with another text. */
+export const appendLines = async (
+  tx: Tx,
+  key: Key,
+  generation: number,
+  lines: readonly LogLine[],
+): Promise<number | undefined> => {
+  if (lines.length === 0) return undefined
+  const given = JSON.stringify(lines)
+  const { rows } = await tx.execute<{ seq: number; same: boolean }>(sql`
+    select (g ->> 'seq')::int as seq, l ->> 'text' = g ->> 'text' as same
+    from jsonb_array_elements(${given}::jsonb) g
+    join operations.log_chunks c on c.operation_id = ${key.operation_id} and c.node_id = ${key.node_id} and c.role = ${key.role} and c.attempt = ${key.attempt}
+    cross join lateral jsonb_array_elements(c.lines) l where l ->> 'seq' = g ->> 'seq'`)
+  const other = rows.find(({ same }) => !same)
+  if (other) return other.seq
+  const known = new Set(rows.map(({ seq }) => seq))
+  const own = new Map<number, LogLine>()
+  for (const line of lines) {
+    if ((own.get(line.seq) ?? line).text !== line.text) return line.seq
+    if (!known.has(line.seq)) own.set(line.seq, line)
+  }
+  const fresh = [...own.values()].toSorted((a, b) => a.seq - b.seq)
+  const [first] = fresh
+  const last = fresh.at(-1)
+  if (!first || !last) return undefined
+  const bytes = fresh.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
+  const levels = [...new Set(fresh.map(({ level }) => level))]
+  await tx.execute(sql`
+    insert into operations.log_chunks (operation_id, node_id, role, attempt, chunk, lines)
+    values (${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, ${first.seq}, ${JSON.stringify(fresh)}::jsonb)`)
+  await tx.execute(sql`
+    insert into operations.operation_job_log_index (operation_id, node_id, role, attempt, chunk, generation, first_seq, last_seq, first_at, last_at, lines, bytes, levels)
+    values (${key.operation_id}, ${key.node_id}, ${key.role}, ${key.attempt}, ${first.seq}, ${generation}, ${first.seq}, ${last.seq},
+      ${first.time}::timestamptz, ${last.time}::timestamptz, ${fresh.length}, ${bytes}, ${sql.param(levels)}::text[])`)
+  await tx.execute(sql`
+    update operations.node_attempts set log_lines = log_lines + ${fresh.length}, log_bytes = log_bytes + ${bytes} where ${ofAttempt(key)}`)
+  return undefined
+}
+
+/** Ends the attempt by the agent's word: a compare-and-swap, so that one terminal phase wins. */
+export const endExecution = async (
+  tx: Tx,
+  token_sha256: string,
+  key: Key,
+  end: { phase: 'succeeded' | 'failed'; outputs: Record<string, unknown> | null; error: NodeError | null },
+): Promise<boolean> => {
+  const { rows } = await tx.execute(sql`
+    with ended as (
+      update operations.node_attempts set phase = ${end.phase}, outputs = ${end.outputs === null ? null : JSON.stringify(end.outputs)}::jsonb,
+        error = ${end.error === null ? null : JSON.stringify(end.error)}::jsonb, ended_at = clock_timestamp(), log_complete = true
+      where ${ofAttempt(key)} and phase in ('dispatched', 'running')
+      returning ended_at, outputs, error),
+    node as (
+    update operations.nodes n set outputs = coalesce(ended.outputs, n.outputs), error = ended.error, updated_at = clock_timestamp(),
+      state = case when ${end.phase} = 'succeeded' and n.spec -> 'catalog' is null then 'succeeded' else n.state end,
+      ended_at = case when ${end.phase} = 'succeeded' and n.spec -> 'catalog' is null then ended.ended_at end
+    from ended where ${key.role} = 'run' and n.operation_id = ${key.operation_id} and n.node_id = ${key.node_id})
+    select from ended`)
+  if (rows.length === 0) return false
+  await tx.execute(
+    sql`update operations.executions set closed_at = clock_timestamp() where token_sha256 = ${token_sha256}`,
+  )
+  return true
+}
+
+export const knownAnswer = async (tx: Tx, token_sha256: string, result_id: string) => {
+  const { rows } = await tx.execute<{ fingerprint: string; answer: Record<string, unknown> }>(sql`
+    select fingerprint, answer from operations.execution_results where token_sha256 = ${token_sha256} and result_id = ${result_id}`)
+  return rows[0]
+}
+
+export const keepAnswer = (tx: Tx, token_sha256: string, result_id: string, fingerprint: string, answer: object) =>
+  tx.execute(sql`
+    insert into operations.execution_results (token_sha256, result_id, fingerprint, answer)
+    values (${token_sha256}, ${result_id}, ${fingerprint}, ${JSON.stringify(answer)}::jsonb)`)

@@ -1,0 +1,278 @@
+import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import { first, type Queryable, type Tx } from '../../client.ts'
+import { iso, operation_node_run_summary as run } from '../expressions.ts'
+import { gates, node_attempts, nodes, operation_artifact_index } from '../tables/index.ts'
+
+const columns = {
+  operation_id: run.operation_id,
+  node_id: run.node_id,
+  name: run.name,
+  kind: run.kind,
+  executor: run.executor,
+  target_id: run.target_id,
+  group_id: run.group_id,
+  state: run.state,
+  generation: run.generation,
+  attempt: run.attempt,
+  error_class: run.error_class,
+  error_message: run.error_message,
+  ready_at: run.ready_at,
+  gated_at: run.gated_at,
+  started_at: run.started_at,
+  ended_at: run.ended_at,
+  waited_ms: run.waited_ms,
+  ran_ms: run.ran_ms,
+  progress: run.progress,
+  artifacts: run.artifacts,
+  log_lines: run.log_lines,
+  exception: run.exception,
+  held_by_patch: run.held_by_patch,
+}
+
+/** Rank of a row when failures come first: those that need a person before all else. */
+const FAILURE_RANK = sql<number>`case ${run.state} when 'failed' then 0 when 'outcome_unknown' then 0 when 'compensation_failed' then 0 else 1 end`
+
+export type NodeFilter = {
+  state?: NodeState[] | undefined
+  group?: string | undefined
+  target_id?: string | undefined
+  failed_first: boolean
+  after: (string | null)[] | undefined
+  limit: number
+}
+
+/** Nodes in rank order, or failures first; the key of a row is [rank, ordinal]. */
+export const listNodes = (db: Queryable, operation_id: string, filter: NodeFilter) => {
+  const rank = filter.failed_first ? FAILURE_RANK : sql<number>`0::int`
+  return db
+    .select({ node: columns, key: sql<string[]>`array[(${rank})::text, ${run.ordinal}::text]` })
+    .from(run)
+    .where(
+      and(
+        eq(run.operation_id, operation_id),
+        filter.state && inArray(run.state, filter.state),
+        filter.group === undefined ? undefined : eq(run.group_id, filter.group),
+        filter.target_id === undefined ? undefined : eq(run.target_id, filter.target_id),
+        filter.after && sql`(${rank}, ${run.ordinal}) > (${filter.after[0]}::int, ${filter.after[1]}::int)`,
+      ),
+    )
+    .orderBy(rank, asc(run.ordinal))
+    .limit(filter.limit)
+}
+
+/** One node: its row as readers see it, and what only its own page needs. */
+export const getNode = (db: Queryable, operation_id: string, node_id: string) =>
+  db
+    .select({
+      node: columns,
+      spec: nodes.spec,
+      input_overrides: nodes.input_overrides,
+      outputs: nodes.outputs,
+      catalog: nodes.catalog,
+      gate_ids: nodes.gate_ids,
+      depends_on: nodes.depends_on,
+    })
+    .from(nodes)
+    .innerJoin(run, and(eq(run.operation_id, nodes.operation_id), eq(run.node_id, nodes.node_id)))
+    .where(and(eq(nodes.operation_id, operation_id), eq(nodes.node_id, node_id)))
+    .then(first)
+export type NodeRow = NonNullable<Awaited<ReturnType<typeof getNode>>>
+
+const a = node_attempts
+export const listAttempts = (db: Queryable, operation_id: string, node_id: string, attempt: number | undefined) =>
+  db
+    .select({
+      attempt: a.attempt,
+      role: a.role,
+      generation: a.generation,
+      fences: a.fences,
+      executor: a.executor,
+      pool: a.pool,
+      phase: a.phase,
+      started_at: iso(a.started_at),
+      ended_at: iso(a.ended_at),
+      error: a.error,
+      heartbeat_at: iso(a.heartbeat_at),
+      progress: a.progress,
+      inputs: a.inputs,
+      log: { lines: a.log_lines, bytes: a.log_bytes, complete: a.log_complete },
+    })
+    .from(a)
+    .where(
+      and(
+        eq(a.operation_id, operation_id),
+        eq(a.node_id, node_id),
+        attempt === undefined ? undefined : eq(a.attempt, attempt),
+      ),
+    )
+    .orderBy(asc(a.started_at), asc(a.attempt))
+
+export const listGatesOfNode = (db: Queryable, operation_id: string, gate_ids: string[]) =>
+  gate_ids.length === 0
+    ? Promise.resolve([])
+    : db
+        .select({ gate_id: gates.gate_id, question: gates.question, status: sql<GateStatus>`${gates.status}` })
+        .from(gates)
+        .where(and(eq(gates.operation_id, operation_id), inArray(gates.gate_id, gate_ids)))
+        .orderBy(gates.gate_id)
+
+const f = operation_artifact_index
+export type ArtifactFilter = {
+  node_id?: string | undefined
+  kind?: string | undefined
+  after: (string | null)[] | undefined
+  limit: number
+}
+export const listArtifacts = (db: Queryable, operation_id: string, { node_id, kind, after, limit }: ArtifactFilter) =>
+  db
+    .select({
+      artifact_id: f.artifact_id,
+      node_id: f.node_id,
+      attempt: f.attempt,
+      name: f.name,
+      kind: f.kind,
+      media_type: f.media_type,
+      size: f.size,
+      sha256: f.sha256,
+      status: f.status,
+      uri: f.uri,
+      created_at: iso(f.created_at),
+      expires_at: iso(f.expires_at),
+    })
+    .from(f)
+    .where(
+      and(
+        eq(f.operation_id, operation_id),
+        node_id === undefined ? undefined : eq(f.node_id, node_id),
+        kind === undefined ? undefined : eq(f.kind, kind),
+        after && sql`${f.artifact_id} > ${after[0]}::uuid`,
+      ),
+    )
+    .orderBy(asc(f.artifact_id))
+    .limit(limit)
+
+export const getArtifact = (db: Queryable, operation_id: string, artifact_id: string) =>
+  db
+    .select({
+      name: f.name,
+      media_type: f.media_type,
+      size: f.size,
+      sha256: f.sha256,
+      status: f.status,
+      uri: f.uri,
+      content: f.content,
+    })
+    .from(f)
+    .where(and(eq(f.operation_id, operation_id), eq(f.artifact_id, artifact_id)))
+    .then(first)
+
+/** The nodes of an operation with what the rules of commands look at, locked against other commands by the control row. */
+export const listNodeFacts = (tx: Queryable, operation_id: string) =>
+  tx
+    .select({
+      node_id: nodes.node_id,
+      name: nodes.name,
+      kind: nodes.kind,
+      state: sql<NodeState>`${nodes.state}`,
+      generation: nodes.generation,
+      attempt: nodes.attempt,
+      // Qualified by hand: a query over one table writes its columns without a table.
+      begun: sql<boolean>`exists (select from operations.node_attempts t where t.operation_id = operations.nodes.operation_id
+        and t.node_id = operations.nodes.node_id and t.role = 'run' and t.generation = operations.nodes.generation)`,
+      silent: sql<boolean>`exists (select from operations.executions e where e.operation_id = operations.nodes.operation_id
+        and e.node_id = operations.nodes.node_id and e.attempt = operations.nodes.attempt and e.closed_at is null
+        and coalesce(e.heartbeat_at, e.created_at) + make_interval(secs => e.heartbeat_s) < clock_timestamp())`,
+      depends_on: nodes.depends_on,
+      skippable: sql<boolean>`coalesce((${nodes.spec} ->> 'skippable')::boolean, true)`,
+      has_compensation: sql<boolean>`${nodes.spec} -> 'compensate' is not null`,
+    })
+    .from(nodes)
+    .where(and(eq(nodes.operation_id, operation_id), eq(nodes.removed, false)))
+    .orderBy(asc(nodes.ordinal))
+
+/** Rows as they are before a command changes them: what its undo puts back. */
+export const readUndo = (tx: Tx, operation_id: string, node_ids: string[]) =>
+  tx
+    .select({
+      node_id: nodes.node_id,
+      state: nodes.state,
+      outputs: nodes.outputs,
+      error: nodes.error,
+      exception: nodes.exception,
+      catalog: nodes.catalog,
+      started_at: iso(nodes.started_at),
+      ended_at: iso(nodes.ended_at),
+      spec_digest: nodes.spec_digest,
+      input_overrides: nodes.input_overrides,
+      gate_ids: nodes.gate_ids,
+    })
+    .from(nodes)
+    .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, node_ids)))
+    .orderBy(nodes.node_id)
+
+/**
+ * Changes nodes that still are of the generation they were read in, and moves the generation on. Returns how many were:
+ * fewer than asked for means that another command was faster.
+ */
+export const swapNodes = async (
+  tx: Tx,
+  operation_id: string,
+  generations: Record<string, number>,
+  set: Partial<typeof nodes.$inferInsert>,
+): Promise<number> => {
+  const wanted: SQL = sql`(select key as node_id, value::int as generation from jsonb_each_text(${JSON.stringify(generations)}::jsonb))`
+  const rows = await tx
+    .update(nodes)
+    .set({ ...set, generation: sql`${nodes.generation} + 1` as never, updated_at: sql`clock_timestamp()` as never })
+    .where(
+      and(
+        eq(nodes.operation_id, operation_id),
+        sql`(${nodes.node_id}, ${nodes.generation}) in (select w.node_id, w.generation from ${wanted} as w)`,
+      ),
+    )
+    .returning({ node_id: nodes.node_id })
+  return rows.length
+}
+
+/** Nodes that are at work now, and how many have not begun. */
+export const countForStop = async (tx: Queryable, operation_id: string) => {
+  const rows = await tx
+    .select({ node_id: nodes.node_id, name: nodes.name, state: nodes.state })
+    .from(nodes)
+    .where(
+      and(
+        eq(nodes.operation_id, operation_id),
+        inArray(nodes.state, ['pending', 'gated', 'ready', 'backoff', 'dispatched', 'running', 'compensating']),
+      ),
+    )
+    .orderBy(asc(nodes.ordinal))
+  const busy = new Set(['dispatched', 'running', 'compensating'])
+  const running = rows.filter(({ state }) => busy.has(state)).map(({ node_id, name }) => ({ node_id, name }))
+  return { running, not_started: rows.length - running.length }
+}
+
+const MAX_NAMED = 50
+
+/** Nodes that wait for nothing but the operation: what a resume starts first, at most 50 of them. */
+export const listStartable = (tx: Queryable, operation_id: string) =>
+  tx
+    .select({ node_id: nodes.node_id, name: nodes.name })
+    .from(nodes)
+    .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.state, ['ready', 'backoff'])))
+    .orderBy(asc(nodes.ordinal))
+    .limit(MAX_NAMED)
+
+/** Succeeded nodes that a compensating cancel would undo, the last first. */
+export const listCompensations = (tx: Queryable, operation_id: string) =>
+  tx
+    .select({ node_id: nodes.node_id, name: nodes.name })
+    .from(nodes)
+    .where(
+      and(
+        eq(nodes.operation_id, operation_id),
+        eq(nodes.state, 'succeeded'),
+        sql`${nodes.spec} -> 'compensate' is not null`,
+      ),
+    )
+    .orderBy(desc(nodes.ended_at), desc(nodes.ordinal))

@@ -1,0 +1,47 @@
+import { sql } from 'drizzle-orm'
+import type { CatalogWrite } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Db, Queryable } from '../../client.ts'
+
+type Ref = { operation_id: string; node_id: string; generation: number }
+
+/** What a node writes to the catalog, and on which version; nothing when it writes nothing or was reset. */
+export const getCatalogWrite = async (db: Queryable, { operation_id, node_id, generation }: Ref) => {
+  const { rows } = await db.execute<{
+    catalog: CatalogWrite
+    target_id: string
+    expected_version: string
+    applied_version: string | null
+  }>(sql`
+    select n.spec -> 'catalog' as catalog, n.target_id, coalesce((o.pins ->> n.target_id)::bigint, 0) as expected_version,
+      case when n.catalog ->> 'status' = 'applied' then n.catalog ->> 'version' end as applied_version
+    from operations.nodes n join operations.operations o using (operation_id)
+    where n.operation_id = ${operation_id} and n.node_id = ${node_id} and n.generation = ${generation}
+      and n.spec -> 'catalog' is not null and n.target_id is not null`)
+  const [row] = rows
+  return (
+    row && {
+      ...row,
+      expected_version: Number(row.expected_version),
+      applied_version: row.applied_version === null ? null : Number(row.applied_version),
+    }
+  )
+}
+
+/** The catalog has accepted the write: the node has succeeded, and the new version is the pin of its target. */
+export const saveCatalogWrite = (
+  db: Db,
+  { operation_id, node_id, generation }: Ref,
+  { command_id, resource_id, version }: { command_id: string; resource_id: string; version: number },
+): Promise<void> =>
+  db.transaction(async (tx) => {
+    const catalog = JSON.stringify({ command_id, status: 'applied', version })
+    await tx.execute(sql`
+      update operations.operations set pins = pins || jsonb_build_object(${resource_id}::text, ${version}::bigint)
+      where operation_id = ${operation_id} and coalesce((pins ->> ${resource_id})::bigint, 0) < ${version}`)
+    await tx.execute(sql`
+      update operations.nodes set catalog = ${catalog}::jsonb, state = 'succeeded', error = null, ended_at = clock_timestamp(), updated_at = clock_timestamp()
+      where operation_id = ${operation_id} and node_id = ${node_id} and generation = ${generation}`)
+    await tx.execute(sql`
+      update operations.resource_operation_index set version_to = ${version}, last_command_id = ${command_id}
+      where operation_id = ${operation_id} and resource_id = ${resource_id}`)
+  })

@@ -1,0 +1,97 @@
+import type { GatePolicy, GateStatus, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { GateSpec, GraphPage, Profile } from '../../../workflows/operation/state/types.ts'
+
+/** A node as the compact form needs it; `gate_ids` name the gates that guard it. */
+export type CompactNode = Pick<PlanNode, 'node_id' | 'name' | 'depends_on'> & {
+  gate_ids: readonly string[]
+  spec: PlanNode
+  removed?: boolean
+}
+
+/**
+ * Nodes in the compact form of the reducer: they refer to each other and to gates by position, and what they have in
+ * common stands once. `ids` are the nodes of the whole graph in order of position.
+ */
+export const compactNodes = (
+  nodes: readonly CompactNode[],
+  ids: readonly string[],
+  gate_ids: readonly string[],
+  slice_s: number,
+): Pick<GraphPage, 'nodes' | 'profiles'> => {
+  const position = positionsOf(ids)
+  const gateAt = positionsOf(gate_ids)
+  const profiles = new Map<string, number>()
+  const rows = nodes.map(
+    ({ node_id, name, depends_on, gate_ids: guarding, spec, removed }): GraphPage['nodes'][number] => {
+      const key = JSON.stringify(profileOf(spec, slice_s))
+      const index = profiles.get(key) ?? profiles.size
+      profiles.set(key, index)
+      if (removed) return [node_id, name, index, [], [], 1]
+      return [node_id, name, index, places(position, depends_on), places(gateAt, guarding).sort((a, b) => a - b)]
+    },
+  )
+  return { nodes: rows, profiles: [...profiles.keys()].map((key) => JSON.parse(key) as Profile) }
+}
+
+export type HeadLimits = { max_parallel: number; deadline_at: string | null; force_grace_s: number }
+
+/** What the first page says of the whole operation. */
+export const compactHead = (
+  gates: readonly {
+    gate_id: string
+    status: string
+    round: number
+    policy: Pick<GatePolicy, 'on_reject' | 'lease_policy'>
+  }[],
+  constraints: Record<string, unknown>,
+  limits: HeadLimits,
+): NonNullable<GraphPage['head']> => {
+  const { on_deadline, not_before, pause_on_failure } = constraints as Partial<{
+    on_deadline: 'graceful' | 'compensate'
+    not_before: string
+    pause_on_failure: boolean
+  }>
+  return {
+    gates: gates.map(
+      ({ gate_id, status, round, policy }): GateSpec => ({
+        gate_id,
+        on_reject: policy.on_reject,
+        status: status as GateStatus,
+        round,
+        ...(policy.lease_policy === 'release' && { release: true as const }),
+      }),
+    ),
+    ...limits,
+    on_deadline: on_deadline ?? 'graceful',
+    not_before: not_before ?? null,
+    pause_on_failure: pause_on_failure ?? false,
+  }
+}
+
+const positionsOf = (ids: readonly string[]) => new Map(ids.map((id, index) => [id, index]))
+
+const places = (positions: Map<string, number>, ids: readonly string[]): number[] =>
+  ids.map((id) => {
+    const place = positions.get(id)
+    if (place === undefined) throw new Error(`the graph names "${id}", which it does not hold`)
+    return place
+  })
+
+const runsThrough = ({ executor, compensate }: PlanNode): boolean =>
+  executor === 'command' || compensate?.executor === 'command'
+
+const profileOf = (spec: PlanNode, slice_s: number): Profile => ({
+  kind: spec.kind,
+  executor: spec.executor,
+  join: spec.join,
+  on_failure: spec.on_failure,
+  retry: spec.retry,
+  // A program cannot be left and taken up again.
+  slice_s: runsThrough(spec) ? spec.timeouts.run_s : Math.min(spec.timeouts.run_s, slice_s),
+  when: spec.when !== undefined,
+  catalog: spec.catalog !== undefined,
+  undo: spec.compensate !== undefined,
+  ...(spec.skippable === false && { skippable: false }),
+  max_failures: spec.max_failures ?? null,
+  wait: spec.kind === 'wait' ? (spec.with as NonNullable<Profile['wait']>) : null,
+})

@@ -1,0 +1,102 @@
+import { and, asc, eq, gte, ne } from 'drizzle-orm'
+import type { GraphPage } from '../../../workflows/operation/state/types.ts'
+import type { Db, Queryable } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { gates, nodes, operations } from '../tables/index.ts'
+import { compactHead, compactNodes } from './compact.ts'
+
+/** Nodes a page. */
+export const PAGE_NODES = 1000
+
+export type GraphLimits = { max_parallel: number; slice_s: number; force_grace_s: number }
+
+/**
+ * One page of an operation's graph in the compact form of the reducer: nodes refer to each other by position (their
+ * ordinal, dense from 0), what they have in common stands once. The first page brings gates and limits.
+ */
+export const loadGraph = (db: Db, operation_id: string, from: number, limits: GraphLimits): Promise<GraphPage> =>
+  // One moment for the whole page: a patch may come between two statements.
+  db.transaction((tx) => readPage(tx, operation_id, from, limits), {
+    isolationLevel: 'repeatable read',
+    accessMode: 'read only',
+  })
+
+const readPage = async (db: Queryable, operation_id: string, from: number, limits: GraphLimits): Promise<GraphPage> => {
+  const [ids, guarding, rows] = await Promise.all([
+    db
+      .select({ node_id: nodes.node_id })
+      .from(nodes)
+      .where(eq(nodes.operation_id, operation_id))
+      .orderBy(asc(nodes.ordinal)),
+    db
+      .select({ gate_id: gates.gate_id, status: gates.status, round: gates.round, policy: gates.policy })
+      .from(gates)
+      // What a second person has to see guards nothing: the engine hears of it when it passes.
+      .where(and(eq(gates.operation_id, operation_id), ne(gates.kind, 'intervention')))
+      .orderBy(asc(gates.ordinal), asc(gates.gate_id)),
+    db
+      .select({
+        node_id: nodes.node_id,
+        name: nodes.name,
+        depends_on: nodes.depends_on,
+        gate_ids: nodes.gate_ids,
+        spec: nodes.spec,
+        removed: nodes.removed,
+      })
+      .from(nodes)
+      .where(and(eq(nodes.operation_id, operation_id), gte(nodes.ordinal, from)))
+      .orderBy(asc(nodes.ordinal))
+      .limit(PAGE_NODES),
+  ])
+  const page: GraphPage = {
+    plan_revision: 1,
+    ...compactNodes(
+      rows,
+      ids.map(({ node_id }) => node_id),
+      guarding.map(({ gate_id }) => gate_id),
+      limits.slice_s,
+    ),
+    next: from + rows.length < ids.length && rows.length > 0 ? from + rows.length : null,
+  }
+  if (from > 0) {
+    page.plan_revision = await revisionOf(db, operation_id)
+    return page
+  }
+  return { ...page, ...(await headOf(db, operation_id, guarding, limits)) }
+}
+
+const revisionOf = async (db: Queryable, operation_id: string): Promise<number> => {
+  const [row] = await db
+    .select({ plan_revision: operations.plan_revision })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+  return row?.plan_revision ?? 1
+}
+
+type Guarding = Pick<typeof gates.$inferSelect, 'gate_id' | 'status' | 'round' | 'policy'>
+
+const headOf = async (
+  db: Queryable,
+  operation_id: string,
+  guarding: readonly Guarding[],
+  limits: GraphLimits,
+): Promise<Pick<GraphPage, 'head' | 'plan_revision'>> => {
+  const [row] = await db
+    .select({
+      plan_revision: operations.plan_revision,
+      max_parallel: operations.max_parallel,
+      deadline_at: iso(operations.deadline_at),
+      constraints: operations.constraints,
+    })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+  if (!row) throw new Error(`no operation ${operation_id}`)
+  return {
+    plan_revision: row.plan_revision,
+    head: compactHead(guarding, row.constraints, {
+      max_parallel: Math.min(row.max_parallel, limits.max_parallel),
+      deadline_at: row.deadline_at,
+      force_grace_s: limits.force_grace_s,
+    }),
+  }
+}

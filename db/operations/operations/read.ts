@@ -1,0 +1,219 @@
+import { and, asc, desc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import type { CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { OperationListQuery } from '../../../apps/shared/contracts/operations/operations.ts'
+import { first, type Queryable } from '../../client.ts'
+import { anyCase, iso, operation_summary_view as summary } from '../expressions.ts'
+import { votableBy } from '../gates/rows.ts'
+import {
+  gates,
+  leases,
+  nodes,
+  operation_control,
+  operations,
+  outbox,
+  resource_operation_index,
+} from '../tables/index.ts'
+
+/** How new what was read is: Postgres' time, and the last numbered position of the own log. */
+export const readAsOf = async (db: Queryable): Promise<{ time: string; seq: string }> => {
+  const { rows } = await db.execute<{ time: string; seq: string }>(
+    sql`select ${iso(sql`clock_timestamp()`)} as time, coalesce((select max(pub_seq) from ${outbox}), 0)::text as seq`,
+  )
+  return rows[0] ?? { time: '', seq: '0' }
+}
+
+/** The members of a list row; visibility and commands read more of the same row. */
+const summaryColumns = {
+  operation_id: summary.operation_id,
+  intent_id: summary.intent_id,
+  plan_id: summary.plan_id,
+  title: summary.title,
+  kind: summary.kind,
+  status: summary.status,
+  pause_reason: summary.pause_reason,
+  end_reason: summary.end_reason,
+  blocked_on: summary.blocked_on,
+  progress: summary.progress,
+  requester: summary.requester,
+  risk_level: summary.risk_level,
+  environment: summary.environment,
+  labels: summary.labels,
+  ticket: summary.ticket,
+  open_gates: summary.open_gates,
+  created_at: summary.created_at,
+  started_at: summary.started_at,
+  ended_at: summary.ended_at,
+  updated_at: summary.updated_at,
+  eta_at: summary.eta_at,
+  revision: summary.revision,
+  change_seq: summary.change_seq,
+}
+
+export type OperationFilter = Omit<OperationListQuery, 'page_size' | 'page_token' | 'requester' | 'gate_for'> & {
+  requester_id?: string | undefined
+  /** Only those with a waiting gate that this person could vote on. */
+  gate_for?: { user_id: string; groups: readonly string[] } | undefined
+  visible: SQL | undefined
+  after: (string | null)[] | undefined
+  limit: number
+}
+
+/** A page of operations in the order asked for, newest first unless said. */
+export const listOperations = (db: Queryable, filter: OperationFilter) => {
+  const { column, direction } = ORDER[filter.sort ?? '-created_at']
+  const order = direction === 'desc' ? desc : asc
+  const compare = direction === 'desc' ? sql`<` : sql`>`
+  const cast = column === operations.title ? sql`text` : sql`timestamptz`
+  const [key, id] = filter.after ?? []
+  return db
+    .select(summaryColumns)
+    .from(operations)
+    .innerJoin(summary, eq(summary.operation_id, operations.operation_id))
+    .where(
+      and(
+        filter.visible,
+        ...conditionsOf(filter),
+        filter.after && sql`(${column}, ${operations.operation_id}) ${compare} (${key}::${cast}, ${id}::uuid)`,
+      ),
+    )
+    .orderBy(order(column), order(operations.operation_id))
+    .limit(filter.limit)
+}
+
+const ORDER = {
+  '-created_at': { column: operations.created_at, direction: 'desc' },
+  '-updated_at': { column: operations.updated_at, direction: 'desc' },
+  title: { column: operations.title, direction: 'asc' },
+} as const
+
+/** The text of the sort key of a row, for the page token. */
+export const sortKeyOf = (
+  row: { title: string; created_at: string; updated_at: string; operation_id: string },
+  sort: OperationListQuery['sort'],
+): [string, string] => [
+  sort === 'title' ? row.title : sort === '-updated_at' ? row.updated_at : row.created_at,
+  row.operation_id,
+]
+
+const conditionsOf = (filter: OperationFilter): (SQL | undefined)[] => {
+  const { status, status_group, kind, requester_id, resource_id, label = [], gate_for, q } = filter
+  return [
+    status && inArray(summary.status, status),
+    status_group && GROUPS[status_group],
+    kind === undefined ? undefined : eq(operations.kind, kind),
+    requester_id === undefined ? undefined : eq(operations.requester_id, requester_id),
+    resource_id === undefined ? undefined : concerns(resource_id),
+    ...label.map(labelled),
+    gate_for &&
+      sql`exists (select 1 from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${gates.status} = 'waiting' and ${votableBy(gate_for.user_id, gate_for.groups)})`,
+    q === undefined
+      ? undefined
+      : sql`(${operations.title}${anyCase(q)} ilike ${like(q)} or ${operations.ticket}${anyCase(q)} ilike ${like(q)})`,
+    filter.created_after === undefined ? undefined : sql`${operations.created_at} >= ${filter.created_after}`,
+    filter.created_before === undefined ? undefined : sql`${operations.created_at} < ${filter.created_before}`,
+  ]
+}
+
+const GROUPS = {
+  open: isNull(operations.ended_at),
+  ended: sql`${operations.ended_at} is not null`,
+  needs_attention: sql`${operations.ended_at} is null and (${operations.engine_status} = 'blocked' or ${operations.failed} > 0
+    or ${operations.open_gates} > 0 or exists (select 1 from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown'))`,
+}
+
+const concerns = (resource_id: string): SQL =>
+  sql`(${operations.resource_ids} @> array[${resource_id}]::text[] or exists (select 1 from ${resource_operation_index} r
+    where r.resource_id = ${resource_id} and r.operation_id = ${operations.operation_id}))`
+
+const labelled = (label: string): SQL => {
+  const at = label.indexOf('=')
+  if (at < 0) return sql`${operations.labels} ? ${label}`
+  return sql`${operations.labels} @> ${JSON.stringify({ [label.slice(0, at)]: label.slice(at + 1) })}::jsonb`
+}
+const like = (text: string): string => `%${text.replace(/[\\%_]/g, (char) => `\\${char}`)}%`
+
+/** How many open operations have a failed node or an unknown outcome, among those that `where` leaves. */
+export const countFailedOpen = async (db: Queryable, where: SQL | undefined): Promise<number> => {
+  const [row] = await db
+    .select({ count: sql<number>`count(*)::int` })
+    .from(operations)
+    .where(and(isNull(operations.ended_at), gt(operations.failed, 0), where))
+  return row?.count ?? 0
+}
+
+/** One operation with all that its page and its `allowed_actions` need. */
+export const getOperation = (db: Queryable, operation_id: string) =>
+  db
+    .select({
+      summary: summaryColumns,
+      governed: {
+        operation_id: summary.operation_id,
+        requester_id: summary.requester_id,
+        involved: summary.involved,
+        risk_level: summary.risk_level,
+        environment: summary.environment,
+        labels: summary.labels,
+        resource_ids: summary.resource_ids,
+        control: sql<Control>`${summary.control}`,
+        cancel_mode: sql<CancelMode | null>`${summary.cancel_mode}`,
+        cancelled_at: summary.cancelled_at,
+        pause_reason: summary.pause_reason,
+        engine_status: operations.engine_status,
+        unknown_nodes: sql<number>`(select count(*)::int from ${nodes} n where n.operation_id = ${operations.operation_id} and n.state = 'outcome_unknown')`,
+      },
+      detail: {
+        plan_revision: operations.plan_revision,
+        plan_hash: operations.plan_hash,
+        control: sql<Control>`${summary.control}`,
+        cancel_mode: summary.cancel_mode,
+        resource_ids: summary.resource_ids,
+        constraints: operations.constraints,
+        deadline_at: iso(operations.deadline_at),
+        max_parallel: operations.max_parallel,
+        exceptions: operations.exceptions,
+        retry_of: operations.retry_of,
+      },
+      evidence_seq: operations.evidence_seq,
+      evidence_hash: operations.evidence_hash,
+      engine_ref: operations.engine_ref,
+    })
+    .from(operations)
+    .innerJoin(summary, eq(summary.operation_id, operations.operation_id))
+    .where(eq(operations.operation_id, operation_id))
+    .then(first)
+export type OperationRow = NonNullable<Awaited<ReturnType<typeof getOperation>>>
+
+/** What decides whether somebody may see an operation. */
+export const getOwned = (db: Queryable, operation_id: string) =>
+  db
+    .select({
+      requester_id: operations.requester_id,
+      resource_ids: operations.resource_ids,
+      revision: operation_control.revision,
+      change_seq: operations.change_seq,
+    })
+    .from(operations)
+    .innerJoin(operation_control, eq(operation_control.operation_id, operations.operation_id))
+    .where(eq(operations.operation_id, operation_id))
+    .then(first)
+
+export const listLeases = (db: Queryable, operation_id: string) =>
+  db
+    .select({ resource_id: leases.resource_id, mode: leases.mode, since: iso(leases.since) })
+    .from(leases)
+    .where(eq(leases.operation_id, operation_id))
+    .orderBy(leases.resource_id)
+
+export const listWaitingGates = (db: Queryable, operation_id: string) =>
+  db
+    .select({
+      gate_id: gates.gate_id,
+      question: gates.question,
+      status: sql<'waiting'>`${gates.status}`,
+      round: gates.round,
+      waiting_since: iso(gates.waiting_since),
+      deadline_at: iso(gates.deadline_at),
+    })
+    .from(gates)
+    .where(and(eq(gates.operation_id, operation_id), eq(gates.status, 'waiting')))
+    .orderBy(gates.gate_id)

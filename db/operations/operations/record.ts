@@ -1,0 +1,293 @@
+import { and, eq, inArray, ne, sql } from 'drizzle-orm'
+import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
+import { digest } from '../../../apps/shared/data/digest.ts'
+import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/types.ts'
+import { type Db, type Tx, together } from '../../client.ts'
+import { lockUnsentStarts } from '../commands/rows.ts'
+import { stateFacts } from '../facts/state.ts'
+import { ENGINE, type TimelineEvent } from '../facts/timeline.ts'
+import { moveGates } from '../gates/record.ts'
+import { cancelGates } from '../gates/rows.ts'
+import { moveLeases } from '../leases/rows.ts'
+import { closeAttempts, evaluateWhens, nodeEvents, saveNodes } from '../nodes/record.ts'
+import { closePatches, patchApplied } from '../patches/rows.ts'
+import { planConfirmed } from '../plans/rows.ts'
+import { operation_commands, operation_control, operations, resource_operation_index } from '../tables/index.ts'
+import { supersede, undoCommand } from './undo.ts'
+
+export type EngineRef = { namespace: string; workflow_id: string; run_id: string }
+
+/**
+ * Records one batch of the reducer in one transaction: node states, gates, swaps of the control row, outcomes of
+ * commands, timeline, evidence, status. A batch that was recorded already gives its stored answer and changes nothing.
+ */
+export const recordChanges = (
+  db: Db,
+  operation_id: string,
+  batch: RecordBatch,
+  engine_ref: EngineRef,
+): Promise<RecordResult> =>
+  db.transaction(async (tx) => {
+    if (batch.changes.some(needsControl)) await lockControl(tx, operation_id)
+    return recordBatch(tx, operation_id, batch, engine_ref)
+  })
+
+/** `recordChanges` within a transaction that holds the control row, where the batch needs it. */
+export const recordBatch = async (
+  tx: Tx,
+  operation_id: string,
+  batch: RecordBatch,
+  engine_ref: EngineRef,
+): Promise<RecordResult> => {
+  const row = await lockRow(tx, operation_id)
+  if (!row) throw new Error(`no operation ${operation_id}`)
+  if (row.record_seq >= batch.record_seq) return row.record_result as RecordResult
+  const result: RecordResult = { record_seq: batch.record_seq, gates: [], whens: {}, control: null }
+  const { commands, facts, set } = await apply(tx, operation_id, batch, result)
+  const ended = result.withdrawn === true
+  const report = ended ? {} : reportColumns(operation_id, batch.report, row)
+  const status = ended ? [] : await statusEvents(tx, operation_id, batch.report, row.engine_status)
+  // It runs before its nodes do, and is blocked or paused after they came to rest.
+  const begins = batch.report.engine_status === 'running'
+  await stateFacts(tx, operation_id, {
+    events: begins ? [...commands, ...status, ...facts] : [...commands, ...facts, ...status],
+    set: { ...set, ...report, record_seq: batch.record_seq, record_result: result, engine_ref },
+  })
+  return result
+}
+
+const needsControl = (change: Change): boolean =>
+  change.t === 'control' || change.t === 'leases' || (change.t === 'command' && change.status !== 'applied')
+
+const lockControl = (tx: Tx, operation_id: string) =>
+  tx
+    .select({ operation_id: operation_control.operation_id })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+    .for('update')
+
+const lockRow = async (tx: Tx, operation_id: string) => {
+  const [row] = await tx
+    .select({
+      record_seq: operations.record_seq,
+      record_result: operations.record_result,
+      engine_status: operations.engine_status,
+      started_at: operations.started_at,
+    })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+    .for('update')
+  return row
+}
+
+/** Rows of the batch by kind, each kind at once; events in the order in which things came to be. */
+const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, result: RecordResult) => {
+  const of = <T extends Change['t']>(...kinds: T[]) =>
+    changes.filter((change): change is Extract<Change, { t: T }> => (kinds as string[]).includes(change.t))
+  const commands = await settleCommands(tx, operation_id, of('command'), result)
+  // A start that is undone: nothing of the batch is true any more.
+  if (result.withdrawn) return { commands, facts: [], set: {} }
+  const nodeChanges = of('node')
+  const [toEvent] = await together(
+    nodeEvents(tx, operation_id, nodeChanges),
+    saveNodes(tx, operation_id, nodeChanges),
+    closeAttempts(tx, operation_id, nodeChanges),
+  )
+  const swaps: TimelineEvent[] = []
+  for (const swap of of('control')) swaps.push(...(await swapControl(tx, operation_id, swap, result)))
+  const moved = await moveGates(tx, operation_id, of('gate_open', 'gate_expire', 'gate_escalate'))
+  result.gates.push(...moved.gates)
+  result.whens = await evaluateWhens(
+    tx,
+    operation_id,
+    of('when').map(({ id }) => id),
+  )
+  const facts = changes.flatMap((change) =>
+    change.t === 'node' && !change.again ? [toEvent(change)] : change.t === 'catalog' ? [catalogEvent(change)] : [],
+  )
+  const lent: TimelineEvent[] = []
+  for (const { to } of of('leases')) {
+    const { events, ...leases } = await moveLeases(tx, operation_id, to)
+    result.leases = leases
+    lent.push(...events)
+  }
+  const [deadline] = of('deadline').slice(-1)
+  const passed_over = nodeChanges.filter(({ exception }) => exception === 'tolerate' || exception === 'skip_dependents')
+  const exceptions = passed_over.map(({ id, exception, at }) => ({
+    kind: exception,
+    node_id: id,
+    actor: ENGINE,
+    at: new Date(at).toISOString(),
+  }))
+  const set = {
+    ...(deadline && { deadline_at: new Date(deadline.deadline_at).toISOString() }),
+    ...(exceptions.length > 0 && {
+      exceptions: sql`${operations.exceptions} || ${JSON.stringify(exceptions)}::jsonb`,
+    }),
+  }
+  return { commands, facts: [...facts, ...moved.events, ...lent, ...swaps], set }
+}
+
+const catalogEvent = ({ id, at, status, version }: Extract<Change, { t: 'catalog' }>): TimelineEvent => ({
+  type: `catalog.${status}`,
+  actor: ENGINE,
+  at: new Date(at).toISOString(),
+  node_id: id,
+  data: { ...(version !== undefined && { version }) },
+  evidence: {
+    kind: 'catalog_result',
+    statement: `The catalog write of node ${id}: ${status}`,
+    subject: { type: 'node', id },
+    subject_digest: digest({ node_id: id, status, version: version ?? null }),
+  },
+})
+
+type CommandChange = Extract<Change, { t: 'command' }>
+
+/** Outcomes of commands; what expired or was refused is taken back here and now. */
+const settleCommands = async (
+  tx: Tx,
+  operation_id: string,
+  changes: readonly CommandChange[],
+  result: RecordResult,
+): Promise<TimelineEvent[]> => {
+  if (changes.length === 0) return []
+  const ids = changes.map(({ command_id }) => command_id)
+  const selected = tx.select().from(operation_commands).where(inArray(operation_commands.command_id, ids))
+  const settled = changes.map(({ command_id, status, category, code, detail }) =>
+    tx
+      .update(operation_commands)
+      .set({
+        status,
+        outcome: status === 'refused' ? { category, code, detail } : null,
+        outcome_at: sql`clock_timestamp()`,
+      } as never)
+      .where(and(eq(operation_commands.command_id, command_id), ne(operation_commands.status, status))),
+  )
+  const [rows] = await together(selected, ...settled)
+  const events: TimelineEvent[] = []
+  for (const { command_id, status } of changes) {
+    const row = rows.find((candidate) => candidate.command_id === command_id)
+    if (!row) continue
+    if (status === 'applied') {
+      if (row.kind === 'start') await planConfirmed(tx, operation_id)
+      if (row.kind === 'patch_applied') events.push(...(await patchTaken(tx, operation_id, row)))
+      events.push({ type: 'command.applied', actor: ENGINE, command_id, data: { kind: row.kind, seq: row.seq } })
+      continue
+    }
+    events.push(...(await undoCommand(tx, row, status)))
+    if (row.kind === 'start') result.withdrawn = true
+    if (row.kind === 'patch_applied') {
+      result.plan_revision = await revisionNow(tx, operation_id)
+      for (const gate of undoneGates(row.undo)) result.gates.push(...(await gateNow(tx, operation_id, gate)))
+    }
+    if (row.kind === 'gate_decided') result.gates.push(...(await gateNow(tx, operation_id, row.payload)))
+  }
+  return events
+}
+
+type CommandRow = typeof operation_commands.$inferSelect
+
+/** The reducer stands on the new graph: the patch is applied. */
+const patchTaken = async (tx: Tx, operation_id: string, row: CommandRow): Promise<TimelineEvent[]> => {
+  const { patch_id, plan_revision } = row.payload as { patch_id?: string; plan_revision?: number }
+  if (patch_id === undefined || row.undo === null) return []
+  await patchApplied(tx, operation_id, patch_id)
+  return [{ type: 'patch.applied', actor: ENGINE, patch_id, data: { plan_revision } }]
+}
+
+const undoneGates = (undo: CommandRow['undo']) => (undo?.gates ?? []) as Record<string, unknown>[]
+
+const revisionNow = async (tx: Tx, operation_id: string): Promise<number> => {
+  const [row] = await tx
+    .select({ plan_revision: operations.plan_revision })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+  return row?.plan_revision ?? 0
+}
+
+const gateNow = async (tx: Tx, operation_id: string, payload: Record<string, unknown>) => {
+  const { rows } = await tx.execute<RecordResult['gates'][number]>(sql`
+    select gate_id, status, round, operations.iso(deadline_at) as deadline_at, operations.iso(next_escalation_at) as escalates_at from operations.gates
+    where operation_id = ${operation_id} and gate_id = ${String(payload.gate_id)}`)
+  return rows
+}
+
+type ControlChange = Extract<Change, { t: 'control' }>
+
+/** Engine-made pause or cancel: only from `run`, so what a person decided first stands (operations.md 1.6). */
+const swapControl = async (
+  tx: Tx,
+  operation_id: string,
+  { to, mode, reason, by }: ControlChange,
+  result: RecordResult,
+): Promise<TimelineEvent[]> => {
+  const from = by === undefined ? ['run'] : ['run', 'pause']
+  const [swapped] = await tx
+    .update(operation_control)
+    .set({
+      control: to,
+      revision: sql`${operation_control.revision} + 1`,
+      ...(to === 'pause'
+        ? { pause_reason: reason }
+        : { cancel_mode: mode ?? 'graceful', cancelled_at: sql`clock_timestamp()`, pause_reason: null }),
+    } as never)
+    .where(and(eq(operation_control.operation_id, operation_id), inArray(operation_control.control, from as 'run'[])))
+    .returning({ seq: operation_control.command_seq })
+  result.control = { swapped: swapped ? to : (result.control?.swapped ?? null), seq: await lastSeq(tx, operation_id) }
+  if (!swapped) return []
+  const actor: Actor = by === undefined ? ENGINE : { kind: 'engine', id: by, name: by }
+  const data = { reason, ...(mode && { mode }) }
+  if (to === 'pause') return [{ type: 'operation.pausing', actor, reason, data }]
+  const undone: TimelineEvent[] = []
+  for (const row of await lockUnsentStarts(tx, operation_id)) undone.push(...(await supersede(tx, row, actor)))
+  const gates = await cancelGates(tx, operation_id)
+  const patches = await closePatches(tx, operation_id, 'operation_cancelled')
+  return [
+    { type: 'operation.cancelling', actor, reason, data },
+    ...undone,
+    ...patches.map((fact) => ({ ...fact, actor })),
+    ...gates.map(({ gate_id, round }) => ({ type: 'gate.cancelled', actor, gate_id, data: { round } })),
+  ]
+}
+
+const lastSeq = async (tx: Tx, operation_id: string): Promise<number> => {
+  const { rows } = await tx.execute<{ seq: string }>(sql`
+    select coalesce(max(seq), 0) as seq from operations.operation_commands
+    where operation_id = ${operation_id} and status not in ('awaiting', 'withdrawn', 'superseded')`)
+  return Number(rows[0]?.seq ?? 0)
+}
+
+const reportColumns = (operation_id: string, report: Report, row: { started_at: string | null }) => ({
+  ...report,
+  // The engine knows nothing of interventions that a second person has to see.
+  open_gates: sql`${report.open_gates} + (select count(*)::int from operations.gates g
+    where g.operation_id = ${operation_id} and g.kind = 'intervention' and g.status = 'waiting')`,
+  ...(row.started_at === null && report.engine_status !== 'queued' && { started_at: sql`clock_timestamp()` }),
+})
+
+/**
+ * Entering a status is a fact of its own, where readers see it: under a pause that is only `paused`, and a cancel was
+ * stated by who cancelled.
+ */
+const statusEvents = async (
+  tx: Tx,
+  operation_id: string,
+  { engine_status, blocked_on }: Report,
+  before: string,
+): Promise<TimelineEvent[]> => {
+  if (engine_status === before || engine_status === 'cancelling') return []
+  if (before === 'queued')
+    await tx
+      .update(resource_operation_index)
+      .set({ status: 'running' })
+      .where(eq(resource_operation_index.operation_id, operation_id))
+  const data = { status: engine_status, ...(blocked_on.length > 0 && { blocked_on }) }
+  if (before === 'queued') return [{ type: 'operation.started', actor: ENGINE, data }]
+  const [wanted] = await tx
+    .select({ control: operation_control.control })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+  const seen = (engine_status === 'paused' ? 'pause' : 'run') === wanted?.control
+  return seen ? [{ type: `operation.${engine_status}`, actor: ENGINE, data }] : []
+}

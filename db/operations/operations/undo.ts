@@ -1,0 +1,248 @@
+import { and, eq, isNull, ne, sql } from 'drizzle-orm'
+import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
+import { digest } from '../../../apps/shared/data/digest.ts'
+import type { Tx } from '../../client.ts'
+import { tellEngine } from '../commands/rows.ts'
+import { SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
+import { FIRST_ESCALATION } from '../gates/ask.ts'
+import { cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
+import { undoRevision } from '../patches/apply.ts'
+import { startWithdrawn } from '../plans/rows.ts'
+import { gates, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
+
+/**
+ * Takes back what start-class commands decided when they never took effect (operations.md 1.4): withdrawn by the
+ * sweeper, superseded by a cancel, expired or refused by the reducer. All in the caller's transaction, which holds the
+ * control row; the returned events are its facts to state.
+ */
+export type Undoable = Pick<
+  typeof operation_commands.$inferSelect,
+  'command_id' | 'operation_id' | 'kind' | 'payload' | 'undo' | 'actor'
+>
+export type UndoneAs = 'withdrawn' | 'superseded' | 'expired' | 'refused'
+
+/** Marks a command as never carried out and takes back what it decided. */
+export const undoCommand = async (
+  tx: Tx,
+  command: Undoable,
+  as: UndoneAs,
+  actor: Actor = SYSTEM,
+): Promise<TimelineEvent[]> => {
+  if (as !== 'refused')
+    await tx
+      .update(operation_commands)
+      .set({ status: as, outcome_at: sql`clock_timestamp()` })
+      .where(eq(operation_commands.command_id, command.command_id))
+  const { command_id, kind, operation_id } = command
+  const said = { actor, command_id, reason: REASONS[as] }
+  const events = (await UNDO[kind]?.(tx, command, as)) ?? []
+  return [
+    { ...said, type: `command.${as}`, data: { kind }, ...evidenceOf(command, as, operation_id) },
+    ...events.map((event) => ({ ...said, ...event })),
+  ]
+}
+
+/** What a cancel does to commands that were never sent. */
+export const supersede = (tx: Tx, command: Undoable, actor: Actor) => undoCommand(tx, command, 'superseded', actor)
+
+/** What the sweeper does to commands that were never sent in their time. */
+export const withdraw = (tx: Tx, command: Undoable) => undoCommand(tx, command, 'withdrawn')
+
+const REASONS: Record<UndoneAs, string> = {
+  withdrawn: 'It could not be sent within its time.',
+  superseded: 'The operation was cancelled before it was sent.',
+  expired: 'It reached the engine after its time.',
+  refused: 'The operation had moved on before it arrived.',
+}
+
+const evidenceOf = ({ command_id, kind }: Undoable, as: UndoneAs, operation_id: string) => ({
+  evidence: {
+    kind: 'command' as const,
+    statement: `Command ${kind} did not take effect: ${as}`,
+    subject: { type: 'operation', id: operation_id },
+    subject_digest: digest({ command_id, kind, as }),
+  },
+})
+
+type Fact = Omit<TimelineEvent, 'actor'>
+type Undo = (tx: Tx, command: Undoable, as: UndoneAs) => Promise<Fact[]>
+
+/** The operation never was: it ends as cancelled, its plan can be started again. */
+const undoStart: Undo = async (tx, { operation_id }) => {
+  await tx
+    .update(operation_control)
+    .set({ ended: true, revision: sql`${operation_control.revision} + 1` })
+    .where(eq(operation_control.operation_id, operation_id))
+  await tx
+    .update(operations)
+    .set({
+      engine_status: 'cancelled',
+      end_reason: 'start_withdrawn',
+      blocked_on: [],
+      open_gates: 0,
+      ended_at: sql`clock_timestamp()`,
+    })
+    .where(eq(operations.operation_id, operation_id))
+  const closed = await cancelGates(tx, operation_id)
+  await startWithdrawn(tx, operation_id)
+  // What was decided on it meanwhile has nobody to be told to.
+  await tx
+    .update(operation_commands)
+    .set({ status: 'superseded', outcome_at: sql`clock_timestamp()` })
+    .where(
+      and(
+        eq(operation_commands.operation_id, operation_id),
+        eq(operation_commands.status, 'pending'),
+        ne(operation_commands.kind, 'start'),
+      ),
+    )
+  const data = { status: 'cancelled', end_reason: 'start_withdrawn' }
+  return [
+    { type: 'operation.cancelled', data },
+    ...closed.map(({ gate_id, round }) => ({ type: 'gate.cancelled', gate_id, data: { round } })),
+    { type: 'operation.ended', data },
+  ]
+}
+
+/** The gate asks again: next round, the same time to decide. One that was used since stays as it is. */
+const undoDecision: Undo = async (tx, { operation_id, payload }) => {
+  const { gate_id, round, status } = payload as { gate_id: string; round: number; status: string }
+  const again = await tx
+    .update(gates)
+    .set({
+      status: 'waiting',
+      round: sql`${gates.round} + 1`,
+      approved_digest: null,
+      decided_by: null,
+      decided_at: null,
+      decided_command_id: null,
+      deadline_at: sql`clock_timestamp() + (${gates.deadline_at} - ${gates.waiting_since})`,
+      waiting_since: sql`clock_timestamp()`,
+      escalation_level: 0,
+      next_escalation_at: FIRST_ESCALATION,
+      updated_at: sql`clock_timestamp()`,
+    })
+    .where(
+      and(
+        eq(gates.operation_id, operation_id),
+        eq(gates.gate_id, gate_id),
+        eq(gates.round, round),
+        eq(gates.status, status),
+        isNull(gates.consumed_at),
+      ),
+    )
+    .returning({ round: gates.round })
+  if (again.length > 0)
+    await tx
+      .update(operations)
+      .set({ open_gates: sql`${operations.open_gates} + 1` })
+      .where(eq(operations.operation_id, operation_id))
+  return again.map((gate) => ({ type: 'gate.reopened', gate_id, data: { round: gate.round } }))
+}
+
+const undoResume: Undo = async (tx, { operation_id, undo }) => {
+  const pause_reason = (undo as { pause_reason?: string | null } | null)?.pause_reason ?? 'operator'
+  const rows = await tx
+    .update(operation_control)
+    .set({ control: 'pause', pause_reason, revision: sql`${operation_control.revision} + 1` })
+    .where(and(eq(operation_control.operation_id, operation_id), eq(operation_control.control, 'run')))
+    .returning({ operation_id: operation_control.operation_id })
+  return rows.map(() => ({ type: 'operation.pausing', data: { pause_reason } }))
+}
+
+type RowsBefore = {
+  nodes?: Record<string, unknown>[]
+  gates?: Record<string, unknown>[]
+  max_parallel?: number
+  /** Seconds that were added to the time of the operation. */
+  added_s?: number
+  /** Seconds that were added to the time of a gate, in this round. */
+  gate_time?: { gate_id: string; round: number; added_s: number }
+  /** Freezes that were overridden. */
+  freezes?: Record<string, unknown>
+}
+
+/** The state that a command itself has put its node in; any other came from the engine since, and holds. */
+const writtenBy = ({ kind, payload }: Undoable): string | null =>
+  kind === 'retry_node' ? 'pending' : payload?.type === 'trigger_compensation' ? 'compensating' : null
+
+/** Puts rows back as they were; generations and rounds only grow, so what was on its way stays refused. */
+const undoRows: Undo = async (tx, command) => {
+  const { command_id, operation_id, undo } = command
+  const rows = (undo ?? {}) as RowsBefore
+  const { nodes: before = [], gates: gatesBefore = [], max_parallel, added_s = 0, gate_time, freezes } = rows
+  if (freezes)
+    await tx
+      .update(operation_control)
+      .set({
+        calendar:
+          sql`jsonb_set(${operation_control.calendar}, '{freezes}', ${operation_control.calendar} -> 'freezes' || ${JSON.stringify(freezes)}::jsonb)` as never,
+      })
+      .where(eq(operation_control.operation_id, operation_id))
+  if (gate_time)
+    await tx
+      .update(gates)
+      .set({ deadline_at: sql`${gates.deadline_at} - make_interval(secs => ${gate_time.added_s})` })
+      .where(
+        and(
+          eq(gates.operation_id, operation_id),
+          eq(gates.gate_id, gate_time.gate_id),
+          eq(gates.round, gate_time.round),
+        ),
+      )
+  await tx
+    .update(operations)
+    .set({
+      exceptions: sql`(select coalesce(jsonb_agg(e), '[]'::jsonb) from jsonb_array_elements(${operations.exceptions}) e
+        where e ->> 'command_id' is distinct from ${command_id})`,
+      deadline_at: sql`${operations.deadline_at} - make_interval(secs => ${added_s})`,
+      ...(max_parallel !== undefined && { max_parallel }),
+    })
+    .where(eq(operations.operation_id, operation_id))
+  const nodesBefore = sql`jsonb_populate_recordset(null::${nodes}, ${JSON.stringify(before)}::jsonb) r`
+  await tx.execute(sql`
+    update ${nodes} n set outputs = r.outputs, exception = r.exception, updated_at = clock_timestamp(),
+      gate_ids = coalesce(r.gate_ids, n.gate_ids), spec_digest = coalesce(r.spec_digest, n.spec_digest),
+      input_overrides = case when r.spec_digest is null then n.input_overrides else r.input_overrides end
+    from ${nodesBefore} where n.operation_id = ${operation_id} and n.node_id = r.node_id`)
+  const { rows: back } = await tx.execute<{ node_id: string; state: string }>(sql`
+    update ${nodes} n set state = r.state, error = r.error, catalog = r.catalog, started_at = r.started_at, ended_at = r.ended_at
+    from ${nodesBefore} where n.operation_id = ${operation_id} and n.node_id = r.node_id and n.state = ${writtenBy(command)}
+    returning n.node_id, n.state`)
+  await tx.execute(sql`
+    update ${gates} g set status = ${statusBefore}, round = ${nextRound}, approved_digest = r.approved_digest, consumed_at = r.consumed_at,
+      ${waitingBefore}, decided_by = r.decided_by, decided_at = r.decided_at,
+      decided_command_id = r.decided_command_id, updated_at = clock_timestamp(), guards = coalesce(r.guards, g.guards),
+      subject = coalesce(r.subject, g.subject), digest = coalesce(r.digest, g.digest)
+    from jsonb_populate_recordset(null::${gates}, ${JSON.stringify(gatesBefore)}::jsonb) r
+    where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and g.status <> 'cancelled'`)
+  const restored = gatesBefore.map(({ gate_id }) => String(gate_id))
+  return [
+    ...back.map(({ node_id, state }) => ({ type: `node.${state}`, node_id, data: {} })),
+    ...(await settleRestored(tx, operation_id, restored)),
+  ]
+}
+
+/** The graph of before; where the engine never heard of the approval, it is told to let go of what the patch held. */
+const undoPatch: Undo = async (tx, { operation_id, undo }, as) => {
+  // A vote that completed no quorum changed nothing else.
+  if (!undo) return []
+  const facts = await undoRevision(tx, operation_id, undo as Parameters<typeof undoRevision>[2], as)
+  if (as !== 'withdrawn') return facts
+  const [row] = await tx
+    .select({ plan_revision: operations.plan_revision })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+  const closed = { patch_id: undo.patch_id, plan_revision: row?.plan_revision ?? 0 }
+  await tellEngine(tx, operation_id, 'patch_closed', closed, { reason: REASONS[as] })
+  return facts
+}
+
+const UNDO: Record<string, Undo> = {
+  start: undoStart,
+  gate_decided: undoDecision,
+  resume: undoResume,
+  retry_node: undoRows,
+  intervene: undoRows,
+  patch_applied: undoPatch,
+}

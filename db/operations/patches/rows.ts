@@ -1,0 +1,217 @@
+import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import type { Actor, GateStatus, NodeState, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
+import { first, type Queryable, type Tx } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import type { TimelineEvent } from '../facts/timeline.ts'
+import { gates, nodes, operation_control, operations, patch_votes, patches } from '../tables/index.ts'
+
+export type PatchVote = {
+  user_id: string
+  actor: Actor
+  decision: 'approve' | 'reject'
+  comment: string | null
+  digest: string
+  groups: string[]
+  at: string
+}
+const VOTES = sql<
+  PatchVote[]
+>`coalesce((select jsonb_agg(jsonb_build_object('user_id', v.user_id, 'actor', v.actor, 'decision', v.decision,
+    'comment', v.comment, 'digest', v.digest, 'groups', v.groups, 'at', operations.iso(v.at)) order by v.at, v.user_id)
+  from ${patch_votes} v where v.operation_id = ${patches.operation_id} and v.patch_id = ${patches.patch_id}), '[]'::jsonb)`
+
+const columns = {
+  patch_id: patches.patch_id,
+  operation_id: patches.operation_id,
+  status: sql<PatchStatus>`${patches.status}`,
+  status_reason: patches.status_reason,
+  base_revision: patches.base_revision,
+  applied_revision: patches.applied_revision,
+  changes: patches.changes,
+  reason: patches.reason,
+  ticket: patches.ticket,
+  proposer: patches.proposer,
+  proposer_id: patches.proposer_id,
+  digest: patches.digest,
+  result_hash: patches.result_hash,
+  diff_graph: patches.diff_graph,
+  held_nodes: patches.held_nodes,
+  rearmed_gates: patches.rearmed_gates,
+  required: patches.required,
+  rebase: patches.rebase,
+  votes: VOTES,
+  decided_by: patches.decided_by,
+  decided_at: iso(patches.decided_at),
+  expires_at: iso(patches.expires_at),
+  created_at: iso(patches.created_at),
+}
+const select = (db: Queryable) => db.select(columns).from(patches)
+export type PatchRow = Awaited<ReturnType<typeof select>>[number]
+
+export const listPatches = (db: Queryable, operation_id: string, where: SQL | undefined, limit: number) =>
+  select(db)
+    .where(and(eq(patches.operation_id, operation_id), where))
+    .orderBy(asc(patches.patch_id))
+    .limit(limit)
+
+export const getPatch = (db: Queryable, operation_id: string, patch_id: string) =>
+  select(db)
+    .where(and(eq(patches.operation_id, operation_id), eq(patches.patch_id, patch_id)))
+    .then(first)
+
+/** Patches that wait for a decision; whoever changes them holds the control row. */
+export const listOpenPatches = (db: Queryable, operation_id: string) =>
+  select(db)
+    .where(and(eq(patches.operation_id, operation_id), eq(patches.status, 'awaiting_approval')))
+    .orderBy(asc(patches.patch_id))
+
+export const insertPatch = (tx: Tx, patch: typeof patches.$inferInsert) => tx.insert(patches).values(patch)
+
+export const saveVote = (tx: Tx, vote: typeof patch_votes.$inferInsert) =>
+  tx
+    .insert(patch_votes)
+    .values(vote)
+    .onConflictDoUpdate({
+      target: [patch_votes.operation_id, patch_votes.patch_id, patch_votes.user_id],
+      set: { ...vote, at: sql`clock_timestamp()` as never },
+    })
+
+/** Moves a patch on from one status; false: somebody was faster. */
+export const movePatch = async (
+  tx: Tx,
+  operation_id: string,
+  patch_id: string,
+  from: PatchStatus,
+  set: Partial<typeof patches.$inferInsert>,
+): Promise<boolean> => {
+  const rows = await tx
+    .update(patches)
+    .set({ ...set, updated_at: sql`clock_timestamp()` as never })
+    .where(and(eq(patches.operation_id, operation_id), eq(patches.patch_id, patch_id), eq(patches.status, from)))
+    .returning({ patch_id: patches.patch_id })
+  return rows.length === 1
+}
+
+/** No claim of these nodes is granted while the patch is open (operations.md 1.5). Returns how many were free. */
+export const holdNodes = async (tx: Tx, operation_id: string, node_ids: readonly string[], patch_id: string) => {
+  const rows = await tx
+    .update(nodes)
+    .set({ hold_patch_id: patch_id, updated_at: sql`clock_timestamp()` as never })
+    .where(
+      and(
+        eq(nodes.operation_id, operation_id),
+        sql`${nodes.node_id} = any(${sql.param(node_ids)}::text[])`,
+        isNull(nodes.hold_patch_id),
+      ),
+    )
+    .returning({ node_id: nodes.node_id })
+  return rows.length
+}
+
+export const liftHolds = (tx: Tx, operation_id: string, patch_id: string) =>
+  tx
+    .update(nodes)
+    .set({ hold_patch_id: null, updated_at: sql`clock_timestamp()` as never })
+    .where(and(eq(nodes.operation_id, operation_id), eq(nodes.hold_patch_id, patch_id)))
+
+/** Ends every open patch of an operation that is cancelled or over: nothing of it will come. */
+export const closePatches = async (
+  tx: Tx,
+  operation_id: string,
+  why: string,
+): Promise<Omit<TimelineEvent, 'actor'>[]> => {
+  const rows = await tx
+    .update(patches)
+    .set({ status: 'not_applicable', status_reason: why, updated_at: sql`clock_timestamp()` as never })
+    .where(and(eq(patches.operation_id, operation_id), eq(patches.status, 'awaiting_approval')))
+    .returning({ patch_id: patches.patch_id })
+  for (const { patch_id } of rows) await liftHolds(tx, operation_id, patch_id)
+  return rows.map(({ patch_id }) => ({ type: 'patch.not_applicable', patch_id, data: { why } }))
+}
+
+/** The reducer has taken the new graph over. */
+export const patchApplied = async (tx: Tx, operation_id: string, patch_id: string): Promise<void> => {
+  await movePatch(tx, operation_id, patch_id, 'approved', { status: 'applied' })
+}
+
+export const listExpiredPatches = (db: Queryable, limit: number) =>
+  db
+    .select({ operation_id: patches.operation_id, patch_id: patches.patch_id })
+    .from(patches)
+    .where(and(eq(patches.status, 'awaiting_approval'), sql`${patches.expires_at} < clock_timestamp()`))
+    .limit(limit)
+
+/** The graph of an operation as its rows have it, with what patches look at. */
+export const readRunning = async (tx: Queryable, operation_id: string) => {
+  const own = eq(nodes.operation_id, operation_id)
+  const [nodeRows, gateRows] = await Promise.all([
+    tx
+      .select({
+        node_id: nodes.node_id,
+        ordinal: nodes.ordinal,
+        spec: nodes.spec,
+        spec_digest: nodes.spec_digest,
+        state: sql<NodeState>`${nodes.state}`,
+        attempt: nodes.attempt,
+        generation: nodes.generation,
+        removed: nodes.removed,
+        hold_patch_id: nodes.hold_patch_id,
+        gate_ids: nodes.gate_ids,
+        input_overrides: nodes.input_overrides,
+      })
+      .from(nodes)
+      .where(own)
+      .orderBy(asc(nodes.ordinal)),
+    tx
+      .select({
+        gate_id: gates.gate_id,
+        kind: sql<PlanGate['kind']>`${gates.kind}`,
+        question: gates.question,
+        policy: gates.policy,
+        guards: gates.guards,
+        status: sql<GateStatus>`${gates.status}`,
+        round: gates.round,
+        subject: gates.subject,
+        digest: gates.digest,
+        approved_digest: gates.approved_digest,
+        consumed_at: iso(gates.consumed_at),
+        waiting_since: iso(gates.waiting_since),
+        deadline_at: iso(gates.deadline_at),
+        decided_by: gates.decided_by,
+        decided_at: iso(gates.decided_at),
+        decided_command_id: gates.decided_command_id,
+      })
+      .from(gates)
+      .where(eq(gates.operation_id, operation_id))
+      .orderBy(asc(gates.ordinal), asc(gates.gate_id)),
+  ])
+  return { nodes: nodeRows, gates: gateRows }
+}
+export type RunningRows = Awaited<ReturnType<typeof readRunning>>
+
+/** Operation columns that a patch view needs. */
+export const getPatchHead = (db: Queryable, operation_id: string) =>
+  db
+    .select({
+      operation_id: operations.operation_id,
+      requester_id: operations.requester_id,
+      involved: operations.involved,
+      risk_level: operations.risk_level,
+      environment: operations.environment,
+      labels: operations.labels,
+      resource_ids: operations.resource_ids,
+      engine_status: operations.engine_status,
+      control: operation_control.control,
+      cancel_mode: operation_control.cancel_mode,
+      cancelled_at: iso(operation_control.cancelled_at),
+      pause_reason: operation_control.pause_reason,
+      revision: operation_control.revision,
+      change_seq: operations.change_seq,
+      unknown_nodes: sql<number>`0`,
+    })
+    .from(operations)
+    .innerJoin(operation_control, eq(operation_control.operation_id, operations.operation_id))
+    .where(eq(operations.operation_id, operation_id))
+    .then(first)
+export type PatchHead = NonNullable<Awaited<ReturnType<typeof getPatchHead>>>

@@ -1,0 +1,115 @@
+import { and, asc, eq, lt, ne, sql } from 'drizzle-orm'
+import { canonicalJson } from '../../../apps/shared/data/digest.ts'
+import { first, type Queryable, type Tx } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { calendar_entries, type FreezeEntry, operation_control } from '../tables/index.ts'
+
+/** Starts read the calendar and changes of it write it one at a time, so that no start is between the two. */
+const LOCK = 727_312
+
+export const lockCalendar = (tx: Tx, how: 'to read' | 'to write') =>
+  how === 'to read'
+    ? tx.execute(sql`select pg_advisory_xact_lock_shared(${LOCK})`)
+    : tx.execute(sql`select pg_advisory_xact_lock(${LOCK})`)
+
+export type PutFreeze = FreezeEntry & { freeze_id: string; put_by: string; updated_at: string; revision: number }
+
+const columns = {
+  freeze_id: calendar_entries.freeze_id,
+  entry: calendar_entries.entry,
+  put_by: calendar_entries.put_by,
+  updated_at: iso(calendar_entries.updated_at),
+  revision: calendar_entries.revision,
+}
+const flat = ({ entry, ...row }: { entry: FreezeEntry } & Omit<PutFreeze, keyof FreezeEntry>): PutFreeze => ({
+  ...row,
+  ...entry,
+})
+
+/** Freezes that were put and not withdrawn. */
+export const listPutFreezes = async (db: Queryable): Promise<PutFreeze[]> => {
+  const rows = await db
+    .select(columns)
+    .from(calendar_entries)
+    .where(eq(calendar_entries.withdrawn, false))
+    .orderBy(asc(calendar_entries.freeze_id))
+  return rows.map((row) => flat(row as never))
+}
+
+export type FreezeChange = { freeze: PutFreeze; before: FreezeEntry | null; changed: boolean }
+
+/** Puts a freeze, or puts it anew with other content; the caller holds the calendar to write. */
+export const putFreeze = async (
+  tx: Tx,
+  freeze_id: string,
+  entry: FreezeEntry,
+  put_by: string,
+): Promise<FreezeChange> => {
+  const known = await getRow(tx, freeze_id)
+  const before = known && !known.withdrawn ? known.entry : null
+  const changed = before === null || canonicalJson(before) !== canonicalJson(entry)
+  if (changed)
+    await tx
+      .insert(calendar_entries)
+      .values({ freeze_id, entry, put_by })
+      .onConflictDoUpdate({
+        target: calendar_entries.freeze_id,
+        set: { entry, put_by, withdrawn: false, ...MOVED },
+      })
+  const row = await getRow(tx, freeze_id)
+  return { freeze: flat(row as never), before, changed }
+}
+
+/** Withdraws a freeze; nothing when it is not there. The caller holds the calendar to write. */
+export const withdrawFreeze = async (tx: Tx, freeze_id: string): Promise<PutFreeze | undefined> => {
+  const [row] = await tx
+    .update(calendar_entries)
+    .set({ withdrawn: true, ...MOVED })
+    .where(and(eq(calendar_entries.freeze_id, freeze_id), eq(calendar_entries.withdrawn, false)))
+    .returning(columns)
+  return row && flat(row as never)
+}
+
+const MOVED = {
+  revision: sql`${calendar_entries.revision} + 1` as never,
+  updated_at: sql`clock_timestamp()` as never,
+}
+
+const getRow = (tx: Tx, freeze_id: string) =>
+  tx
+    .select({ ...columns, withdrawn: calendar_entries.withdrawn })
+    .from(calendar_entries)
+    .where(eq(calendar_entries.freeze_id, freeze_id))
+    .then(first)
+
+/** Changes that running operations may not have been told of, as old as that at least: whoever made them is gone. */
+export const listUntold = (db: Queryable, older_than_s: number) =>
+  db
+    .select({
+      freeze_id: calendar_entries.freeze_id,
+      revision: calendar_entries.revision,
+      put_by: calendar_entries.put_by,
+    })
+    .from(calendar_entries)
+    .where(
+      and(
+        lt(calendar_entries.told_revision, calendar_entries.revision),
+        sql`${calendar_entries.updated_at} < clock_timestamp() - make_interval(secs => ${older_than_s})`,
+      ),
+    )
+
+/** Every running operation has been told of this change. */
+export const markTold = (db: Queryable, freeze_id: string, revision: number) =>
+  db
+    .update(calendar_entries)
+    .set({ told_revision: sql`greatest(${calendar_entries.told_revision}, ${revision})` as never })
+    .where(eq(calendar_entries.freeze_id, freeze_id))
+
+/** Operations whose nodes may still start. */
+export const listStarting = async (db: Queryable): Promise<string[]> => {
+  const rows = await db
+    .select({ operation_id: operation_control.operation_id })
+    .from(operation_control)
+    .where(and(eq(operation_control.ended, false), ne(operation_control.control, 'cancel')))
+  return rows.map(({ operation_id }) => operation_id)
+}

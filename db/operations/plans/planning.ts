@@ -1,0 +1,181 @@
+import { and, asc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm'
+import type { Queryable } from '../../client.ts'
+import {
+  catalog_relationship_types,
+  catalog_relationships,
+  catalog_resources,
+  catalog_types,
+  durations,
+  intents,
+  plans,
+} from '../tables/index.ts'
+
+/**
+ * Where a resource stands. Containment is told by either end, so the open edge decides, not the child's last document;
+ * a resource that has ended stands where it ended.
+ */
+const parentOf = (r: SQL): SQL => sql`coalesce(
+  (select e.to_id from ${catalog_relationships} e
+   where e.from_id = ${r}.resource_id and e.type_key = 'contained_in' and e.open
+   order by e.relationship_id desc limit 1),
+  case when not exists (select from ${catalog_relationships} e
+                        where e.from_id = ${r}.resource_id and e.type_key = 'contained_in')
+         or exists (select from ${catalog_types} y where y.type_key = ${r}.type_key
+                    and y.document -> 'lifecycle' -> 'terminal' @> to_jsonb(${r}.lifecycle_status))
+       then ${r}.parent_id end)`
+
+/** What the planner reads: the projection of the catalog, past durations, and what others hold. */
+const resourceColumns = {
+  resource_id: catalog_resources.resource_id,
+  type_key: catalog_resources.type_key,
+  type_version: catalog_resources.type_version,
+  name: catalog_resources.name,
+  parent_id: sql<string | null>`${parentOf(sql`${catalog_resources}`)}`,
+  version: catalog_resources.version,
+  lifecycle_status: catalog_resources.lifecycle_status,
+  health_status: catalog_resources.health_status,
+  labels: catalog_resources.labels,
+  annotations: catalog_resources.annotations,
+  desired_state: catalog_resources.desired_state,
+  observed_state: catalog_resources.observed_state,
+}
+
+/** A set of ids as one parameter, however many there are. */
+export const textArray = (ids: readonly string[]): SQL =>
+  sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
+
+export const loadResources = (db: Queryable, resource_ids: readonly string[]) =>
+  db
+    .select(resourceColumns)
+    .from(catalog_resources)
+    .where(sql`${catalog_resources.resource_id} in ${textArray(resource_ids)}`)
+    .orderBy(asc(catalog_resources.resource_id))
+
+/** Resources of the type or one derived from it, by name; `limit + 1` at most are given. */
+export const loadResourcesOfType = (db: Queryable, type_key: string, limit: number) =>
+  db
+    .select(resourceColumns)
+    .from(catalog_resources)
+    .leftJoin(catalog_types, eq(catalog_types.type_key, catalog_resources.type_key))
+    .where(
+      or(
+        eq(catalog_resources.type_key, type_key),
+        sql`${catalog_types.document} -> 'ancestors' @> to_jsonb(${type_key}::text)`,
+      ),
+    )
+    .orderBy(asc(catalog_resources.name), asc(catalog_resources.resource_id))
+    .limit(limit)
+
+/** What each resource stands in, the nearest first. */
+export const loadAncestors = async (
+  db: Queryable,
+  resource_ids: readonly string[],
+): Promise<Map<string, { resource_id: string; type_key: string }[]>> => {
+  const { rows } = await db.execute<{ origin: string; resource_id: string; type_key: string }>(sql`
+    with recursive up as (
+      select r.resource_id as origin, ${parentOf(sql`r`)} as next, 1 as depth
+      from ${catalog_resources} r where r.resource_id in ${textArray(resource_ids)}
+      union all
+      select up.origin, ${parentOf(sql`p`)}, up.depth + 1
+      from up join ${catalog_resources} p on p.resource_id = up.next where up.depth < 16)
+    select up.origin, p.resource_id, p.type_key from up join ${catalog_resources} p on p.resource_id = up.next
+    order by up.origin, up.depth`)
+  const ancestors = new Map<string, { resource_id: string; type_key: string }[]>()
+  for (const { origin, resource_id, type_key } of rows) {
+    const list = ancestors.get(origin)
+    if (list) list.push({ resource_id, type_key })
+    else ancestors.set(origin, [{ resource_id, type_key }])
+  }
+  return ancestors
+}
+
+const MAX_RELATIONSHIPS = 50_000
+
+/** Open edges within `depth` steps of the resources, along these types and in both directions. */
+export const loadRelationships = async (
+  db: Queryable,
+  resource_ids: readonly string[],
+  type_keys: readonly string[],
+  depth: number,
+): Promise<{ type_key: string; from_id: string; to_id: string }[]> => {
+  const edges = new Map<string, { type_key: string; from_id: string; to_id: string }>()
+  const seen = new Set(resource_ids)
+  let front = [...resource_ids]
+  for (let step = 0; step < depth && front.length > 0 && edges.size < MAX_RELATIONSHIPS; step++) {
+    const near = sql`${textArray(front)}`
+    const rows = await db
+      .select({
+        relationship_id: catalog_relationships.relationship_id,
+        type_key: catalog_relationships.type_key,
+        from_id: catalog_relationships.from_id,
+        to_id: catalog_relationships.to_id,
+      })
+      .from(catalog_relationships)
+      .where(
+        and(
+          catalog_relationships.open,
+          inArray(catalog_relationships.type_key, [...type_keys]),
+          or(sql`${catalog_relationships.from_id} in ${near}`, sql`${catalog_relationships.to_id} in ${near}`),
+        ),
+      )
+      .orderBy(asc(catalog_relationships.relationship_id))
+      .limit(MAX_RELATIONSHIPS)
+    const next = new Set<string>()
+    for (const { relationship_id, ...edge } of rows) {
+      edges.set(relationship_id, edge)
+      for (const id of [edge.from_id, edge.to_id]) if (!seen.has(id)) next.add(id)
+    }
+    for (const id of next) seen.add(id)
+    front = [...next]
+  }
+  return [...edges].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, edge]) => edge)
+}
+
+export const loadTypes = async (db: Queryable) => ({
+  types: await db.select({ document: catalog_types.document }).from(catalog_types).orderBy(asc(catalog_types.type_key)),
+  relationship_types: await db
+    .select()
+    .from(catalog_relationship_types)
+    .orderBy(asc(catalog_relationship_types.type_key)),
+})
+
+/** p50 and p90 of the last 50 successes of each step. */
+export const loadDurations = async (
+  db: Queryable,
+  steps: readonly string[],
+): Promise<Map<string, { p50_s: number; p90_s: number }>> => {
+  if (steps.length === 0) return new Map()
+  const { rows } = await db.execute<{ step: string; p50: string; p90: string }>(sql`
+    select s.step, percentile_cont(0.5) within group (order by d.ms) as p50, percentile_cont(0.9) within group (order by d.ms) as p90
+    from ${textArray(steps)} as s(step)
+    cross join lateral (select ms from ${durations} where ${durations.step} = s.step order by at desc limit 50) d
+    group by s.step order by s.step`)
+  return new Map(rows.map(({ step, p50, p90 }) => [step, { p50_s: tenths(p50), p90_s: tenths(p90) }]))
+}
+const tenths = (ms: string): number => Math.round(Number(ms) / 100) / 10
+
+/** Versions of these resources now. */
+export const loadVersions = async (db: Queryable, resource_ids: readonly string[]): Promise<Map<string, number>> => {
+  const rows = await db
+    .select({ resource_id: catalog_resources.resource_id, version: catalog_resources.version })
+    .from(catalog_resources)
+    .where(sql`${catalog_resources.resource_id} in ${textArray(resource_ids)}`)
+  return new Map(rows.map(({ resource_id, version }) => [resource_id, version]))
+}
+
+/** Other plans that wait to be started on the same resources. */
+export const listRivalPlans = (db: Queryable, intent_id: string, resource_ids: readonly string[]) =>
+  db
+    .select({ plan_id: plans.plan_id, title: intents.title })
+    .from(plans)
+    .innerJoin(intents, eq(intents.intent_id, plans.intent_id))
+    .where(
+      and(
+        eq(plans.status, 'ready'),
+        ne(plans.intent_id, intent_id),
+        sql`${plans.expires_at} > clock_timestamp()`,
+        sql`${intents.resource_ids} && array${textArray(resource_ids)}`,
+      ),
+    )
+    .orderBy(asc(plans.plan_id))
+    .limit(20)

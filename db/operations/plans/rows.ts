@@ -1,0 +1,328 @@
+import { and, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
+import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
+import { uuidv7 } from '../../../apps/shared/ids.ts'
+import { first, type Queryable, type Tx, together } from '../../client.ts'
+import { iso } from '../expressions.ts'
+import { NOW_TEXT } from '../facts/state.ts'
+import { SYSTEM } from '../facts/timeline.ts'
+import { releaseLeases } from '../leases/rows.ts'
+import { intents, outbox, plans, resource_operation_index } from '../tables/index.ts'
+
+/** Intents and plans: rows, and the changes of their status, each with its message on the outbox. */
+export type Origin = {
+  actor: Actor
+  reason?: string | null
+  request_id?: string | null
+  data?: Record<string, unknown>
+}
+
+export const intentColumns = {
+  intent_id: intents.intent_id,
+  status: intents.status,
+  revision: intents.revision,
+  kind: intents.kind,
+  title: intents.title,
+  reason: intents.reason,
+  request: intents.request,
+  targets_resolved: intents.targets_resolved,
+  resource_ids: intents.resource_ids,
+  requester: intents.requester,
+  requester_id: intents.requester_id,
+  labels: intents.labels,
+  constraints: intents.constraints,
+  ticket: intents.ticket,
+  retry_of: intents.retry_of,
+  latest_plan_id: intents.latest_plan_id,
+  operation_id: intents.operation_id,
+  created_at: iso(intents.created_at),
+  updated_at: iso(intents.updated_at),
+  expires_at: iso(intents.expires_at),
+}
+export type Intent = Awaited<ReturnType<typeof selectIntents>>[number]
+
+const selectIntents = (db: Queryable, where: SQL | undefined) => db.select(intentColumns).from(intents).where(where)
+
+export const getIntent = (db: Queryable, intent_id: string) =>
+  selectIntents(db, eq(intents.intent_id, intent_id)).then(first)
+
+export const lockIntent = (tx: Tx, intent_id: string) =>
+  tx.select(intentColumns).from(intents).where(eq(intents.intent_id, intent_id)).for('update').then(first)
+
+export type NewIntent = Pick<
+  typeof intents.$inferInsert,
+  | 'intent_id'
+  | 'kind'
+  | 'title'
+  | 'reason'
+  | 'request'
+  | 'targets_resolved'
+  | 'requester'
+  | 'labels'
+  | 'constraints'
+  | 'ticket'
+  | 'retry_of'
+> & { expires_in_s: number }
+
+/** Saves a new intent; one that is there already stays as it is. False: it was there. */
+export const saveIntent = async (tx: Tx, { expires_in_s, ...intent }: NewIntent, origin: Origin): Promise<boolean> => {
+  const rows = await tx
+    .insert(intents)
+    .values({
+      ...intent,
+      resource_ids: intent.targets_resolved.map(({ resource_id }) => resource_id),
+      requester_id: intent.requester.id,
+      expires_at: sql`clock_timestamp() + make_interval(secs => ${expires_in_s})`,
+    })
+    .onConflictDoNothing()
+    .returning({ intent_id: intents.intent_id })
+  if (rows.length === 0) return false
+  await announce(tx, 'intent', intent.intent_id, 1, 'open', origin)
+  return true
+}
+
+export type IntentFilter = {
+  where: (SQL | undefined)[]
+  /** created_at and intent_id of the last row of the page before. */
+  after: { created_at: string; intent_id: string } | undefined
+  limit: number
+}
+
+/** Newest first. */
+export const listIntents = (db: Queryable, { where, after, limit }: IntentFilter) =>
+  db
+    .select(intentColumns)
+    .from(intents)
+    .where(
+      and(
+        ...where,
+        after &&
+          sql`(${intents.created_at}, ${intents.intent_id}) < (${after.created_at}::timestamptz, ${after.intent_id}::uuid)`,
+      ),
+    )
+    .orderBy(desc(intents.created_at), desc(intents.intent_id))
+    .limit(limit)
+
+/** Changes an intent whose status is one of `from`, with its message. False: it is in another status. */
+export const moveIntent = async (
+  tx: Tx,
+  intent_id: string,
+  from: readonly string[],
+  set: PgUpdateSetSource<typeof intents> & { status: string },
+  origin: Origin,
+): Promise<boolean> => {
+  const row = await tx
+    .update(intents)
+    .set({ ...set, revision: sql`${intents.revision} + 1`, updated_at: sql`clock_timestamp()` })
+    .where(and(eq(intents.intent_id, intent_id), inArray(intents.status, [...from])))
+    .returning({ revision: intents.revision })
+    .then(first)
+  if (row) await announce(tx, 'intent', intent_id, row.revision, set.status, origin)
+  return row !== undefined
+}
+
+export const planColumns = {
+  plan_id: plans.plan_id,
+  intent_id: plans.intent_id,
+  status: plans.status,
+  status_reason: plans.status_reason,
+  plan_hash: plans.plan_hash,
+  semantic_digest: plans.semantic_digest,
+  document: plans.document,
+  report: plans.report,
+  requester_id: plans.requester_id,
+  operation_id: plans.operation_id,
+  superseded_by: plans.superseded_by,
+  created_at: iso(plans.created_at),
+  expires_at: iso(plans.expires_at),
+  is_due: sql<boolean>`${plans.expires_at} <= clock_timestamp()`,
+}
+export type Plan = NonNullable<Awaited<ReturnType<typeof getPlan>>>
+
+export const getPlan = (db: Queryable, plan_id: string) =>
+  db.select(planColumns).from(plans).where(eq(plans.plan_id, plan_id)).then(first)
+
+/** The plan that an operation carries out. */
+export const getPlanOf = (db: Queryable, operation_id: string) =>
+  db.select(planColumns).from(plans).where(eq(plans.operation_id, operation_id)).then(first)
+
+export const lockPlan = (tx: Tx, plan_id: string) =>
+  tx.select(planColumns).from(plans).where(eq(plans.plan_id, plan_id)).for('update').then(first)
+
+/** The intent that a plan is of; nothing where there is no such plan. */
+export const intentOfPlan = (db: Queryable, plan_id: string): Promise<string | undefined> =>
+  db
+    .select({ intent_id: plans.intent_id })
+    .from(plans)
+    .where(eq(plans.plan_id, plan_id))
+    .then((rows) => rows[0]?.intent_id)
+
+export const getPlanGraph = (db: Queryable, plan_id: string) =>
+  db
+    .select({
+      graph: plans.graph,
+      plan_hash: plans.plan_hash,
+      requester_id: plans.requester_id,
+      intent_id: plans.intent_id,
+      created_at: iso(plans.created_at),
+    })
+    .from(plans)
+    .where(eq(plans.plan_id, plan_id))
+    .then(first)
+
+/** The plan of an intent that a newer preview would take the place of. */
+export const lockOpenPlan = (tx: Tx, intent_id: string) =>
+  tx
+    .select({
+      plan_id: plans.plan_id,
+      status: plans.status,
+      semantic_digest: plans.semantic_digest,
+      is_due: sql<boolean>`${plans.expires_at} <= clock_timestamp()`,
+    })
+    .from(plans)
+    .where(and(eq(plans.intent_id, intent_id), inArray(plans.status, ['ready', 'blocked_by_policy', 'stale'])))
+    .orderBy(desc(plans.created_at), desc(plans.plan_id))
+    .limit(1)
+    .for('update')
+    .then(first)
+
+export type NewPlan = Pick<
+  typeof plans.$inferInsert,
+  | 'plan_id'
+  | 'intent_id'
+  | 'status'
+  | 'status_reason'
+  | 'plan_hash'
+  | 'semantic_digest'
+  | 'document'
+  | 'report'
+  | 'graph'
+  | 'requester_id'
+> & { ttl_s: number }
+
+export const savePlan = async (tx: Tx, { ttl_s, ...plan }: NewPlan, origin: Origin): Promise<void> => {
+  await tx.insert(plans).values({ ...plan, expires_at: sql`clock_timestamp() + make_interval(secs => ${ttl_s})` })
+  await announce(tx, 'plan', plan.plan_id, 1, plan.status, origin)
+}
+
+/** Keeps the newest rehearsal with a plan that has not been started: what was read before a start is never replaced. */
+export const saveRehearsal = async (tx: Tx, plan_id: string, rehearsal: unknown): Promise<void> => {
+  await tx
+    .update(plans)
+    .set({ report: sql`${plans.report} || ${JSON.stringify({ rehearsal })}::jsonb` })
+    .where(and(eq(plans.plan_id, plan_id), isNull(plans.operation_id)))
+}
+
+/** Changes a plan whose status is one of `from`, with its message. False: it is in another status. */
+export const movePlan = async (
+  tx: Tx,
+  plan_id: string,
+  from: readonly string[],
+  set: PgUpdateSetSource<typeof plans> & { status: string },
+  origin: Origin,
+): Promise<boolean> => {
+  const row = await tx
+    .update(plans)
+    .set({ ...set, revision: sql`${plans.revision} + 1`, updated_at: sql`clock_timestamp()` })
+    .where(and(eq(plans.plan_id, plan_id), inArray(plans.status, [...from])))
+    .returning({ revision: plans.revision })
+    .then(first)
+  if (row) await announce(tx, 'plan', plan_id, row.revision, set.status, origin)
+  return row !== undefined
+}
+
+/** One message per transaction and aggregate (operations.md 9.4); the aggregate's row is locked by now. */
+const announce = async (
+  tx: Tx,
+  agg_type: 'intent' | 'plan',
+  agg_id: string,
+  agg_version: number,
+  status: string,
+  { actor, reason = null, request_id = null, data = {} }: Origin,
+): Promise<void> => {
+  await tx.insert(outbox).values({
+    event_id: uuidv7(),
+    agg_type,
+    agg_id,
+    agg_version,
+    type: `${agg_type}.changed`,
+    payload: sql`jsonb_build_object('events', jsonb_build_array(${JSON.stringify({
+      seq: agg_version,
+      type: `${agg_type}.${status}`,
+      actor,
+      reason,
+      data: { ...data, status },
+    })}::jsonb || jsonb_build_object('at', ${NOW_TEXT})))`,
+    request_id,
+  })
+}
+
+const planOf = (tx: Tx, operation_id: string) =>
+  tx
+    .select({ plan_id: plans.plan_id, intent_id: plans.intent_id })
+    .from(plans)
+    .where(eq(plans.operation_id, operation_id))
+    .then(first)
+
+/** The engine has taken the operation up: the plan is started. Safe to repeat. */
+export const planConfirmed = async (tx: Tx, operation_id: string): Promise<void> => {
+  const plan = await planOf(tx, operation_id)
+  if (plan)
+    await movePlan(tx, plan.plan_id, ['locked'], { status: 'started' }, { actor: SYSTEM, data: { operation_id } })
+}
+
+const FULFILLED = new Set(['succeeded', 'succeeded_with_exceptions'])
+
+/** The operation has ended: its intent is fulfilled or not, its leases are free, its resources know. Safe to repeat. */
+export const operationClosed = async (tx: Tx, operation_id: string, status: string): Promise<void> => {
+  const outcome = FULFILLED.has(status) ? 'fulfilled' : 'unfulfilled'
+  const intentMoved = planOf(tx, operation_id).then(
+    (plan) =>
+      plan &&
+      moveIntent(tx, plan.intent_id, ['executing'], { status: outcome }, { actor: SYSTEM, data: { operation_id } }),
+  )
+  await together(intentMoved, releaseLeases(tx, operation_id), markEnded(tx, operation_id, status))
+}
+
+const markEnded = (tx: Tx, operation_id: string, status: string) =>
+  tx
+    .update(resource_operation_index)
+    .set({ status, ended_at: sql`coalesce(${resource_operation_index.ended_at}, clock_timestamp())` })
+    .where(eq(resource_operation_index.operation_id, operation_id))
+
+/** The start never fired: the plan can be started again, its intent is as it was, its leases are free. Safe to repeat. */
+export const startWithdrawn = async (tx: Tx, operation_id: string): Promise<void> => {
+  const plan = await planOf(tx, operation_id)
+  if (plan) {
+    const origin = { actor: SYSTEM, reason: 'start_withdrawn', data: { withdrawn: operation_id } }
+    await movePlan(tx, plan.plan_id, ['locked'], { status: 'ready', operation_id: null }, origin)
+    await moveIntent(tx, plan.intent_id, ['executing'], { status: 'previewed', operation_id: null }, origin)
+  }
+  await releaseLeases(tx, operation_id)
+  await markEnded(tx, operation_id, 'cancelled')
+}
+
+const DUE_AT_ONCE = 100
+
+/** Closes plans and intents whose time is over; called by the sweeper each turn. Returns how many there were. */
+export const expireDue = async (tx: Tx): Promise<number> => {
+  const duePlans = await tx
+    .select({ plan_id: plans.plan_id })
+    .from(plans)
+    .where(and(inArray(plans.status, ['ready', 'blocked_by_policy']), sql`${plans.expires_at} <= clock_timestamp()`))
+    .orderBy(plans.expires_at)
+    .limit(DUE_AT_ONCE)
+    .for('update', { skipLocked: true })
+  const dueIntents = await tx
+    .select({ intent_id: intents.intent_id })
+    .from(intents)
+    .where(and(inArray(intents.status, ['open', 'previewed']), sql`${intents.expires_at} <= clock_timestamp()`))
+    .orderBy(intents.expires_at)
+    .limit(DUE_AT_ONCE)
+    .for('update', { skipLocked: true })
+  const set = { status: 'expired' }
+  for (const { plan_id } of duePlans)
+    await movePlan(tx, plan_id, ['ready', 'blocked_by_policy'], set, { actor: SYSTEM })
+  for (const { intent_id } of dueIntents) await moveIntent(tx, intent_id, ['open', 'previewed'], set, { actor: SYSTEM })
+  return duePlans.length + dueIntents.length
+}

@@ -1,0 +1,239 @@
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import type {
+  CatalogEvent,
+  RelationshipEvent,
+  ResourceEventPayload,
+} from '../../../apps/shared/contracts/catalog/events.ts'
+import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/resources.ts'
+import type { RelationshipType, ResourceType } from '../../../apps/shared/contracts/catalog/types.ts'
+import type { Queryable, Tx } from '../../client.ts'
+import { lockVersion, parkLetter, receive, setVersion } from '../../inbox.ts'
+import {
+  catalog_health,
+  catalog_relationship_types,
+  catalog_relationships,
+  catalog_resources,
+  catalog_types,
+  inboxOf,
+  projection,
+  resource_operation_index,
+} from '../tables/index.ts'
+
+/** Inbox name of the projection of the catalog: one for NATS and for the HTTP door (operations.md 9.2). */
+export const CATALOG_CONSUMER = 'catalog'
+
+/** The event is ahead of what is known: what lies between must come first. Rolls the transaction back. */
+export class ProjectionGap extends Error {
+  readonly agg_type: string
+  readonly agg_id: string
+  readonly have: number
+  readonly need: number
+
+  constructor(agg_type: string, agg_id: string, have: number, need: number) {
+    super(`${agg_type} ${agg_id} is at version ${have}, the event needs ${need}`)
+    this.name = 'ProjectionGap'
+    this.agg_type = agg_type
+    this.agg_id = agg_id
+    this.have = have
+    this.need = need
+  }
+}
+
+export type Applied = 'applied' | 'duplicate' | 'older' | 'held'
+
+/** A resource event with its document, wherever that came from. */
+export type ResourceEvent = CatalogEvent & ResourceEventPayload & { document: ResourceDocument }
+
+/**
+ * Applies one event once: by the inbox, then by the aggregate's version. have + 1 applies, older is skipped, newer
+ * throws a ProjectionGap. `fold` changes the rows.
+ */
+export const applyOnce = async (tx: Tx, event: CatalogEvent, fold: (tx: Tx) => Promise<void>): Promise<Applied> => {
+  const { event_id, agg_type, agg_id, agg_version } = event
+  const { ver, held } = await lockVersion(tx, inboxOf, CATALOG_CONSUMER, agg_type, agg_id)
+  if (held) return 'held'
+  if (agg_version > ver + 1) throw new ProjectionGap(agg_type, agg_id, ver, agg_version)
+  if (!(await receive(tx, inboxOf, CATALOG_CONSUMER, event_id))) return 'duplicate'
+  if (agg_version <= ver) return 'older'
+  await lockResource(tx, event.resource_id ?? agg_id)
+  await fold(tx)
+  await setVersion(tx, inboxOf, CATALOG_CONSUMER, agg_type, agg_id, agg_version)
+  return 'applied'
+}
+
+/** Events of a resource and of its health come one after the other, in whatever order. */
+const lockResource = (tx: Tx, resource_id: string) =>
+  tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`catalog:${resource_id}`}, 0))`)
+
+export const foldResource = async (tx: Tx, event: ResourceEvent): Promise<void> => {
+  await saveResource(tx, event.document)
+  const changes = event.relationship_changes.toSorted((a, b) => a.relationship_id.localeCompare(b.relationship_id))
+  for (const change of changes) await foldRelationship(tx, change)
+  if (event.operation_id)
+    await tx
+      .update(resource_operation_index)
+      .set({
+        version_to: sql`greatest(${resource_operation_index.version_to}, ${event.version}::bigint)`,
+        last_command_id: event.command_id,
+      })
+      .where(
+        and(
+          eq(resource_operation_index.resource_id, event.agg_id),
+          eq(resource_operation_index.operation_id, event.operation_id),
+        ),
+      )
+}
+
+export const saveResource = async (tx: Tx, document: ResourceDocument): Promise<void> => {
+  const { resource_id } = document
+  const row = {
+    resource_id,
+    type_key: document.type_key,
+    type_version: document.type_version,
+    name: document.name,
+    parent_id: document.parent_id,
+    version: document.version,
+    lifecycle_status: document.lifecycle_status,
+    labels: document.labels,
+    annotations: document.annotations,
+    desired_state: document.desired_state as Members,
+    observed_state: document.observed_state as Members,
+    change_seq: NEXT_CHANGE,
+    health_status: sql<string>`coalesce((select status from ${catalog_health} where ${catalog_health.resource_id} = ${resource_id}), 'unknown')`,
+    updated_at: NOW,
+  }
+  await tx.insert(catalog_resources).values(row).onConflictDoUpdate({ target: catalog_resources.resource_id, set: row })
+}
+type Members = Record<string, unknown>
+const NEXT_CHANGE = sql<number>`nextval('operations.catalog_change_seq')`
+const NOW = sql<string>`clock_timestamp()`
+
+/** An edge is told by either of its ends, so its own rev decides; what was removed never comes back. */
+const foldRelationship = async (tx: Tx, change: RelationshipEvent): Promise<void> => {
+  const { op, relationship_id, rev, type_key, from_id, to_id, properties } = change
+  const edge = { relationship_id, rev, type_key, from_id, to_id, properties: properties as Members }
+  const row = { ...edge, open: op !== 'removed' }
+  await tx
+    .insert(catalog_relationships)
+    .values(row)
+    .onConflictDoUpdate({
+      target: catalog_relationships.relationship_id,
+      set: row,
+      setWhere:
+        op === 'removed'
+          ? sql`${catalog_relationships.open}`
+          : sql`${catalog_relationships.open} and ${catalog_relationships.rev} < excluded.rev`,
+    })
+}
+
+export const foldHealth = async (tx: Tx, resource_id: string, status: string): Promise<void> => {
+  const row = { resource_id, status }
+  await tx.insert(catalog_health).values(row).onConflictDoUpdate({ target: catalog_health.resource_id, set: row })
+  await tx
+    .update(catalog_resources)
+    .set({ health_status: status, change_seq: NEXT_CHANGE, updated_at: NOW })
+    .where(eq(catalog_resources.resource_id, resource_id))
+}
+
+/** The catalog's types as they are now. A type that is gone stays: resources of it may still be there. */
+export const saveTypes = async (
+  tx: Tx,
+  types: ResourceType[],
+  relationship_types: RelationshipType[],
+): Promise<void> => {
+  for (const { type_key, version, ...document } of types) {
+    const row = { type_key, version, document: { type_key, version, ...document }, updated_at: NOW }
+    await tx.insert(catalog_types).values(row).onConflictDoUpdate({ target: catalog_types.type_key, set: row })
+  }
+  for (const { type_key, inverse_key } of relationship_types) {
+    const row = { type_key, inverse_key }
+    await tx
+      .insert(catalog_relationship_types)
+      .values(row)
+      .onConflictDoUpdate({ target: catalog_relationship_types.type_key, set: row })
+  }
+}
+
+/** How far the catalog's log was applied without a hole, and when that was last found to be its end. */
+export const readWatermark = async (
+  db: Queryable,
+): Promise<{ pub_seq: string; at: string | null; state: string } | undefined> => {
+  const [row] = await db
+    .select({ pub_seq: sql<string>`${projection.pub_seq}::text`, at: projection.at, state: projection.state })
+    .from(projection)
+    .where(eq(projection.name, CATALOG_CONSUMER))
+  return row
+}
+
+/** Moves the watermark forward, never back. With `only_next`, only by the one event that comes next. */
+export const moveWatermark = async (
+  db: Queryable,
+  pub_seq: string,
+  { only_next = false, at }: { only_next?: boolean; at?: string } = {},
+): Promise<void> => {
+  const value = sql`${pub_seq}::bigint`
+  await db
+    .update(projection)
+    .set({ pub_seq: sql`greatest(${projection.pub_seq}, ${value})`, ...(at !== undefined && { at }) })
+    .where(
+      and(eq(projection.name, CATALOG_CONSUMER), only_next ? sql`${projection.pub_seq} = ${value} - 1` : undefined),
+    )
+}
+
+/** The projection is filled up to this watermark: from here on the log is followed. */
+export const startWatermark = async (db: Queryable, pub_seq: string): Promise<void> => {
+  await db
+    .insert(projection)
+    .values({ name: CATALOG_CONSUMER, state: 'live', pub_seq: BigInt(pub_seq) })
+    .onConflictDoUpdate({
+      target: projection.name,
+      set: { state: 'live', pub_seq: sql`greatest(${projection.pub_seq}, excluded.pub_seq)` },
+    })
+}
+
+/** Sets an event aside so that it stops nobody: its aggregate is held until a person releases it (reliability.md 4.7). */
+export const parkEvent = (tx: Tx, event: CatalogEvent, error: string, tries: number): Promise<void> => {
+  const { event_id, agg_type, agg_id, agg_version } = event
+  return parkLetter(tx, inboxOf, { consumer: CATALOG_CONSUMER, event_id, agg_type, agg_id, agg_version, error, tries })
+}
+
+export type HeldResource = { resource_id: string; have: number; need: number }
+
+/**
+ * Resources of which an event was set aside: what is known of them is `have`, and they are at least at `need`. The
+ * first by id.
+ */
+export const firstHeld = async (db: Queryable, resource_ids: readonly string[]): Promise<HeldResource | undefined> => {
+  if (resource_ids.length === 0) return undefined
+  const { projection_version: v, dead_letter: d } = inboxOf
+  const mine = and(
+    eq(d.consumer, v.consumer),
+    eq(d.agg_type, v.agg_type),
+    eq(d.agg_id, v.agg_id),
+    isNull(d.released_at),
+  )
+  const [row] = await db
+    .select({
+      resource_id: v.agg_id,
+      have: v.ver,
+      need: sql<number>`coalesce(min(${d.agg_version}), ${v.ver} + 1)::int`,
+    })
+    .from(v)
+    .leftJoin(d, mine)
+    .where(
+      and(eq(v.consumer, CATALOG_CONSUMER), eq(v.agg_type, 'resource'), v.held, inArray(v.agg_id, [...resource_ids])),
+    )
+    .groupBy(v.agg_id, v.ver)
+    .orderBy(v.agg_id)
+    .limit(1)
+  return row
+}
+
+/** The version of a resource that the projection holds; 0 when it holds none. */
+export const projectedVersion = async (db: Queryable, resource_id: string): Promise<number> => {
+  const [row] = await db
+    .select({ version: catalog_resources.version })
+    .from(catalog_resources)
+    .where(eq(catalog_resources.resource_id, resource_id))
+  return row?.version ?? 0
+}

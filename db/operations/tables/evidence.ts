@@ -1,0 +1,87 @@
+import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
+import { digest } from '../../../apps/shared/data/digest.ts'
+
+/** Kinds of evidence (operations.md 6.3). */
+export type EvidenceKind =
+  | 'plan'
+  | 'policy_result'
+  | 'rehearsal'
+  | 'start'
+  | 'command'
+  | 'vote'
+  | 'gate_decision'
+  | 'patch'
+  | 'node_result'
+  | 'catalog_result'
+  | 'artifact'
+  | 'exception'
+  | 'end'
+
+/**
+ * What a record is about. A decided gate says its round and the digest that was decided on; a node that ran says when it
+ * began and on which approvals, so that anybody can check the one against the other offline (apps/shared/events/evidence.ts).
+ */
+export type EvidenceSubject = {
+  type: string
+  id: string
+  round?: number
+  status?: string
+  digest?: string
+  began_at?: string
+  gates?: { gate_id: string; round: number; digest: string }[]
+}
+
+/** What a fact proves. `subject_digest` covers the whole object: the plan, the vote, the outputs. */
+export type EvidenceFact = {
+  kind: EvidenceKind
+  statement: string
+  subject: EvidenceSubject
+  subject_digest: string
+}
+
+export type EvidenceRecord = EvidenceFact & {
+  operation_id: string
+  seq: number
+  actor: Actor
+  at: string
+  prev_hash: string
+  hash: string
+}
+
+/** Head of a chain; before the first record it is `{ seq: 0, hash: plan_hash }`. */
+export type EvidenceHead = { seq: number; hash: string }
+
+/** Digest of a record without its own hash: what `hash` must be. */
+export const hashOf = ({ hash: _, ...record }: EvidenceRecord): string => digest({ v: 1, ...record })
+
+/** Links facts to the head of their operation's chain, in order. */
+export const chainEvidence = (
+  operation_id: string,
+  head: EvidenceHead,
+  facts: readonly (EvidenceFact & { actor: Actor; at: string })[],
+): EvidenceRecord[] => {
+  let { seq, hash } = head
+  return facts.map(({ kind, statement, subject, subject_digest, actor, at }) => {
+    seq += 1
+    const record = { operation_id, seq, kind, statement, subject, subject_digest, actor, at, prev_hash: hash, hash: '' }
+    hash = hashOf(record)
+    return { ...record, hash }
+  })
+}
+
+/** The first record that is edited, missing or out of place, or nothing when the chain holds from plan to head. */
+export const brokenLink = (
+  plan_hash: string,
+  records: readonly EvidenceRecord[],
+  head: EvidenceHead,
+): { seq: number; problem: 'missing' | 'link' | 'hash' | 'head' } | undefined => {
+  let prev = plan_hash
+  for (const [index, record] of records.entries()) {
+    if (record.seq !== index + 1) return { seq: index + 1, problem: 'missing' }
+    if (record.prev_hash !== prev) return { seq: record.seq, problem: 'link' }
+    if (hashOf(record) !== record.hash) return { seq: record.seq, problem: 'hash' }
+    prev = record.hash
+  }
+  if (head.seq !== records.length || head.hash !== prev) return { seq: head.seq, problem: 'head' }
+  return undefined
+}

@@ -1,0 +1,266 @@
+import { spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createCommand } from '../../activities/executors/command/run.ts'
+import { loadPolicy } from '../../activities/executors/policy.ts'
+import type { ExecutorContext } from '../../activities/executors/types.ts'
+import { until } from '../support/until.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'programs-'))
+chmodSync(folder, 0o777)
+// Programs get their folders here: what is left of them is seen.
+process.env.TMPDIR = folder
+const AS_ROOT = process.getuid?.() === 0
+const WHO = AS_ROOT ? 'uid: 65534' : ''
+
+let scripts = 0
+const script = (text: string): string => {
+  scripts += 1
+  const path = join(folder, `s${scripts}.sh`)
+  writeFileSync(path, `#!/bin/sh\n${text}\n`)
+  chmodSync(path, 0o755)
+  return path
+}
+const policyOf = (programs: string) => {
+  const file = join(folder, 'policy.yaml')
+  writeFileSync(file, `format: signalbox/executor-policy@1\npools: {}\nprograms:\n${programs}\n`)
+  return loadPolicy(file)
+}
+const ANY = 'args: { type: array, items: { type: string } }'
+
+type Run = { more?: Partial<ExecutorContext>; rule?: string; env?: NodeJS.ProcessEnv }
+/** Runs a script as the program "p"; what it wrote to the log, and what it left, comes with the result. */
+const run = async (
+  text: string,
+  values: Record<string, unknown> = {},
+  { more = {}, rule = ANY, env = {} }: Run = {},
+) => {
+  const policy = policyOf(`  p: { path: ${script(text)}, ${rule}${WHO && !rule.includes('uid') ? `, ${WHO}` : ''} }`)
+  const lines: { text: string; stream?: string }[] = []
+  const artifacts: Parameters<ExecutorContext['artifact']>[0][] = []
+  let waits = 0
+  const result = await createCommand(policy, env).run({
+    operation_id: 'op',
+    node_id: 'n',
+    role: 'run',
+    generation: 1,
+    attempt: 1,
+    fence: 7,
+    key: 'op:n:1',
+    pool: 'default',
+    with: { program: 'p', ...values },
+    secrets: {},
+    timeouts: { run_s: 20 },
+    slice_end: Date.now() + 10_000,
+    deadline: Date.now() + 20_000,
+    signal: new AbortController().signal,
+    leave: new AbortController().signal,
+    resume: null,
+    checkpoint: async () => true,
+    log: (line, options) => void lines.push({ text: line, ...options }),
+    stored: async () => {
+      waits += 1
+    },
+    artifact: (artifact) => void artifacts.push(artifact),
+    ...more,
+  })
+  return { result, lines, artifacts, waits, texts: lines.map((line) => line.text) }
+}
+const foldersLeft = () => readdirSync(folder).filter((name) => name.startsWith('signalbox-run-'))
+const isRunning = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    // A zombie of a foreign parent is gone for all that matters.
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+afterEach(() => expect(foldersLeft()).toEqual([]))
+
+describe('a program', () => {
+  it('gets its arguments as a list that no shell reads, after the end of options', async () => {
+    const { texts, result } = await run('for a in "$@"; do echo "[$a]"; done', {
+      args: ['$(touch /tmp/pwned)', '; rm -rf .', '`id`', '-x', "it's", 7],
+    })
+    expect(texts).toEqual(['[--]', '[$(touch /tmp/pwned)]', '[; rm -rf .]', '[`id`]', '[-x]', "[it's]", '[7]'])
+    expect(result).toEqual({ status: 'succeeded', raw: {} })
+  })
+
+  it('gives its outputs from the named file and its files as artifacts', async () => {
+    const { result, artifacts } = await run(
+      `cat >/dev/null; echo '{"count": 3}' > "$SIGNALBOX_OUTPUTS"; printf 'PEM' > "$SIGNALBOX_ARTIFACTS/c.pem"; printf '\\377\\000' > "$SIGNALBOX_ARTIFACTS/raw.bin"`,
+    )
+    expect(result).toEqual({ status: 'succeeded', raw: { count: 3 } })
+    expect(artifacts).toEqual([
+      { name: 'c.pem', kind: 'file', media_type: 'application/x-pem-file', content: Buffer.from('PEM') },
+      { name: 'raw.bin', kind: 'file', media_type: 'application/octet-stream', content: Buffer.from([255, 0]) },
+    ])
+  })
+
+  it('sees nothing of the worker: only named variables, its own folder, what it was given to read', async () => {
+    const { texts } = await run(
+      'env | sort | cut -d= -f1; pwd; cat note.txt; cat; echo "$TOKEN $REGION $SIGNALBOX_KEY $SIGNALBOX_FENCE"',
+      { env: { TOKEN: 't0ken' }, files: { 'note.txt': 'from a file\n' }, stdin: 'from stdin\n' },
+      { rule: `${ANY}, env: [TOKEN, REGION]`, env: { REGION: 'eu1', DATABASE_URL: 'postgres://secret' } },
+    )
+    expect(texts).not.toContain('DATABASE_URL')
+    expect(texts).toEqual(expect.arrayContaining(['TOKEN', 'REGION', 'TMPDIR', 'from a file', 'from stdin']))
+    expect(texts).toContain('t0ken eu1 op:n:1 7')
+    expect(texts.find((line) => line.startsWith('/'))).toMatch(/signalbox-run-[^/]+\/work$/)
+  })
+
+  it('has its lines in the log by stream, long ones cut, and takes no more than is stored', async () => {
+    const { lines, waits } = await run('echo out; echo err >&2; printf "no end"; head -c 100000 /dev/zero | tr "\\0" x')
+    expect(lines).toContainEqual({ text: 'out', stream: 'stdout', level: 'info' })
+    expect(lines).toContainEqual({ text: 'err', stream: 'stderr', level: 'warn' })
+    expect(lines.at(-1)?.text.length).toBe(32 * 1024)
+    expect(waits).toBeGreaterThan(0)
+  })
+
+  it('runs as the user that the policy names', async () => {
+    const { texts } = await run('id -u')
+    expect(texts).toEqual([String(AS_ROOT ? 65534 : process.getuid?.())])
+  })
+
+  it('ends as its exit code says', async () => {
+    const codes = { exit_codes: { ok: [0, 3], retry: [75] } }
+    expect((await run('exit 3', codes)).result).toEqual({ status: 'succeeded', raw: {} })
+    expect((await run('exit 75', codes)).result).toMatchObject({ class: 'exit_code', retryable: true })
+    expect((await run('exit 1', codes)).result).toMatchObject({
+      status: 'failed',
+      class: 'exit_code',
+      retryable: false,
+    })
+    expect((await run('kill -KILL $$')).result).toMatchObject({ status: 'unknown', message: 'p was ended by SIGKILL.' })
+  })
+})
+
+describe('a program that does harm', () => {
+  it('is stopped at its time, with everything that it began', async () => {
+    const pids = join(folder, 'pids')
+    const { result } = await run(`sleep 300 & echo $! > ${pids}; echo $$ >> ${pids}; wait`, { timeout_s: 1 })
+    expect(result).toMatchObject({ status: 'unknown', class: 'timeout' })
+    for (const pid of readFileSync(pids, 'utf8').trim().split('\n').map(Number))
+      await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
+  })
+
+  it('is killed when it does not listen', { timeout: 30_000 }, async () => {
+    const began = Date.now()
+    const { result } = await run(`trap '' TERM; while :; do sleep 0.1; done`, { timeout_s: 1 })
+    expect(result).toMatchObject({ status: 'unknown', class: 'timeout' })
+    expect(Date.now() - began).toBeGreaterThan(10_000)
+  })
+
+  it('stops when the operation is stopped by force, and nobody says that it did nothing', async () => {
+    const stop = new AbortController()
+    const running = run('echo on; sleep 300', {}, { more: { signal: stop.signal } })
+    await delay(300)
+    stop.abort()
+    expect((await running).result).toMatchObject({ status: 'unknown', class: 'cancelled' })
+  })
+
+  it('leaves nobody behind who holds its output open', async () => {
+    const file = join(folder, 'left')
+    const began = Date.now()
+    const { result } = await run(`(sleep 60 & echo $! > ${file}) ; exit 0`)
+    expect(result).toMatchObject({ status: 'succeeded' })
+    expect(Date.now() - began).toBeLessThan(10_000)
+    const pid = Number(readFileSync(file, 'utf8'))
+    await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
+  })
+
+  it('does not outlive the worker that began it, however that dies', async () => {
+    const file = join(folder, 'orphan')
+    const path = script(`echo $$ > ${file}; exec sleep 300`)
+    const worker = join(folder, 'worker.ts')
+    const code = new URL('../../activities/executors/command/process.ts', import.meta.url).href
+    writeFileSync(
+      worker,
+      `import { runProcess } from '${code}'
+       await runProcess({ path: '${path}', args: [], cwd: '/', env: {}, stdin: '', timeout_ms: 60_000, limits: { cpu_s: 60, memory_mib: undefined },
+         signal: new AbortController().signal, log: () => {}, stored: async () => {} })`,
+    )
+    const dying = spawn(process.execPath, [worker], { stdio: 'ignore' })
+    const pid = await until(() => (existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined), {
+      timeout_ms: 20_000,
+    })
+    expect(isRunning(pid)).toBe(true)
+    dying.kill('SIGKILL')
+    await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
+  })
+
+  it('cannot pass on files of others, nor outputs that are none', async () => {
+    const linked = await run(
+      'ln -s /etc/passwd "$SIGNALBOX_ARTIFACTS/passwd"; mkfifo "$SIGNALBOX_ARTIFACTS/pipe" 2>/dev/null; :',
+    )
+    expect(linked.artifacts).toEqual([])
+    expect(linked.texts).toContain('The file passwd is not kept: no plain file, or too large.')
+    for (const text of [
+      'ln -s /etc/passwd "$SIGNALBOX_OUTPUTS"',
+      'echo "[1]" > "$SIGNALBOX_OUTPUTS"',
+      'echo "{" > "$SIGNALBOX_OUTPUTS"',
+      '{ printf "{\\"a\\":"; head -c 20000 /dev/zero | tr "\\0" "["; head -c 20000 /dev/zero | tr "\\0" "]"; echo "}"; } > "$SIGNALBOX_OUTPUTS"',
+      'head -c 70000 /dev/zero > "$SIGNALBOX_OUTPUTS"',
+    ])
+      expect((await run(text)).result).toMatchObject({ status: 'failed', class: 'outputs_invalid' })
+  })
+
+  it('cannot fill disk or file table beyond its limits', async () => {
+    const { texts } = await run('ulimit -f; ulimit -n; ulimit -c; ulimit -t')
+    expect(texts).toEqual(['524288', '256', '0', '21'])
+  })
+})
+
+describe('a step that asks for what it may not', () => {
+  it('is refused before anything begins', async () => {
+    const touched = join(folder, 'touched')
+    const begin = `touch ${touched}`
+    const strict = 'args: { type: array, items: { type: string, pattern: "^[a-z]+$" }, maxItems: 1 }'
+    for (const [values, rule] of [
+      [{ args: ['UP'] }, strict],
+      [{ args: ['a', 'b'] }, strict],
+      [{ args: ['a\nb'] }, ANY],
+      [{ args: ['a\0b'] }, ANY],
+      [{ args: ['-rf'] }, `${ANY}, end_of_options: false`],
+      [{ env: { LD_PRELOAD: '/tmp/x.so' } }, ANY],
+      [{ files: { '../escape': 'x' } }, ANY],
+      [{ program: 'other' }, ANY],
+      [{ program: '/bin/sh' }, ANY],
+    ] as const)
+      expect((await run(begin, values, { rule })).result, JSON.stringify(values)).toMatchObject({
+        status: 'failed',
+        class: 'refused',
+      })
+    expect(existsSync(touched)).toBe(false)
+  })
+
+  it.runIf(AS_ROOT)('never runs a program as root', async () => {
+    const policy = policyOf(`  p: { path: /bin/true, ${ANY} }`)
+    const context = { with: { program: 'p' } } as unknown as ExecutorContext
+    expect(await createCommand(policy, {}).run(context)).toMatchObject({ status: 'failed', class: 'refused' })
+  })
+
+  it('is told that a program is not there, without an attempt', async () => {
+    const policy = policyOf(`  p: { path: /nowhere/p, ${ANY}${WHO && `, ${WHO}`} }`)
+    const context = { with: { program: 'p' } } as unknown as ExecutorContext
+    expect(await createCommand(policy, {}).run(context)).toMatchObject({ status: 'failed', class: 'refused' })
+  })
+})
+
+describe('a policy of programs', () => {
+  it.each([
+    ['a path that is not absolute', 'path: bin/p', /path/],
+    ['a broken schema of arguments', 'path: /bin/p, args: { type: text }', /\/programs\/p\/args/],
+    ['root', `path: /bin/p, ${ANY}, uid: 0`, /uid/],
+    ['an unknown member', `path: /bin/p, ${ANY}, shell: true`, /programs/],
+  ])('with %s stops the start', (_what, text, message) => {
+    expect(() =>
+      policyOf(`  p: { args: true, ${text} }`.replace('args: true, path: /bin/p, args', 'path: /bin/p, args')),
+    ).toThrow(message)
+  })
+})

@@ -1,0 +1,372 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createHttp } from '../../activities/executors/http/run.ts'
+import { loadPolicy } from '../../activities/executors/policy.ts'
+import type { ExecutorContext } from '../../activities/executors/types.ts'
+import { until } from '../support/until.ts'
+
+type Seen = { method: string; url: string; headers: IncomingMessage['headers'] }
+const seen: Seen[] = []
+let handler: (req: IncomingMessage, res: ServerResponse) => void = (_req, res) => void res.end()
+let server: Server
+let other: Server
+let base = ''
+let otherBase = ''
+
+const listen = (target: Server) =>
+  new Promise<string>((resolve) =>
+    target.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(target.address() as AddressInfo).port}`)),
+  )
+
+beforeAll(async () => {
+  server = createServer((req, res) => {
+    seen.push({ method: req.method ?? '', url: req.url ?? '', headers: req.headers })
+    handler(req, res)
+  })
+  other = createServer((req, res) => {
+    seen.push({ method: req.method ?? '', url: `other${req.url}`, headers: req.headers })
+    res.end('{}')
+  })
+  base = await listen(server)
+  otherBase = await listen(other)
+})
+afterAll(() => {
+  for (const target of [server, other]) {
+    target.closeAllConnections()
+    target.close()
+  }
+})
+
+const folder = mkdtempSync(join(tmpdir(), 'policy-'))
+const policyOf = (text: string, name = 'policy.yaml') => {
+  writeFileSync(join(folder, name), text)
+  return loadPolicy(join(folder, name))
+}
+
+const policy = policyOf(
+  `format: signalbox/executor-policy@1
+pools:
+  default:
+    destinations: [{ scheme: http, host: '*', networks: [127.0.0.0/8], ports: ['1024-65535'] }]
+    secrets: ['secret://file/fleet-*']
+  shut: { destinations: [{ scheme: http, host: '*', networks: [10.0.0.0/8], ports: ['1024-65535'] }], secrets: [] }
+  tempting: { destinations: [{ scheme: http, host: '*', networks: [0.0.0.0/0, '::/0'], ports: ['1-65535'] }], secrets: [] }`,
+)
+const executor = createHttp(policy)
+
+const run = (values: Record<string, unknown>, more: Partial<ExecutorContext> = {}) => {
+  const lines: string[] = []
+  const artifacts: unknown[] = []
+  const checkpoints: unknown[] = []
+  const context: ExecutorContext = {
+    operation_id: 'op',
+    node_id: 'n',
+    role: 'run',
+    generation: 1,
+    attempt: 1,
+    fence: 7,
+    key: 'op:n:1',
+    pool: 'default',
+    with: values,
+    secrets: {},
+    timeouts: { run_s: 20 },
+    slice_end: Date.now() + 10_000,
+    deadline: Date.now() + 20_000,
+    signal: new AbortController().signal,
+    leave: new AbortController().signal,
+    resume: null,
+    checkpoint: async (resume) => {
+      checkpoints.push(resume)
+      return true
+    },
+    log: (text) => void lines.push(text),
+    stored: async () => {},
+    artifact: (artifact) => void artifacts.push(artifact),
+    ...more,
+  }
+  seen.length = 0
+  return executor.run(context).then((result) => ({ result, lines, artifacts, checkpoints }))
+}
+const answer = (status: number, body: unknown, headers: Record<string, string> = {}) => {
+  handler = (_req, res) =>
+    void res.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+}
+
+describe('a call', () => {
+  it('carries key and fence, and gives the answer as the raw result', async () => {
+    answer(200, { previous_release: '1' })
+    const { result } = await run({
+      base_url: base,
+      headers: { Authorization: 'Bearer s3cret' },
+      request: { method: 'POST', url: '/deploy', body: { release: '2' } },
+    })
+    expect(result).toMatchObject({ status: 'succeeded', raw: { status: 200, body: { previous_release: '1' } } })
+    expect(seen[0]?.headers).toMatchObject({
+      'idempotency-key': 'op:n:1',
+      'x-fencing-token': '7',
+      authorization: 'Bearer s3cret',
+    })
+  })
+
+  it('logs neither credentials nor bodies nor queries', async () => {
+    answer(200, { token: 'geheim' })
+    const { lines } = await run({
+      base_url: base,
+      headers: { authorization: 'Bearer s3cret' },
+      request: { method: 'POST', url: '/x', query: { key: 'hidden' }, body: { pin: '1234' } },
+    })
+    expect(lines.join('\n')).toMatch(/POST .*\/x answers 200/)
+    expect(lines.join('\n')).not.toMatch(/s3cret|geheim|hidden|1234/)
+  })
+
+  it.each([
+    [429, 'remote_error'],
+    [500, 'remote_error'],
+    [503, 'remote_error'],
+    [404, 'refused'],
+    [409, 'refused'],
+    [301, 'unexpected_response'],
+  ])('answered %i fails as %s', async (status, kind) => {
+    answer(status, {})
+    expect((await run({ base_url: base, request: { method: 'POST', url: '/x' } })).result).toMatchObject({
+      status: 'failed',
+      class: kind,
+    })
+  })
+
+  it('honours Retry-After', async () => {
+    answer(503, {}, { 'retry-after': '12' })
+    expect((await run({ base_url: base, request: { method: 'POST', url: '/x' } })).result).toMatchObject({
+      retry_after_s: 12,
+    })
+  })
+
+  it('tells why the target refuses where the step names that part of the answer, and nothing else of it', async () => {
+    answer(500, { reason: 'cannot open the session store', token: 'geheim' })
+    const request = { method: 'GET', url: '/health' }
+    const { result, lines } = await run({ base_url: base, request, reason: '/body/reason' })
+    expect(result).toMatchObject({ message: 'GET /health answers 500: cannot open the session store' })
+    expect(lines).toEqual([expect.stringMatching(/\/health answers 500/), 'cannot open the session store'])
+    answer(500, { reason: { code: 7 } })
+    expect((await run({ base_url: base, request, reason: '/body/reason' })).result).toMatchObject({
+      message: 'GET /health answers 500',
+    })
+  })
+
+  it('lets expect and fail_if decide, fail_if first', async () => {
+    answer(200, { status: 'sick' })
+    const request = { method: 'GET', url: '/health' }
+    expect((await run({ base_url: base, request, expect: "response.body.status == 'healthy'" })).result).toMatchObject({
+      class: 'unexpected_response',
+    })
+    expect(
+      (
+        await run({
+          base_url: base,
+          request,
+          expect: 'response.status == 200',
+          fail_if: "response.body.status == 'sick'",
+        })
+      ).result,
+    ).toMatchObject({ class: 'condition_failed' })
+    expect((await run({ base_url: base, request, expect: 'response.body.nothing.there' })).result).toMatchObject({
+      class: 'expression_error',
+    })
+  })
+
+  it('is unreachable when nothing listens, and unknown when it is cut after sending', async () => {
+    expect((await run({ request: { method: 'POST', url: 'http://127.0.0.1:9999/x' } })).result).toMatchObject({
+      status: 'failed',
+      class: 'unreachable',
+    })
+    handler = (req) => void req.socket.destroy()
+    expect((await run({ base_url: base, request: { method: 'POST', url: '/x' } })).result).toMatchObject({
+      status: 'unknown',
+    })
+    handler = () => {}
+    expect((await run({ base_url: base, request: { method: 'POST', url: '/x', timeout_s: 1 } })).result).toMatchObject({
+      status: 'unknown',
+      message: expect.stringContaining('no answer in time'),
+    })
+  })
+
+  it('refuses an answer that is too large without reading it all', async () => {
+    answer(200, 'x'.repeat(5000))
+    expect(
+      (await run({ base_url: base, request: { method: 'GET', url: '/x' }, max_response_bytes: 1000 })).result,
+    ).toMatchObject({ class: 'unexpected_response' })
+  })
+
+  it('takes what is nested without end as text', async () => {
+    handler = (_req, res) =>
+      void res.writeHead(200, { 'content-type': 'application/json' }).end('['.repeat(100_000) + ']'.repeat(100_000))
+    const { result } = await run({ base_url: base, request: { method: 'GET', url: '/x' } })
+    expect(result).toMatchObject({ status: 'succeeded', raw: { body: expect.stringMatching(/^\[{100000}/) } })
+    answer(200, { a: [[[1]]] })
+    expect((await run({ base_url: base, request: { method: 'GET', url: '/x' } })).result).toMatchObject({
+      raw: { body: { a: [[[1]]] } },
+    })
+  })
+
+  it('keeps named parts of the answer as artifacts', async () => {
+    answer(200, { certificate: 'PEM' })
+    const { artifacts } = await run({
+      base_url: base,
+      request: { method: 'POST', url: '/c' },
+      artifacts: [{ name: 'c.pem', kind: 'certificate', media_type: 'text/plain', pointer: '/body/certificate' }],
+    })
+    expect(artifacts).toEqual([{ name: 'c.pem', kind: 'certificate', media_type: 'text/plain', content: 'PEM' }])
+  })
+})
+
+describe('polling', () => {
+  it('waits for the condition and never sends the call again', async () => {
+    let asked = 0
+    handler = (req, res) => {
+      if (req.method === 'GET') asked += 1
+      res
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ connections: Math.max(0, 2 - asked) }))
+    }
+    const values = {
+      base_url: base,
+      request: { method: 'POST', url: '/drain' },
+      poll: {
+        request: { method: 'GET', url: '/status' },
+        until: 'response.body.connections == 0',
+        interval_s: 1,
+        timeout_s: 30,
+      },
+    }
+    const { result, checkpoints } = await run(values)
+    expect(result.status).toBe('succeeded')
+    expect(checkpoints).toMatchObject([{ raw: { status: 200 } }])
+    expect(seen.map((request) => request.method)).toEqual(['POST', 'GET', 'GET'])
+    expect(seen[1]?.headers['idempotency-key']).toBeUndefined()
+  })
+
+  it('ends a slice as pending and goes on from there', async () => {
+    answer(200, { connections: 3 })
+    const values = {
+      base_url: base,
+      request: { method: 'POST', url: '/drain' },
+      poll: {
+        request: { method: 'GET', url: '/status' },
+        until: 'response.body.connections == 0',
+        interval_s: 1,
+        timeout_s: 30,
+      },
+    }
+    const first = (await run(values, { slice_end: Date.now() + 1500 })).result
+    expect(first).toMatchObject({ status: 'pending', poll_after_s: 1 })
+    answer(200, { connections: 0 })
+    const second = (await run(values, { resume: (first as { resume: Record<string, unknown> }).resume })).result
+    expect(second).toMatchObject({ status: 'succeeded', raw: { body: { connections: 3 } } })
+    expect(seen.map((request) => request.method)).toEqual(['GET'])
+  })
+
+  it('leaves a poll at once when the worker stops, and another goes on without a second call', async () => {
+    answer(200, { connections: 3 })
+    const values = {
+      base_url: base,
+      request: { method: 'POST', url: '/drain' },
+      poll: {
+        request: { method: 'GET', url: '/status' },
+        until: 'response.body.connections == 0',
+        interval_s: 60,
+        timeout_s: 300,
+      },
+    }
+    const leave = new AbortController()
+    const more = { leave: leave.signal, slice_end: Date.now() + 120_000, deadline: Date.now() + 600_000 }
+    const going = run(values, more)
+    await until(() => seen.length === 2)
+    leave.abort()
+    const first = (await going).result
+    expect(first).toMatchObject({ status: 'pending', poll_after_s: 60 })
+    answer(200, { connections: 0 })
+    const second = (await run(values, { resume: (first as { resume: Record<string, unknown> }).resume })).result
+    expect(second.status).toBe('succeeded')
+    expect(seen.map((request) => request.method)).toEqual(['GET'])
+  })
+
+  it('gives up when its time is over', async () => {
+    answer(200, { connections: 3 })
+    const poll = {
+      request: { method: 'GET', url: '/status' },
+      until: 'response.body.connections == 0',
+      interval_s: 1,
+      timeout_s: 1,
+    }
+    expect((await run({ base_url: base, request: { method: 'POST', url: '/drain' }, poll })).result).toMatchObject({
+      class: 'condition_timeout',
+    })
+  })
+})
+
+describe('destinations', () => {
+  it.each([
+    ['another pool', 'shut', () => `${base}/x`],
+    ['the metadata address, even where all is allowed', 'tempting', () => 'http://169.254.169.254/latest/meta-data'],
+    ['the metadata address written as one number', 'tempting', () => 'http://2852039166/latest'],
+    ['the metadata address mapped into IPv6', 'tempting', () => 'http://[::ffff:169.254.169.254]/'],
+    ['the metadata address in octal', 'tempting', () => 'http://0251.0376.0251.0376/'],
+    ['https where only http is allowed', 'default', () => base.replace('http:', 'https:')],
+    ['a pool that does not exist', 'nowhere', () => `${base}/x`],
+  ])('%s is denied before a byte is sent', async (_what, pool, url) => {
+    const { result } = await run({ request: { method: 'GET', url: url() } }, { pool })
+    expect(result).toMatchObject({ status: 'failed', class: 'address_denied' })
+    expect(seen).toEqual([])
+  })
+
+  it('checks redirects too, and leaves credentials behind on another host', async () => {
+    handler = (_req, res) => void res.writeHead(302, { location: 'http://169.254.169.254/' }).end()
+    expect((await run({ base_url: base, request: { method: 'GET', url: '/r' } })).result).toMatchObject({
+      class: 'address_denied',
+    })
+    handler = (_req, res) => void res.writeHead(307, { location: `${otherBase}/next` }).end()
+    const { result } = await run({
+      base_url: base,
+      headers: { authorization: 'Bearer s3cret' },
+      request: { method: 'GET', url: '/r' },
+    })
+    expect(result.status).toBe('succeeded')
+    expect(seen.at(-1)?.url).toBe('other/next')
+    expect(seen.at(-1)?.headers.authorization).toBeUndefined()
+  })
+
+  it('follows no redirect for ever, and none for a call that may not be repeated', async () => {
+    handler = (_req, res) => void res.writeHead(302, { location: '/again' }).end()
+    expect((await run({ base_url: base, request: { method: 'GET', url: '/r' } })).result).toMatchObject({
+      class: 'unexpected_response',
+    })
+    expect(seen).toHaveLength(4)
+    await run({ base_url: base, request: { method: 'POST', url: '/r' } })
+    expect(seen).toHaveLength(1)
+  })
+
+  it('takes a redirect to no address for the answer that it is: nobody has to wonder what happened', async () => {
+    handler = (_req, res) => void res.writeHead(307, { location: 'http://[' }).end()
+    const { result } = await run({ base_url: base, request: { method: 'POST', url: '/r' } })
+    expect(result).toMatchObject({ status: 'failed', class: 'unexpected_response' })
+    expect(seen).toHaveLength(1)
+  })
+
+  it('lets a pool resolve only its own secrets', () => {
+    expect(policy.mayResolve('default', 'secret://file/fleet-token#1')).toBe(true)
+    expect(policy.mayResolve('default', 'secret://file/database#1')).toBe(false)
+    expect(policy.mayResolve('shut', 'secret://file/fleet-token#1')).toBe(false)
+    expect(policy.mayResolve('nowhere', 'secret://file/fleet-token#1')).toBe(false)
+  })
+
+  it('a broken policy file stops with its name and the place', () => {
+    const broken = 'format: signalbox/executor-policy@1\npools: { a: { destinations: [{ scheme: ftp }], secrets: [] } }'
+    expect(() => policyOf(broken, 'p.yaml')).toThrow(/p\.yaml\/pools\/a/)
+    expect(() => policyOf('format: [', 'q.yaml')).toThrow(/q\.yaml/)
+    expect(() => loadPolicy(join(folder, 'missing.yaml'))).toThrow(/missing\.yaml/)
+  })
+})

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { applyOperationMessage, CONSUMER, startOperationsConsumer } from '../../apps/catalog/operations/follow.ts'
+import type { Projections, Proof } from '../../apps/shared/contracts/catalog/projections.ts'
+import { connectNats, type Envelope, ensureStreams, subjectOf } from '../../apps/shared/events/events.ts'
+import { serverUrl } from '../support/database.ts'
+import { until } from '../support/until.ts'
+import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
+
+/** The log of the operations app as its internal listener serves it: after a place, or of one operation after a version. */
+const operationsLog = async () => {
+  const events: Envelope[] = []
+  const state = { away: false }
+  const server = createServer((req, res) => {
+    if (state.away) return void res.writeHead(503).end()
+    const query = new URL(req.url ?? '', 'http://x').searchParams
+    const id = query.get('agg_id')
+    const items = events.filter((event) =>
+      id === null
+        ? Number(event.pub_seq) > Number(query.get('after'))
+        : event.agg_id === id && (event.agg_version ?? 0) > Number(query.get('after_version')),
+    )
+    res.setHeader('content-type', 'application/json').end(JSON.stringify({ items: items.slice(0, 2) }))
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  return {
+    events,
+    state,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => void server.close(),
+    /** Tells one more event of an operation. */
+    tell: (agg_id: string, type: string, data: Record<string, unknown>, occurred_at = '2026-01-01T00:00:00Z') => {
+      const agg_version = events.filter((event) => event.agg_id === agg_id).length + 1
+      const event: Envelope = {
+        event_id: randomUUID(),
+        type: 'operation.changed',
+        schema_version: 1,
+        occurred_at,
+        agg_type: 'operation',
+        agg_id,
+        agg_version,
+        pub_seq: String(events.length + 1),
+        events: [{ seq: agg_version, type, at: occurred_at, data }],
+      }
+      events.push(event)
+      return event
+    },
+  }
+}
+
+let operations: Awaited<ReturnType<typeof operationsLog>>
+let c: Catalog
+beforeAll(async () => {
+  operations = await operationsLog()
+  c = await startCatalog({ env: { CATALOG__OPERATIONS__URL: operations.url } })
+  await seedRegion(c, 'eu1', 3)
+})
+afterAll(async () => {
+  await c?.stop()
+  operations.close()
+})
+
+const summary = async (resource_id: string) =>
+  (await c.as('vic').get(`/v1/resources/${resource_id}/operations-summary`)).body
+const apply = async (...events: Envelope[]) => {
+  for (const event of events) await applyOperationMessage(c.deps, event)
+}
+const queued = (operation_id: string, resources: string[], title = 'Roll out') =>
+  operations.tell(operation_id, 'operation.queued', { kind: 'change', title, status: 'queued', resources })
+
+describe('operations-summary', () => {
+  it('follows what the operations app tells, once and in order', async () => {
+    const operation_id = randomUUID()
+    const first = queued(operation_id, ['eu1-web-01', 'not-here'])
+    const started = operations.tell(operation_id, 'operation.started', { status: 'running' })
+    const ended = operations.tell(operation_id, 'operation.succeeded', { status: 'succeeded' })
+    expect(await summary('eu1-web-01')).toMatchObject({ counts: {}, last: [] })
+    await apply(first, first, started)
+    expect(await summary('eu1-web-01')).toMatchObject({
+      counts: { running: 1 },
+      last: [{ operation_id, title: 'Roll out', status: 'running', ended_at: null }],
+    })
+    const changes = { observed_state_patch: { release: '9.0.0' } }
+    await c.result('eu1-web-01', { operation_id, expected_version: 1, changes })
+    await apply(ended, started)
+    const times = { started_at: expect.any(String), ended_at: expect.any(String) }
+    expect(await summary('eu1-web-01')).toMatchObject({
+      counts: { succeeded: 1 },
+      last: [{ status: 'succeeded', version_from: 1, version_to: 2, ...times }],
+    })
+  })
+
+  it('fetches what it missed from the operations app, from the version it has', async () => {
+    const operation_id = randomUUID()
+    const first = queued(operation_id, ['eu1-web-02'])
+    for (let i = 0; i < 4; i++) operations.tell(operation_id, 'operation.paused', { status: 'paused' })
+    const last = operations.tell(operation_id, 'operation.succeeded', { status: 'succeeded' })
+    await apply(first, last)
+    expect(await summary('eu1-web-02')).toMatchObject({ counts: { succeeded: 1 } })
+  })
+})
+
+describe('the index of operations', () => {
+  const index = async () => {
+    const { items } = (await c.internally('GET', '/projections')).body as Projections
+    return items.find(({ name }) => name === 'operations_index')
+  }
+  const door = (verb: string) => c.internally('POST', `/projections/operations_index/${verb}`)
+  const proven = async (kind: 'verify' | 'rebuild'): Promise<Proof> => {
+    expect((await door(kind)).status).toBe(202)
+    return until(async () => {
+      const said = await index()
+      return said?.running === null && said.proof?.kind === kind ? said.proof : undefined
+    })
+  }
+
+  it('hears by NATS; while it is paused what comes waits in the stream', async () => {
+    const nc = await connectNats(serverUrl('NATS_URL'), 'test')
+    const jsm = await ensureStreams(nc, c.deps.nats.prefix, ['OPERATIONS'])
+    const publish = async () => {
+      const event = queued(randomUUID(), ['eu1-web-03'])
+      const subject = subjectOf(c.deps.nats.prefix, 'operations', 'operation', String(event.agg_id))
+      await nc.jetstream().publish(subject, JSON.stringify(event))
+    }
+    const heard = (count: number) =>
+      until(async () => ((await summary('eu1-web-03')).counts.queued ?? 0) === count, { what: `${count} operations` })
+    const consumer = startOperationsConsumer(c.deps, 20)
+    const waiting = async () => {
+      const { num_pending, num_waiting } = await jsm.consumers.info(`${c.deps.nats.prefix}OPERATIONS`, CONSUMER)
+      return { num_pending, num_waiting }
+    }
+    try {
+      await publish()
+      await heard(1)
+      await door('pause')
+      await until(async () => (await waiting()).num_waiting === 0, { what: 'the end of the subscription' })
+      await publish()
+      await until(async () => (await waiting()).num_pending === 1, { what: 'a message that waits' })
+      expect(await index()).toMatchObject({ state: 'paused' })
+      await heard(1)
+      await door('resume')
+      await heard(2)
+      expect(await index()).toMatchObject({ state: 'live' })
+    } finally {
+      await consumer.stop()
+      await jsm.streams.delete(`${c.deps.nats.prefix}OPERATIONS`)
+      await nc.close()
+    }
+  })
+
+  it('equals what the log of operations gives, is found out when it does not, and is made right by a rebuild', async () => {
+    expect(await proven('verify')).toMatchObject({ result: 'equal', differ: 0, skipped: 0, compared: 4 })
+    const [one] = operations.events
+    await c.rows(`update catalog.rm_resource_operation set status = 'failed' where operation_id = '${one?.agg_id}'`)
+    const lost = randomUUID()
+    queued(lost, ['eu1-web-02'], 'Nobody heard')
+    const wrong = { result: 'different', differ: 2, different: [String(one?.agg_id), lost].sort(), compared: 5 }
+    expect(await proven('verify')).toMatchObject(wrong)
+    expect(await summary('eu1-web-01')).toMatchObject({ counts: { failed: 1 } })
+    expect(await proven('rebuild')).toMatchObject(wrong)
+    expect(await summary('eu1-web-01')).toMatchObject({ counts: { succeeded: 1 } })
+    expect((await summary('eu1-web-02')).last).toContainEqual(expect.objectContaining({ operation_id: lost }))
+    expect(await proven('verify')).toMatchObject({ result: 'equal', differ: 0 })
+    // What follows goes on where the log ends.
+    await apply(operations.tell(lost, 'operation.cancelled', { status: 'cancelled' }))
+    expect((await summary('eu1-web-02')).last).toContainEqual(
+      expect.objectContaining({ operation_id: lost, status: 'cancelled' }),
+    )
+  })
+
+  it('leaves alone what the log no longer has from its beginning, and what is only under way', async () => {
+    operations.events.splice(
+      operations.events.findIndex(({ agg_version }) => agg_version === 1),
+      1,
+    )
+    operations.tell(randomUUID(), 'operation.queued', { resources: ['eu1-web-01'] }, new Date().toISOString())
+    expect(await proven('rebuild')).toMatchObject({ result: 'equal', skipped: 1 })
+  })
+
+  it('says that a proof failed when the log cannot be read', async () => {
+    operations.state.away = true
+    expect(await proven('verify')).toMatchObject({ result: 'failed', compared: 0 })
+    operations.state.away = false
+  })
+})
+
+describe('CATALOG__PROJECTOR__ENABLED=false', () => {
+  it('leaves the index to other processes', async () => {
+    const off = await startCatalog({ env: { CATALOG__PROJECTOR__ENABLED: 'false' } })
+    try {
+      const { at } = await off.startProcess()
+      const { body } = await off.internally('GET', '/projections', undefined, { at })
+      expect(body.items).toMatchObject([{ name: 'graph' }, { name: 'operations_index', state: 'off' }])
+      const connected = async () =>
+        ((await (await fetch(`${at}/health/ready`)).json()) as { checks: Record<string, { ok: boolean }> }).checks.nats
+          ?.ok
+      await until(connected, { what: 'a connection to NATS' })
+      const nc = await connectNats(serverUrl('NATS_URL'), 'test')
+      const jsm = await nc.jetstreamManager()
+      await expect(jsm.streams.info(`${off.deps.nats.prefix}OPERATIONS`)).rejects.toThrow('not found')
+      await nc.close()
+    } finally {
+      await off.stop()
+    }
+  }, 60_000)
+})

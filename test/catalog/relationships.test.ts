@@ -1,0 +1,268 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
+
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 0)
+})
+afterAll(() => c.stop())
+
+const name = () => `n-${randomUUID()}`
+const record = (over: Record<string, unknown>) => c.as('ada').record({ name: name(), ...over })
+/** Containers that may hold each other: generic resources may stand below anything. */
+const box = async (parent_id?: string): Promise<string> => {
+  const made = await record({
+    type_key: 'infra.generic',
+    desired_state: { provider: 'p', kind: 'box' },
+    ...(parent_id && { parent_id }),
+  })
+  return made.resource_id
+}
+const versionOf = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}`)).body.version
+const command = async (id: string, changes: Record<string, unknown>) =>
+  c.result(id, { expected_version: await versionOf(id), changes })
+const move = (id: string, to: string, from?: string) =>
+  command(id, {
+    relationship_changes: [
+      ...(from ? [{ op: 'remove', type_key: 'contained_in', target_id: from }] : []),
+      { op: 'add', type_key: 'contained_in', target_id: to },
+    ],
+  })
+const retire = (id: string) => command(id, { lifecycle_status: 'retired' })
+
+/** Paths equal edges, every open resource hangs on an open one, and nothing is above itself. */
+const faults = () =>
+  c.rows(`with recursive up(rid, top, way) as (
+      select rid, rid, array[rid] from catalog.resource where is_open
+      union all
+      select up.rid, e.dst, way || e.dst from up
+        join catalog.relationship e on e.src = up.top
+        join catalog.relationship_type t on t.id = e.reltype_id and t.type_key = 'contained_in'
+        where not e.dst = any(way) or array_length(way, 1) < 2)
+    select r.resource_id, 'path' as fault from catalog.resource r
+      left join catalog.resource p on p.rid = r.parent_rid
+      where r.is_open and r.path <> (case when p.rid is null then r.rid::text::ltree else p.path || r.rid::text::ltree end)
+    union all
+    select r.resource_id, 'orphan' from catalog.resource r join catalog.resource p on p.rid = r.parent_rid where r.is_open and not p.is_open
+    union all
+    select r.resource_id, 'edge' from catalog.resource r
+      where r.is_open and r.parent_rid is distinct from (select e.dst from catalog.relationship e
+        join catalog.relationship_type t on t.id = e.reltype_id and t.type_key = 'contained_in' where e.src = r.rid)
+    union all
+    select r.resource_id, 'cycle' from catalog.resource r where array_length(string_to_array(r.path::text, '.'), 1)
+      <> (select count(distinct x) from unnest(string_to_array(r.path::text, '.')) x)
+    union all
+    select r.resource_id, 'dangling' from catalog.relationship e join catalog.resource r on r.rid in (e.src, e.dst) where not r.is_open`)
+
+describe('the tree and its edges', () => {
+  it('moves a subtree with its paths and scope, and only the moved resource gets a version', async () => {
+    await seedRegion(c, 'us9', 0)
+    const cluster = await record({
+      type_key: 'infra.cluster',
+      parent_id: 'eu1-a-web',
+      lifecycle_status: 'active',
+      desired_state: { kind: 'kubernetes' },
+    })
+    const inner = await box(cluster.resource_id)
+    const reply = await move(cluster.resource_id, 'us9-a-web', 'eu1-a-web')
+    expect(reply).toMatchObject({ status: 200, body: { version: 2 } })
+    const below = (await c.as('vic').get(`/v1/resources/${inner}`)).body
+    expect(below).toMatchObject({ version: 1, scope: { region_id: 'us9', datacenter_id: 'us9-a' } })
+    expect((await c.as('vic').get('/v1/resources?region_id=us9&type_key=infra.generic')).body.items).toHaveLength(1)
+    expect(await faults()).toEqual([])
+  })
+
+  it('refuses a second parent, a parent below itself, and itself as parent', async () => {
+    const [a, b] = [await box(), await box()]
+    const inner = await box(a)
+    expect(await move(inner, b)).toMatchObject({ status: 422, body: { code: 'cardinality' } })
+    expect(await move(a, inner)).toMatchObject({ status: 422, body: { code: 'cycle' } })
+    expect(await move(a, a)).toMatchObject({ status: 422, body: { code: 'cycle' } })
+    expect(await faults()).toEqual([])
+  })
+
+  it('never lets A into B and B into A at once', async () => {
+    for (let round = 0; round < 15; round++) {
+      const [a, b] = [await box(), await box()]
+      const [first, second] = await Promise.all([move(a, b), move(b, a)])
+      expect([first.status, second.status].sort()).toEqual([200, 422])
+    }
+    expect(await faults()).toEqual([])
+  })
+
+  it('never leaves a child under a parent that was retired at the same moment', async () => {
+    const ends = new Set<string>()
+    for (let round = 0; round < 15; round++) {
+      const parent = await box()
+      const child = {
+        type_key: 'infra.generic',
+        name: name(),
+        parent_id: parent,
+        desired_state: { provider: 'p', kind: 'k' },
+      }
+      const [made, gone] = await Promise.all([c.as('olga').post('/v1/resources', child), retire(parent)])
+      ends.add(`${made.status} ${gone.status}`)
+      expect([`201 422`, `422 200`]).toContain(`${made.status} ${gone.status}`)
+    }
+    expect(await faults()).toEqual([])
+  })
+
+  it('stays whole under moves, creations and retirements at once, over two processes', async () => {
+    const places = [undefined, (await c.startProcess()).at]
+    const boxes = await Promise.all(Array.from({ length: 8 }, () => box()))
+    const pick = () => boxes[Math.floor(Math.random() * boxes.length)] as string
+    const [won, codes] = [{ moved: 0, retired: 0 }, new Set<string>()]
+    const act = async (i: number) => {
+      const at = places[i % 2]
+      const id = pick()
+      if (i % 5 === 0)
+        return c.as('olga').post('/v1/resources', {
+          type_key: 'infra.generic',
+          name: name(),
+          parent_id: id,
+          desired_state: { provider: 'p', kind: 'k' },
+        })
+      const { version, parent_id } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+      const relationship_changes = [
+        ...(parent_id ? [{ op: 'remove', type_key: 'contained_in', target_id: parent_id }] : []),
+        { op: 'add', type_key: 'contained_in', target_id: pick() },
+      ]
+      const changes = i % 13 === 1 ? { lifecycle_status: 'retired' } : { relationship_changes }
+      const reply = await c.result(id, { expected_version: version, changes }, at ? { at } : {})
+      if (reply.status === 200) won['lifecycle_status' in changes ? 'retired' : 'moved'] += 1
+      else codes.add(reply.body.code)
+      return reply
+    }
+    for (let i = 0; i < 120; i += 12) {
+      const replies = await Promise.all(Array.from({ length: 12 }, (_, n) => act(i + n)))
+      for (const { status, text } of replies) expect([200, 201, 409, 422], text).toContain(status)
+      expect(await faults()).toEqual([])
+    }
+    // The race was one: moves went through, and others were refused for what they would have broken.
+    expect(won.moved).toBeGreaterThan(5)
+    expect([...codes]).toEqual(expect.arrayContaining(['cycle', 'version_mismatch']))
+  }, 120_000)
+
+  it('closes, blocks or detaches the edges of what ends, as their types say', async () => {
+    const pool = await record({ type_key: 'infra.pool', parent_id: 'eu1-a-web' })
+    const target = await record({ type_key: 'infra.service', desired_state: { tier: 1 } })
+    const user = await record({
+      type_key: 'infra.service',
+      relationships: [{ type_key: 'depends_on', target_id: target.resource_id }],
+    })
+    const member = await c.as('ada').record({
+      ...hostOf(name(), 'eu1-a-web'),
+      relationships: [{ type_key: 'member_of', target_id: pool.resource_id }],
+    })
+    const blocked = await retire(target.resource_id)
+    expect(blocked).toMatchObject({
+      status: 422,
+      body: { code: 'blocked_by_dependents', blockers_count: 1, blockers: [{ resource_id: user.resource_id }] },
+    })
+    expect((await retire(pool.resource_id)).status).toBe(200)
+    expect(
+      (await c.as('vic').get(`/v1/resources/${member.resource_id}/relationships?relationship_types=member_of`)).body
+        .items,
+    ).toEqual([])
+    expect((await retire(user.resource_id)).status).toBe(200)
+    expect((await retire(target.resource_id)).status).toBe(200)
+    const [event] = await c.rows<{ type: string; payload: { relationship_changes: unknown[] } }>(
+      `select type, payload from catalog.outbox where agg_type = 'resource' and agg_id = $1 and agg_version = 2`,
+      [user.resource_id],
+    )
+    expect(event).toMatchObject({
+      type: 'resource.retired',
+      payload: { relationship_changes: [{ op: 'removed', rev: 2, to_id: target.resource_id }] },
+    })
+  })
+
+  it('ends what cascades with it, each with a version and an event of its own', async () => {
+    await c.rows(
+      `update catalog.relationship_type set document = jsonb_set(document, '{on_delete}', '"cascade"') where type_key = 'backs_up'`,
+    )
+    await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'core'`)
+    await c.deps.registry.reload()
+    const main = await box()
+    const copy = await record({
+      type_key: 'infra.generic',
+      desired_state: { provider: 'p', kind: 'k' },
+      relationships: [{ type_key: 'backs_up', target_id: main }],
+    })
+    expect((await retire(main)).status).toBe(200)
+    expect((await c.as('vic').get(`/v1/resources/${copy.resource_id}`)).body).toMatchObject({
+      version: 2,
+      lifecycle_status: 'retired',
+    })
+    expect(await faults()).toEqual([])
+  })
+
+  describe('with very many edges of one type', () => {
+    const service = async () => (await record({ type_key: 'infra.service' })).resource_id as string
+    /** Edges from resources that are not there; in parts, each far from the time that a statement may take. */
+    const crowd = async (hub: string, count: number) => {
+      for (let from = 1; from <= count; from += 20_000)
+        await c.rows(
+          `insert into catalog.relationship (src, reltype_id, dst, valid_from)
+           select 900000000 + n, t.id, r.rid, now() from generate_series($1::int, $2::int) n, catalog.resource r, catalog.relationship_type t
+           where r.resource_id = $3 and t.type_key = 'depends_on'`,
+          [from, Math.min(from + 19_999, count), hub],
+        )
+    }
+    const disperse = async () => {
+      for (let from = 0; from < 200_000; from += 20_000)
+        await c.rows('delete from catalog.relationship where src between $1 and $2', [
+          900_000_000 + from,
+          900_020_000 + from,
+        ])
+    }
+    const dependOn = async (hub: string) =>
+      command(await service(), { relationship_changes: [{ op: 'add', type_key: 'depends_on', target_id: hub }] })
+
+    it('a resource has an end to them', async () => {
+      const hub = await service()
+      await crowd(hub, 199_999)
+      try {
+        expect((await dependOn(hub)).status).toBe(200)
+        expect(await dependOn(hub)).toMatchObject({ status: 422, body: { code: 'too_many_relationships' } })
+      } finally {
+        await disperse()
+      }
+    })
+
+    it('counts each that is opened from the thousandth on', async () => {
+      const counted = async () => {
+        const metric = await c.deps.telemetry.metrics.getSingleMetric('relationships_crowded_total')?.get()
+        return metric?.values.find(({ labels }) => labels.type_key === 'depends_on')?.value ?? 0
+      }
+      const hub = await service()
+      await crowd(hub, 999)
+      try {
+        const before = await counted()
+        await dependOn(hub)
+        expect(await counted()).toBe(before)
+        await dependOn(hub)
+        expect(await counted()).toBe(before + 1)
+      } finally {
+        await disperse()
+      }
+    })
+  })
+
+  it('lets a retired resource keep notes only, and frees its name', async () => {
+    const made = await record({ type_key: 'infra.service', desired_state: { tier: 1 } })
+    const id = made.resource_id
+    expect((await retire(id)).status).toBe(200)
+    expect(
+      (await c.as('olga').patch(`/v1/resources/${id}`, { desired_state: { tier: 2 }, expected_version: 2 })).body.code,
+    ).toBe('resource_terminal')
+    expect((await command(id, { observed_state_patch: { endpoints_ready: 1 } })).body.code).toBe('resource_terminal')
+    expect(
+      (await c.as('olga').patch(`/v1/resources/${id}`, { labels: { was: 'here' }, expected_version: 2 })).status,
+    ).toBe(200)
+    expect((await c.as('olga').post('/v1/resources', { type_key: 'infra.service', name: made.name })).status).toBe(201)
+    expect((await c.as('vic').get(`/v1/resources?ids=${id}`)).body.items).toEqual([])
+    expect((await c.as('vic').get(`/v1/resources?ids=${id}&include_retired=true`)).body.items).toHaveLength(1)
+  })
+})

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest'
+import { csvOf, readable } from '../../apps/console/queries/audit.ts'
+
+it('writes rows as RFC 4180, and nothing that a spreadsheet would run', () => {
+  const row = {
+    at: '2026-01-31T12:00:00.000Z',
+    actor: 'user:1',
+    roles: ['operator', 'approver'],
+    action: '=HYPERLINK("http://evil.example")',
+    object: 'resource:a, b',
+    outcome: 'done',
+    reason: 'two\nlines',
+    request_id: null,
+  }
+  expect(csvOf([row])).toBe(
+    'at,actor,roles,action,object,outcome,reason,request_id\r\n' +
+      '2026-01-31T12:00:00.000Z,user:1,operator approver,"\'=HYPERLINK(""http://evil.example"")","resource:a, b",done,"two\nlines",\r\n',
+  )
+})
+
+it('shows names for the ids of people it knows, and the ends of all other ids', () => {
+  const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
+  const names = new Map([[olga, 'olga']])
+  expect(readable(`user:${olga}`, names)).toBe('user:olga')
+  expect(readable('gate:01a202a5-366a-756a-87e5-357aa020d966/cutover', names)).toBe('gate:20d966/cutover')
+  expect(readable('resource:eu1-web-01', names)).toBe('resource:eu1-web-01')
+})

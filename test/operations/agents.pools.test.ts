@@ -1,0 +1,255 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { NatsConnection } from 'nats'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { connectNats } from '../../apps/shared/events/events.ts'
+import { carryOut, createReporter, type Job, listenForWork, type Work } from '../support/agent/agent.ts'
+import { takeFromStream } from '../support/agent/stream.ts'
+import { serverUrl } from '../support/database.ts'
+import { until } from '../support/until.ts'
+import { type Platform, startPlatform } from './support/platform.ts'
+import { startWorker } from './support/worker.ts'
+
+/** Agents that take their work from the stream, and pools that give out no more than they may. */
+let p: Platform
+let worker: Awaited<ReturnType<typeof startWorker>>
+let nc: NatsConnection
+let folder: string
+let web: Awaited<ReturnType<typeof listenForWork>>
+let answerBy: (work: Work) => Promise<void>
+/** An agent that takes work and never answers a cancel. */
+let deaf: Server
+const toldDeaf: Work[] = []
+let deafCancels = 0
+const PLACES = 2
+const reason = 'a test'
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'signalbox-pools-'))
+  const policy_file = join(folder, 'policy.yaml')
+  const pool = { destinations: [], secrets: [], mode: 'nats', max_in_flight: PLACES }
+  web = await listenForWork((work) => answerBy(work))
+  deaf = createServer((req, res) => {
+    if (req.url === '/cancel') {
+      deafCancels += 1
+      return
+    }
+    let text = ''
+    req.on('data', (chunk) => (text += chunk))
+    req.on('end', () => {
+      toldDeaf.push(JSON.parse(text))
+      res.writeHead(202).end()
+    })
+  })
+  await new Promise<void>((resolve) => deaf.listen(0, '127.0.0.1', resolve))
+  const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
+  const http = (endpoint: string) => ({ ...pool, destinations: [loopback], mode: 'http', endpoint })
+  const pools = {
+    default: { destinations: [], secrets: [] },
+    lab: pool,
+    idle: pool,
+    web: http(web.url),
+    deaf: http(`http://127.0.0.1:${(deaf.address() as AddressInfo).port}`),
+  }
+  writeFileSync(policy_file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools }))
+  p = await startPlatform({
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
+  })
+  worker = await startWorker(p, policy_file)
+  nc = await connectNats(serverUrl('NATS_URL'), 'agent')
+}, 90_000)
+afterAll(async () => {
+  await nc.close()
+  await worker.stop()
+  await p.stop()
+  await web.close()
+  deaf.closeAllConnections()
+  deaf.close()
+  rmSync(folder, { recursive: true })
+  await worker.end()
+})
+
+const external = (node_id: string, more: Record<string, unknown> = {}) => ({
+  node_id,
+  executor: 'external',
+  pool: 'lab',
+  with: { job: 'greet', inputs: { name: node_id } },
+  ...more,
+})
+const start = async (...nodes: Record<string, unknown>[]) => {
+  const { operation_id } = await p.startOperation({ nodes })
+  return { operation_id, path: `/v1/operations/${operation_id}` }
+}
+const status = async (operation_id: string): Promise<string> =>
+  (await p.as('vic').get(`/v1/operations/${operation_id}`)).body.status
+const reaches = (operation_id: string, wanted: string) =>
+  until(async () => (await status(operation_id)) === wanted, { timeout_ms: 60_000, what: `status ${wanted}` })
+const stream = () => `${p.prefix}EXECUTION`
+const agentOf = async (pool: string, take: (work: Work) => Promise<void>) =>
+  until(
+    () =>
+      takeFromStream(nc, { pool, stream: stream(), subject: `${p.prefix}.execution.${pool}` }, take).catch(
+        () => undefined,
+      ),
+    {
+      timeout_ms: 30_000,
+      what: 'the consumer of the pool',
+    },
+  )
+
+it('work of a pool waits in the stream for an agent, which takes, reports and ends it', async () => {
+  const greet: Job = async ({ inputs }, { log }) => {
+    log(`greets ${inputs.name}`)
+    return { greeting: `hello ${inputs.name}` }
+  }
+  const { operation_id, path } = await start(external('ada'))
+  const agent = await agentOf('lab', (work) => carryOut(work, greet))
+  await reaches(operation_id, 'succeeded')
+  await agent.close()
+  expect((await p.as('vic').get(`${path}/nodes/ada`)).body).toMatchObject({
+    outputs: { greeting: 'hello ada' },
+    attempts: [{ phase: 'succeeded', executor: 'external', pool: 'lab', log: { complete: true } }],
+  })
+  const jsm = await nc.jetstreamManager()
+  expect((await jsm.streams.info(stream())).state.messages).toBe(0)
+}, 90_000)
+
+it('what no agent takes in time fails definitely, and who finds it later is refused', async () => {
+  const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  const graph = { nodes: [external('late', { pool: 'idle', timeouts: { start_s: 1 } })] }
+  const { operation_id } = await p.startOperation(graph, { headers: { traceparent: trace } })
+  const path = `/v1/operations/${operation_id}`
+  const node = async () => (await p.as('vic').get(`${path}/nodes/late`)).body
+  await until(async () => (await node()).error_class === 'not_picked_up', { timeout_ms: 30_000 })
+  const jsm = await nc.jetstreamManager()
+  const kept = await jsm.streams.getMessage(stream(), { last_by_subj: `${p.prefix}.execution.idle` })
+  const work = kept.json<Work>()
+  expect(work).toMatchObject({ v: 1, operation_id, node_id: 'late', job: 'greet', trace })
+  // A repeat of the same hand-over is dropped by the stream.
+  expect(kept.header.get('Nats-Msg-Id')).toBe(String(work.fence))
+  const refused: (string | undefined)[] = []
+  const agent = await agentOf('idle', async (given) => {
+    refused.push((await createReporter(given)('started')).code)
+  })
+  await until(() => refused.length > 0, { timeout_ms: 30_000 })
+  await agent.close()
+  expect(refused).toEqual(['attempt_closed'])
+  await p.as('olga').post(`${path}/cancel`, { reason })
+}, 90_000)
+
+/** Works until it is told to stop, without a word in between. */
+const stall =
+  (heard: string[]): Job =>
+  (work, { signal }) =>
+    new Promise((_, reject) => {
+      const stopped = () => {
+        heard.push(work.node_id)
+        reject(new Error('stopped'))
+      }
+      if (signal.aborted) stopped()
+      else signal.addEventListener('abort', stopped)
+    })
+const silent = { timeouts: { run_s: 600, heartbeat_s: 600 } }
+const force = async (operation_id: string, path: string) => {
+  expect((await p.as('both').post(`${path}/cancel`, { reason })).status).toBe(200)
+  await p.query(
+    `update operations.operation_control set cancelled_at = cancelled_at - interval '1 h' where operation_id = $1`,
+    [operation_id],
+  )
+  expect((await p.as('both').post(`${path}/cancel`, { reason, mode: 'force' })).status).toBe(200)
+}
+const isAtAgent = (path: string, node_id: string) =>
+  until(
+    async () =>
+      (await p.query(`select 1 from operations.executions where node_id = $1 and started_at is not null`, [node_id]))
+        .length > 0,
+    { timeout_ms: 30_000, what: `${path} at the agent` },
+  )
+
+it('a forced cancel is pushed to the agent that has the work, at once and to no other', async () => {
+  const heard: string[] = []
+  const agent = await agentOf('lab', (work) => carryOut(work, stall(heard)))
+  const kept = await start(external('kept', silent))
+  const { operation_id, path } = await start(external('stopped', silent))
+  await isAtAgent(kept.path, 'kept')
+  await isAtAgent(path, 'stopped')
+  await force(operation_id, path)
+  await reaches(operation_id, 'cancelled')
+  expect((await p.as('vic').get(`${path}/nodes/stopped`)).body).toMatchObject({ error_class: 'cancelled' })
+  expect(heard).toEqual(['stopped'])
+  await force(kept.operation_id, kept.path)
+  await reaches(kept.operation_id, 'cancelled')
+  await agent.close()
+}, 90_000)
+
+it('an agent whose time is over is told so, by HTTP as well; one that never answers holds nothing up', async () => {
+  const heard: string[] = []
+  answerBy = (work) => carryOut(work, stall(heard))
+  const over = await start(
+    external('over', { pool: 'web', timeouts: { run_s: 2, heartbeat_s: 600 }, idempotent: false }),
+  )
+  await until(async () => (await p.as('vic').get(`${over.path}/nodes/over`)).body.state === 'outcome_unknown', {
+    timeout_ms: 30_000,
+  })
+  await until(() => heard.includes('over'), { timeout_ms: 10_000, what: 'the agent hearing of it' })
+  await p.as('olga').post(`${over.path}/cancel`, { reason })
+
+  const deaf = await start(external('deaf', { pool: 'deaf', ...silent }))
+  const work = await until(() => toldDeaf.find(({ node_id }) => node_id === 'deaf'), { timeout_ms: 30_000 })
+  const report = createReporter(work)
+  expect((await report('started')).status).toBe(200)
+  await force(deaf.operation_id, deaf.path)
+  await until(() => deafCancels > 0, { timeout_ms: 10_000, what: 'the call that nobody answers' })
+  expect(await report('heartbeat')).toMatchObject({ status: 200, cancel_requested: true })
+  expect((await report('failed', { error: { class: 'cancelled', message: 'Stopped.' } })).status).toBe(200)
+  await reaches(deaf.operation_id, 'cancelled')
+}, 90_000)
+
+it('gives out no more than max_in_flight over all operations; what waits says so, and goes on by itself', async () => {
+  const taken: { work: Work; end: () => Promise<unknown> }[] = []
+  const agent = await agentOf('lab', async (work) => {
+    const report = createReporter(work)
+    if ((await report('started')).status !== 200) return
+    taken.push({ work, end: () => report('succeeded') })
+  })
+  const names = Array.from({ length: 4 }, (_, i) => `n${i}`)
+  const operations = await Promise.all([0, 1, 2].map(() => start(...names.map((name) => external(name)))))
+  const out = async () =>
+    (
+      await p.query<{ operation_id: string }>(
+        `select operation_id from operations.node_attempts where pool = 'lab' and phase in ('dispatched', 'running')`,
+      )
+    ).length
+  const waiting = () => p.query('select 1 from operations.pool_waits', [])
+  await until(async () => (await waiting()).length === 3 * names.length - PLACES, {
+    timeout_ms: 60_000,
+    what: 'all others waiting',
+  })
+  expect(await out()).toBe(PLACES)
+  const busy = taken.map(({ work }) => work.operation_id)
+  const idle = operations.find(({ operation_id }) => !busy.includes(operation_id)) ?? operations[0]
+  await until(
+    async () =>
+      (await p.as('vic').get(idle?.path ?? '')).body.blocked_on.some((b: { kind: string }) => b.kind === 'executor'),
+    { timeout_ms: 30_000, what: 'blocked_on executor' },
+  )
+  const { body } = await p.as('vic').get(idle?.path ?? '')
+  expect(body.blocked_on).toMatchObject([{ kind: 'executor', id: 'lab', message: expect.stringContaining('pool lab') }])
+
+  let most = 0
+  const watch = setInterval(() => void out().then((now) => (most = Math.max(most, now))), 20)
+  const began = new Set<string>()
+  const ending = setInterval(() => void taken.shift()?.end(), 50)
+  for (const { operation_id } of operations) {
+    await reaches(operation_id, 'succeeded')
+    began.add(operation_id)
+  }
+  clearInterval(watch)
+  clearInterval(ending)
+  await agent.close()
+  expect(most).toBe(PLACES)
+  expect(await waiting()).toEqual([])
+}, 120_000)

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+
+/** One key, one answer, on every POST that people send: repeats change nothing and get the first bytes, anywhere. */
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform({ instances: 2, env: { OPERATIONS__COMMANDS__WAIT_MS: '100' } })
+})
+afterAll(() => p.stop())
+
+const reason = 'a test'
+const graph = gated()
+const intent = { kind: 'graph', title: 'a test', reason, graph }
+const stated = async () => must(await p.as('pia').post('/v1/intents', intent), 201).body.intent_id as string
+
+const started = async () => {
+  const { operation_id } = await p.startOperation(graph)
+  return { operation_id, path: `/v1/operations/${operation_id}` }
+}
+const failed = async () => {
+  const { operation_id, path } = await started()
+  await p.query(
+    `update operations.nodes set state = 'failed', attempt = 1 where operation_id = $1 and node_id = 'before'`,
+    [operation_id],
+  )
+  return path
+}
+const asked = async () => {
+  const { operation_id, path } = await started()
+  await p.openGate(operation_id, 'go')
+  return { path: `${path}/gates/go`, seen: await p.seen(operation_id, 'go') }
+}
+const changes = [{ op: 'update_node', node_id: 'behind', set: { with: { delay_ms: 7 } } }]
+const proposal = { base_revision: 1, changes, reason }
+const proposed = async () => {
+  const { path } = await started()
+  const { patch_id, digest } = must(await p.as('olga').post(`${path}/patches`, proposal), 201).body
+  return { path: `${path}/patches/${patch_id}`, reviewed_digest: digest as string }
+}
+
+type Sent = { by: 'pia' | 'olga' | 'eva'; path: string; body: Record<string, unknown>; other: Record<string, unknown> }
+const on = (by: Sent['by'], path: string, body: Sent['body'], other: Sent['other']): Sent => ({
+  by,
+  path,
+  body,
+  other: { ...body, ...other },
+})
+/** Each route with a command that it takes now, and what another one under the same key would say. */
+const POSTS: Record<string, () => Promise<Sent>> = {
+  '/v1/intents': async () => on('pia', '/v1/intents', intent, { title: 'another' }),
+  '/v1/intents/{intent_id}/plan-preview': async () =>
+    on('pia', `/v1/intents/${await stated()}/plan-preview`, {}, { exclude_targets: ['x'] }),
+  '/v1/plans/{plan_id}/start': async () => {
+    const intent_id = await stated()
+    await p.query('update operations.projection set at = clock_timestamp()')
+    const { plan_id, plan_hash } = must(await p.as('pia').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
+    return on('olga', `/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash }, { max_parallel: 2 })
+  },
+  '/v1/operations/{operation_id}/pause': async () =>
+    on('olga', `${(await started()).path}/pause`, { reason }, { reason: 'another' }),
+  '/v1/operations/{operation_id}/resume': async () => {
+    const { path } = await started()
+    must(await p.as('olga').post(`${path}/pause`, { reason }), 200, 202)
+    return on('olga', `${path}/resume`, { reason }, { acknowledge_drift: true })
+  },
+  '/v1/operations/{operation_id}/cancel': async () =>
+    on('olga', `${(await started()).path}/cancel`, { reason }, { mode: 'compensate' }),
+  '/v1/operations/{operation_id}/nodes/{node_id}/retry': async () =>
+    on('olga', `${await failed()}/nodes/before/retry`, { reason }, { scope: 'node' }),
+  '/v1/operations/{operation_id}/interventions': async () =>
+    on(
+      'olga',
+      `${await failed()}/interventions`,
+      { type: 'skip', node_id: 'before', payload: {}, reason },
+      { ticket: 'T' },
+    ),
+  '/v1/operations/{operation_id}/gates/{gate_id}/approve': async () => {
+    const { path, seen } = await asked()
+    return on('eva', `${path}/approve`, seen, { comment: 'another' })
+  },
+  '/v1/operations/{operation_id}/gates/{gate_id}/reject': async () => {
+    const { path, seen } = await asked()
+    return on('eva', `${path}/reject`, { round: seen.round, comment: 'no' }, { comment: 'another' })
+  },
+  '/v1/operations/{operation_id}/patches': async () =>
+    on('olga', `${(await started()).path}/patches`, proposal, { reason: 'another' }),
+  '/v1/operations/{operation_id}/patches/{patch_id}/approve': async () => {
+    const { path, reviewed_digest } = await proposed()
+    return on('eva', `${path}/approve`, { reviewed_digest }, { comment: 'another' })
+  },
+  '/v1/operations/{operation_id}/patches/{patch_id}/reject': async () =>
+    on('eva', `${(await proposed()).path}/reject`, { comment: 'no' }, { comment: 'another' }),
+}
+
+/** What a command leaves behind; the relay's own marks are left out. */
+const left = () =>
+  p.query(`select (select count(*)::int from operations.operation_commands) as commands, (select count(*)::int from operations.intents) as intents,
+    (select count(*)::int from operations.plans) as plans, (select count(*)::int from operations.patches) as patches,
+    (select count(*)::int from operations.votes) as votes, (select count(*)::int from operations.outbox) as events,
+    (select count(*)::int from operations.operation_evidence_index) as evidence, (select count(*)::int from operations.audit) as audit`)
+
+describe('a key', () => {
+  it.each(Object.keys(POSTS))('of %s gets one answer for ever', async (route) => {
+    const { by, path, body, other } = await (POSTS[route] as () => Promise<Sent>)()
+    await p.query('update operations.projection set at = clock_timestamp()')
+    const key = randomUUID()
+    const first = must(await p.as(by).post(path, body, { key }), 200, 201, 202)
+    const before = await left()
+    const [here, there, at_once] = await Promise.all([
+      p.as(by).post(path, body, { key }),
+      p.as(by).post(path, body, { key, instance: 1 }),
+      p.as(by).post(path, body, { key, instance: 1, headers: { 'x-request-id': randomUUID() } }),
+    ])
+    for (const again of [here, there, at_once]) {
+      expect([again.status, again.text]).toEqual([first.status, first.text])
+      expect(again.headers.get('idempotency-replayed')).toBe('true')
+      expect(again.headers.get('location')).toBe(first.headers.get('location'))
+    }
+    expect(await p.as(by).post(path, other, { key })).toMatchObject({
+      status: 422,
+      body: { category: 'validation_error', code: 'idempotency_key_reused' },
+    })
+    expect(await p.as(by).post(path, body, { key: null })).toMatchObject({
+      status: 400,
+      body: { code: 'idempotency_key_required' },
+    })
+    expect(await left()).toEqual(before)
+  })
+
+  it('is asked of every route that changes something', () => {
+    const file = new URL('../../apps/shared/contracts/openapi/operations.json', import.meta.url)
+    const { paths } = JSON.parse(readFileSync(file, 'utf8')) as { paths: Record<string, { post?: unknown }> }
+    const posts = Object.keys(paths).filter((path) => paths[path]?.post)
+    // It decodes what an engineer looks at, and changes nothing.
+    expect(posts.filter((path) => path !== '/v1/engine/codec/decode').sort()).toEqual(Object.keys(POSTS).sort())
+  })
+})

@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { carryOut, createReporter, listenForWork, type Work } from '../support/agent/agent.ts'
+import { until } from '../support/until.ts'
+import { type Platform, type Reply, startPlatform } from './support/platform.ts'
+import { startWorker } from './support/worker.ts'
+
+/** Two processes of operations, one worker, an agent: every race here is between the two processes, or with the engine. */
+let p: Platform
+let worker: Awaited<ReturnType<typeof startWorker>>
+let agent: Awaited<ReturnType<typeof listenForWork>>
+let folder: string
+const handed: Work[] = []
+
+beforeAll(async () => {
+  agent = await listenForWork(async (work) => void handed.push(work))
+  folder = mkdtempSync(join(tmpdir(), 'signalbox-races-'))
+  const policy_file = join(folder, 'policy.yaml')
+  const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
+  const pool = { destinations: [loopback], secrets: [] }
+  const pools = { default: pool, lab: { ...pool, mode: 'http', endpoint: agent.url, max_in_flight: 50 } }
+  writeFileSync(policy_file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools }))
+  p = await startPlatform({
+    instances: 2,
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
+  })
+  worker = await startWorker(p, policy_file)
+}, 90_000)
+afterAll(async () => {
+  await worker.stop()
+  await p.stop()
+  await agent.close()
+  rmSync(folder, { recursive: true })
+  await worker.end()
+})
+
+const reason = 'a race'
+const answerOf = ({ status, body }: Reply) => (status < 300 ? 'won' : `${status} ${body.category}/${body.code}`)
+const noop = (node_id: string, ...depends_on: string[]) => ({ node_id, executor: 'noop', with: {}, depends_on })
+const reaches = (operation_id: string, wanted: string) =>
+  until(async () => (await p.as('olga').get(`/v1/operations/${operation_id}`)).body.status === wanted, {
+    timeout_ms: 40_000,
+    what: `operation ${wanted}`,
+  })
+const attemptsOf = (operation_id: string) =>
+  p.query<{ node_id: string; attempt: number; generation: number; phase: string }>(
+    'select node_id, attempt, generation, phase from operations.node_attempts where operation_id = $1 order by fence',
+    [operation_id],
+  )
+/** Starts both at the same time, the one or the other a few milliseconds earlier. */
+const both = <A, B>(round: number, one: () => Promise<A>, other: () => Promise<B>): Promise<[A, B]> => {
+  const ahead = (round - 3) * 4
+  const after = async <T>(ms: number, act: () => Promise<T>) => {
+    if (ms > 0) await delay(ms)
+    return act()
+  }
+  return Promise.all([after(-ahead, one), after(ahead, other)])
+}
+const ROUNDS = [0, 3, 6]
+
+describe('a cancel against an approval', () => {
+  it('stops in every order: the approval is refused, or taken back, or its node had begun', async () => {
+    for (const round of ROUNDS) {
+      const gates = [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['b'] }]
+      const { operation_id } = await p.startOperation({ nodes: [noop('a'), noop('b', 'a'), noop('c', 'b')], gates })
+      const path = `/v1/operations/${operation_id}`
+      const gate = async () => (await p.as('eva').get(`${path}/gates/go`)).body
+      await until(async () => (await gate()).status === 'waiting', { timeout_ms: 40_000, what: 'the gate' })
+      const seen = await p.seen(operation_id, 'go')
+      const [approved, cancelled] = await both(
+        round,
+        () => p.as('eva').post(`${path}/gates/go/approve`, seen, { instance: 0 }),
+        () => p.as('olga').post(`${path}/cancel`, { reason }, { instance: 1 }),
+      )
+      expect(cancelled.status).toBe(200)
+      const began = (await attemptsOf(operation_id)).map(({ node_id }) => node_id)
+      await reaches(operation_id, 'cancelled')
+      // Nothing began after the cancel was answered.
+      expect((await attemptsOf(operation_id)).map(({ node_id }) => node_id)).toEqual(began)
+      const refusals = ['409 gate_not_waiting/cancelled', '409 invalid_state_transition/already_cancelling']
+      if (answerOf(approved) !== 'won') {
+        expect(refusals).toContain(answerOf(approved))
+        expect(began).toEqual(['a'])
+      }
+      const open = await p.query(
+        `select kind from operations.operation_commands where operation_id = $1 and status in ('pending', 'sending', 'delivered')`,
+        [operation_id],
+      )
+      expect(open).toEqual([])
+    }
+  }, 180_000)
+})
+
+describe('retries', () => {
+  /** A node whose agent has begun. */
+  const atWork = async (timeouts = {}) => {
+    handed.length = 0
+    const node = { node_id: 'job', executor: 'external', pool: 'lab', with: { job: 'x', inputs: {} }, timeouts }
+    const { operation_id } = await p.startOperation({ nodes: [node] })
+    const given = await next()
+    const report = createReporter(given)
+    expect((await report('started')).status).toBe(200)
+    const retry = (instance: number, body: Record<string, unknown> = {}) =>
+      p
+        .as(instance === 0 ? 'olga' : 'both')
+        .post(
+          `/v1/operations/${operation_id}/nodes/job/retry`,
+          { reason, expected_generation: 1, ...body },
+          { instance },
+        )
+    return { operation_id, report, retry }
+  }
+  const next = () => until(() => handed.shift(), { timeout_ms: 40_000, what: 'work at the agent' })
+  /** The work of the next attempt, done. */
+  const finish = async (operation_id: string) => {
+    const given = await next()
+    expect(given).toMatchObject({ operation_id, attempt: 2, generation: 2 })
+    await carryOut(given, async () => ({}))
+    await reaches(operation_id, 'succeeded')
+  }
+
+  const NOT_YET = [
+    '409 invalid_state_transition/node_not_retryable',
+    '409 invalid_state_transition/cone_in_flight',
+    '409 version_conflict/in_progress',
+  ]
+  it('against the result of the attempt: refused until it is known, then one of them has it', async () => {
+    for (const round of ROUNDS) {
+      const { operation_id, report, retry } = await atWork()
+      let won = 0
+      /** A person who asks until the node can be retried, or another has done it: then it is under way again. */
+      const insist = async (instance: number): Promise<void> => {
+        while (won === 0) {
+          const answer = answerOf(await retry(instance))
+          if (answer === 'won') won += 1
+          else if (answer !== '412 version_conflict/generation_moved') expect(NOT_YET).toContain(answer)
+          await delay(5)
+        }
+      }
+      const failed = () => report('failed', { error: { class: 'refused', message: 'no', retryable: false } })
+      const [said] = await both(round, failed, () => Promise.all([insist(0), insist(1)]))
+      expect(said.status).toBe(200)
+      expect(won).toBe(1)
+      await finish(operation_id)
+      expect(await attemptsOf(operation_id)).toMatchObject([
+        { attempt: 1, generation: 1, phase: 'failed' },
+        { attempt: 2, generation: 2, phase: 'succeeded' },
+      ])
+    }
+  }, 240_000)
+
+  it('against a result that comes when the attempt was given up: the result has no effect in any order', async () => {
+    for (const round of ROUNDS) {
+      const { operation_id, report, retry } = await atWork({ run_s: 2 })
+      await reaches(operation_id, 'blocked')
+      const finding = { reconciliation: { finding: 'effect_absent', note: 'looked' } }
+      const [late, retried] = await both(
+        round,
+        () => report('succeeded', { outputs: {} }),
+        () => retry(1, finding),
+      )
+      expect(late).toMatchObject({ status: 409, code: expect.stringMatching(/^(attempt_closed|stale_attempt)$/) })
+      expect(answerOf(retried)).toBe('won')
+      await finish(operation_id)
+      expect(await attemptsOf(operation_id)).toMatchObject([
+        { attempt: 1, phase: 'outcome_unknown' },
+        { attempt: 2, phase: 'succeeded' },
+      ])
+    }
+  }, 240_000)
+})

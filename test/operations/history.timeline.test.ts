@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { recordChanges } from '../../db/operations/operations/record.ts'
+import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+
+/** The history of an operation: what happened, who did it in which roles, why, and what proves it. */
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform({ relay: false, env: { OPERATIONS__COMMANDS__WAIT_MS: '0' } })
+})
+afterAll(() => p.stop())
+
+type Event = {
+  seq: number
+  type: string
+  actor: { kind: string; name: string; roles?: string[] }
+  reason: string | null
+  gate_id: string | null
+  evidence_seq: number | null
+}
+const engine = { namespace: 'default', workflow_id: 'w', run_id: 'r' }
+
+describe('the timeline', () => {
+  it('says of every command who gave it and why, and filters by what, who and where', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const path = `/v1/operations/${operation_id}`
+    const olga = p.as('olga')
+    // The engine has heard of it; of nothing that comes now.
+    await p.query(`update operations.operation_commands set status = 'applied', attempts = 1 where operation_id = $1`, [
+      operation_id,
+    ])
+    await p.query(
+      `update operations.nodes set state = 'failed', attempt = 1 where operation_id = $1 and node_id = 'before'`,
+      [operation_id],
+    )
+    must(await olga.post(`${path}/pause`, { reason: 'look closer 🔍' }), 202)
+    must(await olga.post(`${path}/resume`, { reason: 'seen' }), 202)
+    must(await olga.post(`${path}/nodes/before/retry`, { reason: 'once more' }), 202)
+    must(
+      await olga.post(`${path}/interventions`, { type: 'skip', node_id: 'before', payload: {}, reason: 'not needed' }),
+      202,
+    )
+    const changes = [{ op: 'set_limits', max_parallel: 2 }]
+    const patch = must(await olga.post(`${path}/patches`, { base_revision: 1, changes, reason: 'slower' }), 201).body
+    must(await p.as('eva').post(`${path}/patches/${patch.patch_id}/reject`, { comment: 'it is slow already' }), 202)
+    await p.openGate(operation_id, 'go')
+    const seen = { ...(await p.seen(operation_id, 'go')), comment: 'the first is well' }
+    must(await p.as('eva').post(`${path}/gates/go/approve`, seen), 202)
+    must(await olga.post(`${path}/cancel`, { reason: 'enough' }), 202)
+
+    const read = async (query = '') =>
+      must(await p.as('vic').get(`${path}/timeline?limit=1000${query}`), 200).body.events as Event[]
+    const events = await read()
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, n) => n + 1))
+    const said = (type: string) =>
+      events.filter((event) => event.type === type).map(({ actor, reason }) => `${actor.name}: ${reason}`)
+    expect({
+      pausing: said('operation.pausing'),
+      resumed: said('operation.resumed'),
+      reset: said('node.reset'),
+      intervention: said('intervention.applied'),
+      proposed: said('patch.awaiting_approval'),
+      patch_voted: said('patch.voted'),
+      patch_rejected: said('patch.rejected'),
+      gate_voted: said('gate.voted'),
+      approved: said('gate.approved'),
+      cancelling: said('operation.cancelling'),
+    }).toEqual({
+      pausing: ['olga: look closer 🔍'],
+      resumed: ['olga: seen'],
+      reset: ['olga: once more'],
+      intervention: ['olga: not needed'],
+      proposed: ['olga: slower'],
+      patch_voted: ['eva: it is slow already'],
+      patch_rejected: ['eva: it is slow already'],
+      gate_voted: ['eva: the first is well'],
+      approved: ['eva: the first is well'],
+      cancelling: ['olga: enough'],
+    })
+    const voted = events.find(({ type }) => type === 'gate.voted')
+    expect(voted?.actor).toMatchObject({ kind: 'user', roles: ['approver'] })
+    const { records } = must(await p.as('vic').get(`${path}/evidence`), 200).body
+    expect(records[(voted?.evidence_seq ?? 0) - 1]).toMatchObject({ kind: 'vote', actor: { name: 'eva' } })
+
+    const types = async (query: string) => [...new Set((await read(query)).map(({ type }) => type))].sort()
+    expect(await types('&types=gate.voted&types=patch.voted')).toEqual(['gate.voted', 'patch.voted'])
+    expect((await read(`&actor=${p.people.eva.id}`)).every(({ actor }) => actor.name === 'eva')).toBe(true)
+    expect(await types('&node_id=before')).toEqual(expect.arrayContaining(['node.reset']))
+    expect(await read('&node_id=behind&types=gate.voted')).toEqual([])
+    const last = events.at(-1)?.seq ?? 0
+    expect((await read(`&after_seq=${last - 2}`)).map(({ seq }) => seq)).toEqual([last - 1, last])
+  })
+
+  it('keeps no reason that says nothing', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.openGate(operation_id, 'go')
+    const path = `/v1/operations/${operation_id}`
+    const seen = await p.seen(operation_id, 'go')
+    const { round } = seen
+    for (const blank of [' ', '\n\t', '\u00a0'])
+      for (const [who, to, body, pointer] of [
+        ['olga', '/pause', { reason: blank }, '/reason'],
+        ['eva', '/gates/go/reject', { round, comment: blank }, '/comment'],
+        ['eva', '/gates/go/approve', { ...seen, comment: blank }, '/comment'],
+        ['both', '/gates/go/approve', { ...seen, break_glass: { reason: blank } }, '/break_glass/reason'],
+      ] as const)
+        expect(await p.as(who).post(path + to, body)).toMatchObject({
+          status: 400,
+          body: { category: 'validation_error', code: 'schema_violation', violations: [{ pointer }] },
+        })
+    expect((await p.as('vic').get(path)).body).toMatchObject({ status: 'blocked', open_gates: [{ gate_id: 'go' }] })
+  })
+
+  it('says that an unchanged thing is not asked twice: what an earlier round approved is carried over', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.query('update operations.gates set approved_digest = digest where operation_id = $1', [operation_id])
+    const changes = [{ t: 'gate_open' as const, gate_id: 'go', round: 1 }]
+    const report = { engine_status: 'running', blocked_on: [], open_gates: 0 }
+    const batch = { record_seq: 1, changes, report }
+    const recorded = await recordChanges(p.deps.db, operation_id, batch as never, engine)
+    expect(recorded.gates).toMatchObject([{ gate_id: 'go', status: 'approved', round: 1, deadline_at: null }])
+    // A repeat of the batch is answered from its row.
+    expect(await recordChanges(p.deps.db, operation_id, batch as never, engine)).toEqual(recorded)
+    const { body } = must(await p.as('vic').get(`/v1/operations/${operation_id}/timeline`), 200)
+    const told = (body.events as Event[]).filter(({ gate_id }) => gate_id === 'go')
+    expect(told.map(({ type, actor }) => `${type} by ${actor.kind}`)).toEqual([
+      'gate.carried_over by engine',
+      'gate.approved by engine',
+    ])
+    const { items } = must(await p.as('eva').get('/v1/gates?for=all'), 200).body
+    expect(items.filter((item: { operation_id: string }) => item.operation_id === operation_id)).toEqual([])
+  })
+})

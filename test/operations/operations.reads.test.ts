@@ -1,0 +1,536 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { exportEvidence, verifyEvidence } from '../../apps/shared/events/evidence.ts'
+import { archiveLogs, expireBodies } from '../../db/operations/history/archive.ts'
+import { brokenLink, hashOf } from '../../db/operations/tables/evidence.ts'
+import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform()
+  await p.query(`insert into operations.catalog_resources (resource_id, type_key, type_version, name, parent_id, version, lifecycle_status, labels, annotations, desired_state, observed_state)
+    values ('eu1', 'topology.region', 1, 'eu1', null, 1, 'active', '{}', '{}', '{}', '{}'),
+           ('us1', 'topology.region', 1, 'us1', null, 1, 'active', '{}', '{}', '{}', '{}'),
+           ('eu1-web-01', 'fleet.host', 1, 'eu1-web-01', 'eu1', 1, 'active', '{}', '{}', '{}', '{}'),
+           ('us1-web-01', 'fleet.host', 1, 'us1-web-01', 'us1', 1, 'active', '{}', '{}', '{}', '{}')`)
+})
+afterAll(() => p.stop())
+
+/** Gives an operation targets after the fact: places decide who sees it. */
+const onTargets = (operation_id: string, ...ids: string[]) =>
+  p.query('update operations.operations set resource_ids = $2 where operation_id = $1', [operation_id, ids])
+type Item = { operation_id: string; title: string; created_at: string }
+const idsOf = (body: { items: Item[] }) => body.items.map(({ operation_id }) => operation_id)
+
+describe('lists', () => {
+  it('go on page by page in order, by a token that fits this list only', async () => {
+    for (let n = 0; n < 5; n++) await p.startOperation(gated())
+    for (const sort of ['-created_at', '-updated_at', 'title']) {
+      const found: string[] = []
+      let token: string | null = ''
+      while (token !== null) {
+        const page = must(
+          await p.as('vic').get(`/v1/operations?page_size=2&sort=${sort}${token && `&page_token=${token}`}`),
+          200,
+        )
+        found.push(...idsOf(page.body))
+        token = page.body.next_page_token
+      }
+      const whole = must(await p.as('vic').get(`/v1/operations?page_size=500&sort=${sort}`), 200).body
+      expect(found).toEqual(idsOf(whole))
+      expect(whole.as_of).toEqual({
+        time: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
+        seq: expect.stringMatching(/^\d+$/),
+      })
+    }
+    const intents = must(await p.as('vic').get('/v1/intents?page_size=1'), 200).body
+    expect(intents.as_of).toEqual({
+      time: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
+      seq: expect.stringMatching(/^[1-9]\d*$/),
+    })
+    const { body } = await p.as('vic').get('/v1/operations?page_size=1')
+    expect(
+      await p.as('vic').get(`/v1/operations?page_size=1&kind=graph&page_token=${body.next_page_token}`),
+    ).toMatchObject({
+      status: 400,
+      body: { category: 'validation_error', code: 'page_token_mismatch' },
+    })
+  })
+
+  it('narrow by every filter', async () => {
+    const { operation_id } = await p.startOperation(gated(), {
+      more: { title: 'Rotate 100% of keys, ÄRGERLICH', ticket: 'OPS-7', labels: { environment: 'prod', team: 'web' } },
+    })
+    await p.query(`update operations.operations set failed = 1, engine_status = 'blocked' where operation_id = $1`, [
+      operation_id,
+    ])
+    await onTargets(operation_id, 'eu1-web-01')
+    await p.openGate(operation_id, 'go')
+    const only = async (query: string, who: 'vic' | 'pia' | 'eva' | 'ivo' = 'vic') =>
+      idsOf(must(await p.as(who).get(`/v1/operations?${query}`), 200).body).includes(operation_id)
+    for (const query of [
+      'q=100%25',
+      'q=ops-7',
+      `q=${encodeURIComponent('ärger')}`,
+      'label=team',
+      'label=team=web',
+      'status=blocked',
+      'status=blocked&status=failed',
+      'status_group=open',
+      'status_group=needs_attention',
+      'kind=graph',
+      'resource_id=eu1-web-01',
+      'created_after=2020-01-01T00:00:00Z',
+    ])
+      expect([query, await only(query)]).toEqual([query, true])
+    for (const query of [
+      'q=1000',
+      'label=team=net',
+      'status=failed',
+      'status_group=ended',
+      'kind=change',
+      'resource_id=eu1',
+      'created_before=2020-01-01T00:00:00Z',
+      'requester=me',
+    ])
+      expect([query, await only(query)]).toEqual([query, false])
+    expect(await only('requester=me', 'pia')).toBe(true)
+    expect(await only('gate_for=me', 'eva')).toBe(true)
+    expect(await only('gate_for=me', 'ivo')).toBe(false)
+    expect(idsOf(must(await p.as('vic').get('/v1/resources/eu1-web-01/operations'), 200).body)).toContain(operation_id)
+  })
+})
+
+describe('single reads', () => {
+  it('have a tag, and are not sent again to who has exactly that', async () => {
+    const { operation_id, plan_id, intent_id } = await p.startOperation(gated())
+    const operation = `/v1/operations/${operation_id}`
+    const change = { op: 'set_limits', max_parallel: 2 }
+    const proposal = { base_revision: 1, changes: [change], reason: 'x' }
+    const { patch_id } = must(await p.as('olga').post(`${operation}/patches`, proposal), 201).body
+    const all = ['', '/graph', '/nodes/before', '/gates/go', `/patches/${patch_id}`].map((rest) => operation + rest)
+    for (const path of [...all, `/v1/plans/${plan_id}`, `/v1/intents/${intent_id}`]) {
+      const etag = must(await p.as('vic').get(path), 200).headers.get('etag')
+      expect([path, etag]).toEqual([path, expect.stringMatching(/^"[\w-]+"$/)])
+      const known = (tag: string) => p.as('vic').get(path, { headers: { 'if-none-match': tag } })
+      expect(await known(`"other", ${etag}`)).toMatchObject({ status: 304, text: '' })
+      expect((await known('"other"')).status).toBe(200)
+    }
+  })
+})
+
+describe('who sees what', () => {
+  it('shows an operation to who may read one of its targets, or asked for it; to others it is not there', async () => {
+    const eu = (await p.startOperation(gated())).operation_id
+    const us = (await p.startOperation(gated())).operation_id
+    await onTargets(eu, 'eu1-web-01')
+    await onTargets(us, 'eu1-web-01', 'us1-web-01')
+    const listed = idsOf(must(await p.as('far').get('/v1/operations?page_size=500'), 200).body)
+    expect([listed.includes(eu), listed.includes(us)]).toEqual([false, true])
+    expect((await p.as('far').get(`/v1/operations/${us}`)).status).toBe(200)
+    for (const rest of [
+      '',
+      '/graph',
+      '/timeline',
+      '/nodes',
+      '/nodes/before',
+      '/nodes/before/logs',
+      '/gates',
+      '/gates/go',
+      '/evidence',
+      '/artifacts',
+      `/commands/${randomUUID()}`,
+    ])
+      expect([rest, await p.as('far').get(`/v1/operations/${eu}${rest}`)]).toMatchObject([
+        rest,
+        { status: 404, body: { category: 'not_found' } },
+      ])
+    // Visible, but the permission covers one of two targets only.
+    expect(await p.as('far').post(`/v1/operations/${us}/pause`, { reason: 'x' })).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', code: 'out_of_scope' },
+    })
+    await onTargets(us, 'us1-web-01')
+    expect((await p.as('far').post(`/v1/operations/${us}/pause`, { reason: 'x' })).status).toBe(200)
+  })
+
+  it('tells the engine reference to engineers only', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.query(
+      `update operations.operations set engine_ref = '{"namespace":"default","workflow_id":"w","run_id":"r"}' where operation_id = $1`,
+      [operation_id],
+    )
+    expect((await p.as('olga').get(`/v1/operations/${operation_id}`)).body.engine_ref).toBeUndefined()
+    expect((await p.as('eng').get(`/v1/operations/${operation_id}`)).body.engine_ref).toEqual({
+      namespace: 'default',
+      workflow_id: 'w',
+      run_id: 'r',
+      ui_url: 'http://127.0.0.1:8233',
+    })
+  })
+
+  it('asks of every route the permission that it states', async () => {
+    const { authorizedRoutes } = await import('../../apps/shared/auth/http.ts')
+    const { permissionsOf } = await import('../../apps/shared/auth/permissions.ts')
+    const app = p.running[0]?.app
+    const routes = authorizedRoutes(app as never)
+    expect(routes.length).toBeGreaterThan(25)
+    for (const { method, url, permissions } of routes) {
+      if (method === 'HEAD') continue
+      const path = url.replace(/:[a-z_]+/g, (name) =>
+        /operation_id|plan_id|intent_id|command_id|artifact_id/.test(name) ? randomUUID() : 'x1',
+      )
+      for (const who of ['vic', 'pia', 'olga', 'eva', 'eng', 'nobody'] as const) {
+        const held = permissionsOf(p.people[who].roles)
+        const may = permissions.some((wanted) => wanted === 'self' || held.has(wanted as never))
+        if (may && url === '/v1/events') continue
+        const reply = method === 'GET' ? await p.as(who).get(path) : await p.as(who).post(path, {})
+        expect(
+          [method, url, who, reply.status === 403 && reply.body.code === 'permission_missing'],
+          reply.text,
+        ).toEqual([method, url, who, may === false && reply.status !== 400])
+        expect(reply.status, `${method} ${url}`).toBeLessThan(500)
+      }
+    }
+  })
+})
+
+describe('one operation', () => {
+  it('is the same bytes while nothing changes, and 304 to who has them', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    for (const rest of ['', '/graph', '/gates/go', '/nodes/before']) {
+      const path = `/v1/operations/${operation_id}${rest}`
+      const one = must(await p.as('vic').get(path), 200)
+      const etag = String(one.headers.get('etag'))
+      expect((await p.as('vic').get(path, { headers: { 'if-none-match': etag } })).status).toBe(304)
+      expect((await p.as('vic').get(path, { headers: { 'if-none-match': '"0-0"' } })).status).toBe(200)
+    }
+    const graph = must(await p.as('vic').get(`/v1/operations/${operation_id}/graph`), 200)
+    expect((await p.as('vic').get(`/v1/operations/${operation_id}/graph`)).text).toBe(graph.text)
+    expect(
+      graph.body.nodes.map(({ node_id, state }: { node_id: string; state: string }) => `${node_id} ${state}`),
+    ).toEqual(['before pending', 'behind pending'])
+    expect(graph.body.gates).toMatchObject([{ gate_id: 'go', state: 'armed', guards: ['behind'] }])
+    expect(await p.as('vic').get(`/v1/operations/${operation_id}/graph?revision=9`)).toMatchObject({
+      status: 404,
+      body: { category: 'not_found', code: 'plan' },
+    })
+  })
+
+  it('has a dense timeline, and evidence whose chain holds', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'look closer' })
+    const { body } = must(await p.as('vic').get(`/v1/operations/${operation_id}/timeline`), 200)
+    expect(body.events.map(({ seq }: { seq: number }) => seq)).toEqual(
+      body.events.map((_: unknown, n: number) => n + 1),
+    )
+    expect(body.events.at(-1)).toMatchObject({
+      type: 'operation.pausing',
+      reason: 'look closer',
+      actor: { kind: 'user', name: 'olga', roles: ['operator', 'planner'] },
+    })
+    expect(body.last_seq).toBe(body.events.length)
+    const filtered = await p
+      .as('vic')
+      .get(`/v1/operations/${operation_id}/timeline?types=operation.pausing&after_seq=1`)
+    expect(filtered.body.events).toHaveLength(1)
+
+    const operation = (await p.as('vic').get(`/v1/operations/${operation_id}`)).body
+    const { records, head } = (await p.as('vic').get(`/v1/operations/${operation_id}/evidence`)).body
+    const chain = records.map(({ v: _, ...record }: { v: 1 }) => record)
+    expect(brokenLink(operation.plan_hash, chain, head)).toBeUndefined()
+    expect(operation.evidence_head).toEqual(head)
+    chain[1].statement = 'something else'
+    expect(brokenLink(operation.plan_hash, chain, head)).toMatchObject({ seq: 2, problem: 'hash' })
+  })
+
+  describe('exported', () => {
+    let text: string
+    let lines: string[]
+    let keys: { kid: string }[]
+    let operation_id: string
+    beforeAll(async () => {
+      operation_id = (await p.startOperation(gated())).operation_id
+      await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'look closer, “twice”' })
+      await p.as('olga').post(`/v1/operations/${operation_id}/resume`, { reason: 'seen' })
+      const reply = must(await p.as('pia').get(`/v1/operations/${operation_id}/evidence?format=jsonl`), 200)
+      text = reply.text
+      lines = text.split('\n').slice(0, -1)
+      keys = must(await p.as('vic').get('/v1/evidence/keys'), 200).body.keys
+    })
+    const verify = (file: string | Uint8Array, by = keys) => verifyEvidence(Buffer.from(file as string), by)
+    const join = (parts: string[]) => parts.map((line) => `${line}\n`).join('')
+
+    it('is for the requester and for auditors, holds without a server, and its key is public', async () => {
+      expect(lines.length).toBeGreaterThan(2)
+      expect(verify(text)).toMatchObject({ records: lines.length - 1, head: { operation_id } })
+      const path = `/v1/operations/${operation_id}/evidence?format=jsonl`
+      expect(await p.as('vic').get(path)).toMatchObject({ status: 403, body: { code: 'permission_missing' } })
+      expect((await p.as('aud').get(path)).status).toBe(200)
+      expect(await p.as('pia').get(path.replace('jsonl', 'csv'))).toMatchObject({ status: 400 })
+      expect(JSON.stringify(keys)).not.toContain('"d"')
+      const { evidence_head, plan_hash } = (await p.as('vic').get(`/v1/operations/${operation_id}`)).body
+      expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ ...evidence_head, plan_hash })
+    })
+
+    it('every byte of every record and of the head, when it is flipped, is named by its line', () => {
+      const bytes = Buffer.from(text)
+      let line = 1
+      for (let at = 0; at < bytes.length; at++) {
+        const was = bytes[at] as number
+        for (const flip of [2, 4, 8, 0x80]) {
+          bytes[at] = was ^ flip
+          const verified = verify(bytes)
+          expect(['fault' in verified && verified.fault.line, at]).toEqual([line, at])
+        }
+        bytes[at] = was
+        if (was === 10) line += 1
+      }
+    })
+
+    it('what is removed, inserted, moved, cut or made anew by another key is seen', () => {
+      const head = lines.at(-1) ?? ''
+      const records = lines.slice(0, -1)
+      const [first = '', second = '', ...rest] = records
+      const lineOf = (file: string, by = keys) => {
+        const verified = verify(file, by)
+        return 'fault' in verified ? `${verified.fault.line} ${verified.fault.what}` : 'holds'
+      }
+      expect(lineOf(join([second, ...rest, head]))).toBe('1 record')
+      expect(lineOf(join([first, ...rest, head]))).toBe(rest.length > 0 ? '2 record' : '2 head')
+      expect(lineOf(join([second, first, ...rest, head]))).toBe('1 record')
+      expect(lineOf(join([first, first, second, ...rest, head]))).toBe('2 record')
+      expect(lineOf(join([...records.slice(0, -1), head]))).toBe(`${records.length} head`)
+      expect(lineOf(join(records))).toBe(`${records.length} head`)
+      expect(lineOf(join([head, head]))).toBe('1 record')
+      expect(lineOf('')).toBe('1 file')
+      expect(lineOf(text, [])).toBe(`${lines.length} head`)
+
+      // A forger who knows the form makes the chain anew: hashes and links hold, the head does not.
+      let prev_hash = JSON.parse(first).prev_hash as string
+      const forged = records.map((line, index) => {
+        const { v: _, ...record } = JSON.parse(line)
+        const next = { ...record, prev_hash, ...(index === 0 && { statement: 'Nothing happened' }) }
+        prev_hash = hashOf(next)
+        return { v: 1, ...next, hash: prev_hash }
+      })
+      const { kid, signature: _, ...told } = JSON.parse(head)
+      const { privateKey } = generateKeyPairSync('ed25519')
+      const anew = exportEvidence(forged, { ...told, hash: prev_hash }, { kid, private_key: privateKey })
+      expect(lineOf(anew)).toBe(`${lines.length} head`)
+      expect(lineOf(join([...anew.split('\n').slice(0, -2), head]))).toBe(`${lines.length} head`)
+    })
+  })
+
+  it('answers a waiting reader of the timeline as soon as something happens', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const { last_seq } = (await p.as('vic').get(`/v1/operations/${operation_id}/timeline`)).body
+    const waiting = p.as('vic').get(`/v1/operations/${operation_id}/timeline?after_seq=${last_seq}&wait_ms=5000`)
+    await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
+    expect((await waiting).body.events).toMatchObject([{ type: 'operation.pausing' }])
+  })
+})
+
+describe('nodes and logs', () => {
+  const withLog = async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.query(
+      `update operations.nodes set state = 'failed', attempt = 1, error = '{"class":"refused","message":"no","retryable":false}' where operation_id = $1 and node_id = 'behind'`,
+      [operation_id],
+    )
+    await p.query(
+      `insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, fences, phase, executor, key, log_complete)
+       values ($1, 'behind', 1, 1, 5, '{5}', 'failed', 'noop', 'k', true)`,
+      [operation_id],
+    )
+    for (let chunk = 0; chunk < 10; chunk++) {
+      const lines = Array.from({ length: 100 }, (_, n) => ({
+        seq: chunk * 100 + n + 1,
+        time: '2026-01-01T00:00:00.000000Z',
+        stream: 'stdout',
+        level: n % 50 === 0 ? 'error' : 'info',
+        text: `line ${chunk * 100 + n + 1}${n === 7 ? ' Needle' : ''}`,
+      }))
+      await p.query(
+        `insert into operations.log_chunks (operation_id, node_id, attempt, chunk, lines) values ($1, 'behind', 1, $2, $3)`,
+        [operation_id, chunk, JSON.stringify(lines)],
+      )
+      await p.query(
+        `insert into operations.operation_job_log_index (operation_id, node_id, attempt, chunk, generation, first_seq, last_seq, first_at, last_at, lines, bytes)
+         values ($1, 'behind', 1, $2, 1, $3, $4, now(), now(), 100, 1000)`,
+        [operation_id, chunk, chunk * 100 + 1, chunk * 100 + 100],
+      )
+    }
+    return `/v1/operations/${operation_id}/nodes`
+  }
+
+  it('come in rank order, or failures first', async () => {
+    const path = await withLog()
+    const ids = (body: { items: { node_id: string }[] }) => body.items.map(({ node_id }) => node_id)
+    expect(ids(must(await p.as('vic').get(path), 200).body)).toEqual(['before', 'behind'])
+    expect(ids((await p.as('vic').get(`${path}?failed_first=true`)).body)).toEqual(['behind', 'before'])
+    expect(ids((await p.as('vic').get(`${path}?state=failed`)).body)).toEqual(['behind'])
+    const first = (await p.as('vic').get(`${path}?failed_first=true&page_size=1`)).body
+    expect(
+      ids((await p.as('vic').get(`${path}?failed_first=true&page_size=1&page_token=${first.next_page_token}`)).body),
+    ).toEqual(['before'])
+    const { body } = must(await p.as('olga').get(`${path}/behind`), 200)
+    expect(body).toMatchObject({
+      error_class: 'refused',
+      gates: [{ gate_id: 'go', status: 'armed' }],
+      attempts: [{ attempt: 1, phase: 'failed', fences: ['5'] }],
+    })
+    expect(body.allowed_actions.find(({ action }: { action: string }) => action === 'retry').allowed).toBe(true)
+    expect(await p.as('olga').get(`${path}/behind?attempt=4`)).toMatchObject({ status: 404, body: { code: 'attempt' } })
+    expect(await p.as('olga').get(`${path}/nowhere`)).toMatchObject({ status: 404, body: { code: 'node' } })
+  })
+
+  it('move to the archive after their time and read the same; past the next they are gone, and say so', async () => {
+    const nodes = await withLog()
+    const operation_id = nodes.split('/')[3]
+    const path = `${nodes}/behind/logs`
+    const queries = [
+      ...['limit=3', 'after_seq=98&limit=5', 'before_seq=301&limit=2', 'tail=true&limit=2', 'level=error&limit=7'],
+      ...['level=error&tail=true&limit=3', 'stream=stderr', 'q=needle', 'q=LINE 10&limit=1'],
+    ]
+    const readAll = async () => {
+      const pages = await Promise.all(queries.map((query) => p.as('vic').get(`${path}?${query}`)))
+      const raw = await p.as('vic').get(`${path}/raw`, { headers: { range: 'bytes=100-300' } })
+      return { pages: pages.map((page) => must(page, 200).body), raw: must(raw, 206).text }
+    }
+    const artifact_id = randomUUID()
+    await p.query(
+      `insert into operations.operation_artifact_index (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status, content)
+       values ($1, $2, 'behind', 1, 'x', 'file', 'text/plain', 1, 'x', 'stored', 'x')`,
+      [artifact_id, operation_id],
+    )
+    const ended = (days: number) =>
+      p.query(
+        'update operations.operations set ended_at = clock_timestamp() - make_interval(days => $2) where operation_id = $1',
+        [operation_id, days],
+      )
+    const turn = async () => {
+      await archiveLogs(p.deps.db, 7)
+      await expireBodies(p.deps.db, { logs: 90, artifacts: 30 })
+    }
+    const hot = await readAll()
+    await ended(6)
+    await turn()
+    expect(await readAll()).toEqual(hot)
+    await ended(8)
+    await turn()
+    const archived = await readAll()
+    expect(archived.pages.map(({ storage }) => storage)).toEqual(queries.map(() => 'archive'))
+    expect(archived).toEqual({ ...hot, pages: hot.pages.map((page) => ({ ...page, storage: 'archive' })) })
+    const [bodies] = await p.query(
+      `select sum(length(lines::text))::int as lines, sum(length(packed))::int as packed from operations.log_chunks where operation_id = $1`,
+      [operation_id],
+    )
+    expect(bodies?.packed).toBeGreaterThan(0)
+    expect(bodies?.lines).toBe(10 * '[]'.length)
+    const content = () => p.as('vic').get(`${nodes.replace('/nodes', '')}/artifacts/${artifact_id}/content`)
+    expect((await content()).status).toBe(200)
+    await ended(91)
+    await turn()
+    const gone = { status: 410, body: { category: 'not_found', code: 'gone' } }
+    expect(await p.as('vic').get(path)).toMatchObject(gone)
+    expect(await p.as('vic').get(`${path}/raw`)).toMatchObject(gone)
+    expect(await content()).toMatchObject(gone)
+    expect(must(await p.as('vic').get(nodes), 200).body.items).toHaveLength(2)
+  })
+
+  it('are read forwards, backwards, from the end, by level and by words', async () => {
+    const path = `${await withLog()}/behind/logs`
+    const read = async (query: string) => must(await p.as('vic').get(`${path}?${query}`), 200).body
+    expect(await read('limit=3')).toMatchObject({
+      first_seq: 1,
+      last_seq: 3,
+      total_lines: 1000,
+      total_bytes: 10_000,
+      complete: true,
+    })
+    expect(await read('after_seq=98&limit=5')).toMatchObject({ first_seq: 99, last_seq: 103 })
+    expect(await read('before_seq=301&limit=2')).toMatchObject({ first_seq: 299, last_seq: 300 })
+    expect(await read('tail=true&limit=2')).toMatchObject({ first_seq: 999, last_seq: 1000 })
+    expect((await read('level=error&limit=3')).lines.map(({ seq }: { seq: number }) => seq)).toEqual([1, 51, 101])
+    expect((await read('level=error&tail=true&limit=2')).lines.map(({ seq }: { seq: number }) => seq)).toEqual([
+      901, 951,
+    ])
+    expect((await read('q=nEEdle&limit=1')).matches).toEqual({
+      count: 10,
+      seqs: [8, 108, 208, 308, 408, 508, 608, 708, 808, 908],
+    })
+    expect((await read('q=%25%25&limit=1')).matches).toEqual({ count: 0, seqs: [] })
+    expect(await p.as('nobody').get(path)).toMatchObject({ status: 403, body: { permission: 'log:read' } })
+    expect(await read('attempt=1&limit=1')).toMatchObject({ attempt: 1 })
+    expect(await p.as('vic').get(`${path}?attempt=3`)).toMatchObject({ status: 404, body: { code: 'attempt' } })
+  })
+
+  it('are searched in any case of any language', async () => {
+    const nodes = await withLog()
+    await p.query(
+      `update operations.log_chunks set lines = jsonb_set(lines, '{3,text}', '"ÄRGER, ПУТЬ, 🚀🚀"') where operation_id = $1 and chunk = 2`,
+      [nodes.split('/')[3]],
+    )
+    for (const q of ['ärger', 'путь', 'ЛУТЬ', '🚀🚀']) {
+      const { body } = must(await p.as('vic').get(`${nodes}/behind/logs?limit=1&q=${encodeURIComponent(q)}`), 200)
+      expect([q, body.matches.seqs]).toEqual([q, q === 'ЛУТЬ' ? [] : [204]])
+    }
+  })
+
+  it('are downloaded whole or by a range', async () => {
+    const path = `${await withLog()}/behind/logs/raw`
+    const whole = must(await p.as('vic').get(path), 200)
+    expect(whole.text.split('\n')).toHaveLength(1001)
+    expect(whole.headers.get('content-disposition')).toContain('attachment')
+    const part = await p.as('vic').get(path, { headers: { range: 'bytes=0-5' } })
+    expect([part.status, part.text, part.headers.get('content-range')]).toEqual([
+      206,
+      'line 1',
+      `bytes 0-5/${Buffer.byteLength(whole.text)}`,
+    ])
+    expect((await p.as('vic').get(path, { headers: { range: 'bytes=99999999-' } })).status).toBe(416)
+  })
+
+  it('keep artifacts that nobody can run in a browser', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const artifact_id = randomUUID()
+    await p.query(
+      `insert into operations.operation_artifact_index (artifact_id, operation_id, node_id, attempt, name, kind, media_type, size, sha256, status, content)
+       values ($1, $2, 'before', 1, 'a"b.html', 'report', 'text/html', 3, 'x', 'stored', $3)`,
+      [artifact_id, operation_id, Buffer.from('<b>')],
+    )
+    const { body } = must(await p.as('vic').get(`/v1/operations/${operation_id}/artifacts`), 200)
+    expect(body.items).toMatchObject([{ artifact_id, name: 'a"b.html', size: 3 }])
+    const content = must(await p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${artifact_id}/content`), 200)
+    expect(content.text).toBe('<b>')
+    expect(content.headers.get('content-type')).toBe('application/octet-stream')
+    expect(content.headers.get('content-security-policy')).toBe('sandbox')
+    expect(await p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${randomUUID()}/content`)).toMatchObject({
+      status: 404,
+      body: { category: 'not_found', code: 'artifact' },
+    })
+  })
+})
+
+describe('me', () => {
+  it('says what the caller may do and how much waits', async () => {
+    const before = (await p.as('eva').get('/v1/me')).body
+    const { operation_id } = await p.startOperation(gated())
+    await p.openGate(operation_id, 'go')
+    const { body } = must(await p.as('eva').get('/v1/me'), 200)
+    expect(body).toMatchObject({
+      username: 'eva',
+      groups: ['netops'],
+      roles: ['approver'],
+      degraded: expect.any(Array),
+    })
+    expect(body.permissions).toContain('gate:decide')
+    expect(body.counts).toEqual({
+      ...before.counts,
+      gates_mine: before.counts.gates_mine + 1,
+      gates_all: before.counts.gates_all + 1,
+    })
+    expect((await p.as('nobody').get('/v1/me')).status).toBe(200)
+  })
+})

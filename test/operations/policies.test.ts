@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { loadPolicies, type PolicyRequest } from '../../apps/operations/policies/cedar.ts'
+
+const dir = mkdtempSync(join(tmpdir(), 'signalbox-policies-'))
+afterAll(() => rmSync(dir, { recursive: true }))
+
+const AGES = [-3, 0, 59.9, 60, 61, 300, 300.9, 301, 900, 901, 5000]
+const people = fc.constantFrom('ann', 'bob')
+const groups = fc.subarray(['netops', 'dba'])
+const request: fc.Arbitrary<PolicyRequest> = fc
+  .record({
+    action: fc.constantFrom('gate.approve', 'gate.reject', 'gate.break_glass', 'operation.force_cancel' as const),
+    user_id: people,
+    groups,
+    granted: fc.boolean(),
+    both: fc.boolean(),
+    as_groups: groups,
+    auth_age_s: fc.constant(0),
+    requester: people,
+    involved: fc.subarray(['ann', 'bob']),
+    four_eyes: fc.boolean(),
+    eligible: groups,
+  })
+  .map(({ requester, involved, four_eyes, eligible, ...asked }) => ({
+    ...asked,
+    object: {
+      type: asked.action === 'operation.force_cancel' ? 'Operation' : 'Gate',
+      id: 'op/go',
+      requester,
+      involved,
+      four_eyes,
+      groups: eligible,
+      risk: 'low',
+      environment: null,
+      types: [],
+      regions: [],
+      labels: {},
+    },
+  }))
+
+describe('policies', () => {
+  /** A site's rule that tells ages apart in a way of its own. */
+  const odd = `@id("too_old") forbid (principal, action == Action::"gate.reject", resource) when { context.auth_age_s * 2 > 120 };`
+
+  it.each([
+    ['as shipped', undefined],
+    ['with a rule of the site', odd],
+  ])('answer from memory what they answer when asked, %s', (_, site) => {
+    const folder = site === undefined ? undefined : dir
+    if (site !== undefined) writeFileSync(join(dir, 'site.cedar'), site)
+    const remembering = loadPolicies(folder)
+    fc.assert(
+      fc.property(request, (asked) => {
+        for (const auth_age_s of AGES)
+          expect(remembering.refuse({ ...asked, auth_age_s })).toEqual(
+            loadPolicies(folder).refuse({ ...asked, auth_age_s }),
+          )
+      }),
+      { numRuns: 8 },
+    )
+  })
+
+  it('ask a question once', () => {
+    let asked = 0
+    const { refuse } = loadPolicies(undefined, () => (asked += 1))
+    const [question] = fc.sample(request, 1)
+    for (let age = 0; age < 100; age++) refuse({ ...(question as PolicyRequest), granted: true, auth_age_s: age })
+    expect(asked).toBe(1)
+  })
+})

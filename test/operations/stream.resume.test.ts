@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { until } from '../support/until.ts'
+import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+import { listenTo, type StreamFrame } from './support/stream.ts'
+
+/** The live stream over breaks: none missed, none doubled, and said where that cannot be promised. */
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform({ instances: 2 })
+})
+afterAll(() => p.stop())
+
+const command = (operation_id: string, verb: 'pause' | 'resume', instance = 0) =>
+  p
+    .as('olga')
+    .post(`/v1/operations/${operation_id}/${verb}`, { reason: 'x' }, { instance })
+    .then((reply) => must(reply, 200, 202))
+const changeSeq = async (operation_id: string) =>
+  (await p.as('vic').get(`/v1/operations/${operation_id}`)).body.change_seq as number
+
+const attempt = async (operation_id: string, node_id: string) =>
+  p.query(
+    `insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key) values ($1, $2, 1, 1, 5, 'running', 'noop', 'k')`,
+    [operation_id, node_id],
+  )
+/** Lines of a log, as a worker writes them. */
+const write = async (operation_id: string, node_id: string, chunk: number, first_seq: number, count: number) => {
+  const lines = Array.from({ length: count }, (_, n) => ({
+    seq: first_seq + n,
+    time: 't',
+    stream: 'stdout',
+    level: 'info',
+    text: `line ${first_seq + n}`,
+  }))
+  await p.query(
+    `with body as (insert into operations.log_chunks (operation_id, node_id, attempt, chunk, lines) values ($1, $2, 1, $3, $4))
+     insert into operations.operation_job_log_index (operation_id, node_id, attempt, chunk, generation, first_seq, last_seq, first_at, last_at, lines, bytes)
+     values ($1, $2, 1, $3, 1, $5, $6, now(), now(), $7, 100)`,
+    [operation_id, node_id, chunk, JSON.stringify(lines), first_seq, first_seq + count - 1, count],
+  )
+}
+const linesOf = (frames: StreamFrame[]) =>
+  frames.filter(({ event }) => event === 'log').flatMap(({ data }) => data.lines.map(({ seq }: { seq: number }) => seq))
+
+describe('a stream that comes back', () => {
+  it('has every change and every line once, also where its process has gone meanwhile', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await attempt(operation_id, 'before')
+    const topics = `operation:${operation_id},operations,inbox,log:${operation_id}/before/1`
+    const first = await listenTo(p, p.people.vic, topics, { instance: 1 })
+    await command(operation_id, 'pause')
+    await write(operation_id, 'before', 0, 1, 3)
+    await first.next('operation', ({ data }) => data.status === 'pausing')
+    await first.next('log')
+    await p.running[1]?.stop()
+    p.running.splice(1)
+    await until(() => first.isEnded())
+    expect(first.frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'shutdown' } })
+    const last_event_id = first.lastId() as string
+    await command(operation_id, 'resume')
+    await write(operation_id, 'before', 1, 4, 2)
+    await command(operation_id, 'pause')
+
+    const second = await listenTo(p, p.people.vic, topics, { last_event_id })
+    const change_seq = await changeSeq(operation_id)
+    await second.next('operation', ({ data }) => data.change_seq === change_seq)
+    await second.next('log', ({ data }) => data.to_seq === 5)
+    const frames = [...first.frames, ...second.frames]
+    const seqs = frames.filter(({ event }) => event === 'operation').map(({ data }) => data.change_seq as number)
+    expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, n) => (seqs[0] as number) + n))
+    expect(linesOf(frames)).toEqual([1, 2, 3, 4, 5])
+    expect(frames.some(({ event }) => event === 'resync')).toBe(false)
+    await second.stop()
+  })
+
+  it('is told to fetch anew where what it missed is not kept any more, and goes on from there', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const topics = `operation:${operation_id},inbox`
+    const first = await listenTo(p, p.people.vic, topics)
+    await command(operation_id, 'pause')
+    await first.next('operation', ({ data }) => data.status === 'pausing')
+    await first.stop()
+    await command(operation_id, 'resume')
+    await command(operation_id, 'pause')
+    const pub_seq = 'select max(pub_seq) from operations.outbox'
+    await until(async () => (await p.query(`${pub_seq} having bool_and(pub_seq is not null)`)).length > 0)
+    await p.query(`delete from operations.outbox where pub_seq < (${pub_seq})`)
+
+    const second = await listenTo(p, p.people.vic, topics, { last_event_id: first.lastId() as string })
+    await second.next('resync', ({ data }) => data.topic === 'inbox')
+    expect(second.frames.filter(({ event }) => event === 'resync').map(({ data }) => data.topic)).toEqual(
+      topics.split(','),
+    )
+    await command(operation_id, 'resume')
+    await second.next('operation', ({ data }) => data.status !== 'pausing')
+    // What it has now is a position that it can come back with.
+    const third = await listenTo(p, p.people.vic, topics, { last_event_id: second.lastId() as string })
+    await second.stop()
+    const change_seq = await changeSeq(operation_id)
+    await command(operation_id, 'pause')
+    await third.next('operation', ({ data }) => data.change_seq > change_seq)
+    expect(third.frames.some(({ event }) => event === 'resync')).toBe(false)
+    await third.stop()
+  })
+
+  it('knows its place in fifty logs by an id that a header can carry, and in no log that it has left', async () => {
+    const ids = Array.from({ length: 120 }, (_, n) => `${'n'.repeat(90)}${100 + n}`)
+    const nodes = ids.map((node_id) => ({ node_id, executor: 'noop', with: {} }))
+    const { operation_id } = await p.startOperation({ nodes })
+    const topicOf = (node_id: string) => `log:${operation_id}/${node_id}/1`
+    for (const node_id of ids) {
+      await attempt(operation_id, node_id)
+      await write(operation_id, node_id, 0, 1, 2)
+    }
+    let last_event_id = ''
+    for (const at of [0, 50, 70]) {
+      const followed = ids.slice(at, at + 50)
+      const topics = followed.map(topicOf).join()
+      const stream = await listenTo(p, p.people.vic, topics, { ...(last_event_id && { last_event_id }) })
+      expect(stream.response.status).toBe(200)
+      // Those that it came with are not told again.
+      const fresh = followed.filter((_, n) => at !== 70 || n >= 30)
+      for (const node_id of fresh) await stream.next('log', ({ data }) => data.node_id === node_id)
+      expect(stream.frames.filter(({ event }) => event === 'log')).toHaveLength(fresh.length)
+      last_event_id = stream.lastId() as string
+      expect(last_event_id.length).toBeLessThan(2500)
+      await stream.stop()
+    }
+  })
+
+  it('takes no id for its own that is none: it starts here, and says so', async () => {
+    const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const far = { p: Number.MAX_SAFE_INTEGER, c: 0, l: {} }
+    for (const last_event_id of ['x', encode(null), encode({ p: -1, c: 0 }), encode({ p: 1.5, c: 0 }), encode(far)]) {
+      const stream = await listenTo(p, p.people.vic, `me,resource:${randomUUID()}`, { last_event_id })
+      await stream.next('resync', ({ data }) => data.topic === 'me')
+      expect(stream.frames.filter(({ event }) => event === 'resync')).toHaveLength(1)
+      await stream.stop()
+    }
+  })
+})

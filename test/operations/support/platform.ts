@@ -1,0 +1,419 @@
+import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { create } from '@bufbuild/protobuf'
+import type { FastifyInstance } from 'fastify'
+import pg from 'pg'
+import { buildApp } from '../../../apps/operations/app.ts'
+import { loadOperationsConfig } from '../../../apps/operations/config.ts'
+import { createDeps, type OperationsDeps, type Trust } from '../../../apps/operations/deps.ts'
+import { createApprovers } from '../../../apps/operations/policies/approvers.ts'
+import { createCommandSender } from '../../../apps/relay/commands/send.ts'
+import { createEngine } from '../../../apps/relay/commands/temporal.ts'
+import type { RelayConfig } from '../../../apps/relay/config.ts'
+import { sequenceOnce } from '../../../apps/relay/events/sequencer.ts'
+import { createPrincipals } from '../../../apps/shared/auth/principals.ts'
+import { createAccessVerifier } from '../../../apps/shared/auth/user-tokens.ts'
+import { systemClock } from '../../../apps/shared/clock.ts'
+import { PrincipalSchema, UserStatus } from '../../../apps/shared/contracts/gen/auth_pb.ts'
+import { prefixed } from '../../../apps/shared/events/events.ts'
+import { newJti, signToken } from '../../../apps/shared/jwt/sign.ts'
+import { createServiceKey } from '../../../apps/shared/service/keys.ts'
+import { loadRegistry } from '../../../apps/shared/service/tokens.ts'
+import { createTelemetry } from '../../../apps/shared/telemetry.ts'
+import { serverUrl, testDatabase } from '../../support/database.ts'
+import { startLink } from '../../support/link.ts'
+import { testServices } from '../../support/services.ts'
+import { until } from '../../support/until.ts'
+import { requireListed } from './codes.ts'
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const ISSUER = 'http://localhost'
+const AUDIENCE = 'signalbox-api'
+
+type Scope = { regionId?: string; typeKey?: string }
+export type Person = {
+  id: string
+  name: string
+  roles: string[]
+  groups: string[]
+  scope?: Scope
+  session_id: string
+  /** Seconds since the password was proved. */
+  auth_age_s: number
+}
+const person = (name: string, roles: string[], groups: string[] = [], scope?: Scope): Person => ({
+  id: randomUUID(),
+  name,
+  roles,
+  groups,
+  ...(scope && { scope }),
+  session_id: randomUUID(),
+  auth_age_s: 10,
+})
+
+export type Reply = {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into any answer
+  body: any
+  text: string
+  headers: Headers
+}
+export type Request = {
+  key?: string | null
+  headers?: Record<string, string>
+  instance?: number
+  raw?: string
+  content_type?: string
+}
+
+const send = async (method: string, url: string, body: unknown, headers: Record<string, string>): Promise<Reply> => {
+  const response = await fetch(url, {
+    method,
+    headers,
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  let parsed: unknown
+  try {
+    parsed = text === '' ? undefined : JSON.parse(text)
+  } catch {
+    parsed = undefined
+  }
+  if (response.status >= 400) requireListed(parsed)
+  return { status: response.status, body: parsed, text, headers: response.headers }
+}
+
+/** What stands for identity: the people of this file, changed by tests at will. */
+const identityOf = (people: Record<string, Person>) => {
+  const principalOf = ({ id, name, roles, groups, scope }: Person) =>
+    create(PrincipalSchema, {
+      user: { id, username: name, status: UserStatus.ACTIVE },
+      groupKeys: groups,
+      grants: roles.map((role) => ({ id: randomUUID(), role, scope: scope ?? {} })),
+      version: 1n,
+    })
+  const all = () => Object.values(people)
+  return {
+    getPrincipal: async ({ userId }: { userId: string }) => {
+      const found = all().find(({ id }) => id === userId)
+      return found ? { principal: principalOf(found) } : {}
+    },
+    listPrincipals: async ({ role }: { role?: string }) => ({
+      principals: all()
+        .filter(({ roles }) => role === undefined || roles.includes(role))
+        .map(principalOf),
+      nextPageToken: '',
+    }),
+  }
+}
+
+/** The catalog as far as the projection pulls from it: an empty log. Resources are put into the projection by tests. */
+const emptyCatalog = {
+  eventsAfter: async () => ({ items: [], last_pub_seq: '0' }),
+  eventsOf: async () => ({ items: [], last_pub_seq: '0' }),
+  snapshot: async () => ({ items: [], next: null, watermark: '0' }),
+  document: async () => {
+    throw new Error('there is no document')
+  },
+  types: async () => ({ types: [], relationship_types: [] }),
+} as unknown as Trust['catalog']
+
+export type Options = {
+  instances?: number
+  env?: Record<string, string>
+  relay?: boolean
+  /** Where the projection pulls from; an empty catalog unless said. */
+  catalog?: Trust['catalog']
+  /** The app's way to Postgres can be cut. */
+  linked?: boolean
+}
+
+/** Operations as it runs: real Postgres, NATS and Temporal, instances of the app on ports of their own, and the relay's loops. */
+export const startPlatform = async ({
+  instances = 1,
+  env = {},
+  relay = true,
+  catalog = emptyCatalog,
+  linked = false,
+}: Options = {}) => {
+  const database = await testDatabase('operations')
+  const link = linked ? await startLink(database.url) : undefined
+  const services = testServices()
+  const prefix = `t${randomBytes(4).toString('hex')}`
+  const artifacts_dir = mkdtempSync(join(tmpdir(), 'signalbox-artifacts-'))
+  const people = {
+    pia: person('pia', ['planner']),
+    olga: person('olga', ['operator', 'planner'], ['netops']),
+    eva: person('eva', ['approver'], ['netops']),
+    ada: person('ada', ['approver'], ['netops', 'netops-leads']),
+    ivo: person('ivo', ['approver'], ['storage']),
+    both: person('both', ['operator', 'approver'], ['netops']),
+    vic: person('vic', ['viewer']),
+    aud: person('aud', ['auditor']),
+    far: person('far', ['operator', 'approver', 'viewer'], ['netops'], { regionId: 'us1' }),
+    eng: person('eng', ['engineer']),
+    nobody: person('nobody', []),
+  }
+  const identity = identityOf(people)
+  const telemetry = () => createTelemetry('operations')
+  const config = loadOperationsConfig({
+    OPERATIONS__DATABASE__URL: link?.url ?? database.url,
+    OPERATIONS__NATS__URL: serverUrl('NATS_URL'),
+    OPERATIONS__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
+    OPERATIONS__PROJECTION__MAX_LAG_MS: '60000',
+    OPERATIONS__COMMANDS__WAIT_MS: '600',
+    AUTH__TOKENS__ISSUER: ISSUER,
+    SIGNALBOX__NATS__PREFIX: prefix,
+    OPERATIONS__ARTIFACTS__DIR: artifacts_dir,
+    ...env,
+  })
+  const jwks = {
+    get: (kid: string) => (kid === 'k1' ? publicKey : undefined),
+    find: async () => 'unknown',
+  }
+  const { private_jwk } = createServiceKey()
+  const evidence_key = {
+    kid: private_jwk.kid,
+    private_key: createPrivateKey({ key: private_jwk, format: 'jwk' }),
+  }
+  const trustOf = (): Trust => ({
+    verifier: createAccessVerifier({
+      jwks: jwks as never,
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      skew_s: 5,
+      clock: systemClock,
+    }),
+    principals: createPrincipals({ identityClient: identity as never, ttl_ms: 50, outage: 'internal_error' }),
+    approvers: createApprovers(identity as never),
+    registry: loadRegistry(services.registry_file),
+    evidence_key,
+    catalog,
+    dropKey: () => {},
+    close: () => {},
+  })
+  const running: {
+    deps: OperationsDeps
+    app: FastifyInstance
+    url: string
+    internal_url: string
+    stop: () => Promise<void>
+  }[] = []
+  for (let n = 0; n < instances; n++) {
+    const deps = createDeps(config, trustOf(), { telemetry: telemetry() })
+    const { app, internal } = await buildApp(deps)
+    deps.nats.onConnect((nc) => {
+      nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), {
+        callback: (_error, { data }) => deps.outcomes.hear(data),
+      })
+    })
+    const url = await app.listen({ host: '127.0.0.1', port: 0 })
+    const internal_url = await internal.listen({ host: '127.0.0.1', port: 0 })
+    running.push({
+      deps,
+      app: app as unknown as FastifyInstance,
+      url,
+      internal_url,
+      stop: async () => {
+        await app.close()
+        await internal.close()
+        deps.outcomes.close()
+        deps.trust.registry.close()
+        await deps.nats.close()
+        await deps.closeDb()
+      },
+    })
+  }
+  const first = running[0]
+  if (!first) throw new Error('at least one instance')
+  const pool = new pg.Pool({ connectionString: database.url, max: 5 })
+  await first.deps.projection.catchUp()
+  const carrier = relay
+    ? startCarrier(database.url, prefix, () => first.deps.nats.wake('operations_outcome'))
+    : undefined
+
+  const tokenOf = ({ id, name, session_id, auth_age_s }: Person, { lives_s = 900 } = {}) => {
+    const iat = Math.floor(Date.now() / 1000) - (900 - lives_s)
+    return signToken(
+      'access',
+      {
+        iss: ISSUER,
+        aud: AUDIENCE,
+        sub: id,
+        iat,
+        exp: iat + 900,
+        jti: newJti(),
+        type: 'access',
+        username: name,
+        session_id,
+        auth_time: Math.min(iat, Math.floor(Date.now() / 1000) - auth_age_s),
+        amr: ['pwd'],
+        cm: 'json',
+      },
+      { kid: 'k1', private_key: privateKey },
+    )
+  }
+
+  const as = (who: keyof typeof people | Person) => {
+    const caller = typeof who === 'string' ? people[who] : who
+    const call =
+      (method: string) =>
+      (path: string, body?: unknown, options: Request = {}) => {
+        const { key = method === 'GET' ? null : randomUUID(), headers = {}, instance = 0, raw, content_type } = options
+        const url = `${running[instance]?.url}${path}`
+        return send(method, url, raw ?? body, {
+          authorization: `Bearer ${tokenOf(caller)}`,
+          ...((body !== undefined || raw !== undefined) && { 'content-type': content_type ?? 'application/json' }),
+          ...(key !== null && { 'idempotency-key': key }),
+          ...headers,
+        })
+      }
+    return { get: (path: string, options?: Request) => call('GET')(path, undefined, options), post: call('POST') }
+  }
+
+  const service = (name: string) => {
+    const call = (method: string) => (path: string, body?: unknown) =>
+      send(method, `${first.internal_url}${path}`, body, {
+        authorization: `Bearer ${services.signer(name)('operations-internal')}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      })
+    return { post: call('POST'), get: call('GET'), put: call('PUT'), delete: call('DELETE') }
+  }
+
+  const query = async <R extends pg.QueryResultRow>(text: string, values: unknown[] = []) =>
+    (await pool.query<R>(text, values)).rows
+
+  /** States and starts a graph through the public API, as pia and olga would. */
+  const startOperation = async (
+    graph: unknown,
+    { by = 'olga' as keyof typeof people, more = {}, headers = {} } = {},
+  ) => {
+    await query('update operations.projection set at = clock_timestamp()')
+    const intent = must(
+      await as('pia').post('/v1/intents', { kind: 'graph', title: 'a test', reason: 'to see', graph, ...more }),
+      201,
+    )
+    const plan = must(await as('pia').post(`/v1/intents/${intent.body.intent_id}/plan-preview`, {}), 201)
+    const { plan_id, plan_hash } = plan.body
+    const started = await as(by).post(`/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash }, { headers })
+    if (started.status !== 201 && started.status !== 202) throw new Error(`start: ${started.status} ${started.text}`)
+    return {
+      operation_id: started.body.operation_id as string,
+      plan_id: plan_id as string,
+      intent_id: intent.body.intent_id as string,
+      started,
+    }
+  }
+
+  /** Brings a gate to waiting as the engine does, for files that run without a worker. */
+  const openGate = async (operation_id: string, gate_id: string) => {
+    await query(
+      `update operations.gates set status = 'waiting', waiting_since = clock_timestamp(), deadline_at = clock_timestamp() + interval '1 h'
+       where operation_id = $1 and gate_id = $2`,
+      [operation_id, gate_id],
+    )
+    await query(`update operations.operations set engine_status = 'blocked', open_gates = 1 where operation_id = $1`, [
+      operation_id,
+    ])
+  }
+
+  /** What a voter has read: digest and round. */
+  const seen = async (operation_id: string, gate_id: string, who: keyof typeof people = 'eva') => {
+    const { body } = must(await as(who).get(`/v1/operations/${operation_id}/gates/${gate_id}`), 200)
+    return { reviewed_digest: body.digest as string, round: body.round as number }
+  }
+
+  return {
+    /** The app's way to Postgres, when asked for. */
+    link,
+    database_url: database.url,
+    people,
+    config,
+    prefix,
+    running,
+    deps: first.deps,
+    services,
+    as,
+    service,
+    tokenOf,
+    query,
+    startOperation,
+    openGate,
+    seen,
+    delivered: (command_id: string) =>
+      until(async () => {
+        const [row] = await query<{ status: string }>(
+          'select status from operations.operation_commands where command_id = $1',
+          [command_id],
+        )
+        return row && row.status !== 'pending' && row.status !== 'sending' ? row.status : undefined
+      }),
+    stop: async () => {
+      await carrier?.stop()
+      await Promise.all(running.map((instance) => instance.stop()))
+      await pool.end()
+      link?.stop()
+      services.remove()
+      rmSync(artifacts_dir, { recursive: true, force: true })
+      await database.drop()
+    },
+  }
+}
+export type Platform = Awaited<ReturnType<typeof startPlatform>>
+
+/** The relay's loops as this app needs them: numbers for the own log, and commands to a queue that nobody polls. */
+const startCarrier = (url: string, prefix: string, notify: () => void) => {
+  const pool = new pg.Pool({ connectionString: url, max: 8 })
+  const { log } = createTelemetry('relay', { level: process.env.LOG ?? 'silent' })
+  const config = {
+    RELAY__TEMPORAL__ADDRESS: serverUrl('TEMPORAL_ADDRESS'),
+    RELAY__TEMPORAL__NAMESPACE: 'default',
+    RELAY__TEMPORAL__QUEUE_PREFIX: prefix,
+    RELAY__TEMPORAL__SEARCH_ATTRIBUTES: false,
+    RELAY__COMMANDS__IN_FLIGHT: 64,
+  } as RelayConfig
+  const engine = createEngine(config)
+  const sender = createCommandSender({ pool, engine, config, log, notify, observe: () => {} })
+  sender.onFree(() => {})
+  let stopped = false
+  const loop = async () => {
+    await pool.query(
+      `insert into operations.relay_state as r (name, epoch, next) values ('relay', 1, 1) on conflict (name) do nothing`,
+    )
+    while (!stopped) {
+      await sequenceOnce(pool, 'operations', 1).catch(() => {})
+      await sender.turn().catch(() => {})
+      await delay(10)
+    }
+  }
+  const done = loop()
+  return {
+    stop: async () => {
+      stopped = true
+      await done
+      await sender.drain()
+      await engine.close()
+      await pool.end()
+    },
+  }
+}
+
+export const must = (reply: Reply, ...statuses: number[]): Reply => {
+  if (!statuses.includes(reply.status))
+    throw new Error(`expected ${statuses.join('/')}, got ${reply.status}: ${reply.text}`)
+  return reply
+}
+
+/** One node behind a gate, and one before it. */
+export const gated = (policy: Record<string, unknown> = {}) => ({
+  nodes: [
+    { node_id: 'before', executor: 'noop', with: {} },
+    { node_id: 'behind', executor: 'noop', with: {}, depends_on: ['before'] },
+  ],
+  gates: [
+    { gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] }, ...policy }, guards: ['behind'] },
+  ],
+})

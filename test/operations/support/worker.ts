@@ -1,0 +1,33 @@
+import { Runtime } from '@temporalio/worker'
+import { createTelemetry } from '../../../apps/shared/telemetry.ts'
+import { loadWorkerConfig } from '../../../apps/worker/config.ts'
+import { createDeps } from '../../../apps/worker/deps.ts'
+import { startWorkers } from '../../../apps/worker/workers.ts'
+import { serverUrl } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+import type { Platform } from './platform.ts'
+
+/** The worker as it runs, on the database and the queues of this platform. */
+export const startWorker = async (p: Platform, policy_file: string) => {
+  const config = loadWorkerConfig({
+    WORKER__DATABASE__URL: p.config.OPERATIONS__DATABASE__URL,
+    WORKER__NATS__URL: serverUrl('NATS_URL'),
+    WORKER__TEMPORAL__ADDRESS: serverUrl('TEMPORAL_ADDRESS'),
+    WORKER__TEMPORAL__QUEUE_PREFIX: p.prefix,
+    WORKER__SERVICE__KEY_FILE: p.services.keyFile('worker'),
+    SIGNALBOX__NATS__PREFIX: p.prefix,
+    WORKER__OPERATIONS__URL: p.running[0]?.internal_url,
+    WORKER__EXECUTORS__POLICY_FILE: policy_file,
+  })
+  const deps = createDeps(config, createTelemetry('worker'))
+  const worker = startWorkers(deps)
+  await until(() => worker.isPolling(), { timeout_ms: 60_000, what: 'the worker polling' })
+  return {
+    stop: async () => {
+      await worker.stop()
+      await deps.close()
+    },
+    /** The engine's runtime holds this process open; nothing of it works afterwards. */
+    end: () => Runtime.instance().shutdown(),
+  }
+}

@@ -1,0 +1,58 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { ROOT } from '../../../apps/platform/base/paths.ts'
+import { until } from '../../support/until.ts'
+
+/** What the run of the tests says about servers and Node is not meant for a platform of its own. */
+const FOREIGN = [
+  'DATABASE_URL',
+  'REDIS_URL',
+  'NATS_URL',
+  'TEMPORAL_ADDRESS',
+  'NODE_OPTIONS',
+  'NODE_ENV',
+  'CHROMIUM_PATH',
+]
+const own = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => !FOREIGN.includes(name) && !/^VITEST/.test(name)))
+
+export type VerbOptions = {
+  env?: Record<string, string>
+  uid?: number
+  gid?: number
+  /** The door of another checkout. */
+  root?: string
+}
+
+/** A process and what it has printed so far, colours taken away. */
+export const running = (child: ChildProcess) => {
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
+  return {
+    pid: child.pid as number,
+    ended,
+    text: () => stripVTControlCharacters(text),
+    signal: (signal: NodeJS.Signals) => child.kill(signal),
+    /** Waits until it has printed this; fails with all it said when it ends before. */
+    says: async (what: RegExp, timeout_ms = 30_000): Promise<void> => {
+      let over = false
+      void ended.then(() => (over = true))
+      const said = await until(() => what.test(text) || over, { timeout_ms }).catch(() => false)
+      if (!said || !what.test(text)) throw new Error(`it ${over ? 'ended without' : 'did not say'} ${what}:\n${text}`)
+    },
+  }
+}
+export type Running = ReturnType<typeof running>
+
+/** Runs `npm run <verb>` as its script does, without npm between. */
+export const runVerb = (verb: string, args: string[] = [], { env, root = ROOT, ...who }: VerbOptions = {}): Running =>
+  running(
+    spawn(process.execPath, [join(root, 'apps/platform/bootstrap.mjs'), verb, ...args], {
+      cwd: root,
+      env: { ...own(), NO_COLOR: '1', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...who,
+    }),
+  )

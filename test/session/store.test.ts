@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startLink } from '../support/link.ts'
+import { startOwnRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+import { type Auth, PASSWORD, send, startAuth } from './support/auth.ts'
+
+/** reliability.md 4.9, 4.11: sessions on a Redis that has replicas, and on one that is not the one of before. */
+
+type Tokens = { access_token: string; refresh_token: string }
+let auth: Auth
+
+const claims = (token: string) =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { sub: string; session_id: string }
+const login = async (url: string): Promise<Tokens> => {
+  const answer = await send(`${url}/auth/login`, { body: { username: 'eva', password: PASSWORD } })
+  expect(answer.status).toBe(200)
+  return answer.body as Tokens
+}
+const refresh = (url: string, refresh_token: string, key: string = randomUUID()) =>
+  send(`${url}/auth/refresh`, { body: { refresh_token }, headers: { 'idempotency-key': key } })
+/** The same request until a replica has its change: a busy machine may take longer than a session waits. */
+const untilReplicated = (url: string, refresh_token: string, key: string = randomUUID()) =>
+  until(async () => {
+    const answer = await refresh(url, refresh_token, key)
+    expect([200, 503]).toContain(answer.status)
+    return answer.status === 200 ? answer : undefined
+  })
+
+beforeAll(async () => {
+  auth = await startAuth()
+  await auth.addUser('eva')
+})
+afterAll(() => auth?.stop())
+
+describe('with SESSION__REDIS__WAIT_REPLICAS', () => {
+  it('a rotation and a logout count once a replica has them; without one they are 503, and the same request goes on later', async () => {
+    const primary = await startOwnRedis()
+    const replica = await startOwnRedis()
+    const { url } = await auth.addSession({
+      SESSION__REDIS__URL: primary.url,
+      SESSION__REDIS__WAIT_REPLICAS: '1',
+      SESSION__REFRESH__RETRY_WINDOW_S: '60',
+    })
+    try {
+      await replica.follow(primary.url)
+      const first = await login(url)
+      const { sub, session_id } = claims(first.access_token)
+      const stored = () => replica.client.hget(`${auth.prefix}sess:{${sub}}:${session_id}`, 'gen')
+      const next = await untilReplicated(url, first.refresh_token)
+      expect(Number(await stored())).toBeGreaterThan(0)
+
+      await replica.promote()
+      await until(async () => (await primary.client.info('replication')).includes('connected_slaves:0'))
+      const { access_token, refresh_token } = next.body as Tokens
+      const key = randomUUID()
+      const alone = await refresh(url, refresh_token, key)
+      expect([alone.status, alone.body.code, alone.body.retryable]).toEqual([503, 'dependency_down', true])
+      const logout = { method: 'POST' as const, headers: { authorization: `Bearer ${access_token}` } }
+
+      await replica.follow(primary.url)
+      await untilReplicated(url, refresh_token, key)
+      await until(async () => (await send(`${url}/auth/logout`, logout)).status === 204)
+      expect(await stored()).toBeNull()
+    } finally {
+      await Promise.all([primary.stop(), replica.stop()])
+    }
+  })
+})
+
+describe('another Redis in the place of the one of before', () => {
+  it('revives nothing, though it has the epoch: what was revoked is revoked again before anything is served', async () => {
+    const primary = await startOwnRedis()
+    const stale = await startOwnRedis()
+    const link = await startLink(primary.url)
+    const { url, deps } = await auth.addSession({ SESSION__REDIS__URL: link.url })
+    try {
+      const [ended, kept] = [await login(url), await login(url)]
+      await stale.follow(primary.url)
+      await stale.promote()
+      const headers = { authorization: `Bearer ${ended.access_token}` }
+      expect((await send(`${url}/auth/logout`, { method: 'POST', headers })).status).toBe(204)
+      const { sub, session_id } = claims(ended.access_token)
+      const record = `${auth.prefix}sess:{${sub}}:${session_id}`
+      const before = [record, `${auth.prefix}auth:epoch`].map((key) => stale.client.exists(key))
+      expect(await Promise.all(before)).toEqual([1, 1])
+
+      link.turnTo(stale.url)
+      await until(() => deps.redis.status !== 'ready' || undefined)
+      const served = await until(
+        async () => {
+          const answer = await refresh(url, ended.refresh_token)
+          return answer.status === 503 ? undefined : answer
+        },
+        { what: 'session to come back' },
+      )
+      expect([served.status, served.body.code]).toEqual([401, 'invalid_grant'])
+      expect(await stale.client.exists(record)).toBe(0)
+      expect(await stale.client.exists(`${auth.prefix}deny:{${sub}}:${session_id}`)).toBe(1)
+      expect((await refresh(url, kept.refresh_token)).status).toBe(200)
+    } finally {
+      link.stop()
+      await Promise.all([primary.stop(), stale.stop()])
+    }
+  })
+})

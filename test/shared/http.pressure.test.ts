@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { type Bounds, createPressure, type Strain } from '../../apps/shared/http/pressure.ts'
+import { createTelemetry } from '../../apps/shared/telemetry.ts'
+
+const BOUNDS: Bounds = { in_flight: 10, delay_ms: 250, utilisation: 0.95, rss_share: 0.8 }
+const CALM: Strain = { delay_ms: 0, utilisation: 0, rss_share: 0 }
+
+const start = () => {
+  const telemetry = createTelemetry('test', { level: 'silent' })
+  let strain = CALM
+  const pressure = createPressure(telemetry, BOUNDS, () => strain)
+  return {
+    telemetry,
+    pressure,
+    sheds: (now: Partial<Strain> = {}) => {
+      strain = { ...CALM, ...now }
+      return (['R', 'W', 'A', 'S'] as const).filter(pressure.sheds).join('')
+    },
+  }
+}
+
+describe('under load', () => {
+  it('arming and writing are refused first, reading at twice the bound, stopping never', async () => {
+    const { pressure, sheds, telemetry } = start()
+    for (let i = 0; i < 10; i++) pressure.enter()
+    expect(sheds()).toBe('')
+    pressure.enter()
+    expect(sheds()).toBe('WA')
+    for (let i = 0; i < 10; i++) pressure.enter()
+    expect(sheds()).toBe('RWA')
+    const text = await telemetry.metrics.metrics()
+    expect(text).toMatch(/http_in_flight\{app="test"\} 21/)
+    expect(text).toMatch(/http_shed_total\{kind="A",reason="overload",app="test"\} 2/)
+    for (let i = 0; i < 11; i++) pressure.leave()
+    expect(sheds()).toBe('')
+  })
+
+  it('a late event loop, a loop without rest and much memory count alike', () => {
+    const { sheds } = start()
+    expect([sheds({ delay_ms: 250 }), sheds({ delay_ms: 251 }), sheds({ delay_ms: 501 })]).toEqual(['', 'WA', 'RWA'])
+    expect([sheds({ utilisation: 0.95 }), sheds({ utilisation: 0.96 }), sheds({ utilisation: 1 })]).toEqual([
+      '',
+      'WA',
+      'WA',
+    ])
+    expect([sheds({ rss_share: 0.8 }), sheds({ rss_share: 0.81 }), sheds({ rss_share: 0.91 })]).toEqual([
+      '',
+      'WA',
+      'RWA',
+    ])
+  })
+})

@@ -1,0 +1,175 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { Agent, getGlobalDispatcher, request, setGlobalDispatcher } from 'undici'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { AUTH_CODES, createHttpApp, type HttpApp, OPERATIONS_CODES } from '../../apps/shared/http/app.ts'
+import { serveHealth } from '../../apps/shared/http/health.ts'
+import { fetchWithMtls, loadMtls, type Mtls } from '../../apps/shared/process/mtls.ts'
+import { createRpcClient, registerRpc, rpcService } from '../../apps/shared/rpc/client.ts'
+import { loadRegistry, type Registry } from '../../apps/shared/service/tokens.ts'
+import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { createAuthority, type Identity as Papers } from '../support/certificates.ts'
+import { testServices } from '../support/services.ts'
+
+/** auth.md 1: RPC and internal listeners with mutual TLS besides service tokens. */
+
+const authority = createAuthority()
+const foreign = createAuthority()
+const as = (papers: Papers, allowed: string[] = []): Mtls => ({ ...papers, allowed_sans: new Set(allowed) })
+const telemetry = createTelemetry('test', { level: 'silent' })
+let services: ReturnType<typeof testServices>
+let registry: Registry
+let app: HttpApp
+let url: string
+let calls: number
+
+beforeAll(async () => {
+  services = testServices()
+  registry = loadRegistry(services.registry_file)
+  const mtls = as(authority.issue('identity'), ['DNS:session', 'DNS:gateway'])
+  app = createHttpApp({ telemetry, codes: AUTH_CODES, internal: true, mtls })
+  serveHealth(app, telemetry, {})
+  const read = 'identity:read'
+  const scopes = { getUser: read, getUserByUsername: read, getPrincipal: read, listPrincipals: read }
+  const nothing = () => {
+    calls += 1
+    return {}
+  }
+  const methods = { getUser: nothing, getUserByUsername: nothing, getPrincipal: nothing, listPrincipals: nothing }
+  registerRpc(app, { registry, audience: 'identity-internal', services: [rpcService(Identity, scopes, methods)] })
+  url = await app.listen({ host: '127.0.0.1', port: 0 })
+})
+afterAll(async () => {
+  await app.close()
+  registry.close()
+  services.remove()
+})
+beforeEach(() => {
+  calls = 0
+})
+
+const callAs = (mtls: Mtls, at = url) =>
+  createRpcClient(Identity, { url: at, signer: services.signer('session'), audience: 'identity-internal', mtls })
+    .getUser({ id: 'u' })
+    .then(
+      () => 'ok',
+      (error: unknown) => ConnectError.from(error).code,
+    )
+const open = (path: string, connect: object = {}) =>
+  request(`${url}${path}`, { dispatcher: new Agent({ connect: { ca: authority.ca, ...connect } }) })
+
+describe('an internal listener with mutual TLS', () => {
+  it('serves a caller with a certificate of the authority and a name that may call', async () => {
+    expect(url).toMatch(/^https:/)
+    expect(await callAs(as(authority.issue('session')))).toBe('ok')
+    expect(calls).toBe(1)
+  })
+
+  it('lets nobody else near a method, whatever service token they hold', async () => {
+    const strangers = [
+      { cert: undefined, key: undefined },
+      foreign.issue('session'),
+      authority.issue('session', { expired: true }),
+      authority.issue('catalog'),
+      authority.issue('session.evil.example'),
+    ]
+    const authorization = `Bearer ${services.signer('session')('identity-internal')}`
+    for (const { cert, key } of strangers) {
+      const dispatcher = new Agent({ connect: { ca: authority.ca, ...(cert && { cert, key }) } })
+      for (const path of ['/signalbox.auth.v1.Identity/GetUser', '/metrics', '/nothing']) {
+        const answer = await request(`${url}${path}`, {
+          dispatcher,
+          method: path === '/metrics' ? 'GET' : 'POST',
+          headers: { authorization, 'content-type': 'application/json' },
+          ...(path !== '/metrics' && { body: '{}' }),
+        })
+        const body = (await answer.body.json()) as { code: string }
+        expect([path, answer.statusCode, body.code]).toEqual([path, 401, 'certificate_required'])
+      }
+      await dispatcher.close()
+    }
+    expect(calls).toBe(0)
+    expect(await callAs(as({ ...foreign.issue('session'), ca: authority.ca }))).toBe(Code.Unauthenticated)
+  })
+
+  it('does not speak plain HTTP', async () => {
+    await expect(fetch(`${url.replace('https', 'http')}/health/live`)).rejects.toThrow()
+  })
+
+  it('tells a probe without a certificate whether it lives, and a known caller its metrics', async () => {
+    for (const path of ['/health/live', '/health/startup', '/health/ready']) {
+      expect((await open(path)).statusCode).toBe(200)
+    }
+    const { cert, key } = authority.issue('gateway')
+    expect((await open('/metrics', { cert, key })).statusCode).toBe(200)
+  })
+
+  it('refuses in a category of its own API', async () => {
+    const mtls = as(authority.issue('operations'))
+    const operations = createHttpApp({ telemetry, codes: OPERATIONS_CODES, internal: true, mtls })
+    operations.get('/internal/v1/x', async () => ({}))
+    const at = await operations.listen({ host: '127.0.0.1', port: 0 })
+    const answer = await request(`${at}/internal/v1/x`, {
+      dispatcher: new Agent({ connect: { ca: authority.ca } }),
+    })
+    expect([answer.statusCode, await answer.body.json()]).toMatchObject([401, { category: 'policy_denied' }])
+    await operations.close()
+  })
+})
+
+describe('a caller with mutual TLS', () => {
+  it('believes no server of another authority or another name', async () => {
+    const papers = authority.issue('session')
+    expect(await callAs(as({ ...papers, ca: foreign.ca }))).toBe(Code.Unavailable)
+    expect(await callAs(as(papers), url.replace('127.0.0.1', 'localhost'))).toBe(Code.Unavailable)
+    expect(calls).toBe(0)
+  })
+
+  it('takes no internal URL that is not https', () => {
+    const options = { url: 'http://127.0.0.1:1', signer: services.signer('session'), audience: 'identity-internal' }
+    expect(() => createRpcClient(Identity, { ...options, mtls: as(authority.issue('session')) })).toThrow('not https')
+  })
+
+  it('shows its certificate with fetch too', async () => {
+    const before = getGlobalDispatcher()
+    const agent = fetchWithMtls(as(authority.issue('session')))
+    try {
+      expect((await fetch(`${url}/metrics`)).status).toBe(200)
+    } finally {
+      setGlobalDispatcher(before)
+      await agent.close()
+    }
+  })
+})
+
+describe('the settings of mutual TLS', () => {
+  it('are off unless set, all or none, and production does not start without', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'signalbox-tls-'))
+    const papers = authority.issue('session')
+    const env: Record<string, string> = { AUTH__TLS__ALLOWED_SANS: '["DNS:gateway"]' }
+    for (const [name, text] of [
+      ['CERT', papers.cert],
+      ['KEY', papers.key],
+      ['CA', papers.ca],
+    ] as const) {
+      env[`AUTH__TLS__${name}_FILE`] = join(folder, `${name}.pem`)
+      writeFileSync(join(folder, `${name}.pem`), text)
+    }
+    expect(loadMtls({})).toBeUndefined()
+    expect(loadMtls({ ...env, NODE_ENV: 'production' })).toEqual({
+      cert: papers.cert.trim(),
+      key: papers.key.trim(),
+      ca: papers.ca.trim(),
+      allowed_sans: new Set(['DNS:gateway']),
+    })
+    const { AUTH__TLS__KEY_FILE: _, ...partial } = env
+    expect(() => loadMtls(partial)).toThrow('AUTH__TLS__KEY_FILE')
+    expect(() => loadMtls({ ...env, AUTH__TLS__CA_FILE: '/nowhere.pem' })).toThrow('AUTH__TLS__CA_FILE')
+    expect(() => loadMtls({ ...env, AUTH__TLS__ALLOWED_SANS: '["session"]' })).toThrow('AUTH__TLS__ALLOWED_SANS')
+    expect(() => loadMtls({ NODE_ENV: 'production' })).toThrow('AUTH__TLS__CERT_FILE')
+    rmSync(folder, { recursive: true })
+  })
+})

@@ -1,0 +1,145 @@
+import type { CancelMode, OperationStatus, RefusalCode } from '../../apps/shared/contracts/operations/graph.ts'
+import {
+  coneOf,
+  type GateFacts,
+  INTERVENTION_STATES,
+  type NodeFacts,
+  type NodeIntervention,
+  OPERATION_INTERVENTIONS,
+  type OperationFacts,
+  type OperationIntervention,
+  refuseCancel,
+  refuseGateApprove,
+  refuseGateReject,
+  refuseIntervention,
+  refuseOperationIntervention,
+  refusePatch,
+  refusePause,
+  refuseResume,
+  refuseRetry,
+  resetCone,
+  statusOf,
+} from './rules.ts'
+import { isPassed } from './state/gates.ts'
+import { at as item } from './state/graph.ts'
+import type { State } from './state/types.ts'
+
+/** A command as an engineer asks about it in the Temporal UI; `round`: the current one where nothing is said. */
+export type Asked =
+  | { kind: 'pause' | 'patch' }
+  | { kind: 'resume'; acknowledge_drift?: boolean }
+  | { kind: 'cancel'; mode?: CancelMode; cooloff_s?: number }
+  | { kind: 'retry'; node_id: string; scope?: 'downstream' | 'node'; reconciliation?: boolean }
+  | { kind: 'intervene'; type: NodeIntervention | OperationIntervention; node_id?: string }
+  | { kind: 'approve' | 'reject'; gate_id: string; round?: number }
+
+const COOLOFF_S = 60
+
+/**
+ * Why the state of the operation would refuse a command; nothing where it would not. By the rules that decide it in the
+ * API (operations.md 8), on the state as the workflow has it; who may give it, digests that were read, and what only the
+ * rows hold (leases, heartbeats, calendar), is known to the API alone.
+ */
+export const refusalOf = (s: State, asked: Asked, now: number): RefusalCode | undefined => {
+  const facts = factsOf(s)
+  switch (asked.kind) {
+    case 'pause':
+      return refusePause(facts)
+    case 'patch':
+      return refusePatch(facts)
+    case 'resume':
+      return refuseResume(facts, { acknowledge_drift: asked.acknowledge_drift ?? false })
+    case 'cancel': {
+      const { mode = 'graceful', cooloff_s = COOLOFF_S } = asked
+      return refuseCancel(facts, { mode, now: new Date(now).toISOString(), cooloff_s })
+    }
+    case 'retry':
+      return onNode(s, asked.node_id, (node, all) => {
+        const cone = resetCone(all, node.node_id, asked.scope ?? 'downstream')
+        return refuseRetry(facts, node, { cone, reconciliation: asked.reconciliation ?? false })
+      })
+    case 'intervene': {
+      const { type, node_id = '' } = asked
+      if (isOnOperation(type)) return refuseOperationIntervention(facts, type)
+      if (!(type in INTERVENTION_STATES)) return unknown(`There is no intervention "${type}".`)
+      return onNode(s, node_id, (node, all) =>
+        refuseIntervention(facts, node, { type, cone: coneOf(all, node.node_id) }),
+      )
+    }
+    case 'approve':
+    case 'reject': {
+      const gate = gateFacts(s, asked.gate_id)
+      if (!gate) return notFound('gate', asked.gate_id)
+      const decision = { round: asked.round ?? gate.round, user_id: '' }
+      return asked.kind === 'approve'
+        ? refuseGateApprove(facts, gate, decision)
+        : refuseGateReject(facts, gate, decision)
+    }
+    default:
+      return unknown(`There is no command "${(asked as { kind?: string } | undefined)?.kind}".`)
+  }
+}
+
+const isOnOperation = (type: NodeIntervention | OperationIntervention): type is OperationIntervention =>
+  (OPERATION_INTERVENTIONS as readonly string[]).includes(type)
+
+const unknown = (detail: string): RefusalCode => ({ category: 'validation_error', code: 'schema_violation', detail })
+const notFound = (noun: 'node' | 'gate', id: string): RefusalCode => ({
+  category: 'not_found',
+  code: noun,
+  detail: `There is no ${noun} "${id}".`,
+})
+
+const factsOf = (s: State): OperationFacts => ({
+  status: (s.end?.status as OperationStatus) ?? statusOf(s.control, s.reported?.engine_status ?? 'queued'),
+  control: s.control,
+  cancel_mode: s.mode,
+  cancelled_at: s.cancelled_at > 0 ? new Date(s.cancelled_at).toISOString() : null,
+  pause_reason: s.pause_reason,
+  unknown_nodes: s.counts.outcome_unknown,
+})
+
+const onNode = (
+  s: State,
+  node_id: string,
+  rule: (node: NodeFacts, all: readonly NodeFacts[]) => RefusalCode | undefined,
+): RefusalCode | undefined => {
+  const i = s.graph.index.get(node_id)
+  if (i === undefined || s.graph.removed.has(i)) return notFound('node', node_id)
+  const all = s.nodes.map((_, position) => nodeFacts(s, position))
+  return rule(item(all, i), all)
+}
+
+const nodeFacts = (s: State, i: number): NodeFacts => {
+  const { kind, skippable = true, undo } = item(s.graph.profiles, i)
+  const { state, generation, attempt, tries } = item(s.nodes, i)
+  return {
+    node_id: item(s.graph.ids, i),
+    kind,
+    state,
+    generation,
+    attempt,
+    begun: tries > 0,
+    skippable,
+    has_compensation: undo,
+    depends_on: item(s.graph.deps, i).map((dep) => item(s.graph.ids, dep)),
+  }
+}
+
+const gateFacts = (s: State, gate_id: string): GateFacts | undefined => {
+  const g = s.graph.gate_index.get(gate_id)
+  if (g === undefined) return undefined
+  const { status, round, guards } = item(s.gates, g)
+  const consumed = isPassed(status) && guards.some((i) => item(s.nodes, i).tries > 0)
+  const policy = { quorum: 1, groups: [], reject_rule: 'any', comment_on_approve: false } as const
+  return {
+    gate_id,
+    kind: 'approval',
+    status,
+    round,
+    digest: '',
+    consumed,
+    policy: { ...policy, groups: [] },
+    votes: [],
+  }
+}
