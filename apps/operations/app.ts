@@ -18,6 +18,7 @@ import { auditRoutes } from './history/audit.routes.ts'
 import { historyRoutes } from './history/routes.ts'
 import { intentsRoutes } from './intents/routes.ts'
 import { internalRoutes } from './internal.routes.ts'
+import { interventionsRoutes } from './interventions/routes.ts'
 import { meRoutes } from './me.routes.ts'
 import { countKeys, measureOpen } from './metrics.ts'
 import { nodesRoutes } from './nodes/routes.ts'
@@ -79,6 +80,7 @@ export const buildApp = async (deps: OperationsDeps) => {
     plansRoutes,
     operationsRoutes,
     nodesRoutes,
+    interventionsRoutes,
     gatesRoutes,
     patchesRoutes,
     historyRoutes,

@@ -92,3 +92,7 @@ export function iso(column: SQLWrapper): SQL {
  * whatever the locale of the database, where the sought text has some. The plain way is faster.
  */
 export const anyCase = (sought: string): SQL => (/^[ -~]*$/.test(sought) ? sql`` : sql` collate "und-x-icu"`)
+
+/** A set of ids as one parameter, however many there are. */
+export const textArray = (ids: readonly string[]): SQL =>
+  sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`

@@ -1,6 +1,6 @@
 import { type Agent, type Dispatcher, errors, request as undiciRequest } from 'undici'
 import { isDeeper } from '../../../apps/shared/data/json.ts'
-import { Denied, Unreachable } from '../agents/agent.ts'
+import { Denied, Unreachable } from './agent.ts'
 import type { ExecutorContext, ExecutorResult } from '../types.ts'
 
 export type Request = {

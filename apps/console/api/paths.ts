@@ -23,9 +23,9 @@ import type {
 } from '../../shared/contracts/operations/operations.ts'
 import type { PatchListQuery } from '../../shared/contracts/operations/patches.ts'
 import type { PlanQuery } from '../../shared/contracts/operations/plans.ts'
-import type { AuditRow } from '../queries/audit.ts'
 import type {
   Artifact,
+  AuditRow,
   Capabilities,
   Definition,
   Evidence,

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import type { AuditView } from '../../shared/contracts/audit.ts'
 import type {
   CapabilityDefinition,
   Provider,
@@ -105,3 +106,10 @@ export type PlatformHealth = {
 /** A need of the graph of capabilities, with its resource. */
 export type Gap = Extract<NeedsGraph['nodes'][number], { kind: 'requirement' }>
 export type Need = Capabilities['required'][number]
+
+/** A row of any log; those of users and sign-ins say nothing of roles. */
+export type AuditRow = Pick<Static<typeof AuditView>, 'at' | 'actor' | 'action' | 'object' | 'outcome'> & {
+  roles?: string[]
+  reason: string | null
+  request_id: string | null
+}

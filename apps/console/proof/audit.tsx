@@ -4,10 +4,10 @@ import { useId, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
 import { saveAs } from '../api/download.ts'
+import type { AuditRow } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import {
   type AuditFind,
-  type AuditRow,
   allRows,
   auditQuery,
   csvOf,

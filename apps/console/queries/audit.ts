@@ -1,15 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
-import type { Static } from 'typebox'
-import type { AuditView } from '../../shared/contracts/audit.ts'
 import { api, read } from '../api/client.ts'
-import type { Page } from '../api/types.ts'
+import type { AuditRow, Page } from '../api/types.ts'
 
-/** A row of any log; those of users and sign-ins say nothing of roles. */
-export type AuditRow = Pick<Static<typeof AuditView>, 'at' | 'actor' | 'action' | 'object' | 'outcome'> & {
-  roles?: string[]
-  reason: string | null
-  request_id: string | null
-}
 export const SOURCES = ['operations', 'catalog', 'users', 'sign-ins'] as const
 export type Source = (typeof SOURCES)[number]
 export type AuditFind = { actor: string; action: string; object: string; from: string; to: string }

@@ -13,13 +13,10 @@ import {
   IntentParams,
   type IntentRow,
   IntentView,
-  PreviewBody,
 } from '../../shared/contracts/operations/intents.ts'
-import { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../../shared/http/app.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { previewPlan } from '../plans/preview.ts'
 import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
 import { createIntent, intentView, linksOf, mutationOf, readIntent } from './create.ts'
 
@@ -103,25 +100,5 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       const view = intentView(intent, req.caller, isInScope(req.caller, 'intent:create', places))
       return unlessKnown(req, reply, `"${intent.revision}"`, view)
     },
-  )
-
-  app.post(
-    '/v1/intents/:intent_id/plan-preview',
-    {
-      schema: {
-        summary: 'Preview the plan of an intent',
-        description:
-          'Plans the intent on what the catalog holds now. A plan that would do the same as the one before is that plan (200); another takes its place (201).',
-        tags: ['intents'],
-        params: IntentParams,
-        headers: CommandHeaders,
-        'x-reply-headers': ['location'],
-        body: PreviewBody,
-        response: { 201: PlanView, 200: Type.Union([PlanView, DryRunReply]), ...errorReplies },
-      },
-      preHandler: allow('intent:create', { kind: 'W' }),
-    },
-    async (req, reply) =>
-      sendStored(reply, await previewPlan(deps, mutationOf(deps, req), req.params.intent_id, req.body)),
   )
 }

@@ -16,7 +16,8 @@ import type { OperationsDeps } from '../deps.ts'
 import { externalOnly, gateFacts, gateObject, votingGroups } from '../gates/view.ts'
 import { refuseOn } from '../operations/control.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
-import type { Intervened, Intervening } from './perform.ts'
+import type {} from './perform.ts'
+import type { Intervened, Intervening } from './types.ts'
 
 type Payload = InterventionBody['payload']
 type Act = (deps: OperationsDeps, tx: Tx, intervening: Intervening, payload: Payload) => Promise<Intervened>

@@ -1,39 +1,16 @@
 import type { Tx } from '../../../db/client.ts'
-import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import {
   NODE_INTERVENTIONS,
   type NodeIntervention,
   type OperationIntervention,
 } from '../../../workflows/operation/rules.ts'
-import type { Caller } from '../../shared/auth/caller.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
-import type { Command, Decision } from '../command/accept.ts'
-import type { Subject } from '../command/subject.ts'
+import type { Decision } from '../command/accept.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { interveneOnNode } from './node.ts'
 import { interveneOnOperation } from './operation.ts'
-
-export type InterventionCommand = Command & { caller: Caller }
-/** `agreed`: a second person has seen it; whether its author may was asked before. */
-export type Intervening = { command: InterventionCommand; subject: Subject; command_id: string; agreed?: boolean }
-
-/** What an intervention came to: rows are written; this is what is told of it. */
-export type Intervened = {
-  payload: Record<string, unknown> | null
-  /** Facts beside the intervention itself. */
-  events?: Omit<TimelineEvent, 'actor'>[]
-  set?: Decision['set']
-  undo?: Record<string, unknown>
-  /** Recorded as an exception to the plan. */
-  exception?: boolean
-  node_id?: string
-  gate_id?: string
-  statement: string
-  data: Record<string, unknown>
-  effect: Record<string, unknown>
-  before: unknown
-}
+import type { Intervened, Intervening } from './types.ts'
 
 export const isOnNode = (type: InterventionBody['type']): type is NodeIntervention =>
   (NODE_INTERVENTIONS as readonly string[]).includes(type)

@@ -9,7 +9,8 @@ import { AppError } from '../../shared/errors.ts'
 import type { Decision } from '../command/accept.ts'
 import type { Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { decisionOf, type Intervening, type InterventionCommand, perform } from './perform.ts'
+import { decisionOf, perform } from './perform.ts'
+import type { Intervening, InterventionCommand } from './types.ts'
 
 const DEADLINE_S = 4 * 3600
 

@@ -6,8 +6,9 @@ import type { OperationsDeps } from '../deps.ts'
 import { readNode } from '../nodes/read.ts'
 import { readOperation } from '../operations/read.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
-import { decisionOf, type InterventionCommand, isOnNode, perform } from './perform.ts'
+import { decisionOf, isOnNode, perform } from './perform.ts'
 import { askSecondPerson, gateOfIntervention, needsSecondPerson } from './second.ts'
+import type { InterventionCommand } from './types.ts'
 
 type Member = keyof InterventionBody['payload']
 /** What each type must and may say beside its reason; anything else is refused. */

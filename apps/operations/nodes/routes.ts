@@ -6,8 +6,6 @@ import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, NodeParams, OperationParams } from '../../shared/contracts/operations/common.ts'
 import { LogPage, LogQuery, RawLogQuery } from '../../shared/contracts/operations/logs.ts'
 import {
-  InterventionBody,
-  InterventionReply,
   Node,
   NodeList,
   NodeListQuery,
@@ -20,7 +18,6 @@ import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/a
 import { commandOf, runCommand } from '../command/accept.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { interventionSteps } from '../interventions/steps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { readLog, sendRawLog } from './logs.ts'
 import { readNode } from './read.ts'
@@ -149,30 +146,6 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       const given = { kind: 'retry_node', class: 'start', ...req.params, ...req.body } as const
       const command = { ...commandOf(deps, req, given), node_id: req.params.node_id, caller: req.caller }
       return answer(reply)(await runCommand(deps, command, retrySteps(deps, command, req.body)))
-    },
-  )
-
-  app.post(
-    '/v1/operations/:operation_id/interventions',
-    {
-      schema: {
-        summary: 'Intervene',
-        description:
-          'Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.',
-        tags,
-        params: OperationParams,
-        headers: VersionedHeaders,
-        'x-reply-headers': ['location'],
-        body: InterventionBody,
-        response: { 200: DryRunReply, 201: InterventionReply, 202: InterventionReply, ...errorReplies },
-      },
-      preHandler: allow('operation:intervene', { kind: 'A' }),
-    },
-    async (req, reply) => {
-      const { reason, dry_run } = req.body
-      const given = { kind: 'intervene', class: 'start', ...req.params, reason, dry_run } as const
-      const command = { ...commandOf(deps, req, given), caller: req.caller }
-      return answer(reply)(await runCommand(deps, command, interventionSteps(deps, command, req.body)))
     },
   )
 }

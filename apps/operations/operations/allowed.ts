@@ -1,6 +1,3 @@
-import { eq } from 'drizzle-orm'
-import type { Queryable } from '../../../db/client.ts'
-import { operation_control } from '../../../db/operations/tables/index.ts'
 import {
   OPERATION_INTERVENTIONS,
   type OperationFacts,
@@ -9,7 +6,6 @@ import {
 } from '../../../workflows/operation/rules.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import { isFrozen } from '../../shared/data/calendar.ts'
 import { type Authority, allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
 
 /** What interventions on the whole operation would work on. */
@@ -18,16 +14,6 @@ export type Offered = {
   open_gates: number
   /** Freezes that hold the operation now. */
   freezes: readonly { freeze_id: string; approvers: readonly string[] }[]
-}
-
-export const listFreezesNow = async (db: Queryable, operation_id: string, now: number): Promise<Offered['freezes']> => {
-  const [row] = await db
-    .select({ calendar: operation_control.calendar })
-    .from(operation_control)
-    .where(eq(operation_control.operation_id, operation_id))
-  return Object.entries(row?.calendar?.freezes ?? {})
-    .filter(([, freeze]) => isFrozen(freeze, now))
-    .map(([freeze_id, { approvers }]) => ({ freeze_id, approvers }))
 }
 
 /** Whether the caller may intervene in the operation as a whole, by type; what a payload names is looked at later. */

@@ -2,6 +2,7 @@ import { lastSteering, listPendingCommands } from '../../../db/operations/comman
 import { getGraph } from '../../../db/operations/history/timeline.ts'
 import { getOperation, getOwned, listLeases, listWaitingGates } from '../../../db/operations/operations/read.ts'
 import { listOpenPatches } from '../../../db/operations/patches/rows.ts'
+import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Operation, OperationGraph } from '../../shared/contracts/operations/operations.ts'
 import { notFound } from '../../shared/errors.ts'
@@ -9,7 +10,7 @@ import { factsOf } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { operationActions } from '../policies/authority.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
-import { listFreezesNow, operationInterventions } from './allowed.ts'
+import { operationInterventions } from './allowed.ts'
 
 /** One operation as this caller sees it; a control plane sees no actions. Throws not_found. */
 export const readOperation = async (

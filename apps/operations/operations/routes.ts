@@ -19,21 +19,64 @@ import {
   ResourceOperationsQuery,
   ResumeBody,
 } from '../../shared/contracts/operations/operations.ts'
+import { PlanParams, StartBody } from '../../shared/contracts/operations/plans.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { notFound } from '../../shared/errors.ts'
-import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, ReadHeaders, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
+import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf, runCommand } from '../command/accept.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { visibleSql } from '../policies/visibility.ts'
-import { maySeeResource } from '../stream/topics.ts'
+import { isMovedPin, markStale } from '../plans/preview.ts'
+import { maySeeResource, visibleSql } from '../policies/visibility.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
 import { readGraph, readOperation, requireVisible } from './read.ts'
+import { startSteps } from './start.ts'
 
 /** Operations: lists, one operation, its graph, and the commands on the whole of it. */
 export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
   const read = allow('operation:read', { kind: 'R' })
   const tags = ['operations']
+
+  app.post(
+    '/v1/plans/:plan_id/start',
+    {
+      schema: {
+        summary: 'Start a plan',
+        description:
+          'Locks the plan and starts its operation. `reviewed_plan_hash` says which paper was read; another is 412. Of many callers one starts it, the others get 409 with the operation_id.',
+        tags: ['plans'],
+        params: PlanParams,
+        headers: CommandHeaders,
+        'x-reply-headers': ['location'],
+        body: StartBody,
+        response: {
+          201: OperationReply,
+          202: OperationReply,
+          200: Type.Union([OperationReply, DryRunReply]),
+          ...errorReplies,
+        },
+      },
+      preHandler: allow('plan:start', { kind: 'A' }),
+    },
+    async (req, reply) => {
+      const { plan_id } = req.params
+      const { comment, dry_run } = req.body
+      const command = commandOf(deps, req, {
+        kind: 'start',
+        class: 'start',
+        operation_id: uuidv7(),
+        reason: comment ?? null,
+        dry_run,
+      })
+      try {
+        return sendStored(reply, await runCommand(deps, command, startSteps(deps, command, plan_id, req.body)))
+      } catch (error) {
+        if (isMovedPin(error) && !dry_run) await markStale(deps, command, plan_id, error.message)
+        throw error
+      }
+    },
+  )
 
   app.get(
     '/v1/operations',
@@ -187,7 +230,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
 
 /** A resource without operations is there for whoever may see it; all others hear that it is not. */
 const isKnown = async (deps: OperationsDeps, caller: Caller, resource_id: string): Promise<boolean> =>
-  (await getResource(deps.db, resource_id)) !== undefined && (await maySeeResource(deps, caller, resource_id))
+  (await getResource(deps.db, resource_id)) !== undefined && (await maySeeResource(deps.db, caller, resource_id))
 
 const pageOfOperations = async (deps: OperationsDeps, req: FastifyRequest, query: OperationListQuery) => {
   const { caller } = req

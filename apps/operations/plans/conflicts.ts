@@ -1,13 +1,13 @@
 import type { Queryable } from '../../../db/client.ts'
 import { listBlockers } from '../../../db/operations/leases/rows.ts'
+import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
 import { listRivalPlans } from '../../../db/operations/plans/planning.ts'
 import type { Plan } from '../../../db/operations/plans/rows.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { nextOpening } from '../../shared/data/calendar.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { listFreezesNow } from '../operations/allowed.ts'
 import { libraryNow } from '../targets/calendar.ts'
-import type { PlanReport } from './preview.ts'
+import type { PlanReport } from './types.ts'
 
 type Conflicts = PlanView['conflicts']
 

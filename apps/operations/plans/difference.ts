@@ -3,7 +3,7 @@ import type { Queryable } from '../../../db/client.ts'
 import { getPlan } from '../../../db/operations/plans/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import type { TargetDiff } from '../graph/types.ts'
-import type { PlanReport } from './preview.ts'
+import type { PlanReport } from './types.ts'
 
 /** What the plan changes about its targets, as it was approved or taken over since. */
 export const diffOf = async (

@@ -15,7 +15,7 @@ import {
 } from '../../../db/operations/plans/rows.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
-import type { PlanView, Rehearsal } from '../../shared/contracts/operations/plans.ts'
+import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
@@ -30,15 +30,7 @@ import { rehearseApart } from '../rehearsal/thread.ts'
 import { listConflicts } from './conflicts.ts'
 import { planIntent } from './make.ts'
 import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './rules.ts'
-
-/** What readers of a plan see besides what its hash covers. */
-export type PlanReport = Pick<
-  Made,
-  'diff' | 'counts' | 'impact' | 'risk' | 'warnings' | 'estimates' | 'policy_facts' | 'policy_results'
-> & {
-  watermark: string
-  rehearsal?: Rehearsal
-}
+import type { PlanReport } from './types.ts'
 
 const OPEN = ['open', 'previewed', 'unfulfilled'] as const
 const REPLACEABLE = ['ready', 'blocked_by_policy', 'stale'] as const

@@ -3,27 +3,45 @@ import Type from 'typebox'
 import { getPlanGraph } from '../../../db/operations/plans/rows.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { OperationGraph, OperationReply } from '../../shared/contracts/operations/operations.ts'
+import { IntentParams, PreviewBody } from '../../shared/contracts/operations/intents.ts'
+import { OperationGraph } from '../../shared/contracts/operations/operations.ts'
 import {
   PlanGraphQuery,
   PlanParams,
   PlanQuery,
   PlanView,
   ProcedureList,
-  StartBody,
 } from '../../shared/contracts/operations/plans.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { notFound } from '../../shared/errors.ts'
 import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../../shared/http/app.ts'
-import { uuidv7 } from '../../shared/ids.ts'
-import { commandOf, runCommand } from '../command/accept.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { startSteps } from '../operations/start.ts'
-import { isMovedPin, markStale, readPlan, renderPlan } from './preview.ts'
+import { mutationOf } from '../intents/create.ts'
+import { previewPlan, readPlan, renderPlan } from './preview.ts'
 
 /** Plans: what an intent would do, and the start of exactly that. */
 export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  app.post(
+    '/v1/intents/:intent_id/plan-preview',
+    {
+      schema: {
+        summary: 'Preview the plan of an intent',
+        description:
+          'Plans the intent on what the catalog holds now. A plan that would do the same as the one before is that plan (200); another takes its place (201).',
+        tags: ['intents'],
+        params: IntentParams,
+        headers: CommandHeaders,
+        'x-reply-headers': ['location'],
+        body: PreviewBody,
+        response: { 201: PlanView, 200: Type.Union([PlanView, DryRunReply]), ...errorReplies },
+      },
+      preHandler: allow('intent:create', { kind: 'W' }),
+    },
+    async (req, reply) =>
+      sendStored(reply, await previewPlan(deps, mutationOf(deps, req), req.params.intent_id, req.body)),
+  )
+
   app.get(
     '/v1/plans/:plan_id',
     {
@@ -65,46 +83,6 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       const found = await getPlanGraph(deps.db, req.params.plan_id)
       if (!found) throw notFound('plan', req.params.plan_id)
       return pendingGraph(found, req.query.collapse ?? 'none')
-    },
-  )
-
-  app.post(
-    '/v1/plans/:plan_id/start',
-    {
-      schema: {
-        summary: 'Start a plan',
-        description:
-          'Locks the plan and starts its operation. `reviewed_plan_hash` says which paper was read; another is 412. Of many callers one starts it, the others get 409 with the operation_id.',
-        tags: ['plans'],
-        params: PlanParams,
-        headers: CommandHeaders,
-        'x-reply-headers': ['location'],
-        body: StartBody,
-        response: {
-          201: OperationReply,
-          202: OperationReply,
-          200: Type.Union([OperationReply, DryRunReply]),
-          ...errorReplies,
-        },
-      },
-      preHandler: allow('plan:start', { kind: 'A' }),
-    },
-    async (req, reply) => {
-      const { plan_id } = req.params
-      const { comment, dry_run } = req.body
-      const command = commandOf(deps, req, {
-        kind: 'start',
-        class: 'start',
-        operation_id: uuidv7(),
-        reason: comment ?? null,
-        dry_run,
-      })
-      try {
-        return sendStored(reply, await runCommand(deps, command, startSteps(deps, command, plan_id, req.body)))
-      } catch (error) {
-        if (isMovedPin(error) && !dry_run) await markStale(deps, command, plan_id, error.message)
-        throw error
-      }
     },
   )
 

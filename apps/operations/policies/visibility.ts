@@ -75,3 +75,10 @@ export const isVisible = (viewer: Viewer, requester_id: string, places: readonly
 /** Commanding: the permission must cover every target. */
 export const isInScope = (viewer: Viewer, permission: Permission, places: readonly Place[]): boolean =>
   places.every((place) => isGranted(viewer.grants, permission, place))
+
+/** Whether this person may read a resource, wherever it stands. */
+export const maySeeResource = async (db: Queryable, viewer: Viewer, resource_id: string): Promise<boolean> => {
+  if (isGranted(viewer.grants, 'catalog:read', {})) return true
+  const places = await loadPlaces(db, [resource_id])
+  return places.some((place) => isGranted(viewer.grants, 'catalog:read', place))
+}

@@ -9,9 +9,9 @@ import type { Frame } from '../../shared/contracts/client/frames.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { decidableBy } from '../gates/routes.ts'
-import { isVisible, placesFor, visibleSql } from '../policies/visibility.ts'
+import { isVisible, maySeeResource, placesFor, visibleSql } from '../policies/visibility.ts'
 import { type LiveChange, resourceFrame } from './frames.ts'
-import { maySeeResource, type Topics } from './topics.ts'
+import type { Topics } from './topics.ts'
 
 /** Where a stream stands in each source; sent as the opaque frame id and given back as Last-Event-ID. */
 export type Cursor = {
@@ -94,7 +94,7 @@ export const createStream = (
   const deliverResource = async (changed: ChangedResource): Promise<void> => {
     const { resource_id } = changed.fields
     if (!topics.resources && !topics.resource_ids.has(resource_id)) return
-    if (await maySeeResource(deps, caller, resource_id)) send(resourceFrame(changed))
+    if (await maySeeResource(deps.db, caller, resource_id)) send(resourceFrame(changed))
   }
 
   /** New lines of one followed log; when there are too many, only how far it reaches. */

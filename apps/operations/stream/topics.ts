@@ -1,12 +1,11 @@
 import type { LogRef } from '../../../db/operations/history/logs.ts'
 import { getResource } from '../../../db/operations/history/tail.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import { isGranted } from '../../shared/auth/scope.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
-import { loadPlaces } from '../policies/visibility.ts'
+import { maySeeResource } from '../policies/visibility.ts'
 
 /** What a stream listens to (console.md 4). */
 export type Topics = {
@@ -96,11 +95,5 @@ const refuseTopic = async (deps: OperationsDeps, caller: Caller, parsed: Parsed)
   if (parsed.kind !== 'resource') return undefined
   const resource = await getResource(deps.db, parsed.id)
   if (!resource) return 'not_found'
-  return (await maySeeResource(deps, caller, parsed.id)) ? undefined : 'not_found'
-}
-
-export const maySeeResource = async (deps: OperationsDeps, caller: Caller, resource_id: string): Promise<boolean> => {
-  if (isGranted(caller.grants, 'catalog:read', {})) return true
-  const places = await loadPlaces(deps.db, [resource_id])
-  return places.some((place) => isGranted(caller.grants, 'catalog:read', place))
+  return (await maySeeResource(deps.db, caller, parsed.id)) ? undefined : 'not_found'
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { AppError } from '../errors.ts'
 import { AUTH_CODES, type EdgeCodes, type HttpApp } from '../http/app.ts'
+import type { ActionKind } from '../http/pressure.ts'
 import type { AccessClaims } from '../jwt/claims.ts'
 import { TokenRejected } from '../jwt/verifier.ts'
 import {
@@ -12,7 +13,7 @@ import {
 } from '../service/tokens.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { missingWords, type Permission } from './permissions.ts'
-import type { ActionKind, Principals } from './principals.ts'
+import type { Principals } from './principals.ts'
 import type { AccessVerifier } from './user-tokens.ts'
 
 /** What a route asks of its caller: a permission, any of several, `self` (any active user), `bearer` (a token that verifies, whoever's) or `none`. */

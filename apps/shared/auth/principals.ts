@@ -4,6 +4,7 @@ import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import { type Clock, systemClock } from '../clock.ts'
 import { type Principal as PrincipalMessage, UserStatus } from '../contracts/gen/auth_pb.ts'
 import { AppError, unavailable } from '../errors.ts'
+import type { ActionKind } from '../http/pressure.ts'
 import { insisting } from '../rpc/client.ts'
 import { type Permission, permissionsOf } from './permissions.ts'
 import type { Grant, Scope } from './scope.ts'
@@ -17,8 +18,6 @@ export type Principal = {
   permissions: ReadonlySet<Permission>
   version: number
 }
-
-export type ActionKind = 'R' | 'W' | 'A' | 'S'
 
 /** What is needed of identity's client (rpc.ts). */
 export type PrincipalSource = {

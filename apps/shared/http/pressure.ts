@@ -1,7 +1,6 @@
 import { totalmem } from 'node:os'
 import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import Type from 'typebox'
-import type { ActionKind } from '../auth/principals.ts'
 import { loadConfig, settings } from '../config.ts'
 import type { Telemetry } from '../telemetry.ts'
 
@@ -75,6 +74,9 @@ export const levelOf = (in_flight: number, strain: Strain, bounds: Bounds): 0 | 
     exceeds(strain.utilisation, bounds.utilisation),
     exceeds(strain.rss_share, bounds.rss_share, bounds.rss_share + (1 - bounds.rss_share) / 2),
   ) as 0 | 1 | 2
+
+/** What a request is for: to read, to write, to act on what runs, or to stop it. */
+export type ActionKind = 'R' | 'W' | 'A' | 'S'
 
 /** Whether a request of this kind is refused at this level. Stopping never is: one must be able to stop what overloads. */
 export const isShed = (kind: ActionKind, level: 0 | 1 | 2): boolean =>

@@ -2,8 +2,8 @@ import { and, eq, gt, inArray, ne, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
-import type { RunningRows } from '../patches/rows.ts'
 import { gates, nodes } from '../tables/index.ts'
+import type { RunningGate } from './rows.ts'
 
 export type NewSubject = { gate_id: string; subject: GateSubject; digest: string }
 export type Asked = {
@@ -27,7 +27,7 @@ export type Asked = {
 export const askAgain = async (
   tx: Tx,
   operation_id: string,
-  rows: RunningRows['gates'],
+  rows: readonly RunningGate[],
   now: readonly NewSubject[],
   changed: (gate_id: string) => readonly string[],
 ): Promise<Asked> => {

@@ -5,6 +5,7 @@ import type {
   Control,
   GateStatus,
   GateSubject,
+  PlanGate,
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -263,3 +264,29 @@ export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readon
     .from(gates)
     .where(and(eq(gates.operation_id, operation_id), sql`${gates.guards} && ${textArray(node_ids)}`))
     .orderBy(desc(gates.gate_id))
+
+/** Every gate of a running operation, as a change of its graph needs it. */
+export const readRunningGates = (tx: Queryable, operation_id: string) =>
+  tx
+    .select({
+      gate_id: gates.gate_id,
+      kind: sql<PlanGate['kind']>`${gates.kind}`,
+      question: gates.question,
+      policy: gates.policy,
+      guards: gates.guards,
+      status: sql<GateStatus>`${gates.status}`,
+      round: gates.round,
+      subject: gates.subject,
+      digest: gates.digest,
+      approved_digest: gates.approved_digest,
+      consumed_at: iso(gates.consumed_at),
+      waiting_since: iso(gates.waiting_since),
+      deadline_at: iso(gates.deadline_at),
+      decided_by: gates.decided_by,
+      decided_at: iso(gates.decided_at),
+      decided_command_id: gates.decided_command_id,
+    })
+    .from(gates)
+    .where(eq(gates.operation_id, operation_id))
+    .orderBy(asc(gates.ordinal), asc(gates.gate_id))
+export type RunningGate = Awaited<ReturnType<typeof readRunningGates>>[number]

@@ -2,9 +2,9 @@ import { and, asc, eq, or, sql } from 'drizzle-orm'
 import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
 import { type Db, first, type Queryable, type Tx, together } from '../../client.ts'
 import { tellEngine } from '../commands/rows.ts'
+import { textArray } from '../expressions.ts'
 import { bumpRevision, stateFacts } from '../facts/state.ts'
 import { ENGINE, SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
-import { textArray } from '../plans/planning.ts'
 import {
   type LeaseState,
   lease_waits,

@@ -1,10 +1,11 @@
 import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm'
-import type { Actor, GateStatus, NodeState, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Actor, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
-import { gates, nodes, operation_control, operations, patch_votes, patches } from '../tables/index.ts'
+import { readRunningGates } from '../gates/rows.ts'
+import { nodes, operation_control, operations, patch_votes, patches } from '../tables/index.ts'
 
 export type PatchVote = {
   user_id: string
@@ -163,28 +164,7 @@ export const readRunning = async (tx: Queryable, operation_id: string) => {
       .from(nodes)
       .where(own)
       .orderBy(asc(nodes.ordinal)),
-    tx
-      .select({
-        gate_id: gates.gate_id,
-        kind: sql<PlanGate['kind']>`${gates.kind}`,
-        question: gates.question,
-        policy: gates.policy,
-        guards: gates.guards,
-        status: sql<GateStatus>`${gates.status}`,
-        round: gates.round,
-        subject: gates.subject,
-        digest: gates.digest,
-        approved_digest: gates.approved_digest,
-        consumed_at: iso(gates.consumed_at),
-        waiting_since: iso(gates.waiting_since),
-        deadline_at: iso(gates.deadline_at),
-        decided_by: gates.decided_by,
-        decided_at: iso(gates.decided_at),
-        decided_command_id: gates.decided_command_id,
-      })
-      .from(gates)
-      .where(eq(gates.operation_id, operation_id))
-      .orderBy(asc(gates.ordinal), asc(gates.gate_id)),
+    readRunningGates(tx, operation_id),
   ])
   return { nodes: nodeRows, gates: gateRows }
 }

@@ -1,4 +1,5 @@
 import { and, asc, eq, lt, ne, sql } from 'drizzle-orm'
+import { isFrozen } from '../../../apps/shared/data/calendar.ts'
 import { canonicalJson } from '../../../apps/shared/data/digest.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -112,4 +113,19 @@ export const listStarting = async (db: Queryable): Promise<string[]> => {
     .from(operation_control)
     .where(and(eq(operation_control.ended, false), ne(operation_control.control, 'cancel')))
   return rows.map(({ operation_id }) => operation_id)
+}
+
+/** Freezes that hold a running operation at `now` (milliseconds), with who may override each. */
+export const listFreezesNow = async (
+  db: Queryable,
+  operation_id: string,
+  now: number,
+): Promise<{ freeze_id: string; approvers: readonly string[] }[]> => {
+  const [row] = await db
+    .select({ calendar: operation_control.calendar })
+    .from(operation_control)
+    .where(eq(operation_control.operation_id, operation_id))
+  return Object.entries(row?.calendar?.freezes ?? {})
+    .filter(([, freeze]) => isFrozen(freeze, now))
+    .map(([freeze_id, { approvers }]) => ({ freeze_id, approvers }))
 }

@@ -1,5 +1,6 @@
 import { and, asc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
+import { textArray } from '../expressions.ts'
 import {
   catalog_relationship_types,
   catalog_relationships,
@@ -39,10 +40,6 @@ const resourceColumns = {
   desired_state: catalog_resources.desired_state,
   observed_state: catalog_resources.observed_state,
 }
-
-/** A set of ids as one parameter, however many there are. */
-export const textArray = (ids: readonly string[]): SQL =>
-  sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
 
 export const loadResources = (db: Queryable, resource_ids: readonly string[]) =>
   db
