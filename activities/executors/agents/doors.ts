@@ -1,7 +1,7 @@
+import { createAgent } from '../http/agent.ts'
 import { isFailure, type Sender, send } from '../http/send.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { ExecutorContext } from '../types.ts'
-import { createAgent } from '../http/agent.ts'
 
 /** NATS as far as agents are concerned. Both throw when it has not taken the message. */
 export type AgentChannel = {

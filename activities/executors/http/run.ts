@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from 'undici'
 import { CelError, compileCel } from '../../../apps/shared/data/cel.ts'
 import { readPointer } from '../../../apps/shared/data/pointer.ts'
-import { createAgent } from './agent.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
+import { createAgent } from './agent.ts'
 import { failed, isFailure, type Request, type Response, type Settings, send } from './send.ts'
 
 type Poll = { request: Request; until: string; fail_if?: string; interval_s: number; timeout_s: number }
