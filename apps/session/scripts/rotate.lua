@@ -1,4 +1,4 @@
--- include: rotation.lua
+-- include: rotate.lib.lua
 -- The one compare-and-swap of a refresh. Input: user_id, session_id, presented (hash of the token that came), the next
 -- token (hash, succ_jti, succ_iat, succ_kid) or none, retry_key_hash, ua_hash, window_s, idle_s.
 -- A presented token that is neither current nor a proven retry ends the session, at any age.

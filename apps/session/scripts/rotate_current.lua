@@ -1,4 +1,4 @@
--- include: rotation.lua
+-- include: rotate.lib.lua
 -- A new refresh token for a session whose user just changed the password, whatever token it had.
 -- Input as rotate, without a presented token. Returns rotated, retry + successor (same key again), or gone.
 local sess = sess_key(input.user_id, input.session_id)
