@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { migrate as applyMigrations } from 'drizzle-orm/node-postgres/migrator'
 import pg from 'pg'
+import { sessionLock } from './locks.ts'
 
 /** The areas that own a schema; each has its own folder of migrations. */
 export const AREAS = ['identity', 'credential', 'session', 'token', 'catalog', 'operations'] as const
@@ -21,7 +22,7 @@ export const migrate = async (url: string, areas: readonly Area[] | 'all' = 'all
   const client = new pg.Client({ connectionString: url, application_name: 'migrate', lock_timeout: 60_000 })
   await client.connect()
   try {
-    await client.query('select pg_advisory_lock(727301)')
+    await client.query(sessionLock.wait('migrate'))
     await client.query(
       'create extension if not exists ltree; create extension if not exists pg_trgm; create extension if not exists btree_gin',
     )

@@ -8,11 +8,11 @@ import {
 } from '../../db/catalog/resources/commands.ts'
 import { inboxOf } from '../../db/catalog/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
+import { sessionLock } from '../../db/locks.ts'
 import type { CatalogDeps } from './deps.ts'
 import { sweepProviders } from './health/expiry.ts'
 import { sweepHealth } from './health/observe.ts'
 
-const LOCK = 727330
 const PRUNE_MS = 60_000
 const DAY_MS = 86_400_000
 
@@ -66,12 +66,12 @@ export const startSweeper = (deps: CatalogDeps) => {
     // Taken for one turn only, on a connection that is not held between turns.
     const client = await deps.pool.connect()
     try {
-      const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [LOCK])
-      if (!rows[0]?.taken) return
+      const { rows } = await client.query<{ held: boolean }>(sessionLock.try('catalogJobs'))
+      if (!rows[0]?.held) return
       try {
         await work()
       } finally {
-        await client.query('select pg_advisory_unlock($1)', [LOCK])
+        await client.query(sessionLock.free('catalogJobs'))
       }
     } finally {
       client.release()

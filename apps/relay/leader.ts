@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { sessionLock } from '../../db/locks.ts'
 import { wakeChannel } from '../../db/outbox.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
@@ -26,10 +27,7 @@ export const startLeadership = (url: string, schema: string, log: Logger, lead: 
     })
     try {
       await client.connect()
-      const { rows } = await client.query<{ held: boolean }>(
-        'select pg_try_advisory_lock(hashtextextended($1, 7273)) as held',
-        [`relay:${schema}`],
-      )
+      const { rows } = await client.query<{ held: boolean }>(sessionLock.tryKeyed('leader'), [schema])
       if (!rows[0]?.held || stopped) return
       const epoch = await client.query<{ epoch: string }>(
         `insert into ${schema}.relay_state as r (name, epoch, next) values ('relay', 1, 1)

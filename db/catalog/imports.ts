@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { lockOfOne } from '../locks.ts'
 import { array, rowsOf } from './resources/rows.ts'
 
 /** Imports of one source come one after another: side by side they would only wait for each other's rows. */
 export const lockSource = (tx: Tx, source_name: string) =>
-  tx.execute(sql`select pg_advisory_xact_lock(727321, hashtext(${source_name}))`)
+  tx.execute(sql`select ${lockOfOne('importSource', sql`hashtext(${source_name})`)}`)
 
 /** Which resource an id of a source stands for. */
 export const getImported = async (

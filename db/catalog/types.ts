@@ -1,6 +1,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Capability, RelationshipType, ResourceType } from '../../apps/shared/contracts/catalog/types.ts'
 import type { Queryable, Tx } from '../client.ts'
+import { lockOf } from '../locks.ts'
 import { capability_def, pack, relationship_type, resource, type } from './tables.ts'
 
 /** Type packs as they are stored: every version that was ever loaded stays, since rows keep the version they fit. */
@@ -16,7 +17,7 @@ export const readLoadNo = async (db: Queryable): Promise<number> => {
 }
 
 /** One load of packs at a time, across processes. */
-export const lockPacks = (tx: Tx) => tx.execute(sql`select pg_advisory_xact_lock(727310)`)
+export const lockPacks = (tx: Tx) => tx.execute(sql`select ${lockOf('packs')}`)
 
 export const readPacks = (tx: Tx) => tx.select().from(pack)
 

@@ -1,5 +1,6 @@
 import { and, asc, eq, gt, ilike, inArray, or, type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../client.ts'
+import { lockOf } from '../locks.ts'
 import { grants, group_members, groups, outbox, type UserRow, type UserStatus, users } from './tables.ts'
 
 export const getUser = (db: Queryable, id: string) => db.select().from(users).where(eq(users.id, id)).then(first)
@@ -92,7 +93,7 @@ export const listUsers = (
 }
 
 /** Serialises whatever could take away the last administrator. */
-export const lockAdmins = (tx: Tx) => tx.execute(sql`select pg_advisory_xact_lock(727401)`)
+export const lockAdmins = (tx: Tx) => tx.execute(sql`select ${lockOf('admins')}`)
 
 /** Active users that hold admin for good, directly or by a group. */
 export const lastingAdmins = async (db: Queryable): Promise<string[]> => {

@@ -1,9 +1,10 @@
 import { and, eq, isNotNull, lte, sql } from 'drizzle-orm'
 import { first, type Queryable, type Tx } from '../client.ts'
+import { lockOf } from '../locks.ts'
 import { type KeyRow, type KeyStatus, keys } from './tables.ts'
 
 /** Lets one process at a time change the keys; held until the transaction ends. */
-export const lockKeys = (tx: Tx) => tx.execute(sql`select pg_advisory_xact_lock(727310)`)
+export const lockKeys = (tx: Tx) => tx.execute(sql`select ${lockOf('tokenKeys')}`)
 
 export const listKeys = (db: Queryable): Promise<KeyRow[]> =>
   db.select().from(keys).orderBy(keys.published_at, keys.kid)

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { sessionLock } from '../../db/locks.ts'
 import { type Area, migrate } from '../../db/migrate.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../db/migrations', import.meta.url))
@@ -48,7 +49,7 @@ export const testDatabase = async (...areas: Area[]): Promise<{ url: string; dro
     .slice(0, 12)}`
   const name = `t_${randomBytes(6).toString('hex')}`
   await withAdmin(async (admin) => {
-    await admin.query('select pg_advisory_lock(727302)')
+    await admin.query(sessionLock.wait('testTemplate'))
     const { rowCount } = await admin.query('select 1 from pg_database where datname = $1 and datistemplate', [template])
     if (!rowCount) {
       await admin.query(`drop database if exists "${template}"`)
@@ -57,7 +58,7 @@ export const testDatabase = async (...areas: Area[]): Promise<{ url: string; dro
       await admin.query(`alter database "${template}" is_template true`)
     }
     await admin.query(`create database "${name}" template "${template}"`)
-    await admin.query('select pg_advisory_unlock(727302)')
+    await admin.query(sessionLock.free('testTemplate'))
   })
   return {
     url: urlOf(name),

@@ -2,6 +2,7 @@ import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../../db/client.ts'
 import { pruneKeys } from '../../../db/idempotency.ts'
 import { pruneInbox } from '../../../db/inbox.ts'
+import { tryLockOf } from '../../../db/locks.ts'
 import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
 import { offerPlaces } from '../../../db/operations/commands/places.ts'
 import { lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
@@ -28,7 +29,6 @@ import { tellUntold } from '../calendar/freezes.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { createDriftWatch } from './drift.ts'
 
-const LOCK = 727_310
 const BATCH = 50
 const PRUNE_EVERY_MS = 60_000
 const ARCHIVE_EVERY_MS = 3_600_000
@@ -131,7 +131,7 @@ const expireAsked = async (tx: Tx, operation_id: string, gate_id: string): Promi
 }
 
 const isLeader = async (tx: Tx): Promise<boolean> => {
-  const { rows } = await tx.execute<{ held: boolean }>(sql`select pg_try_advisory_xact_lock(${LOCK}) as held`)
+  const { rows } = await tx.execute<{ held: boolean }>(sql`select ${tryLockOf('sweeper')} as held`)
   return rows[0]?.held ?? false
 }
 

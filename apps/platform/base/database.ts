@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { lockStatement, sessionLock } from '../../../db/locks.ts'
 import { AREAS, migrate } from '../../../db/migrate.ts'
 
 /** The database role of each app: its login, and the schema it reads and writes. The relay's rights are its own. */
@@ -30,7 +31,7 @@ export type DatabaseOptions = {
  */
 export const prepareDatabase = async ({ admin_url, database, password }: DatabaseOptions): Promise<boolean> => {
   const may_create_roles = await withClient(admin_url, async (admin) => {
-    await admin.query('select pg_advisory_lock(727303)') // one at a time: roles belong to the whole server
+    await admin.query(sessionLock.wait('roles')) // one at a time: roles belong to the whole server
     const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [database])
     if (!rowCount) await admin.query(`create database ${quote(database)}`)
     const { rows } = await admin.query<{ may: boolean }>(
@@ -80,7 +81,7 @@ const createRole = async (admin: pg.Client, app: string, password: string): Prom
 
 const grantAll = async (db: pg.Client): Promise<void> => {
   await db.query('begin')
-  await db.query('select pg_advisory_xact_lock(727304)')
+  await db.query(lockStatement('grants'))
   const { rows: tables } = await db.query<{ schema: string; name: string }>(
     'select schemaname as schema, tablename as name from pg_tables where schemaname = any($1)',
     [[...AREAS, 'migrations']],

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { AUDIT_LOGS, SEAL_START, sealHash } from '../../../db/audit.ts'
+import { keyedLock } from '../../../db/locks.ts'
 
 const BATCH = 500
 
@@ -22,7 +23,7 @@ const sealTable = async (pool: pg.Pool, table: string): Promise<boolean> => {
   const client = await pool.connect()
   try {
     await client.query('begin')
-    await client.query('select pg_advisory_xact_lock(hashtextextended($1, 7274))', [`seal:${table}`])
+    await client.query(`select ${keyedLock('seal', '$1::text')}`, [table])
     const head = await client.query<{ seal_seq: string; seal_hash: string }>(
       `select seal_seq, seal_hash from ${table} where seal_seq is not null order by seal_seq desc limit 1`,
     )

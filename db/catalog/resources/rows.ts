@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../../apps/shared/contracts/catalog/resources.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
+import { lockOfOne } from '../../locks.ts'
 import { updateRow } from '../../rows.ts'
 import { resource, resource_state } from '../tables.ts'
 
@@ -175,8 +176,7 @@ export const lockRelationshipTypes = async (
   wishes: ReadonlyMap<number, 'shared' | 'exclusive'>,
 ): Promise<void> => {
   for (const [id, mode] of [...wishes].sort(([a], [b]) => a - b)) {
-    if (mode === 'shared') await tx.execute(sql`select pg_advisory_xact_lock_shared(727320, ${id})`)
-    else await tx.execute(sql`select pg_advisory_xact_lock(727320, ${id})`)
+    await tx.execute(sql`select ${lockOfOne('relationshipType', sql`${id}`, mode)}`)
   }
 }
 

@@ -1,6 +1,7 @@
 import { and, asc, eq, or, sql } from 'drizzle-orm'
 import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
 import { type Db, first, type Queryable, type Tx, together } from '../../client.ts'
+import { lockOf } from '../../locks.ts'
 import { tellEngine } from '../commands/rows.ts'
 import { textArray } from '../expressions.ts'
 import { bumpRevision, stateFacts } from '../facts/state.ts'
@@ -25,7 +26,7 @@ export type Lease = { resource_id: string; mode: 'exclusive' | 'shared' }
 export type Blocker = { resource_id: string; operation_id: string; title: string; mode: string }
 
 /** Takers and granters come one at a time, so that two of them never see the same leases as free. */
-const LOCK = 727_311
+const lockLeases = (tx: Tx) => tx.execute(sql`select ${lockOf('leases')}`)
 const SHOWN = 100
 const WAITERS = 100
 
@@ -85,7 +86,7 @@ export const takeLeases = async (
   { queue }: { queue: boolean },
 ): Promise<Blocker[]> => {
   if (wanted.length === 0) return []
-  await tx.execute(sql`select pg_advisory_xact_lock(${LOCK})`)
+  await lockLeases(tx)
   const blockers = [...(await listBlockers(tx, wanted)), ...(await listWaiting(tx, wanted))].slice(0, SHOWN)
   if (blockers.length === 0) await insertLeases(tx, operation_id, wanted)
   else if (queue) await tx.insert(lease_waits).values({ operation_id, wanted: [...wanted] })
@@ -208,7 +209,7 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
     .for('update')
   // The operation's row before leases: in the order in which everybody else locks them.
   await tx.execute(sql`select from ${operations} where operation_id = ${operation_id} for update`)
-  await tx.execute(sql`select pg_advisory_xact_lock(${LOCK})`)
+  await lockLeases(tx)
   const wait = await tx
     .select({ wanted: lease_waits.wanted })
     .from(lease_waits)

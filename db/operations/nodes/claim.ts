@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Closure, GateStatus, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { closureOf, type OperationCalendar } from '../../../apps/shared/data/calendar.ts'
+import { keyedLock } from '../../locks.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
@@ -219,7 +220,7 @@ const claim = async (
 
 /** Claims of one external pool take turns, so that its places are counted exactly. */
 const LOCK_PLACES = `
-select pg_advisory_xact_lock(hashtextextended('places of ' || coalesce(spec ->> 'pool', 'default'), 0)) from operations.nodes
+select ${keyedLock('places', "coalesce(spec ->> 'pool', 'default')")} from operations.nodes
 where operation_id = $1 and node_id = $2 and case $3 when 'run' then spec ->> 'executor' else spec -> 'compensate' ->> 'executor' end = 'external'`
 
 const claimBehindLocks = async (

@@ -2,16 +2,13 @@ import { and, asc, eq, lt, ne, sql } from 'drizzle-orm'
 import { isFrozen } from '../../../apps/shared/data/calendar.ts'
 import { canonicalJson } from '../../../apps/shared/data/digest.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
+import { lockOf } from '../../locks.ts'
 import { iso } from '../expressions.ts'
 import { calendar_entries, type FreezeEntry, operation_control } from '../tables/index.ts'
 
 /** Starts read the calendar and changes of it write it one at a time, so that no start is between the two. */
-const LOCK = 727_312
-
 export const lockCalendar = (tx: Tx, how: 'to read' | 'to write') =>
-  how === 'to read'
-    ? tx.execute(sql`select pg_advisory_xact_lock_shared(${LOCK})`)
-    : tx.execute(sql`select pg_advisory_xact_lock(${LOCK})`)
+  tx.execute(sql`select ${lockOf('calendar', how === 'to read' ? 'shared' : 'exclusive')}`)
 
 export type PutFreeze = FreezeEntry & { freeze_id: string; put_by: string; updated_at: string; revision: number }
 

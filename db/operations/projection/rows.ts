@@ -8,6 +8,7 @@ import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/re
 import type { RelationshipType, ResourceType } from '../../../apps/shared/contracts/catalog/types.ts'
 import type { Queryable, Tx } from '../../client.ts'
 import { lockVersion, parkLetter, receive, setVersion } from '../../inbox.ts'
+import { keyedLockOf } from '../../locks.ts'
 import {
   catalog_health,
   catalog_relationship_types,
@@ -62,8 +63,7 @@ export const applyOnce = async (tx: Tx, event: CatalogEvent, fold: (tx: Tx) => P
 }
 
 /** Events of a resource and of its health come one after the other, in whatever order. */
-const lockResource = (tx: Tx, resource_id: string) =>
-  tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`catalog:${resource_id}`}, 0))`)
+const lockResource = (tx: Tx, resource_id: string) => tx.execute(sql`select ${keyedLockOf('catalog', resource_id)}`)
 
 export const foldResource = async (tx: Tx, event: ResourceEvent): Promise<void> => {
   await saveResource(tx, event.document)

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Relationship } from '../../../apps/shared/contracts/catalog/relationships.ts'
 import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/resources.ts'
 import type { Tx } from '../../client.ts'
+import { keyedLock } from '../../locks.ts'
 import { CATALOG_CONSUMER } from './rows.ts'
 
 const NEXT_CHANGE = sql`nextval('operations.catalog_change_seq')`
@@ -29,7 +30,7 @@ export const foldSnapshot = async (tx: Tx, items: readonly SnapshotItem[]): Prom
   const ids = items.map(({ document }) => document.resource_id)
   const have = await lockVersions(tx, ids)
   await tx.execute(sql`
-    select pg_advisory_xact_lock(hashtextextended('catalog:' || id, 0))
+    select ${sql.raw(keyedLock('catalog', 'id'))}
     from (select id from unnest(${sql.param(ids)}::text[]) id order by id) x`)
   const healths = items
     .filter(({ document, health_revision }) => (have.get(`health ${document.resource_id}`) ?? 0) < health_revision)

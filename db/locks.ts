@@ -1,0 +1,59 @@
+import { type SQL, sql } from 'drizzle-orm'
+
+/**
+ * Every advisory lock of the database, by name. A number is used once: two meanings of one number would wait for each
+ * other. Locks that a transaction takes end with it; those of a session are given back or end with its connection.
+ */
+export const LOCKS = {
+  migrate: 727_301,
+  testTemplate: 727_302,
+  roles: 727_303,
+  grants: 727_304,
+  packs: 727_305,
+  tokenKeys: 727_306,
+  sweeper: 727_310,
+  leases: 727_311,
+  calendar: 727_312,
+  relationshipType: 727_320,
+  importSource: 727_321,
+  catalogJobs: 727_330,
+  admins: 727_401,
+} as const
+type Lock = keyof typeof LOCKS
+
+/** Locks of one thing each: the prefix keeps a resource and a pool of the same name apart. */
+export const KEYED = { leader: 'leader:', seal: 'seal:', catalog: 'catalog:', places: 'places:' } as const
+type KeyedLock = keyof typeof KEYED
+
+const call = (name: string, args: string): SQL => sql.raw(`${name}(${args})`)
+const hashed = (kind: KeyedLock, key: string): string => `hashtextextended('${KEYED[kind]}' || ${key}, 0)`
+
+/** Waits for a lock that ends with the transaction: an expression for `select`. */
+export const lockOf = (lock: Lock, how: 'exclusive' | 'shared' = 'exclusive'): SQL =>
+  call(how === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock', String(LOCKS[lock]))
+
+/** As lockOf, for one of the things that the lock is about: a number. */
+export const lockOfOne = (lock: Lock, id: SQL, how: 'exclusive' | 'shared' = 'exclusive'): SQL =>
+  sql`${sql.raw(how === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock')}(${sql.raw(String(LOCKS[lock]))}, ${id})`
+
+/** True if the lock was free; it ends with the transaction. */
+export const tryLockOf = (lock: Lock): SQL => call('pg_try_advisory_xact_lock', String(LOCKS[lock]))
+
+/** Waits for the lock of one thing that ends with the transaction. `key` is SQL of type text: an expression or `$1::text`. */
+export const keyedLock = (kind: KeyedLock, key: string): string => `pg_advisory_xact_lock(${hashed(kind, key)})`
+
+/** As keyedLock, for the one thing of this key. */
+export const keyedLockOf = (kind: KeyedLock, key: string): SQL =>
+  sql`pg_advisory_xact_lock(hashtextextended(${sql.raw(`'${KEYED[kind]}'`)} || ${key}::text, 0))`
+
+/** As lockOf, as a statement for a connection of one's own. */
+export const lockStatement = (lock: Lock): string => `select pg_advisory_xact_lock(${LOCKS[lock]})`
+
+/** Locks of a session, as statements for a connection of one's own. */
+export const sessionLock = {
+  wait: (lock: Lock): string => `select pg_advisory_lock(${LOCKS[lock]})`,
+  try: (lock: Lock): string => `select pg_try_advisory_lock(${LOCKS[lock]}) as held`,
+  free: (lock: Lock): string => `select pg_advisory_unlock(${LOCKS[lock]})`,
+  /** `$1` is the key. */
+  tryKeyed: (kind: KeyedLock): string => `select pg_try_advisory_lock(${hashed(kind, '$1::text')}) as held`,
+}
