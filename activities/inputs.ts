@@ -1,6 +1,7 @@
 import type { PlanNode, Value } from '../apps/shared/contracts/operations/graph.ts'
 import { compileCel } from '../apps/shared/data/cel.ts'
-import { isObject, mergePatch } from '../apps/shared/data/pointer.ts'
+import { mergePatch } from '../apps/shared/data/merge-patch.ts'
+import { isObject } from '../apps/shared/data/pointer.ts'
 import { formsOf, resolveValue } from '../apps/shared/data/values.ts'
 import { namesIn } from '../db/operations/nodes/record.ts'
 

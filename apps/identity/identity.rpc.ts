@@ -1,6 +1,6 @@
 import { getUserByFolded, listUsers, preparedGetUser } from '../../db/identity/queries.ts'
+import { foldUsername } from '../shared/auth/username.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
-import { foldUsername } from '../shared/data/username.ts'
 import { AppError } from '../shared/errors.ts'
 import { isUuid } from '../shared/ids.ts'
 import { rpcService } from '../shared/rpc/client.ts'

@@ -1,12 +1,14 @@
+import fc from 'fast-check'
 import suite from 'json-patch-test-suite/tests.json' with { type: 'json' }
 import { describe, expect, it } from 'vitest'
 import { parseFilter } from '../../apps/catalog/document/filter.ts'
 import { jsonPatch, type PatchOperation } from '../../apps/catalog/document/json-patch.ts'
-import { mergePatch } from '../../apps/catalog/document/merge-patch.ts'
 import type { Json } from '../../apps/catalog/document/pointers.ts'
 import { violationsOf } from '../../apps/catalog/document/schemas.ts'
 import { JSON_LIMITS, scanJson } from '../../apps/shared/data/json.ts'
 import { compileSchema } from '../../apps/shared/data/json-schema.ts'
+import { mergeDiff, mergePatch } from '../../apps/shared/data/merge-patch.ts'
+import { equalJson } from '../../apps/shared/data/pointer.ts'
 import { AppError } from '../../apps/shared/errors.ts'
 
 /**
@@ -38,6 +40,35 @@ describe('JSON Merge Patch, RFC 7396 appendix A', () => {
     const before = structuredClone(original)
     expect(mergePatch(original, patch)).toEqual(result)
     expect(original).toEqual(before)
+  })
+
+  it('leaves out a null inside a member that is new', () => {
+    expect(mergePatch({}, { a: { b: null, c: { d: null, e: 1 } } })).toEqual({ a: { c: { e: 1 } } })
+  })
+
+  it('keeps a member named __proto__ an ordinary member', () => {
+    const patch = JSON.parse('{"a": {"__proto__": {"b": 1}}}')
+    expect(JSON.stringify(mergePatch({}, patch))).toBe('{"a":{"__proto__":{"b":1}}}')
+    expect(({} as { b?: number }).b).toBeUndefined()
+  })
+
+  it('is undone by the patch that leads back', () => {
+    const tree = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 3 },
+        fc.integer(),
+        fc.string(),
+        fc.array(fc.integer(), { maxLength: 3 }),
+        tie('object'),
+      ),
+      object: fc.dictionary(fc.string({ maxLength: 4 }), tie('value'), { maxKeys: 4 }),
+    })).object as fc.Arbitrary<Record<string, unknown>>
+    fc.assert(
+      fc.property(tree, tree, (before, after) => {
+        expect(equalJson(mergePatch(before, mergeDiff(before, after)), after)).toBe(true)
+      }),
+      { numRuns: 500 },
+    )
   })
 })
 

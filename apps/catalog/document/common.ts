@@ -1,4 +1,5 @@
-import { equalJson, isObject, type JsonObject, valueAt } from './pointers.ts'
+import { equalJson } from '../../shared/data/pointer.ts'
+import { isObject, type JsonObject, valueAt } from './pointers.ts'
 
 export type Drift = { status: 'in_sync' | 'drifted' | 'unknown'; paths: string[] }
 

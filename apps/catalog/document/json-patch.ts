@@ -1,5 +1,6 @@
+import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
-import { equalJson, isObject, type Json, parsePointer } from './pointers.ts'
+import { isObject, type Json, parsePointer } from './pointers.ts'
 
 export type PatchOperation = { op: string; path: string; from?: string; value?: Json }
 

@@ -1,3 +1,5 @@
+import { equalJson } from '../../shared/data/pointer.ts'
+
 /** JSON pointers (RFC 6901) over plain JSON values. */
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json }
 export type JsonObject = { [member: string]: Json }
@@ -26,24 +28,6 @@ export const valueAt = (document: unknown, pointer: string): Json | undefined =>
     else return undefined
   }
   return value as Json | undefined
-}
-
-/** Deep equality of JSON values; member order does not matter. */
-export const equalJson = (a: unknown, b: unknown): boolean => {
-  if (a === b) return true
-  if (Array.isArray(a) || Array.isArray(b)) {
-    return (
-      Array.isArray(a) &&
-      Array.isArray(b) &&
-      a.length === b.length &&
-      a.every((item, index) => equalJson(item, b[index]))
-    )
-  }
-  if (!isObject(a) || !isObject(b)) return false
-  const keys = Object.keys(a)
-  return (
-    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && equalJson(a[key], b[key]))
-  )
 }
 
 /** Pointers of everything that differs between two documents: members one by one, arrays and scalars as a whole. */

@@ -9,7 +9,7 @@ import type {
   ImportResult,
 } from '../../shared/contracts/catalog/imports.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
-import { mergePatch } from '../../shared/data/pointer.ts'
+import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { refuseLate } from '../command/late.ts'

@@ -1,8 +1,9 @@
 import type { Capability, RelationshipType, ResourceType } from '../../shared/contracts/catalog/types.ts'
 import { digest } from '../../shared/data/digest.ts'
+import { equalJson } from '../../shared/data/pointer.ts'
 import { commonLeaves } from '../document/common.ts'
 import { type Lifecycle, PRESETS } from '../document/lifecycle.ts'
-import { equalJson, isObject, type Json, type JsonObject } from '../document/pointers.ts'
+import { isObject, type Json, type JsonObject } from '../document/pointers.ts'
 import type { CapabilityEntry, PackFile, RelationshipTypeEntry, TypeEntry } from './format.ts'
 
 /** A base and a derived type that say different things of one key. */

@@ -17,8 +17,8 @@ import { appendOutbox } from '../../../db/outbox.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ConfigError } from '../../shared/config.ts'
 import { digest } from '../../shared/data/digest.ts'
+import { equalJson } from '../../shared/data/pointer.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import { equalJson } from '../document/pointers.ts'
 import type { TypeModel } from './check.ts'
 
 type Known = { id: number; checksum: string; retired: boolean }

@@ -1,6 +1,6 @@
 import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceDocument, ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
-import { mergeDiff } from '../document/merge-patch.ts'
+import { mergeDiff } from '../../shared/data/merge-patch.ts'
 import { changedPaths, type JsonObject } from '../document/pointers.ts'
 import type { Types } from '../packs/registry.ts'
 

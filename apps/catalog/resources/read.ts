@@ -4,7 +4,7 @@ import { getResource, type ResourceRow } from '../../../db/catalog/resources/row
 import type { Clock } from '../../shared/clock.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { ResourceDocument, ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
-import { mergePatch } from '../../shared/data/pointer.ts'
+import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'

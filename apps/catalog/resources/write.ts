@@ -2,13 +2,14 @@ import { saveAudit, saveEvidence, saveOperationRef, saveRevision } from '../../.
 import { getResourcesByRid, type ResourceRow, updateResource, updateState } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { inOne, type Statement } from '../../../db/rows.ts'
+import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
 import { capabilityEventOf, tellClaims } from '../capabilities/claims.ts'
 import { applyCapabilities, type ProviderEvent } from '../capabilities/declare.ts'
 import { type Cause, resourceEventOf, tell, telling } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
-import { equalJson, type JsonObject } from '../document/pointers.ts'
+import type { JsonObject } from '../document/pointers.ts'
 import { settleHealth } from '../health/observe.ts'
 import {
   applyEdges,

@@ -7,7 +7,7 @@ import type {
   HealthObservation,
   ResourceUpdateCommand,
 } from '../../shared/contracts/catalog/commands.ts'
-import { mergePatch } from '../../shared/data/pointer.ts'
+import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { ServiceCaller } from '../../shared/service/tokens.ts'
 import { auditing, type Cause } from '../command/outbox.ts'

@@ -1,6 +1,7 @@
 import semver from 'semver'
 import type { Scope } from '../../shared/contracts/catalog/resources.ts'
-import { equalJson, isObject, valueAt } from '../document/pointers.ts'
+import { equalJson } from '../../shared/data/pointer.ts'
+import { isObject, valueAt } from '../document/pointers.ts'
 
 export type ProviderStatus = 'available' | 'degraded' | 'stale' | 'withdrawn'
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { foldUsername } from '../../shared/data/username.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError, loginBusy, overloaded, problemOf } from '../../shared/errors.ts'
 import { requestId } from '../../shared/ids.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'

@@ -4,8 +4,8 @@ import { appendAuditTo } from '../../../db/audit.ts'
 import type { Db } from '../../../db/client.ts'
 import { getUser, getUserByFolded, lastingAdmins, lockAdmins } from '../../../db/identity/queries.ts'
 import { user_events } from '../../../db/identity/tables.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
 import type { Credential } from '../../shared/contracts/gen/auth_pb.ts'
-import { foldUsername } from '../../shared/data/username.ts'
 import { insertUser } from './change.ts'
 
 export type BootstrapDeps = {

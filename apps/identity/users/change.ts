@@ -14,7 +14,7 @@ import {
 } from '../../../db/identity/queries.ts'
 import { grants, outbox, type UserRow, type UserStatus, users } from '../../../db/identity/tables.ts'
 import { appendOutbox } from '../../../db/outbox.ts'
-import { foldUsername } from '../../shared/data/username.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv5, uuidv7 } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'

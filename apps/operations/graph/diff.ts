@@ -1,6 +1,7 @@
 import type { FieldChange } from '../../shared/contracts/operations/graph.ts'
 import { canonicalJson } from '../../shared/data/digest.ts'
-import { isObject, mergePatch, pointerOf, readPointer, tokensOf } from '../../shared/data/pointer.ts'
+import { mergePatch } from '../../shared/data/merge-patch.ts'
+import { isObject, pointerOf, readPointer, tokensOf } from '../../shared/data/pointer.ts'
 import { byText } from './order.ts'
 import type { PlannedIntent, ResourceType, Target, TargetDiff } from './types.ts'
 

@@ -2,7 +2,8 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
-import { isObject, mergePatchOf } from '../../shared/data/pointer.ts'
+import { mergeDiff } from '../../shared/data/merge-patch.ts'
+import { isObject } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -31,11 +32,11 @@ export const overrideInputs = async (
   const planned = outlook.rows.nodes.find((row) => row.node_id === node_id)?.spec
   const node = outlook.patched.nodes.find((candidate) => candidate.node_id === node_id)
   if (!planned || !node) throw new Error(`node ${node_id} is not in its graph`)
-  const overrides = mergePatchOf(planned.with, node.with)
+  const overrides = isObject(planned.with) && isObject(node.with) ? mergeDiff(planned.with, node.with) : {}
   await tx
     .update(nodes)
     .set({
-      input_overrides: isObject(overrides) && Object.keys(overrides).length > 0 ? overrides : null,
+      input_overrides: Object.keys(overrides).length > 0 ? overrides : null,
       spec_digest: specDigest(node),
       updated_at: sql`clock_timestamp()` as never,
     })

@@ -18,7 +18,7 @@ import {
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { AllowedAction } from '../../shared/contracts/operations/graph.ts'
 import type { Node } from '../../shared/contracts/operations/nodes.ts'
-import { mergePatch } from '../../shared/data/pointer.ts'
+import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { notFound } from '../../shared/errors.ts'
 import { factsOf } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'

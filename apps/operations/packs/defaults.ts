@@ -1,6 +1,6 @@
 import type { Compensation, GatePolicy, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
-import { mergePatch } from '../../shared/data/pointer.ts'
+import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { EXECUTORS } from '../graph/executors.ts'
 import type { GraphNode, Step } from '../graph/types.ts'
 import type { GatePolicyFile, ProcedureFile, StepFile } from './schema.ts'

@@ -14,7 +14,7 @@ import type {
 } from '../../shared/contracts/operations/graph.ts'
 import type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
-import { mergePatch } from '../../shared/data/pointer.ts'
+import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { notFound } from '../../shared/errors.ts'
 import type { Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Revocation } from '../../../db/session/tables.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
 import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
-import { foldUsername } from '../../shared/data/username.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'

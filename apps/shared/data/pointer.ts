@@ -1,4 +1,4 @@
-/** JSON pointers (RFC 6901) and merge patches (RFC 7396) over plain JSON. */
+/** JSON pointers (RFC 6901) over plain JSON. */
 type Members = Record<string, unknown>
 
 export const isObject = (value: unknown): value is Members =>
@@ -26,28 +26,20 @@ export const readPointer = (document: unknown, pointer: string): unknown => {
   return at
 }
 
-/** The target after the patch: null removes a member, an object is merged, anything else replaces. Changes nothing in place. */
-export const mergePatch = (target: unknown, patch: unknown): unknown => {
-  if (!isObject(patch)) return patch
-  const result: Members = isObject(target) ? { ...target } : {}
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key]
-    else Object.defineProperty(result, key, { ...OWN, value: mergePatch(own(result, key), value) })
+/** Deep equality of JSON values; member order does not matter. */
+export const equalJson = (a: unknown, b: unknown): boolean => {
+  if (a === b) return true
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((item, index) => equalJson(item, b[index]))
+    )
   }
-  return result
+  if (!isObject(a) || !isObject(b)) return false
+  const keys = Object.keys(a)
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && equalJson(a[key], b[key]))
+  )
 }
-
-/** The merge patch that makes one document of another. A null in the second cannot be told by a patch and is left out. */
-export const mergePatchOf = (before: unknown, after: unknown): unknown => {
-  if (!isObject(before) || !isObject(after)) return after
-  const patch: Members = {}
-  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const [old, now] = [own(before, key), own(after, key)]
-    if (JSON.stringify(old) === JSON.stringify(now)) continue
-    Object.defineProperty(patch, key, { ...OWN, value: now === undefined ? null : mergePatchOf(old, now) })
-  }
-  return patch
-}
-
-const OWN = { enumerable: true, configurable: true, writable: true }
-const own = (members: Members, key: string): unknown => (Object.hasOwn(members, key) ? members[key] : undefined)

@@ -1,0 +1,25 @@
+import { equalJson, isObject } from './pointer.ts'
+
+/** Merge patches (RFC 7396) over plain JSON. A member named `__proto__` stays an ordinary member. */
+/** The target after the patch: null removes a member, an object is merged, anything else replaces. Changes nothing in place. */
+export const mergePatch = (target: unknown, patch: unknown): unknown => {
+  if (!isObject(patch)) return patch
+  const result = new Map<string, unknown>(isObject(target) ? Object.entries(target) : [])
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) result.delete(key)
+    else result.set(key, mergePatch(result.get(key), value))
+  }
+  return Object.fromEntries(result)
+}
+
+/** The smallest merge patch that turns `before` into `after`. A null in `after` cannot be told by a patch: it removes. */
+export const mergeDiff = <T>(before: Record<string, T>, after: Record<string, T>): Record<string, T | null> => {
+  const patch = new Map<string, T | null>()
+  for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) patch.set(key, null)
+  for (const [key, value] of Object.entries(after)) {
+    const old = Object.hasOwn(before, key) ? before[key] : undefined
+    if (equalJson(old, value)) continue
+    patch.set(key, isObject(old) && isObject(value) ? (mergeDiff(old, value) as T) : value)
+  }
+  return Object.fromEntries(patch)
+}
