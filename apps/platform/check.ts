@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { bin, ROOT } from './base/paths.ts'
 import { createScreen, elapsed, paint } from './base/screen.ts'
+import { brokenReferences } from './check/documents.ts'
 import { staleMigrations, staleProto } from './check/generated.ts'
 import { lockProblems } from './check/lock-file.ts'
 import { printMeasures } from './check/measures.ts'
@@ -37,6 +38,7 @@ const CHECKS: Check[] = [
   tool('lint', 'and format', ['biome', 'check', '--config-path', 'test/lint.json', '.']),
   tool('boundaries', 'imports', ['depcruise', '--config', 'test/boundaries.cjs', '--output-type', 'err', ...SOURCES]),
   tool('unused', 'code and packages', ['knip', '--config', 'test/knip.json', '--no-progress']),
+  { name: 'documents', what: 'references', run: async () => brokenReferences() },
   { name: 'packages', what: 'install scripts, checksums', run: async () => lockProblems() },
   { name: 'generated', what: 'proto', run: staleProto },
   { name: 'generated', what: 'migrations', run: staleMigrations },
