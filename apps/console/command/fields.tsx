@@ -1,0 +1,138 @@
+import { useId, useState } from 'react'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import type { AllowedAction } from '../api/types.ts'
+import { PasswordField } from '../forms/password.tsx'
+import { confirmPassword } from '../session/token.ts'
+import { ProblemText } from '../ui/failure.tsx'
+import { ShapeIcon } from '../ui/status.tsx'
+import { tDecide } from '../words/decide.ts'
+import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
+
+type Typed = {
+  value: string
+  change: (value: string) => void
+  readOnly: boolean
+  /** What is wrong with the value; null while nobody has pressed the button, or if it is right. */
+  error: string | null
+}
+
+export const ReasonField = ({
+  label,
+  needed,
+  field,
+  ...typed
+}: Typed & { label: string; needed: boolean; field: React.Ref<HTMLTextAreaElement> }) => {
+  const id = useId()
+  return (
+    <div>
+      <label className="label" htmlFor={`${id}-text`}>
+        {label}
+      </label>
+      <textarea
+        ref={field}
+        id={`${id}-text`}
+        className="input"
+        maxLength={2000}
+        value={typed.value}
+        readOnly={typed.readOnly}
+        onChange={(event) => typed.change(event.target.value)}
+        aria-required={needed}
+        aria-invalid={typed.error !== null}
+        aria-describedby={`${id}-error`}
+      />
+      <p id={`${id}-error`} className="field-error">
+        {typed.error}
+      </p>
+    </div>
+  )
+}
+
+/** A word that must be typed, where a slip would be costly. */
+export const ConfirmField = ({ word, ...typed }: Typed & { word: string }) => {
+  const id = useId()
+  return (
+    <div>
+      <label className="label" htmlFor={`${id}-word`}>
+        {tDecide.command.confirm_word(word)}
+      </label>
+      <input
+        id={`${id}-word`}
+        className="input mono"
+        value={typed.value}
+        readOnly={typed.readOnly}
+        onChange={(event) => typed.change(event.target.value)}
+        aria-invalid={typed.error !== null}
+        aria-describedby={`${id}-word-error`}
+      />
+      <p id={`${id}-word-error`} className="field-error">
+        {typed.error}
+      </p>
+    </div>
+  )
+}
+
+export const Refusal = ({ title, problem }: { title: string; problem: Problem }) => (
+  <div className="flex gap-2">
+    <span className="mt-0.5">
+      <ShapeIcon shape="octagon" tone="bad" />
+    </span>
+    <div className="min-w-0">
+      <p className="font-medium">{title}</p>
+      {problem.category === 'invalid_state_transition' ? (
+        <ProblemText problem={{ ...problem, hint: tDecide.command.possible(possibleNow(problem)) }} />
+      ) : (
+        <ProblemText problem={problem} />
+      )}
+    </div>
+  </div>
+)
+
+/** What the refusal says may be done instead, in the words of the buttons. */
+const possibleNow = (problem: Problem): string[] => {
+  const actions = (problem.allowed_actions ?? []) as AllowedAction[]
+  const words: Record<string, string> = {
+    ...tOperation.operation.action,
+    approve: tDecide.gate.approve,
+    reject: tDecide.gate.reject,
+  }
+  const named = actions.flatMap(({ action, allowed }) => (allowed ? (words[action] ?? []) : []))
+  return named.length > 0 ? named : [t.none]
+}
+
+/** Step-up: the last sign-in is too old for this command. Afterwards the dialog is as it was; the person presses again. */
+export const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
+  const id = useId()
+  const [password, setPassword] = useState('')
+  const [error, setError] = useState<string | null>(null)
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault()
+    const status = await confirmPassword(password)
+    if (status === 200) return confirmed()
+    const wrong = status === 422 || status === 401
+    setError(wrong ? t.session.wrong : status === null ? t.login.no_answer : t.login.failed)
+  }
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => void submit(event)}
+      className="flex flex-col items-start gap-2 rounded-card bg-sunken p-4"
+    >
+      <p className="font-medium">{t.session.confirm_title}</p>
+      <p className="text-muted">{t.session.confirm_text}</p>
+      <div className="self-stretch">
+        <PasswordField
+          id={id}
+          label={t.login.password}
+          autoComplete="current-password"
+          value={password}
+          change={setPassword}
+          errors={error === null ? [] : [error]}
+        />
+      </div>
+      <button type="submit" className="button">
+        {t.session.confirm}
+      </button>
+    </form>
+  )
+}
