@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import type { ParseArgsConfig } from 'node:util'
 import { parse } from 'yaml'
 import type { Api } from './api.ts'
 import type { Credentials } from './credentials.ts'
@@ -23,13 +22,25 @@ export type Context = {
   idempotency_key: string | undefined
 }
 
+export type Option = {
+  type: 'string' | 'boolean'
+  short?: string
+  /** What the option does, in one line of help. */
+  about: string
+  /** The name of its value in the help; without one the option's own name in capitals. */
+  value?: string
+  choices?: readonly string[]
+}
+
 export type Command = {
   /** `gate approve`: noun, then verb. */
   name: string
   /** Positional arguments as the usage shows them: `GATE`, `[NAME]`, and at the end `[WORD…]` for any number. */
   takes?: string
   about: string
-  options?: NonNullable<ParseArgsConfig['options']>
+  /** Command lines without the program's name, shown below the help. */
+  examples?: readonly string[]
+  options?: Record<string, Option>
   /** How long a request may take, where half a minute is too long. */
   timeout_ms?: number
   // biome-ignore lint/suspicious/noConfusingVoidType: most commands have nothing to say beyond that they are done
@@ -38,16 +49,24 @@ export type Command = {
 
 /** What every command takes. */
 export const GLOBAL = {
-  url: { type: 'string' },
-  output: { type: 'string', short: 'o' },
-  zone: { type: 'string' },
-  jsonl: { type: 'boolean' },
-  all: { type: 'boolean' },
-  yes: { type: 'boolean', short: 'y' },
-  'dry-run': { type: 'boolean' },
-  'idempotency-key': { type: 'string' },
-  help: { type: 'boolean', short: 'h' },
-} as const
+  context: { type: 'string', value: 'NAME', about: 'the context to use (signalbox context list)' },
+  url: { type: 'string', about: 'the address of the platform; also SIGNALBOX_URL' },
+  output: {
+    type: 'string',
+    short: 'o',
+    value: 'FORMAT',
+    choices: ['table', 'json', 'yaml', 'id'],
+    about: 'how to print',
+  },
+  select: { type: 'string', value: 'EXPR', about: 'print what this JSONata expression selects from the JSON' },
+  zone: { type: 'string', value: 'NAME', about: 'the time zone of printed times, such as Europe/Berlin' },
+  jsonl: { type: 'boolean', about: 'print one JSON object per line' },
+  all: { type: 'boolean', about: 'follow the list to its end' },
+  watch: { type: 'boolean', about: 'print a list again whenever it changes' },
+  yes: { type: 'boolean', short: 'y', about: 'do not ask for confirmation' },
+  'dry-run': { type: 'boolean', about: 'show what would happen and change nothing' },
+  'idempotency-key': { type: 'string', value: 'KEY', about: 'the key of the request: a repeat with it has one effect' },
+} as const satisfies Record<string, Option>
 
 /** The command that these words begin with: noun and verb, or one word alone. */
 export const commandOf = (commands: readonly Command[], [noun = '', verb = '']: string[]): Command | undefined =>
@@ -82,6 +101,8 @@ export const readDocument = (file: string): unknown => {
 
 const WHOLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
+export const isWholeId = (given: string): boolean => WHOLE_ID.test(given)
+
 /** A whole id, or the one item of the list whose id ends so. */
 export const wholeId = async <T>(
   { api }: Context,
@@ -89,7 +110,7 @@ export const wholeId = async <T>(
   path: string,
   idOf: (item: T) => string,
 ): Promise<string> => {
-  if (WHOLE_ID.test(given)) return given
+  if (isWholeId(given)) return given
   const items = await api.list<T>(path, { page_size: '500' }, false)
   const found = items.map(idOf).filter((id) => id.endsWith(given))
   if (found.length === 1 && found[0]) return found[0]

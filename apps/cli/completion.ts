@@ -1,4 +1,4 @@
-import { type Command, type Context, commandOf, GLOBAL } from './command.ts'
+import { type Command, type Context, commandOf, GLOBAL, type Option } from './command.ts'
 import { short } from './output.ts'
 
 /** What a shell runs once: it asks this program for the words that may come next, and takes file names beside them. */
@@ -22,7 +22,6 @@ end
 complete -c signalbox -a '(__signalbox_words)'`,
 }
 
-const FORMATS = ['table', 'json', 'yaml', 'id']
 const RECENT = { page_size: '20' }
 
 /** The recent ids that stand for an argument, as people type them. */
@@ -80,11 +79,12 @@ export const wordsAfter = async (
 const candidates = async (context: Context, commands: readonly Command[], before: string[], current: string) => {
   const command = commandOf(commands, before)
   if (!command) return before.length < 2 ? wordOf(commands, before) : []
-  const options = { ...GLOBAL, ...command.options }
+  const options: Record<string, Option> = { ...GLOBAL, ...command.options }
   if (current.startsWith('-')) return Object.keys(options).map((name) => `--${name}`)
   const given = before.slice(command.name.split(' ').length)
   const last = given.at(-1) ?? ''
-  if (last === '-o' || last === '--output') return FORMATS
+  const choices = optionOf(options, last)?.choices
+  if (choices) return [...choices]
   if (last === '--op') return IDS.OPERATION?.(context, undefined) ?? []
   if (takesValue(options, last)) return []
   const places = (command.takes ?? '').split(' ').map((name) => name.replace(/[^A-Z]/g, ''))
@@ -101,9 +101,8 @@ const wordOf = (commands: readonly Command[], [noun]: string[]): string[] =>
     return first === noun && second !== undefined ? [second] : []
   })
 
-const takesValue = (options: Command['options'] & {}, word: string): boolean => {
-  const found = Object.entries(options).find(
-    ([name, { short: letter }]) => word === `--${name}` || word === `-${letter}`,
-  )
-  return found?.[1].type === 'string'
-}
+const optionOf = (options: Record<string, Option>, word: string): Option | undefined =>
+  Object.entries(options).find(([name, { short: letter }]) => word === `--${name}` || word === `-${letter}`)?.[1]
+
+const takesValue = (options: Record<string, Option>, word: string): boolean =>
+  optionOf(options, word)?.type === 'string'

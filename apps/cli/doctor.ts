@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import type { Context } from './command.ts'
 import { CliError } from './errors.ts'
 import { moment } from './output.ts'
+import { versionOfClient } from './version.ts'
 
 /** One thing that was looked at; what is wrong carries its remedy. */
 export type Finding = { check: string; ok: boolean; said: string; remedy?: string }
@@ -85,7 +85,7 @@ const signIn = (credentials: Context['credentials'], url: string): Finding => {
 }
 
 const version = async ({ api }: Context): Promise<Finding> => {
-  const { version: ours } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const ours = versionOfClient()
   try {
     const { version: theirs, degraded } = await api.get<{ version: string; degraded: string[] }>('/api/v1/me')
     if (degraded.length > 0)

@@ -1,14 +1,32 @@
 import { stripVTControlCharacters } from 'node:util'
 import { stringify } from 'yaml'
 import { dim, paint, stateColour, table } from '../shared/data/print.ts'
+import { usageError } from './errors.ts'
+import type { Selection } from './select.ts'
 
 export type Format = 'table' | 'json' | 'yaml' | 'id'
 export type Column<T> = [title: string, cell: (item: T) => string | number | null | undefined]
 
 /** stdout is data: tables for people, else the API's body as it came. stderr is what goes on beside it. */
-export const createOutput = ({ format, jsonl }: { format: Format; jsonl: boolean }) => {
+type Options = { format: Format; jsonl: boolean; select: Selection | undefined }
+export const createOutput = ({ format, jsonl, select }: Options) => {
   const print = (text: string) => void process.stdout.write(`${text}\n`)
   const data = (body: unknown) => print(format === 'yaml' ? stringify(body).trimEnd() : JSON.stringify(body, null, 2))
+
+  /** What --select chooses is printed as JSON, and a text as it is: it goes into variables of scripts. */
+  let selected: Promise<void> = Promise.resolve()
+  const selecting = (body: unknown): boolean => {
+    if (!select) return false
+    selected = selected
+      .then(() => select(body))
+      .then((found) => {
+        if (found === undefined) return
+        if (typeof found === 'string') print(found)
+        else if (format === 'yaml') data(found)
+        else print(JSON.stringify(found, null, jsonl ? undefined : 2))
+      })
+    return true
+  }
 
   const tableOf = <T>(items: T[], columns: Column<T>[]): string[] =>
     table(
@@ -21,14 +39,16 @@ export const createOutput = ({ format, jsonl }: { format: Format; jsonl: boolean
     format: jsonl ? ('json' as const) : format,
     /** Items as a table, or as they came; `id` prints what the next command takes. */
     list: <T>(items: T[], columns: Column<T>[], idOf: (item: T) => string): void => {
+      if (selecting(items)) return
       if (jsonl) for (const item of items) print(JSON.stringify(item))
       else if (format === 'id') for (const item of items) print(idOf(item))
       else if (format !== 'table') data(items)
-      else if (items.length === 0) note('nothing')
+      else if (items.length === 0) note('No items.')
       else for (const line of tableOf(harmless(items), columns)) print(line)
     },
     /** One thing: lines for people, or the body as it came. */
     one: <T>(body: T, lines: (body: T) => string[], idOf: (body: T) => string): void => {
+      if (selecting(body)) return
       if (jsonl) print(JSON.stringify(body))
       else if (format === 'id') print(idOf(body))
       else if (format !== 'table') data(body)
@@ -36,6 +56,11 @@ export const createOutput = ({ format, jsonl }: { format: Format; jsonl: boolean
     },
     print,
     note,
+    /** Resolves when all that was selected is printed; throws what was wrong with the expression. */
+    settled: (): Promise<void> =>
+      selected.catch((error: Error) => {
+        throw usageError(`--select failed: ${error.message}`)
+      }),
   }
 }
 export type Output = ReturnType<typeof createOutput>

@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createApi } from './api.ts'
-import { type Command, type Context, commandOf, GLOBAL, text } from './command.ts'
+import { type Command, type Context, text } from './command.ts'
 import { auditCommands } from './commands/audit.ts'
 import { catalogCommands } from './commands/catalog.ts'
 import { evidenceCommands } from './commands/evidence.ts'
@@ -13,12 +13,17 @@ import { resourceCommands } from './commands/resource.ts'
 import { sessionCommands } from './commands/session.ts'
 import { toolCommands } from './commands/tools.ts'
 import { userCommands } from './commands/user.ts'
+import { contextCommands, urlOf } from './contexts.ts'
 import { createCredentials } from './credentials.ts'
 import { CliError, EXIT, type ExitCode, usageError } from './errors.ts'
-import { createOutput, dim, type Format, showTimesIn } from './output.ts'
+import { createOutput, type Format, showTimesIn } from './output.ts'
+import { parseLine } from './program.ts'
+import { selectionOf } from './select.ts'
+import { versionOfClient } from './version.ts'
 
 const COMMANDS: readonly Command[] = [
   ...sessionCommands,
+  ...contextCommands,
   ...toolCommands(() => COMMANDS),
   ...gateCommands,
   ...planCommands,
@@ -32,8 +37,6 @@ const COMMANDS: readonly Command[] = [
   ...importCommands,
 ]
 
-const FORMATS: readonly string[] = ['table', 'json', 'yaml', 'id'] satisfies Format[]
-
 /** Runs one command line and answers its exit code; every end that is not a success is told on stderr. */
 export const run = async (argv: string[], env: NodeJS.ProcessEnv = process.env): Promise<ExitCode> => {
   try {
@@ -46,31 +49,14 @@ export const run = async (argv: string[], env: NodeJS.ProcessEnv = process.env):
 }
 
 const runCommand = async (argv: string[], env: NodeJS.ProcessEnv): Promise<ExitCode> => {
-  const command = commandOf(COMMANDS, argv)
-  if (!command) {
-    if (argv.length === 0 || argv.some((word) => word === '--help' || word === '-h')) return help(argv[0])
-    throw usageError(
-      `There is no command "${argv
-        .filter((word) => !word.startsWith('-'))
-        .slice(0, 2)
-        .join(' ')}".`,
-    )
-  }
-  const { values, positionals } = parse(command, argv.slice(command.name.split(' ').length))
-  if (values.help) return help(command.name)
-  const takes = (command.takes ?? '').split(' ').filter(Boolean)
-  const required = takes.filter((name) => !name.startsWith('['))
-  const most = takes.at(-1)?.endsWith('…]') ? Number.POSITIVE_INFINITY : takes.length
-  if (positionals.length < required.length || positionals.length > most)
-    throw usageError(`usage: signalbox ${command.name} ${command.takes ?? ''}`.trimEnd())
-  const format = text(values, 'output') ?? 'table'
-  if (!FORMATS.includes(format)) throw usageError(`-o takes one of ${FORMATS.join(', ')}, not ${format}.`)
+  const line = parseLine(COMMANDS, argv, versionOfClient())
+  if (line === 'shown') return EXIT.done
+  const { command, args, values } = line
   chooseZone(text(values, 'zone') ?? 'UTC')
   const credentials = createCredentials(env)
-  const url = (text(values, 'url') ?? env.SIGNALBOX_URL ?? 'http://localhost:8080').replace(/\/+$/, '')
   const context: Context = {
     api: createApi({
-      url,
+      url: urlOf({ url: text(values, 'url'), context: text(values, 'context') }, env),
       credentials,
       token: env.SIGNALBOX_TOKEN || undefined,
       idempotency_key: text(values, 'idempotency-key'),
@@ -78,13 +64,54 @@ const runCommand = async (argv: string[], env: NodeJS.ProcessEnv): Promise<ExitC
     }),
     credentials,
     env,
-    out: createOutput({ format: format as Format, jsonl: values.jsonl === true }),
+    out: createOutput({
+      format: (text(values, 'output') ?? 'table') as Format,
+      jsonl: values.jsonl === true,
+      select: await selectionOf(text(values, 'select')),
+    }),
     all: values.all === true,
     yes: values.yes === true,
     dry_run: values['dry-run'] === true,
     idempotency_key: text(values, 'idempotency-key'),
   }
-  return (await command.run(context, positionals, values)) ?? EXIT.done
+  const act = async () => {
+    const ended = (await command.run(context, args, values)) ?? EXIT.done
+    await context.out.settled()
+    return ended
+  }
+  if (values.watch !== true) return act()
+  if (!/(^| )(list|inbox)$/.test(command.name)) throw usageError(`--watch repeats lists; ${command.name} is none.`)
+  return watchList(act)
+}
+
+const WATCH_MS = 2000
+
+/** Prints a list again whenever it changes; at a terminal in the same place. Ends by Ctrl-C. */
+const watchList = async (print: () => Promise<ExitCode>): Promise<ExitCode> => {
+  let shown: string | undefined
+  process.once('SIGINT', () => process.exit(EXIT.interrupted))
+  for (;;) {
+    const now = await captured(print)
+    if (now !== shown) process.stdout.write(process.stdout.isTTY ? `\u001b[H\u001b[2J${now}` : now)
+    shown = now
+    await delay(WATCH_MS)
+  }
+}
+
+/** What `print` would have written to stdout. */
+const captured = async (print: () => Promise<unknown>): Promise<string> => {
+  const write = process.stdout.write
+  let text = ''
+  process.stdout.write = ((chunk: string | Uint8Array) => {
+    text += String(chunk)
+    return true
+  }) as typeof write
+  try {
+    await print()
+    return text
+  } finally {
+    process.stdout.write = write
+  }
 }
 
 const chooseZone = (name: string): void => {
@@ -93,33 +120,4 @@ const chooseZone = (name: string): void => {
   } catch {
     throw usageError(`--zone takes a name like Europe/Berlin, not ${name}.`)
   }
-}
-
-const parse = ({ options = {} }: Command, args: string[]) => {
-  try {
-    const parsed = parseArgs({ args, options: { ...GLOBAL, ...options }, allowPositionals: true })
-    return { values: parsed.values as Record<string, string | boolean | undefined>, positionals: parsed.positionals }
-  } catch (error) {
-    throw usageError((error as Error).message)
-  }
-}
-
-const help = (about: string | undefined): ExitCode => {
-  const shown = COMMANDS.filter(
-    ({ name }) => !about || about.startsWith('-') || name === about || name.startsWith(`${about} `),
-  )
-  const usage = ({ name, takes = '', options = {} }: Command) =>
-    [
-      `signalbox ${name}`,
-      takes,
-      ...Object.entries(options).map(([option, { type }]) => `[--${option}${type === 'string' ? ' …' : ''}]`),
-    ]
-      .filter(Boolean)
-      .join(' ')
-  for (const command of shown) process.stdout.write(`${usage(command)}\n    ${dim(command.about)}\n`)
-  process.stdout.write(
-    `\nEach takes --url URL (or SIGNALBOX_URL), -o table|json|yaml|id, --zone NAME, --jsonl, --all, --yes, --dry-run, --idempotency-key KEY.\n` +
-      'Exit codes: 0 done, 1 error, 2 usage, 3 waited too long, 4 waiting for a person, 5 failed, 6 cancelled, 7 refused, 8 there would be changes, 9 sign in, 130 Ctrl-C.\n',
-  )
-  return EXIT.done
 }

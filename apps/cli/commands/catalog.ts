@@ -45,7 +45,11 @@ export const catalogCommands: Command[] = [
   {
     name: 'topology list',
     about: 'Places of one --level (region unless said: datacenter, layer, segment), with what is in each.',
-    options: { level: { type: 'string' }, region: { type: 'string' }, datacenter: { type: 'string' } },
+    options: {
+      level: { type: 'string', choices: ['region', 'datacenter', 'layer', 'segment'], about: 'the level of places' },
+      region: { type: 'string', about: 'places of this region only' },
+      datacenter: { type: 'string', about: 'places of this datacenter only' },
+    },
     run: async ({ api, out, all }, _, values) => {
       const level = text(values, 'level') ?? 'region'
       if (!LEVELS.includes(level)) throw usageError(`--level takes one of ${LEVELS.join(', ')}, not ${level}.`)

@@ -57,7 +57,13 @@ export const evidenceCommands: Command[] = [
     name: 'evidence verify',
     takes: 'FILE',
     about: 'Checks an exported file and names the first record that does not hold. With --keys FILE it asks no server.',
-    options: { keys: { type: 'string' } },
+    options: {
+      keys: {
+        type: 'string',
+        value: 'FILE',
+        about: 'the public keys, from evidence keys; without it the server is asked',
+      },
+    },
     run: async ({ api, out }, [file = ''], values) => {
       const given = text(values, 'keys')
       const keys = given === undefined ? await api.get('/api/v1/evidence/keys') : keysIn(given)

@@ -7,7 +7,7 @@ import { dim, minute, moment, short, word, zoned } from '../output.ts'
 import { confirm } from '../terminal.ts'
 import { operationId } from './operation.ts'
 
-const OP = { op: { type: 'string' } } as const
+const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the gate' } } as const
 const MAX_SHOWN = 30
 
 /** Gates: what waits for people, and the decision on exactly what was shown. */
@@ -15,7 +15,7 @@ export const gateCommands: Command[] = [
   {
     name: 'inbox',
     about: 'Gates that wait, the nearest deadline first; --for all shows those of others too.',
-    options: { for: { type: 'string' } },
+    options: { for: { type: 'string', choices: ['me', 'all'], about: 'whose gates to list' } },
     run: async ({ api, out, all }, _, values) => {
       const gates = await api.list<InboxItem>('/api/v1/gates', { for: text(values, 'for'), sort: 'deadline' }, all)
       out.list(
@@ -67,7 +67,11 @@ export const gateCommands: Command[] = [
     name: 'gate approve',
     takes: 'GATE',
     about: 'Approves what is shown; without a terminal --yes needs --digest, the one that was reviewed.',
-    options: { ...OP, digest: { type: 'string' }, comment: { type: 'string' } },
+    options: {
+      ...OP,
+      digest: { type: 'string', about: 'the digest that you reviewed' },
+      comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' },
+    },
     run: async (context, [gate_id = ''], values) => {
       const { gate, path } = await readGate(context, gate_id, values)
       const reviewed_digest = await reviewed(context, gate, text(values, 'digest'))
@@ -80,7 +84,7 @@ export const gateCommands: Command[] = [
     name: 'gate reject',
     takes: 'GATE',
     about: 'Rejects it, with the reason.',
-    options: { ...OP, comment: { type: 'string' } },
+    options: { ...OP, comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } },
     run: async (context, [gate_id = ''], values) => {
       const comment = needed(values, 'comment')
       const { gate, path } = await readGate(context, gate_id, values)

@@ -14,15 +14,15 @@ import { dim } from '../output.ts'
 import { progress } from '../terminal.ts'
 
 const OPTIONS = {
-  'source-name': { type: 'string' },
-  into: { type: 'string' },
-  adopt: { type: 'boolean' },
-  'mark-missing': { type: 'boolean' },
-  strict: { type: 'boolean' },
-  map: { type: 'string' },
-  only: { type: 'string' },
-  'leave-out': { type: 'string' },
-  batch: { type: 'string' },
+  'source-name': { type: 'string', value: 'NAME', about: 'the name of the source system' },
+  into: { type: 'string', value: 'RESOURCE', about: 'the container of items without one' },
+  adopt: { type: 'boolean', about: 'take over resources of the same name' },
+  'mark-missing': { type: 'boolean', about: 'label resources that the file no longer names' },
+  strict: { type: 'boolean', about: 'fail if an item cannot be imported' },
+  map: { type: 'string', value: 'FILE', about: 'maps foreign kinds to resource types' },
+  only: { type: 'string', value: 'TYPES', about: 'import these types or kinds only' },
+  'leave-out': { type: 'string', value: 'TYPES', about: 'skip these types or kinds' },
+  batch: { type: 'string', value: 'N', about: 'items per request' },
 } as const
 const SOURCE_NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/
 const MAX_SHOWN = 20

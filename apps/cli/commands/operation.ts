@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { operationLook } from '../../shared/contracts/client/status.ts'
+import { OPERATION_STATUSES } from '../../shared/contracts/operations/graph.ts'
 import type { LogPage } from '../../shared/contracts/operations/logs.ts'
 import type { InterventionReply, NodeReply, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
 import type {
@@ -24,8 +25,8 @@ const ENDS: Record<string, ExitCode> = {
 }
 const WANTED = ['ended', 'succeeded', 'waiting']
 const LOOK_MS = 1000
-const STRICT = { strict: { type: 'boolean' } } as const
-const OP = { op: { type: 'string' } } as const
+const STRICT = { strict: { type: 'boolean', about: 'exit 5 if the operation ends with tolerated failures' } } as const
+const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the node' } } as const
 
 export const operationId = (context: Context, given: string): Promise<string> =>
   wholeId<OperationSummary>(context, given, '/api/v1/operations', ({ operation_id }) => operation_id)
@@ -38,7 +39,7 @@ const steering = (verb: 'pause' | 'resume' | 'cancel', about: string, options: C
   name: `op ${verb}`,
   takes: 'OPERATION',
   about,
-  options: { reason: { type: 'string' }, ...options },
+  options: { reason: { type: 'string', value: 'TEXT', about: 'why; recorded' }, ...options },
   run: async (context, [given = ''], values) => {
     const reason = needed(values, 'reason')
     const { operation_id, title } = await read(context, given)
@@ -67,7 +68,7 @@ export const operationCommands: Command[] = [
   {
     name: 'op list',
     about: 'Operations, the newest first.',
-    options: { status: { type: 'string' } },
+    options: { status: { type: 'string', choices: OPERATION_STATUSES, about: 'operations of this status only' } },
     run: async ({ api, out, all }, _, values) =>
       out.list(
         await api.list<OperationSummary>('/api/v1/operations', { status: text(values, 'status') }, all),
@@ -138,10 +139,14 @@ export const operationCommands: Command[] = [
     takes: 'OPERATION',
     about:
       'Waits for its end (--for ended, succeeded) or for a person (--for waiting). Any end ends it; a person who is needed too, with exit code 4, unless --through-gates.',
-    options: { ...STRICT, for: { type: 'string' }, timeout: { type: 'string' }, 'through-gates': { type: 'boolean' } },
+    options: {
+      ...STRICT,
+      for: { type: 'string', choices: WANTED, about: 'the state to wait for' },
+      timeout: { type: 'string', value: 'DURATION', about: 'give up after this time, such as 10m' },
+      'through-gates': { type: 'boolean', about: 'keep waiting while a person must decide' },
+    },
     run: async (context, [given = ''], values) => {
       const wanted = text(values, 'for') ?? 'ended'
-      if (!WANTED.includes(wanted)) throw usageError(`--for takes one of ${WANTED.join(', ')}, not ${wanted}.`)
       const id = await operationId(context, given)
       const until = Date.now() + spanOf(text(values, 'timeout') ?? '30m')
       for (;;) {
@@ -164,7 +169,7 @@ export const operationCommands: Command[] = [
     name: 'op logs',
     takes: 'NODE',
     about: 'The log of a node, of its newest attempt unless --attempt.',
-    options: { ...OP, attempt: { type: 'string' } },
+    options: { ...OP, attempt: { type: 'string', value: 'N', about: 'the attempt to read' } },
     run: async (context, [node_id = ''], values) => {
       const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/nodes/${encodeURIComponent(node_id)}/logs`
       for (let after = 0; ; ) {
@@ -179,14 +184,20 @@ export const operationCommands: Command[] = [
   },
   steering('pause', 'Nothing new starts from the moment it is accepted.'),
   steering('resume', 'Goes on; --acknowledge-drift takes the new values of changed targets.', {
-    'acknowledge-drift': { type: 'boolean' },
+    'acknowledge-drift': { type: 'boolean', about: 'resume although the targets have changed' },
   }),
-  steering('cancel', 'Ends it: --mode graceful (default), compensate or force.', { mode: { type: 'string' } }),
+  steering('cancel', 'Ends it: --mode graceful (default), compensate or force.', {
+    mode: { type: 'string', choices: ['graceful', 'compensate', 'force'], about: 'how to cancel' },
+  }),
   {
     name: 'op retry',
     takes: 'NODE',
     about: 'Runs a node again, and what depends on it unless --scope node.',
-    options: { ...OP, reason: { type: 'string' }, scope: { type: 'string' } },
+    options: {
+      ...OP,
+      reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
+      scope: { type: 'string', choices: ['node', 'downstream'], about: 'what to run again' },
+    },
     run: async (context, [node_id = ''], values) => {
       const { api, out, yes, dry_run } = context
       const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/nodes/${encodeURIComponent(node_id)}/retry`
@@ -210,12 +221,12 @@ export const operationCommands: Command[] = [
       'States what counts as the end of a node: --type skip | mark_succeeded (--note, --outputs FILE) | mark_failed (--message) | mark_compensated (--note).',
     options: {
       ...OP,
-      type: { type: 'string' },
-      reason: { type: 'string' },
-      ticket: { type: 'string' },
-      note: { type: 'string' },
-      message: { type: 'string' },
-      outputs: { type: 'string' },
+      type: { type: 'string', about: 'the kind of intervention' },
+      reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
+      ticket: { type: 'string', about: 'the ticket that explains it' },
+      note: { type: 'string', value: 'TEXT', about: 'what you saw' },
+      message: { type: 'string', value: 'TEXT', about: 'the error to record' },
+      outputs: { type: 'string', value: 'JSON', about: 'the outputs of the node' },
     },
     run: async (context, [node_id = ''], values) => {
       const { api, out, yes, dry_run } = context

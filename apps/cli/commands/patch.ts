@@ -7,7 +7,7 @@ import { confirm } from '../terminal.ts'
 import { withDryRun } from './gate.ts'
 import { operationId } from './operation.ts'
 
-const OP = { op: { type: 'string' } } as const
+const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the patch' } } as const
 const MAX_SHOWN = 30
 
 /** Patches: what changes the graph of a running operation, and the decision on exactly what was shown. */
@@ -46,7 +46,12 @@ export const patchCommands: Command[] = [
     name: 'patch propose',
     about:
       'Proposes changes from a file: a list of changes, or {base_revision, changes}; - is stdin. --dry-run checks them.',
-    options: { ...OP, file: { type: 'string', short: 'f' }, reason: { type: 'string' }, ticket: { type: 'string' } },
+    options: {
+      ...OP,
+      file: { type: 'string', short: 'f', value: 'FILE', about: 'the file of changes; - is stdin' },
+      reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
+      ticket: { type: 'string', about: 'the ticket that explains it' },
+    },
     run: async (context, _, values) => {
       const { api, out, yes, dry_run } = context
       const path = await patchesOf(context, values)
@@ -72,7 +77,11 @@ export const patchCommands: Command[] = [
     name: 'patch approve',
     takes: 'PATCH',
     about: 'Approves what is shown; without a terminal --yes needs --digest, the one that was reviewed.',
-    options: { ...OP, digest: { type: 'string' }, comment: { type: 'string' } },
+    options: {
+      ...OP,
+      digest: { type: 'string', about: 'the digest that you reviewed' },
+      comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' },
+    },
     run: async (context, [given = ''], values) => {
       const { patch, path } = await readPatch(context, given, values)
       const reviewed_digest = await reviewed(context, patch, text(values, 'digest'))
@@ -85,7 +94,7 @@ export const patchCommands: Command[] = [
     name: 'patch reject',
     takes: 'PATCH',
     about: 'Rejects it, with the reason; who proposed it takes it back so.',
-    options: { ...OP, comment: { type: 'string' } },
+    options: { ...OP, comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } },
     run: async (context, [given = ''], values) => {
       const comment = needed(values, 'comment')
       const { patch, path } = await readPatch(context, given, values)

@@ -1,7 +1,7 @@
 import type { IntentRow, IntentView } from '../../shared/contracts/operations/intents.ts'
 import type { Operation } from '../../shared/contracts/operations/operations.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
-import { type Command, type Context, needed, readDocument, text, wholeId } from '../command.ts'
+import { type Command, type Context, isWholeId, needed, readDocument, text, wholeId } from '../command.ts'
 import { EXIT, usageError } from '../errors.ts'
 import { dim, minute, moment, short, word, zoned } from '../output.ts'
 import { confirm } from '../terminal.ts'
@@ -16,7 +16,9 @@ const planId = async (context: Context, given: string): Promise<string> => {
   const found = intents.find(({ intent_id, latest_plan_id }) =>
     [latest_plan_id, intent_id].some((id) => id?.endsWith(given)),
   )
-  return found?.latest_plan_id ?? given
+  const plan_id = found?.latest_plan_id ?? (isWholeId(given) ? given : undefined)
+  if (plan_id === undefined) throw usageError(`No plan or intent has an id that ends with ${JSON.stringify(given)}.`)
+  return plan_id
 }
 
 /** From what should be true to what will be done: intents, plans, the start. */
@@ -24,7 +26,7 @@ export const planCommands: Command[] = [
   {
     name: 'intent create',
     about: 'Creates an intent from a file of YAML or JSON; - is stdin.',
-    options: { file: { type: 'string', short: 'f' } },
+    options: { file: { type: 'string', short: 'f', value: 'FILE', about: 'a file of YAML or JSON; - is stdin' } },
     run: async ({ api, out, dry_run }, _, values) => {
       const document = readDocument(needed(values, 'file')) as Record<string, unknown>
       const intent = await api.post<IntentView>('/api/v1/intents', dry_run ? { ...document, dry_run } : document)
@@ -78,7 +80,7 @@ export const planCommands: Command[] = [
     name: 'plan show',
     takes: 'PLAN',
     about: 'A plan, with the hash that a start names. --exit-code: 8 when something would change, 0 when nothing.',
-    options: { 'exit-code': { type: 'boolean' } },
+    options: { 'exit-code': { type: 'boolean', about: 'exit 8 if the plan would change anything' } },
     run: async (context, [given = ''], values) => {
       const plan = await context.api.get<PlanView>(`/api/v1/plans/${await planId(context, given)}`)
       context.out.one(plan, planLines, ({ plan_id }) => plan_id)
@@ -89,7 +91,7 @@ export const planCommands: Command[] = [
     name: 'plan start',
     takes: 'PLAN',
     about: 'Starts what was reviewed; --yes needs --digest, the hash that plan show printed.',
-    options: { digest: { type: 'string' } },
+    options: { digest: { type: 'string', about: 'the hash that you reviewed' } },
     run: async (context, [given = ''], values) => {
       const { api, out, yes, dry_run } = context
       const plan = await api.get<PlanView>(`/api/v1/plans/${await planId(context, given)}`)

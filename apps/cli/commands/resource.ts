@@ -5,7 +5,9 @@ import type { ResourceDocument, ResourceView, VersionItem } from '../../shared/c
 import { type Command, needed, readDocument, text } from '../command.ts'
 import { minute, short, word, zoned } from '../output.ts'
 
-const FILE = { file: { type: 'string', short: 'f' } } as const
+const FILE = {
+  file: { type: 'string', short: 'f', value: 'FILE', about: 'a file of YAML or JSON; - is stdin' },
+} as const
 type Version = Static<typeof VersionItem>
 type Relation = Static<typeof RelationshipItem>
 
@@ -14,7 +16,10 @@ export const resourceCommands: Command[] = [
   {
     name: 'resource list',
     about: 'Resources; --filter takes the filter language of the API, --type one type.',
-    options: { filter: { type: 'string' }, type: { type: 'string' } },
+    options: {
+      filter: { type: 'string', value: 'EXPR', about: 'the filter language of the API' },
+      type: { type: 'string', about: 'one type only' },
+    },
     run: async ({ api, out, all }, _, values) =>
       out.list(
         await api.list<ResourceView>(
@@ -63,7 +68,7 @@ export const resourceCommands: Command[] = [
     name: 'resource update',
     takes: 'RESOURCE',
     about: 'Changes a resource by a merge patch from a file, on the version that is current now or on --version.',
-    options: { ...FILE, version: { type: 'string' } },
+    options: { ...FILE, version: { type: 'string', value: 'N', about: 'the version that the change is based on' } },
     run: async ({ api, out }, [id = ''], values) => {
       const path = `/api/v1/resources/${encodeURIComponent(id)}`
       const patch = readDocument(needed(values, 'file'))
@@ -101,7 +106,7 @@ export const resourceCommands: Command[] = [
     name: 'resource relations',
     takes: 'RESOURCE',
     about: 'What it is related to; --type one type of relationship.',
-    options: { type: { type: 'string' } },
+    options: { type: { type: 'string', about: 'one type only' } },
     run: async ({ api, out, all }, [id = ''], values) =>
       out.list(
         await api.list<Relation>(

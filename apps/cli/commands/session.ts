@@ -19,7 +19,7 @@ export const sessionCommands: Command[] = [
     name: 'login',
     takes: '[NAME]',
     about: 'Signs in and keeps the session in the credentials file.',
-    options: { 'password-stdin': { type: 'boolean' } },
+    options: { 'password-stdin': { type: 'boolean', about: 'read the password from stdin' } },
     run: async ({ api, out }, [given], values) => {
       const name = given ?? (await ask('name:', 'signalbox login NAME'))
       await api.login(name, await readPassword(values['password-stdin'] === true))
@@ -54,7 +54,10 @@ export const sessionCommands: Command[] = [
     takes: 'METHOD PATH',
     about:
       'Any endpoint: signalbox api GET /v1/operations. Paths below /api; -d takes a file of JSON or YAML, - is stdin.',
-    options: { data: { type: 'string', short: 'd' }, 'if-match': { type: 'string' } },
+    options: {
+      data: { type: 'string', short: 'd', value: 'FILE', about: 'the body: a file of JSON or YAML; - is stdin' },
+      'if-match': { type: 'string', value: 'ETAG', about: 'the version that the request is based on' },
+    },
     run: async ({ api, out }, [method = 'GET', path = ''], values) => {
       const file = text(values, 'data')
       const if_match = text(values, 'if-match')

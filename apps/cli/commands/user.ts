@@ -11,7 +11,10 @@ export const userCommands: Command[] = [
   {
     name: 'user list',
     about: 'Accounts with their roles and groups; --status and --q narrow them.',
-    options: { status: { type: 'string' }, q: { type: 'string' } },
+    options: {
+      status: { type: 'string', about: 'accounts of this status only' },
+      q: { type: 'string', value: 'TEXT', about: 'names that contain this' },
+    },
     run: async ({ api, out, all }, _, values) =>
       out.list(
         await api.list<User>('/api/v1/admin/users', { status: text(values, 'status'), q: text(values, 'q') }, all),
@@ -30,7 +33,7 @@ export const userCommands: Command[] = [
     takes: 'NAME',
     about:
       'Makes an account, with --role everywhere if given, and prints the one-time link by which it gets its password.',
-    options: { role: { type: 'string' } },
+    options: { role: { type: 'string', about: 'the role to grant' } },
     run: async ({ api, out }, [username = ''], values) => {
       const role = text(values, 'role')
       const body = { username, grants: role === undefined ? [] : [{ role, scope: {} }] }
@@ -63,7 +66,7 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
     name: `user ${verb}`,
     takes: 'NAME',
     about,
-    options: { reason: { type: 'string' } },
+    options: { reason: { type: 'string', value: 'TEXT', about: 'why; recorded' } },
     run: async (context: Context, [given = '']: string[], values: Values) => {
       const reason = needed(values, 'reason')
       const { id, username } = await find(context, given)

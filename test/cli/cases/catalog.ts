@@ -32,31 +32,3 @@ describe('the catalog', () => {
     expect(relations.out).toMatch(/<- /)
   })
 })
-
-it('every command says how it is used', async () => {
-  const { code, out } = await signalbox('nobody', ['--help'])
-  expect(code).toBe(0)
-  // All of the table that the design draws.
-  const COMMANDS: Record<string, string> = {
-    '': 'login logout whoami doctor completion open api inbox',
-    gate: 'list show approve reject',
-    intent: 'create list show',
-    plan: 'preview show start',
-    op: 'list show watch wait logs graph pause resume cancel retry intervene',
-    patch: 'list show propose approve reject',
-    evidence: 'list export verify',
-    resource: 'list show create update history relations',
-    type: 'list show',
-    topology: 'list show',
-    capability: 'list show',
-    import: 'kubernetes terraform-state netbox-export',
-    session: 'list revoke',
-    audit: 'list export',
-    user: 'list create disable enable unlock',
-  }
-  const named = [...out.matchAll(/^signalbox ([a-z-]+(?: [a-z-]+)?)/gm)].map(([, name]) => name)
-  const wanted = Object.entries(COMMANDS).flatMap(([noun, verbs]) =>
-    verbs.split(' ').map((verb) => `${noun} ${verb}`.trim()),
-  )
-  for (const name of wanted) expect(named).toContain(name)
-})

@@ -1,0 +1,127 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type Command, text } from './command.ts'
+import { usageError } from './errors.ts'
+
+/** A named platform, so that nobody types addresses. Sign-ins stand in the credentials file, by address. */
+export type Contexts = { current: string | null; contexts: Record<string, { url: string }> }
+
+const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/i
+const DEFAULT_URL = 'http://localhost:8080'
+
+const fileOf = (env: NodeJS.ProcessEnv): string =>
+  join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'signalbox', 'contexts.json')
+
+/** The contexts of this person; none if the file is not there. Throws a usage error if it is broken. */
+export const readContexts = (env: NodeJS.ProcessEnv): Contexts => {
+  const file = fileOf(env)
+  let source: string
+  try {
+    source = readFileSync(file, 'utf8')
+  } catch {
+    return { current: null, contexts: {} }
+  }
+  try {
+    return JSON.parse(source) as Contexts
+  } catch {
+    throw usageError(
+      `${file} is not JSON. Remove it, then add your contexts again: signalbox context set NAME --url URL`,
+    )
+  }
+}
+
+const save = (env: NodeJS.ProcessEnv, contexts: Contexts): void => {
+  const file = fileOf(env)
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const next = `${file}.${process.pid}`
+  writeFileSync(next, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 })
+  renameSync(next, file)
+}
+
+const known = ({ contexts }: Contexts, name: string): { url: string } => {
+  const found = Object.hasOwn(contexts, name) ? contexts[name] : undefined
+  if (found) return found
+  const names = Object.keys(contexts)
+  throw usageError(
+    names.length === 0
+      ? `There is no context "${name}", and no other. Add one: signalbox context set ${name} --url URL`
+      : `There is no context "${name}". Known: ${names.join(', ')}.`,
+  )
+}
+
+/** The address to use: --url, --context, SIGNALBOX_URL, SIGNALBOX_CONTEXT, the current context, or this machine. */
+export const urlOf = (
+  { url, context }: { url: string | undefined; context: string | undefined },
+  env: NodeJS.ProcessEnv,
+): string => {
+  const named = context ?? (url || env.SIGNALBOX_URL ? undefined : env.SIGNALBOX_CONTEXT)
+  if (url) return trimmed(url)
+  if (named) return known(readContexts(env), named).url
+  if (env.SIGNALBOX_URL) return trimmed(env.SIGNALBOX_URL)
+  const all = readContexts(env)
+  return all.current === null ? DEFAULT_URL : known(all, all.current).url
+}
+
+const trimmed = (url: string): string => url.replace(/\/+$/, '')
+
+const checkedUrl = (given: string): string => {
+  const url = URL.parse(given)
+  if (url && ['http:', 'https:'].includes(url.protocol)) return trimmed(given)
+  throw usageError(`--url takes an address such as https://signalbox.example.com, not ${given}.`)
+}
+
+export const contextCommands: Command[] = [
+  {
+    name: 'context list',
+    about: 'Lists your contexts; the current one is marked.',
+    run: async ({ env, out }) => {
+      const { current, contexts } = readContexts(env)
+      out.list(
+        Object.entries(contexts).map(([name, { url }]) => ({ name, url, current: name === current })),
+        [
+          ['', (row) => (row.current ? '*' : '')],
+          ['name', ({ name }) => name],
+          ['url', ({ url }) => url],
+        ],
+        ({ name }) => name,
+      )
+    },
+  },
+  {
+    name: 'context set',
+    takes: 'NAME',
+    about: 'Adds a context or changes its address. The first one becomes the current one.',
+    examples: ['context set prod --url https://signalbox.example.com'],
+    run: async ({ env, out }, [name = ''], values) => {
+      if (!NAME.test(name)) throw usageError('A context has a name of letters, digits, dots, dashes and underscores.')
+      const url = checkedUrl(text(values, 'url') ?? '')
+      const { current, contexts } = readContexts(env)
+      save(env, { current: current ?? name, contexts: { ...contexts, [name]: { url } } })
+      out.note(`The context ${name} is ${url}.`)
+    },
+  },
+  {
+    name: 'context use',
+    takes: 'NAME',
+    about: 'Makes a context the current one.',
+    run: async ({ env, out }, [name = '']) => {
+      const all = readContexts(env)
+      const { url } = known(all, name)
+      save(env, { ...all, current: name })
+      out.note(`Commands go to ${url} now.`)
+    },
+  },
+  {
+    name: 'context remove',
+    takes: 'NAME',
+    about: 'Forgets a context. Its sign-in stays until signalbox logout --url URL.',
+    run: async ({ env, out }, [name = '']) => {
+      const all = readContexts(env)
+      known(all, name)
+      const { [name]: _, ...contexts } = all.contexts
+      save(env, { current: all.current === name ? null : all.current, contexts })
+      out.note(`The context ${name} is gone.`)
+    },
+  },
+]

@@ -1,0 +1,118 @@
+import { Argument, CommanderError, Command as Node, Option as Switch } from 'commander'
+import { type Command, GLOBAL, type Option, type Values } from './command.ts'
+import { usageError } from './errors.ts'
+import { dim } from './output.ts'
+
+/** The words of one command line, taken apart. */
+export type Line = { command: Command; args: string[]; values: Values }
+
+const EXIT_CODES =
+  'Exit codes: 0 done, 1 error, 2 usage, 3 timed out, 4 waiting for a person, 5 failed, 6 canceled, 7 refused, 8 there would be changes, 9 sign in, 130 Ctrl-C.'
+
+/** What each noun is about, for the first page of the help. */
+const NOUNS: Record<string, string> = {
+  session: 'your own sessions',
+  context: 'the platforms that you work with',
+  gate: 'gates: what waits for a decision',
+  intent: 'intents: what should be true',
+  plan: 'plans: how an intent is carried out',
+  op: 'operations: started plans',
+  patch: 'patches: changes of a running graph',
+  evidence: 'what an operation can prove',
+  audit: 'who did what',
+  user: 'accounts',
+  resource: 'resources of the catalog',
+  type: 'types of resources',
+  topology: 'regions and the places inside them',
+  capability: 'what resources offer to others',
+  import: 'imports from other systems',
+}
+
+const switchOf = (name: string, { type, short, about, value, choices }: Option): Switch => {
+  const shape = type === 'string' ? ` <${value ?? name.toUpperCase()}>` : ''
+  const made = new Switch(`${short ? `-${short}, ` : ''}--${name}${shape}`, about)
+  return choices ? made.choices([...choices]) : made
+}
+
+/** `GATE`, `[NAME]`, `[WORD…]` as commander writes them. */
+const argumentOf = (shown: string): Argument => {
+  const name = shown.replace(/[[\]…]/g, '')
+  const written = shown.endsWith('…]') ? `[${name}...]` : shown.startsWith('[') ? `[${name}]` : `<${name}>`
+  return new Argument(written)
+}
+
+/** Throws a usage error for whatever commander refuses; what it prints for `--help` and `--version` goes to stdout. */
+const quietly = (node: Node): Node =>
+  node
+    .exitOverride()
+    .configureOutput({ writeErr: () => {}, outputError: () => {} })
+    .showHelpAfterError(false)
+
+/**
+ * Finds the command of a line and takes its words apart. Answers 'shown' after help or the version. Throws a usage error
+ * that names the nearest command, option or value.
+ */
+export const parseLine = (commands: readonly Command[], argv: readonly string[], version: string): Line | 'shown' => {
+  let found: Line | undefined
+  const root = quietly(new Node('signalbox'))
+    .description('Reviewed plans for infrastructure, from a terminal.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .addHelpText('after', `\n${EXIT_CODES}`)
+  const nouns = new Map<string, Node>()
+  const parentOf = (noun: string, hasVerb: boolean): Node => {
+    if (!hasVerb) return root
+    const known = nouns.get(noun)
+    if (known) return known
+    const made = quietly(root.command(noun).description(NOUNS[noun] ?? '')).helpCommand(false)
+    nouns.set(noun, made)
+    return made
+  }
+  for (const command of commands) {
+    const [noun = '', verb] = command.name.split(' ')
+    const leaf = quietly(parentOf(noun, verb !== undefined).command(verb ?? noun))
+      .description(command.about)
+      .helpOption('-h, --help', 'print help')
+    for (const name of (command.takes ?? '').split(' ').filter(Boolean)) leaf.addArgument(argumentOf(name))
+    for (const [name, option] of Object.entries(command.options ?? {})) leaf.addOption(switchOf(name, option))
+    leaf.optionsGroup('Options of every command:')
+    for (const [name, option] of Object.entries<Option>(GLOBAL))
+      if (!command.options?.[name]) leaf.addOption(switchOf(name, option))
+    if (command.examples)
+      leaf.addHelpText(
+        'after',
+        `\nExamples:\n${command.examples.map((line) => `  ${dim('$')} signalbox ${line}`).join('\n')}`,
+      )
+    leaf.action(() => {
+      found = { command, args: leaf.args, values: valuesOf(leaf) }
+    })
+  }
+  if (argv.length === 0) {
+    root.outputHelp()
+    return 'shown'
+  }
+  try {
+    root.parse([...argv], { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return 'shown'
+    if (error.code === 'commander.help') {
+      nouns.get(argv[0] ?? '')?.outputHelp()
+      throw usageError(`"${argv[0]}" needs one of the commands above.`)
+    }
+    throw usageError(sentenceOf(error.message))
+  }
+  return found ?? 'shown'
+}
+
+/** Commander's complaint as a sentence: `Unknown command 'opp'. Did you mean op?` */
+const sentenceOf = (message: string): string => {
+  const [fault = '', guess = ''] = message.replace(/^error: /, '').split('\n')
+  const sentence = `${fault.charAt(0).toUpperCase()}${fault.slice(1).replace(/\.$/, '')}.`
+  return guess === '' ? sentence : `${sentence} ${guess.replace(/[()]/g, '')}`
+}
+
+/** Values by the names that commands know them by: `dry-run`, not `dryRun`. */
+const valuesOf = (leaf: Node): Values =>
+  Object.fromEntries(leaf.options.map((option) => [option.name(), leaf.getOptionValue(option.attributeName())]))

@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { urlOf } from '../../apps/cli/contexts.ts'
+import { selectionOf } from '../../apps/cli/select.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
+import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
+
+const home = mkdtempSync(join(tmpdir(), 'signalbox-program-'))
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+type Ran = { code: number | null; out: string; err: string }
+const signalbox = (...args: string[]): Promise<Ran> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(ROOT, 'apps/cli/main.ts'), ...args], {
+      cwd: home,
+      env: { PATH: process.env.PATH, XDG_CONFIG_HOME: home, NO_COLOR: '1', NODE_COMPILE_CACHE: compileCacheDir() },
+    })
+    const ran: Ran = { code: null, out: '', err: '' }
+    child.stdout.on('data', (chunk: Buffer) => (ran.out += chunk))
+    child.stderr.on('data', (chunk: Buffer) => (ran.err += chunk))
+    child.on('close', (code) => resolve({ ...ran, code }))
+  })
+
+/** Every command of the client, by noun. */
+const COMMANDS: Record<string, string> = {
+  '': 'login logout whoami doctor completion open api inbox',
+  context: 'list set use remove',
+  gate: 'list show approve reject',
+  intent: 'create list show',
+  plan: 'preview show start',
+  op: 'list show watch wait logs graph pause resume cancel retry intervene',
+  patch: 'list show propose approve reject',
+  evidence: 'list export verify',
+  resource: 'list show create update history relations',
+  type: 'list show',
+  topology: 'list show',
+  capability: 'list show',
+  import: 'kubernetes terraform-state netbox-export',
+  session: 'list revoke',
+  audit: 'list export',
+  user: 'list create disable enable unlock',
+}
+const namedIn = (help: string) => [...help.matchAll(/^ {2}([a-z][a-z-]*)(?= )/gm)].map(([, name]) => name)
+
+describe('help', () => {
+  it.each(Object.entries(COMMANDS))('names the commands of "%s"', async (noun, verbs) => {
+    const { code, out } = await (noun === '' ? signalbox('--help') : signalbox('help', noun))
+    expect(code).toBe(0)
+    expect(namedIn(out)).toEqual(expect.arrayContaining(verbs.split(' ')))
+  })
+
+  it('of one command says what each option does', async () => {
+    const { code, out } = await signalbox('op', 'cancel', '--help')
+    expect(code).toBe(0)
+    expect(out.replace(/\s+/g, ' ')).toContain(
+      '--mode <MODE> how to cancel (choices: "graceful", "compensate", "force")',
+    )
+  })
+
+  it('names the version', async () => {
+    expect(await signalbox('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
+  })
+})
+
+describe('a line that is wrong', () => {
+  it.each<[what: string, args: string[], said: string]>([
+    ['an unknown noun', ['gat', 'list'], "Unknown command 'gat'. Did you mean gate?"],
+    ['an unknown verb', ['op', 'lst'], "Unknown command 'lst'. Did you mean list?"],
+    ['an unknown option', ['op', 'list', '--statuss', 'x'], "Unknown option '--statuss'. Did you mean --status?"],
+    ['a value that is none of the allowed', ['op', 'list', '--status', 'odd'], 'Allowed choices are queued, running'],
+    ['a missing argument', ['gate', 'show'], "Missing required argument 'GATE'."],
+    ['an argument too many', ['whoami', 'eva'], 'Too many arguments'],
+    ['a noun without a verb', ['op'], '"op" needs one of the commands above.'],
+    ['watching what is no list', ['whoami', '--watch'], '--watch repeats lists; whoami is none.'],
+    ['an expression that cannot be read', ['whoami', '--select', 'a.'], '--select is no JSONata expression'],
+    ['a time zone that does not exist', ['whoami', '--zone', 'Mars'], '--zone takes a name like Europe/Berlin'],
+    ['a context that does not exist', ['whoami', '--context', 'mars'], 'There is no context "mars"'],
+    ['a context without an address', ['context', 'set', 'mars'], '--url takes an address such as'],
+    [
+      'a context whose name is a path',
+      ['context', 'set', '../mars', '--url', 'http://127.0.0.1:9'],
+      'A context has a name of',
+    ],
+  ])('with %s exits 2 and says what to do', async (_, args, said) => {
+    const { code, err, out } = await signalbox(...args)
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(said) })
+    if (args.length > 1) expect(out).toBe('')
+  })
+})
+
+describe('contexts', () => {
+  it('name addresses; the first one added is the current one until another is used', async () => {
+    await signalbox('context', 'set', 'test', '--url', 'http://127.0.0.1:1/')
+    await signalbox('context', 'set', 'prod', '--url', 'https://signalbox.example.com')
+    const env = { XDG_CONFIG_HOME: home }
+    expect(urlOf({ url: undefined, context: undefined }, env)).toBe('http://127.0.0.1:1')
+    await signalbox('context', 'use', 'prod')
+    expect(urlOf({ url: undefined, context: undefined }, env)).toBe('https://signalbox.example.com')
+    expect(JSON.parse((await signalbox('context', 'list', '-o', 'json')).out)).toEqual([
+      { name: 'test', url: 'http://127.0.0.1:1', current: false },
+      { name: 'prod', url: 'https://signalbox.example.com', current: true },
+    ])
+    await signalbox('context', 'remove', 'prod')
+    expect(urlOf({ url: undefined, context: undefined }, env)).toBe('http://localhost:8080')
+  })
+
+  it('give way to what is nearer: --url, then --context, SIGNALBOX_URL, SIGNALBOX_CONTEXT', () => {
+    const env = { XDG_CONFIG_HOME: home, SIGNALBOX_URL: 'http://env/', SIGNALBOX_CONTEXT: 'test' }
+    expect(urlOf({ url: 'http://option/', context: 'test' }, env)).toBe('http://option')
+    expect(urlOf({ url: undefined, context: 'test' }, env)).toBe('http://127.0.0.1:1')
+    expect(urlOf({ url: undefined, context: undefined }, env)).toBe('http://env')
+    expect(urlOf({ url: undefined, context: undefined }, { ...env, SIGNALBOX_URL: '' })).toBe('http://127.0.0.1:1')
+  })
+})
+
+describe('--select', () => {
+  it('prints what the expression selects: texts as they are, all else as JSON', async () => {
+    await signalbox('context', 'set', 'other', '--url', 'http://127.0.0.1:2')
+    expect((await signalbox('context', 'list', '--select', '$[name="other"].url')).out).toBe('http://127.0.0.1:2\n')
+    expect(JSON.parse((await signalbox('context', 'list', '--select', 'name')).out)).toContain('other')
+    expect((await signalbox('context', 'list', '--select', 'absent')).out).toBe('')
+  })
+
+  it('without an expression selects nothing away', async () => {
+    expect(await selectionOf(undefined)).toBeUndefined()
+  })
+
+  it('that fails while it runs exits 2', async () => {
+    const { code, err } = await signalbox('context', 'list', '--select', '$number("x")')
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('--select failed') })
+  })
+})
