@@ -17,6 +17,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; path: s
     path,
     {
       schema: {
+        operationId: 'listCatalogAudit',
         summary: 'List audit rows of the catalog',
         description:
           'Who wrote which resource, and who was refused; newest first. Not in the specification. Example: ?object=resource:eu1-web-01',

@@ -51,6 +51,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     '/internal/v1/resources/:resource_id/apply-operation-result',
     {
       schema: {
+        operationId: 'applyOperationResult',
         ...command,
         summary: 'Apply the result of an operation',
         description:
@@ -66,6 +67,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     '/internal/v1/resources/:resource_id/provided-capabilities',
     {
       schema: {
+        operationId: 'reportCapabilities',
         ...command,
         summary: 'Report provided capabilities',
         description:
@@ -81,6 +83,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     '/internal/v1/resources/:resource_id/health-observations',
     {
       schema: {
+        operationId: 'recordHealthObservation',
         ...command,
         summary: 'Record a health observation',
         description:
@@ -96,6 +99,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     '/internal/v1/resources::batch-apply',
     {
       schema: {
+        operationId: 'applyCommands',
         summary: 'Apply many commands',
         description:
           'Up to 500 commands, each with its own id and key and answered as if it had come alone; a repeat gets the first answers byte for byte. The scope is that of each item. Not in the specification.',
@@ -126,6 +130,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     '/internal/v1/events',
     {
       schema: {
+        operationId: 'listEvents',
         summary: 'Read the event log',
         description:
           'Numbered events after a pub_seq, or those of one aggregate after a version: for who missed some. Not in the specification.',
@@ -142,6 +147,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     '/internal/v1/snapshot',
     {
       schema: {
+        operationId: 'getSnapshot',
         summary: 'Read all resources',
         description:
           'Documents and outgoing relationships in the order of ids, for the first fill of a projection. Not in the specification.',

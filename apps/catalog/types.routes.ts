@@ -40,6 +40,7 @@ export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: S
     side.path('/v1/resource-types'),
     {
       schema: {
+        operationId: 'listResourceTypes',
         summary: 'List resource types',
         description:
           'The newest version of each type, with all that it has from its bases. Example: ?derived_from=infra.managed',
@@ -82,6 +83,7 @@ export const typesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: S
     side.path('/v1/resource-types/:type_key'),
     {
       schema: {
+        operationId: 'getResourceType',
         summary: 'Read a resource type',
         description:
           'Schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host',
@@ -116,6 +118,7 @@ export const relationshipTypesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogD
     '/internal/v1/relationship-types',
     {
       schema: {
+        operationId: 'listRelationshipTypes',
         summary: 'List relationship types',
         description: 'All relationship types with their rules. Not in the specification.',
         tags: side.tags,

@@ -49,6 +49,8 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/grants',
     {
       schema: {
+        operationId: 'listGrants',
+        summary: 'List grants',
         tags: ['grants'],
         description: 'Grants in the order in which they were made.',
         querystring: PageQuery,
@@ -75,6 +77,8 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/grants',
     {
       schema: {
+        operationId: 'createGrant',
+        summary: 'Grant a role',
         tags: ['grants'],
         description: 'Gives a role to a user or a group.',
         headers: CommandHeaders,
@@ -121,6 +125,8 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/grants/:grant_id',
     {
       schema: {
+        operationId: 'deleteGrant',
+        summary: 'Withdraw a grant',
         tags: ['grants'],
         description: 'Takes a grant away.',
         params: Type.Object({ grant_id: text('0195f0c2-0000-7000-8000-000000000008', { maxLength: 64 }) }),
@@ -152,6 +158,8 @@ export const grantsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/roles',
     {
       schema: {
+        operationId: 'listRoles',
+        summary: 'List roles',
         tags: ['grants'],
         description: 'The roles and what each may do.',
         response: { 200: RolesReply, ...errorReplies },

@@ -67,6 +67,8 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups',
     {
       schema: {
+        operationId: 'listGroups',
+        summary: 'List groups',
         tags: ['groups'],
         description: 'Groups by key, with their members.',
         querystring: PageQuery,
@@ -94,6 +96,8 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups',
     {
       schema: {
+        operationId: 'createGroup',
+        summary: 'Create a group',
         tags: ['groups'],
         description: 'Creates a group.',
         headers: CommandHeaders,
@@ -120,6 +124,8 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups/:group_key',
     {
       schema: {
+        operationId: 'updateGroup',
+        summary: 'Change a group',
         tags: ['groups'],
         description: 'Changes name or description of a group. If-Match holds the version that was read.',
         params: GroupParams,
@@ -146,6 +152,8 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups/:group_key',
     {
       schema: {
+        operationId: 'deleteGroup',
+        summary: 'Delete a group',
         tags: ['groups'],
         description: 'Removes a group, its memberships and its grants.',
         params: GroupParams,
@@ -175,6 +183,8 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups/:group_key/members/:user_id',
     {
       schema: {
+        operationId: 'addGroupMember',
+        summary: 'Add a member to a group',
         tags: ['groups'],
         description: 'Adds a user to a group.',
         params: MemberParams,
@@ -205,6 +215,8 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
     '/v1/admin/groups/:group_key/members/:user_id',
     {
       schema: {
+        operationId: 'removeGroupMember',
+        summary: 'Remove a member from a group',
         tags: ['groups'],
         description: 'Takes a user out of a group.',
         params: MemberParams,

@@ -13,6 +13,7 @@ export const engineRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> =
     '/v1/engine/codec/decode',
     {
       schema: {
+        operationId: 'decodePayloads',
         summary: 'Decode payloads of the engine',
         description:
           'What the engine stores encrypted, in the clear, for its UI and command line. Plain payloads come back as they are. Each use is a row of the audit log.',

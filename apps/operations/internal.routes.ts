@@ -26,6 +26,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
     '/internal/v1/workflow-signals/:operation_id',
     {
       schema: {
+        operationId: 'signalOperation',
         summary: 'Signal a running operation',
         description:
           'A command by a control plane: the same transaction and rules as the public commands. Answered once it is accepted; signal_id is its command id, and a repeat is a duplicate.',
@@ -53,6 +54,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
     '/internal/v1/events',
     {
       schema: {
+        operationId: 'listEvents',
         summary: 'Read the log of events',
         description: 'Events after a position, or those of one aggregate after a version: how a consumer fills a gap.',
         tags: ['internal'],

@@ -21,6 +21,7 @@ export const meRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = asy
     '/v1/me',
     {
       schema: {
+        operationId: 'getCaller',
         summary: 'Read what concerns the caller',
         description: 'Permissions and groups as they are now, counts of waiting gates, and parts that are not ready.',
         tags: ['me'],

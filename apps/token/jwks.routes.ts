@@ -27,13 +27,17 @@ const Jwks = Type.Object(
 
 /** The public keys that user tokens are verified with. */
 export const jwksRoutes: FastifyPluginAsyncTypebox<{ keyring: Keyring }> = async (app, { keyring }) => {
-  for (const path of ['/jwks', '/.well-known/jwks.json']) {
+  for (const [path, operationId] of [
+    ['/jwks', 'getJwks'],
+    ['/.well-known/jwks.json', 'getSigningKeys'],
+  ] as const) {
     app.get(
       path,
       {
         schema: {
           tags: ['tokens'],
-          summary: 'Public signing keys',
+          operationId,
+          summary: 'Read the public signing keys',
           description: 'The keys that verify access and refresh tokens, the next one included. Cache them for 300 s.',
           headers: ReadHeaders,
           'x-reply-headers': ['etag'],

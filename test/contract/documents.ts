@@ -1,16 +1,16 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
-import { type Method, ROUTES } from '../../apps/gateway/routes/table.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Method, ROUTES, type Upstream } from '../../apps/gateway/routes/table.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
-import type { JsonSchema } from '../../apps/shared/http/example.ts'
+import { AUTH_CODES, CATALOG_CODES, type EdgeCodes, OPERATIONS_CODES } from '../../apps/shared/http/app.ts'
 import { type Document, type Operation, operationsOf } from '../../apps/shared/http/openapi.ts'
 
-export const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
+const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
 
 /** One described operation, as a client of this API sees it. */
 export type Endpoint = { name: string; method: Method; path: string; operation: Operation }
 /** A listener with its operations and the closed list of its categories. */
-export type Api = { name: string; endpoints: Endpoint[]; categories: string[]; document: Document }
+export type Api = { name: string; endpoints: Endpoint[]; categories: readonly string[] }
 
 const MiB = 1_048_576
 /** Bytes of a body that each listener takes (auth.md 3, catalog.md 7.6, operations.md 4). */
@@ -31,29 +31,64 @@ export const bodyLimitOf = (api: string, endpoint?: string): number => {
   return limit
 }
 
-const endpointsOf = (document: Document): Endpoint[] =>
-  operationsOf(document).map(({ path, method, operation }) => {
-    const upper = method.toUpperCase() as Method
-    return { name: `${upper} ${path}`, method: upper, path, operation }
-  })
-
-const categoriesOf = (document: Document): string[] => {
-  const schemas = (document.components?.schemas ?? {}) as { Problem?: { properties: { category: JsonSchema } } }
-  return (schemas.Problem?.properties.category.enum ?? []) as string[]
+const endpoint = (method: string, path: string, operation: Operation): Endpoint => {
+  const upper = method.toUpperCase() as Method
+  return { name: `${upper} ${path}`, method: upper, path, operation }
 }
 
-/** Every committed document. */
-export const readApis = (): Api[] =>
-  readdirSync(FOLDER)
-    .filter((file) => file.endsWith('.json'))
-    .map((file) => {
-      const document = JSON.parse(readFileSync(join(FOLDER, file), 'utf8')) as Document
-      const endpoints = endpointsOf(document)
-      return { name: basename(file, '.json'), endpoints, categories: categoriesOf(document), document }
-    })
+/** A committed document with every named schema written out. */
+export const readDocument = (name: string): Document => {
+  const document = JSON.parse(readFileSync(join(FOLDER, `${name}.json`), 'utf8')) as Document
+  const schemas = (document.components?.schemas ?? {}) as Record<string, unknown>
+  const whole = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map(whole)
+    const { $ref, ...rest } = value as { $ref?: unknown }
+    const named = typeof $ref === 'string' ? /^#\/components\/schemas\/(\w+)$/.exec($ref)?.[1] : undefined
+    if (named !== undefined) return { ...(whole(schemas[named]) as object), ...rest }
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, whole(member)]))
+  }
+  return whole(document) as Document
+}
 
-/** Paths as the gateway spells them: those of the apps below /api, but for the few that stand at its root. */
-const AT_ROOT = /^\/(auth\/|v1\/token|\.well-known\/|health\/|api\/)/
+const CODES: Record<Exclude<Upstream, 'gateway'>, EdgeCodes> = {
+  session: AUTH_CODES,
+  identity: AUTH_CODES,
+  token: AUTH_CODES,
+  catalog: CATALOG_CODES,
+  operations: OPERATIONS_CODES,
+}
+const APPS = Object.keys(CODES) as (keyof typeof CODES)[]
+
+/** What an app serves at its own listener: the gateway puts /api in front of most paths. */
+const behind = (path: string) => path.replace(/^\/api\//, '/')
+
+/** Every listener as the committed documents describe it. */
+export const readApis = (): Api[] => {
+  const open = readDocument('public')
+  const served = new Map(operationsOf(open).map((one) => [`${one.method.toUpperCase()} ${one.path}`, one]))
+  const endpointsOf = (app: Upstream) =>
+    ROUTES.filter(({ upstream }) => upstream === app).flatMap(({ method, path }) => {
+      const found = served.get(`${method} ${path}`)
+      return found ? [endpoint(method, app === 'gateway' ? path : behind(path), found.operation)] : []
+    })
+  const internal = (['catalog', 'operations'] as const).map((app) => ({
+    name: `${app}-internal`,
+    endpoints: operationsOf(readDocument(`${app}-internal`)).map(({ method, path, operation }) =>
+      endpoint(method, path, operation),
+    ),
+    categories: CODES[app].categories,
+  }))
+  const apps = APPS.map((name) => ({ name, endpoints: endpointsOf(name), categories: CODES[name].categories }))
+  // Verifiers inside ask token itself, at the address of the specification.
+  for (const { name, endpoints } of apps)
+    if (name === 'token') endpoints.push(...endpoints.map(({ operation }) => endpoint('GET', '/jwks', operation)))
+  return [
+    ...apps,
+    ...internal,
+    { name: 'gateway', endpoints: endpointsOf('gateway'), categories: AUTH_CODES.categories },
+  ]
+}
 
 /** What clients reach: every row of the gateway's table with what its app says of it; `app` gives it for the row. */
 export const gatewayEndpoints = (apis: Api[]): (Endpoint & { app: Api | undefined })[] =>
@@ -61,11 +96,9 @@ export const gatewayEndpoints = (apis: Api[]): (Endpoint & { app: Api | undefine
     const app = apis.find(({ name }) => name === route.upstream)
     const name = `${route.method} ${route.path}`
     const found = app?.endpoints.find(
-      ({ method, path }) => method === route.method && route.path === (AT_ROOT.test(path) ? path : `/api${path}`),
+      ({ method, path }) =>
+        method === route.method && path === (app.name === 'gateway' ? route.path : behind(route.path)),
     )
-    const security = route.permission === 'none' ? [] : [{ access_token: [] }]
-    const permissions = [route.permission].flat()
-    // A row that no app serves yet: only what the gateway itself sees to is known of it.
-    const operation: Operation = found?.operation ?? { security, responses: {}, 'x-permissions': permissions }
-    return { name, method: route.method, path: route.path, operation, app: found && app }
+    if (!found) throw new Error(`${name} is not described`)
+    return { name, method: route.method, path: route.path, operation: found.operation, app }
   })

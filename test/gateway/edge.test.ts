@@ -473,8 +473,16 @@ describe('the reference', () => {
       const explained = await send(`${gateway.url}${refusal.body.type}`)
       expect([explained.status, explained.text.includes(String(refusal.body.category))]).toEqual([200, true])
     }
-    expect((await send(`${gateway.url}/docs/openapi/operations.json`)).body.openapi).toBe('3.1.0')
+    expect((await send(`${gateway.url}/docs/openapi/operations-internal.json`)).body.openapi).toBe('3.1.0')
     expect(codeOf(await send(`${gateway.url}/docs/errors/nothing`))).toEqual([404, 'not_found'])
+  })
+
+  it('are the document of the public API, which is sent again only when it has changed', async () => {
+    const { status, headers, body } = await send(`${gateway.url}/openapi.json`)
+    expect([status, headers['content-type'], body.openapi]).toEqual([200, 'application/json; charset=utf-8', '3.1.0'])
+    expect(body.servers).toEqual([{ url: '/' }])
+    const again = await send(`${gateway.url}/openapi.json`, { headers: { 'if-none-match': String(headers.etag) } })
+    expect([again.status, again.text]).toEqual([304, ''])
   })
 })
 

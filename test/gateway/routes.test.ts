@@ -1,33 +1,42 @@
-import { basename } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
-import { openapiDocuments } from '../../apps/platform/check/openapi-files.ts'
+import { publicDocument } from '../../apps/platform/openapi-public.ts'
+import { type Document, operationsOf } from '../../apps/shared/http/openapi.ts'
 
-type Operation = { 'x-action-kind'?: string; 'x-permissions'?: string[] }
-type Document = { paths: Record<string, Record<string, Operation>> }
+const file = new URL('../../apps/shared/contracts/openapi/public.json', import.meta.url)
+const document = JSON.parse(readFileSync(file, 'utf8')) as Document
 
-/** The table's spelling of what an app serves: most paths have /api in front. */
-const outside = (path: string) =>
-  /^\/(auth\/|v1\/token|\.well-known\/|health\/|api\/)/.test(path) ? path : `/api${path}`
-
-describe('the route table and the apps behind it', async () => {
-  const documents = [...(await openapiDocuments())]
-    .map(([file, text]) => [basename(file, '.json'), JSON.parse(text) as Document] as const)
-    .filter(([name]) => !name.endsWith('-internal'))
-
-  it.each(documents)('agree on kind and permission of every route of %s', (app, { paths }) => {
-    const differences = Object.entries(paths).flatMap(([path, operations]) =>
-      Object.entries(operations).flatMap(([method, operation]) => {
-        if (method === 'servers') return []
-        // The address that the specification gives to verifiers inside.
-        if (app === 'token' && path === '/jwks') return []
-        const name = `${method.toUpperCase()} ${outside(path)}`
-        const row = ROUTES.find((one) => one.upstream === app && `${one.method} ${one.path}` === name)
-        const table = row ? `${row.kind} ${[row.permission].flat().sort()}` : 'not in the table'
-        const served = `${operation['x-action-kind']} ${[...(operation['x-permissions'] ?? [])].sort()}`
-        return table === served ? [] : [`${name}: table ${table}, ${app} ${served}`]
-      }),
+describe('the route table and the document of the public API', () => {
+  it('agree one to one on paths, kinds and permissions', () => {
+    const rows = ROUTES.map(({ method, path, kind, permission }) => `${method} ${path} ${kind} ${[permission].flat()}`)
+    const described = operationsOf(document).map(
+      ({ method, path, operation }) =>
+        `${method.toUpperCase()} ${path} ${operation['x-action-kind']} ${operation['x-permissions']}`,
     )
-    expect(differences).toEqual([])
+    expect(described.sort()).toEqual(rows.sort())
+  })
+
+  it('cannot part: a row without an operation, an operation without a row and a name given twice are told', () => {
+    const told = () =>
+      publicDocument(new Map([['gateway', { ...document, paths: { '/nowhere': { get: {} as never } } }]]))
+    expect(told).toThrow("catalog GET /api/v1/resources is in the gateway's table, and no app describes it")
+    expect(told).toThrow("gateway GET /nowhere is not in the gateway's table")
+    const operation = { operationId: 'getHealth', responses: {} }
+    const twice = { '/health/live': { get: operation }, '/health/ready': { get: operation } }
+    expect(() => publicDocument(new Map([['gateway', { ...document, paths: twice }]]))).toThrow(
+      'two operations are called getHealth',
+    )
+  })
+
+  it('describes what the gateway itself answers on every operation', () => {
+    for (const { operation, path } of operationsOf(document)) {
+      const needed = ['400', '414', '431', '503']
+      if ((operation.security ?? []).length > 0) needed.push('401', '403', '429', '502', '504')
+      if (operation.requestBody) needed.push('413', '415')
+      const own = path === '/api/v1/platform/health' ? ['502', '504'] : []
+      const missing = needed.filter((status) => !own.includes(status) && !operation.responses[status])
+      expect(missing, operation.operationId ?? path).toEqual([])
+    }
   })
 })

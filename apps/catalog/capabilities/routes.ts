@@ -35,6 +35,7 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
     side.path('/v1/capabilities/definitions'),
     {
       schema: {
+        operationId: 'listCapabilityDefinitions',
         summary: 'List capability definitions',
         description:
           'The newest version of each, with counts of its providers by status and region. Example: ?category=compute',
@@ -68,6 +69,7 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
     side.path('/v1/capabilities/definitions/:capability_key'),
     {
       schema: {
+        operationId: 'getCapabilityDefinition',
         summary: 'Read a capability definition',
         description:
           'One version, the newest unless said, with its attributes, rules of matching and counts of providers. Example: ?version=1.0.0',
@@ -94,6 +96,7 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
     side.path('/v1/capabilities/graph'),
     {
       schema: {
+        operationId: 'getCapabilityGraph',
         summary: 'Read the graph of capability definitions',
         description:
           'Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots',
@@ -111,6 +114,7 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
     side.path('/v1/capabilities/providers'),
     {
       schema: {
+        operationId: 'listCapabilityProviders',
         summary: 'List providers of capabilities',
         description:
           'Ranked by priority and what is free. attr.<name>=value, gte:n or lte:n asks for attributes; requirement_of for what a requirement needs. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true',
@@ -127,6 +131,7 @@ export const capabilitiesRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; 
     side.path('/v1/resources/:resource_id/capabilities'),
     {
       schema: {
+        operationId: 'getResourceCapabilities',
         summary: 'Read the capabilities of a resource',
         description:
           'What it provides, and of each requirement whether it is bound, could be, or why it cannot. Example: ?allow_degraded=true',

@@ -15,6 +15,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
     side.path('/v1/resources/:resource_id/health'),
     {
       schema: {
+        operationId: 'getResourceHealth',
         summary: 'Read the health of a resource',
         description:
           'Own health and the checks it follows from (those that ran out no longer count), and the roll-up over what it depends on, with the ways that lead to its causes. Example: ?history_since=2026-01-31T12:00:00Z',

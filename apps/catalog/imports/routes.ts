@@ -15,6 +15,7 @@ export const importsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = a
     '/v1/resources::import',
     {
       schema: {
+        operationId: 'importResources',
         summary: 'Import resources',
         description:
           'Up to 200 items of one source, each created, updated or left as it is by its id in the source, with the differences. validate_only stores nothing. Nothing is ever retired. What the time of the request does not suffice for is deferred: send it in another request. Not in the specification.',

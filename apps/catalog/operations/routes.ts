@@ -20,6 +20,7 @@ export const operationsSummaryRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogD
     side.path('/v1/resources/:resource_id/operations-summary'),
     {
       schema: {
+        operationId: 'getOperationsSummary',
         summary: 'Summarise the operations of a resource',
         description:
           'How many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.',

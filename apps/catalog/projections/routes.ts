@@ -31,11 +31,13 @@ const nameOf = (name: string): Name => {
 const PAUSES = [
   {
     verb: 'pause',
+    operationId: 'pauseProjection',
     summary: 'Stop feeding a read model',
     description: 'In every process of the catalog. Reads go on and say how old they are; what comes waits in the log.',
   },
   {
     verb: 'resume',
+    operationId: 'resumeProjection',
     summary: 'Feed a read model again',
     description: 'From where it stopped, in every process of the catalog.',
   },
@@ -43,12 +45,14 @@ const PAUSES = [
 const PROOFS = [
   {
     kind: 'verify' as const,
+    operationId: 'verifyProjection',
     summary: 'Prove a read model',
     description:
       'Builds it anew beside the one in use and compares both at one place of the log. What was found stands in GET /internal/v1/projections of the same process.',
   },
   {
     kind: 'rebuild' as const,
+    operationId: 'rebuildProjection',
     summary: 'Build a read model anew',
     description: 'As verify, and what was built takes the place of the one in use. No read waits or fails meanwhile.',
   },
@@ -63,6 +67,7 @@ export const projectionsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }>
     '/internal/v1/projections',
     {
       schema: {
+        operationId: 'listProjections',
         summary: 'Read how far the read models are',
         description:
           'The graph and the index of operations of the process that answers: state, place in the log, lag, and what the last comparison with the truth has found. Not in the specification.',
@@ -75,11 +80,12 @@ export const projectionsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }>
     () => readProjections(deps),
   )
 
-  for (const { verb, summary, description } of PAUSES) {
+  for (const { verb, operationId, summary, description } of PAUSES) {
     app.post(
       `/internal/v1/projections/:name/${verb}`,
       {
         schema: {
+          operationId,
           summary,
           description: `${description} Not in the specification.`,
           tags,
@@ -92,11 +98,12 @@ export const projectionsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }>
     )
   }
 
-  for (const { kind, summary, description } of PROOFS) {
+  for (const { kind, operationId, summary, description } of PROOFS) {
     app.post(
       `/internal/v1/projections/:name/${kind}`,
       {
         schema: {
+          operationId,
           summary,
           description: `${description} Not in the specification.`,
           tags,

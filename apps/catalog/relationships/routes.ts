@@ -22,6 +22,7 @@ export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps;
     side.path('/v1/resources/:resource_id/relationships'),
     {
       schema: {
+        operationId: 'listRelationships',
         summary: 'List the relationships of a resource',
         description:
           'Open edges (or, with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on',

@@ -65,6 +65,7 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
     side.path('/v1/resources'),
     {
       schema: {
+        operationId: 'listResources',
         summary: 'List resources',
         description:
           'Resources by their place, type, state, labels or a filter, in keyset pages: a row that lasts is seen exactly once under sort keys that never change. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod',
@@ -90,6 +91,7 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
     side.path('/v1/resources/:resource_id'),
     {
       schema: {
+        operationId: 'getResource',
         summary: 'Read a resource',
         description:
           'One resource from truth, never stale, with the ETag for If-Match. at and at_version give it as it was. With fields the reply holds only those members. Example: ?fields=name,desired_state.release',
@@ -117,6 +119,7 @@ export const resourceReads: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side:
     side.path('/v1/resources/:resource_id/versions'),
     {
       schema: {
+        operationId: 'listResourceVersions',
         summary: 'List the versions of a resource',
         description:
           'Who changed what and when, by which command and operation, on what evidence; the newest first. Not in the specification.',
@@ -143,6 +146,7 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     '/v1/resources',
     {
       schema: {
+        operationId: 'createResource',
         summary: 'Create a resource',
         description:
           'Record types, and facts with mode=record_only, are written at once (201). Other types become a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}',
@@ -166,6 +170,7 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     '/v1/resources/:resource_id',
     {
       schema: {
+        operationId: 'updateResource',
         summary: 'Change a resource',
         description:
           'A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). Example body: {"labels":{"env":"prod"},"expected_version":3}',

@@ -10,9 +10,15 @@ import { LEVELS } from '../packs/registry.ts'
 import type { Side } from '../read/sides.ts'
 import { type GraphRequest, traverse } from './graphs.ts'
 
-const ROUTES: (Omit<GraphRequest, 'query'> & { path: string; summary: string; description: string })[] = [
+const ROUTES: (Omit<GraphRequest, 'query'> & {
+  path: string
+  operationId: string
+  summary: string
+  description: string
+})[] = [
   {
     path: '/v1/graphs/resources',
+    operationId: 'traverseResources',
     route: 'graphs/resources',
     summary: 'Read the graph around resources',
     description:
@@ -20,6 +26,7 @@ const ROUTES: (Omit<GraphRequest, 'query'> & { path: string; summary: string; de
   },
   {
     path: '/v1/graphs/topology',
+    operationId: 'traverseTopology',
     route: 'graphs/topology',
     relationship_types: ['contained_in', 'connects_to'],
     default_roots: { type_keys: [LEVELS.region_id] },
@@ -34,11 +41,12 @@ export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
   app,
   { deps, side },
 ) => {
-  for (const { path, summary, description, ...request } of ROUTES) {
+  for (const { path, operationId, summary, description, ...request } of ROUTES) {
     app.get(
       side.path(path),
       {
         schema: {
+          operationId,
           summary,
           description,
           tags: side.tags,
@@ -61,6 +69,7 @@ export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
     side.path('/v1/graphs/capabilities'),
     {
       schema: {
+        operationId: 'getNeedsGraph',
         summary: 'Read the graph of capabilities between resources',
         description:
           'A page of resources with what they provide (to a capability) and require (a node with its state and why nothing meets it), and by whom it is satisfied. unsatisfied_only shows what is missing. Example: ?region_id=eu1&unsatisfied_only=true',

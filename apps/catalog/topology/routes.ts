@@ -14,11 +14,11 @@ import { listPage } from '../read/lists.ts'
 import type { Side } from '../read/sides.ts'
 import { countBelowEach, readTopologyGraph } from './read.ts'
 
-const PLACES: { path: string; level: Level; noun: string }[] = [
-  { path: '/v1/topology/regions', level: 'region_id', noun: 'regions' },
-  { path: '/v1/topology/datacenters', level: 'datacenter_id', noun: 'data centers' },
-  { path: '/v1/topology/layers', level: 'layer_id', noun: 'layers' },
-  { path: '/v1/topology/segments', level: 'segment_id', noun: 'segments' },
+const PLACES: { path: string; operationId: string; level: Level; noun: string }[] = [
+  { path: '/v1/topology/regions', operationId: 'listRegions', level: 'region_id', noun: 'regions' },
+  { path: '/v1/topology/datacenters', operationId: 'listDatacenters', level: 'datacenter_id', noun: 'data centers' },
+  { path: '/v1/topology/layers', operationId: 'listLayers', level: 'layer_id', noun: 'layers' },
+  { path: '/v1/topology/segments', operationId: 'listSegments', level: 'segment_id', noun: 'segments' },
 ]
 
 /** Places, each with what is below it, as lists and as one graph. */
@@ -30,6 +30,7 @@ export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side
     side.path('/v1/topology/graph'),
     {
       schema: {
+        operationId: 'getTopologyGraph',
         summary: 'Read the graph of places',
         description:
           'Regions, data centers, layers and segments with counts of what is in each, their containment and the links between regions. Example: ?region_id=eu1',
@@ -42,11 +43,12 @@ export const topologyRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side
     (req) => readTopologyGraph(deps, req.query, side.reader(req)),
   )
 
-  for (const { path, level, noun } of PLACES) {
+  for (const { path, operationId, level, noun } of PLACES) {
     app.get(
       side.path(path),
       {
         schema: {
+          operationId,
           summary: `List ${noun}`,
           description: `Resources of type ${LEVELS[level]} with counts of what is below each and may be seen. Example: ?label=env=prod`,
           tags: side.tags,

@@ -4,7 +4,7 @@ import { AppError } from '../../shared/errors.ts'
 export type Target = { path: string; segments: string[]; query: string }
 
 const MAX_PATH = 2048
-const MAX_QUERY = 8192
+export const MAX_QUERY = 8192
 /** Characters that a path may hold as they are (RFC 3986 pchar without percent sequences). */
 const RAW = /^[A-Za-z0-9\-._~:@!$&'()*+,;=]*$/
 /** Characters that a percent sequence may stand for: none that could change where a path leads. */

@@ -2,36 +2,46 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { CATEGORIES, describeCategory } from '../../shared/errors.ts'
 import { fileOf, type StaticFile } from '../files/static.ts'
 
-/** The documents that the apps' routes are described in; they are part of the source. */
+/** The documents that the routes are described in; they are part of the source. */
 const FOLDER = new URL('../../shared/contracts/openapi/', import.meta.url)
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
 /** The policy of the reference: it needs a style sheet and nothing else, no script and no internet. */
 const DOCS_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-type Operation = { summary?: string; description?: string; 'x-permissions'?: string[]; 'x-scope'?: string }
-type PathItem = Record<string, Operation> & { servers?: { url: string }[] }
-type Document = {
-  info: { title: string; description?: string }
-  servers?: { url: string }[]
-  paths: Record<string, unknown>
+type Operation = {
+  operationId: string
+  summary: string
+  description: string
+  tags: string[]
+  'x-permissions'?: string[]
+  'x-scope'?: string
 }
+type Document = {
+  info: { title: string; description: string }
+  tags?: { name: string; description: string }[]
+  paths: Record<string, Record<string, Operation>>
+}
+type Row = { method: string; path: string; operation: Operation }
 
 /**
- * The API reference under `/docs`: an index of every endpoint, the OpenAPI documents, and a page for every category of
- * problem, which is where the `type` of a refusal leads. Made once at the start.
+ * The document of the public API at `/openapi.json`, and its reference under `/docs`: an index of every endpoint and a
+ * page for every category of problem, which is where the `type` of a refusal leads. Made once at the start.
  */
 export const createDocs = (): ((path: string) => StaticFile | undefined) => {
   const files = new Map<string, StaticFile>()
   const add = (path: string, text: string, name = path) => files.set(path, fileOf(name, Buffer.from(text), DOCS_POLICY))
-  const names = readdirSync(FOLDER).filter((name) => name.endsWith('.json'))
-  const documents = names.map((name) => {
+  const read = (name: string, path: string) => {
     const text = readFileSync(new URL(name, FOLDER), 'utf8')
-    add(`/docs/openapi/${name}`, text)
-    return { name, document: JSON.parse(text) as Document }
-  })
+    add(path, text)
+    return { path, document: JSON.parse(text) as Document }
+  }
+  const open = read('public.json', '/openapi.json')
+  const internal = readdirSync(FOLDER)
+    .filter((name) => name.endsWith('-internal.json'))
+    .map((name) => read(name, `/docs/openapi/${name}`))
   add('/docs/docs.css', STYLE)
-  add('/docs', page('API reference', reference(documents)), '/docs.html')
+  add('/docs', page('API reference', reference(open.document, internal)), '/docs.html')
   add('/docs/errors', page('Refusals', errorList()), '/docs.html')
   for (const category of CATEGORIES) add(`/docs/errors/${category}`, page(category, errorPage(category)), '/docs.html')
   return (path) => files.get(path)
@@ -48,36 +58,46 @@ const page = (title: string, body: string) =>
 <main>${body}</main></body></html>
 `
 
-const reference = (documents: { name: string; document: Document }[]): string =>
-  [
+const reference = (open: Document, internal: { path: string; document: Document }[]): string => {
+  const rows = rowsOf(open)
+  return [
     '<h1>API reference</h1>',
-    '<p>Every endpoint with what it asks of its caller. The OpenAPI documents hold schemas and examples. Each mutation takes an <code>Idempotency-Key</code>; each refusal is <a href="/docs/errors">problem+json</a>.</p>',
-    ...documents.map(section),
+    '<p>Every endpoint with what it asks of its caller. <a href="/openapi.json">openapi.json</a> describes the public API with schemas and examples: clients are generated from it. Each mutation takes an <code>Idempotency-Key</code>; each refusal is <a href="/docs/errors">problem+json</a>.</p>',
+    ...(open.tags ?? []).map(({ name, description }) =>
+      section(
+        name,
+        escaped(description),
+        rows.filter(({ operation }) => operation.tags[0] === name),
+      ),
+    ),
+    '<h1>Internal listeners</h1>',
+    ...internal.map(({ path, document }) =>
+      section(
+        document.info.title,
+        `${escaped(document.info.description)} <a href="${path}">${path.slice(path.lastIndexOf('/') + 1)}</a>`,
+        rowsOf(document),
+      ),
+    ),
   ].join('\n')
-
-const section = ({ name, document }: { name: string; document: Document }): string => {
-  const { info, paths, servers } = document
-  const rows = Object.entries(paths as Record<string, PathItem>).flatMap(([path, item]) => {
-    const base = (item.servers ?? servers)?.[0]?.url ?? ''
-    return METHODS.flatMap((method) => {
-      const operation = item[method]
-      return operation
-        ? [row(method, `${base}${path}`.replace(/^\/\//, '/').replace('/api/api/', '/api/'), operation)]
-        : []
-    })
-  })
-  return `<section><h2>${escaped(info.title)}</h2><p>${escaped(info.description ?? '')} <a href="/docs/openapi/${name}">${name}</a></p>
-<table><thead><tr><th>Method</th><th>Path</th><th>What it does</th><th>Asks for</th></tr></thead><tbody>${rows.join('')}</tbody></table></section>`
 }
 
-const row = (method: string, path: string, operation: Operation): string => {
-  const { summary, description, 'x-permissions': permissions, 'x-scope': scope } = operation
+const rowsOf = ({ paths }: Document): Row[] =>
+  Object.entries(paths).flatMap(([path, item]) =>
+    METHODS.flatMap((method) => {
+      const operation = item[method]
+      return operation ? [{ method, path, operation }] : []
+    }),
+  )
+
+const section = (title: string, description: string, rows: Row[]): string =>
+  `<section><h2>${escaped(title)}</h2><p>${description}</p>
+<table><thead><tr><th>Method</th><th>Path</th><th>What it does</th><th>Asks for</th></tr></thead><tbody>${rows.map(row).join('')}</tbody></table></section>`
+
+const row = ({ method, path, operation }: Row): string => {
+  const { operationId, summary, description, 'x-permissions': permissions, 'x-scope': scope } = operation
   const asks = scope ?? permissions?.join(' or ') ?? ''
-  const what =
-    summary && description
-      ? `<b>${escaped(summary)}.</b> ${escaped(description)}`
-      : escaped(summary ?? description ?? '')
-  return `<tr><td>${method.toUpperCase()}</td><td><code>${escaped(path)}</code></td><td>${what}</td><td>${escaped(asks)}</td></tr>`
+  const what = `<b>${escaped(summary)}.</b> ${escaped(description)}`
+  return `<tr><td>${method.toUpperCase()}</td><td><code>${escaped(path)}</code><br><small>${operationId}</small></td><td>${what}</td><td>${escaped(asks)}</td></tr>`
 }
 
 const errorList = (): string =>

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { AUTH_CODES, Problem } from '../../shared/http/app.ts'
+import { Problem } from '../../shared/http/app.ts'
 import { completeDocument, type Document, type Operation } from '../../shared/http/openapi.ts'
 import { ROUTES } from './table.ts'
 
@@ -23,21 +23,27 @@ const json = (schema: object) => ({ content: { 'application/json': { schema: str
 /** The gateway has no routes of Fastify's: what it answers itself is described here, by the rows of its table. */
 const DESCRIBED: Record<string, Operation> = {
   '/health/live': {
+    operationId: 'getLiveness',
+    summary: 'Check that the process runs',
     tags: ['health'],
-    description: 'The process turns. Asked by whoever restarts it.',
+    description: 'The process runs. Orchestrators ask this to restart it.',
     responses: {
       200: { description: 'It does.', ...json(Type.Object({ status: Type.Literal('live') })) },
     },
   },
   '/health/ready': {
+    operationId: 'getReadiness',
+    summary: 'Check that the platform takes traffic',
     tags: ['health'],
-    description: 'Whether traffic may come here. Why not, is said on the internal listener alone.',
+    description: 'Whether traffic may come here. The reasons are on the internal listener alone.',
     responses: {
       200: { description: 'It may.', ...json(Status) },
       503: { description: 'Not now.', ...json(Status) },
     },
   },
   '/api/v1/platform/health': {
+    operationId: 'getPlatformHealth',
+    summary: 'Read the health of the platform',
     tags: ['health'],
     description: 'What every process of the platform last said of itself.',
     responses: {
@@ -49,7 +55,7 @@ const DESCRIBED: Record<string, Operation> = {
   },
 }
 
-export const ownDocument = (): object => {
+export const ownDocument = (): Document => {
   const paths = Object.fromEntries(
     ROUTES.filter(({ upstream }) => upstream === 'gateway').map(({ method, path, permission, kind }) => {
       const described = DESCRIBED[path]
@@ -60,5 +66,5 @@ export const ownDocument = (): object => {
   )
   const about = { title: 'Signalbox gateway', description: 'What the gateway answers itself.' }
   const info = { ...about, version: '1.0.0' }
-  return completeDocument({ openapi: '3.1.0', info, paths } as Document, about, AUTH_CODES, Problem)
+  return completeDocument({ openapi: '3.1.0', info, paths } as Document, about, Problem)
 }

@@ -24,6 +24,8 @@ export const userEventsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps
     '/v1/admin/user-events',
     {
       schema: {
+        operationId: 'listUserEvents',
+        summary: 'List changes of users, groups and grants',
         tags: ['audit'],
         description: 'Who changed which user, group or grant, and who was refused; newest first.',
         querystring: EventsQuery,

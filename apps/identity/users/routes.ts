@@ -2,7 +2,15 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { listUsers } from '../../../db/identity/queries.ts'
 import { allow } from '../../shared/auth/http.ts'
-import { Enrol, Enrolment, Me, NewUser, Reason, UserDetail } from '../../shared/contracts/identity/users.ts'
+import {
+  CurrentUser,
+  Enrol,
+  Enrolment,
+  NewUser,
+  Reason,
+  UserDetail,
+  UserMoved,
+} from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { hmacSha256 } from '../../shared/data/digest.ts'
 import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
@@ -23,7 +31,6 @@ const UserList = Type.Object({
   next_page_token: Type.Union([Type.String(), Type.Null()]),
   as_of: text('2026-01-31T12:00:00.000Z'),
 })
-const Moved = Type.Object({ user: UserDetail, sessions: Type.Enum(['revoked', 'pending']) })
 
 /** People: oneself, administration, and the first password. */
 export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> = (app, { deps }, done) => {
@@ -33,9 +40,11 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     '/v1/users/me',
     {
       schema: {
+        operationId: 'getCurrentUser',
+        summary: 'Read the current user',
         tags: ['users'],
         description: 'Who one is, with roles, groups and grants.',
-        response: { 200: Me, ...errorReplies },
+        response: { 200: CurrentUser, ...errorReplies },
       },
       preHandler: allow('self', { kind: 'R' }),
     },
@@ -52,6 +61,8 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     '/v1/users/enrol',
     {
       schema: {
+        operationId: 'enrolUser',
+        summary: 'Set a password by an enrolment token',
         tags: ['users'],
         description: 'Sets the first password, or a new one, by a one-time enrolment token.',
         headers: CommandHeaders,
@@ -78,6 +89,8 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     '/v1/admin/users',
     {
       schema: {
+        operationId: 'listUsers',
+        summary: 'List users',
         tags: ['users'],
         description: 'Users by name.',
         querystring: ListQuery,
@@ -104,6 +117,8 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     '/v1/admin/users/:user_id',
     {
       schema: {
+        operationId: 'getUser',
+        summary: 'Read a user',
         tags: ['users'],
         description: 'One user with everything held now.',
         'x-reply-headers': ['etag'],
@@ -123,6 +138,8 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     '/v1/admin/users',
     {
       schema: {
+        operationId: 'createUser',
+        summary: 'Create a user',
         tags: ['users'],
         description: 'Creates a user and the link by which the person sets the first password.',
         headers: CommandHeaders,
@@ -142,6 +159,8 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
     '/v1/admin/users/:user_id/enrolment-token',
     {
       schema: {
+        operationId: 'createEnrolmentToken',
+        summary: 'Create an enrolment token',
         tags: ['users'],
         description: 'A new one-time link to set a password.',
         params: UserParams,
@@ -158,26 +177,44 @@ export const usersRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> =
   )
 
   const moves = [
-    { verb: 'disable', to: 'DISABLED', kind: 'S', description: 'Disables a user and ends all sessions.' },
+    {
+      verb: 'disable',
+      operationId: 'disableUser',
+      summary: 'Disable a user',
+      to: 'DISABLED',
+      kind: 'S',
+      description: 'Disables a user and ends all sessions.',
+    },
     {
       verb: 'delete',
+      operationId: 'deleteUser',
+      summary: 'Delete a user',
       to: 'DELETED',
       kind: 'S',
       description: 'Deletes a user for good and ends all sessions; the name is never used again.',
     },
-    { verb: 'enable', to: 'ACTIVE', kind: 'A', description: 'Enables a disabled user; revives no session.' },
+    {
+      verb: 'enable',
+      operationId: 'enableUser',
+      summary: 'Enable a user',
+      to: 'ACTIVE',
+      kind: 'A',
+      description: 'Enables a disabled user; revives no session.',
+    },
   ] as const
-  for (const { verb, to, kind, description } of moves) {
+  for (const { verb, operationId, summary, to, kind, description } of moves) {
     app.post(
       `/v1/admin/users/:user_id/${verb}`,
       {
         schema: {
+          operationId,
+          summary,
           tags: ['users'],
           description,
           params: UserParams,
           headers: CommandHeaders,
           body: Reason,
-          response: { 200: Moved, 202: Moved, ...errorReplies },
+          response: { 200: UserMoved, 202: UserMoved, ...errorReplies },
         },
         preHandler: allow('identity:admin', { kind }),
       },

@@ -23,6 +23,7 @@ export const artifactsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }
     '/internal/v1/artifacts/:sha256',
     {
       schema: {
+        operationId: 'uploadArtifact',
         summary: 'Bring the bytes of an artifact',
         description:
           'As application/octet-stream, by the bearer of the execution token whose attempt announced them, or by a service with the scope artifacts:write. Kept only when digest and size are those that were announced.',

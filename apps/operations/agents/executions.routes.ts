@@ -14,6 +14,7 @@ export const executionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     '/internal/v1/execution-results',
     {
       schema: {
+        operationId: 'reportExecution',
         summary: 'Report on work that was handed over',
         description:
           'started, heartbeat, progress, succeeded or failed, by the bearer of the execution token that came with the work. A repeat gets the same answer; what is late or stale is refused and changes nothing.',

@@ -12,6 +12,7 @@ export const freezesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/internal/v1/freezes/:freeze_id',
     {
       schema: {
+        operationId: 'setFreeze',
         summary: 'Put a freeze',
         description:
           'From the answer on no node that it covers starts, in new operations and in running ones; what runs goes on. Repeated with the same content it changes nothing; with other content it holds also whoever had overridden it.',
@@ -29,6 +30,7 @@ export const freezesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/internal/v1/freezes/:freeze_id',
     {
       schema: {
+        operationId: 'withdrawFreeze',
         summary: 'Withdraw a freeze',
         description:
           'What it held goes on by itself. One that is not there stays so: `withdrawn` says whether there was one.',

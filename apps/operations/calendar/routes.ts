@@ -14,6 +14,7 @@ export const calendarRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
     '/v1/calendar',
     {
       schema: {
+        operationId: 'getCalendar',
         summary: 'Read the calendar',
         description:
           'Windows with their next opening and freezes that are not over. Both bind when nodes start, never when they end.',

@@ -16,6 +16,7 @@ export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: C
     '/internal/v1/catalog-projection-events',
     {
       schema: {
+        operationId: 'applyCatalogEvents',
         summary: 'Bring events of the catalog',
         description:
           'Applies events as the catalog tells them, each once and in the order of its resource. What is ahead of what is known is filled from the catalog; what it cannot give now is listed in `gaps`.',

@@ -36,6 +36,7 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/gates',
     {
       schema: {
+        operationId: 'listWaitingGates',
         summary: 'List waiting gates',
         description:
           'The inbox: gates that people decide and that wait, by deadline. for=me: those the caller may decide.',
@@ -78,6 +79,7 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/operations/:operation_id/gates',
     {
       schema: {
+        operationId: 'listGates',
         summary: 'List gates of an operation',
         description: 'Every gate with its votes and who is missing, without the subject.',
         tags,
@@ -106,6 +108,7 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/operations/:operation_id/gates/:gate_id',
     {
       schema: {
+        operationId: 'getGate',
         summary: 'Read a gate',
         description:
           'What is decided on (`subject`, whose digest a vote must name), votes, context outside the digest, and what the caller may do.',
@@ -128,6 +131,7 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/operations/:operation_id/gates/:gate_id/approve',
     {
       schema: {
+        operationId: 'approveGate',
         summary: 'Approve a gate',
         description:
           'A vote for the digest that was reviewed; the gate is approved at quorum. Somebody else than who asked for or started the operation, where the policy says four eyes.',
@@ -153,6 +157,7 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/operations/:operation_id/gates/:gate_id/reject',
     {
       schema: {
+        operationId: 'rejectGate',
         summary: 'Reject a gate',
         description: 'What follows is the policy of the gate: its nodes fail, the operation holds, or it is cancelled.',
         tags,

@@ -12,6 +12,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/audit',
     {
       schema: {
+        operationId: 'listOperationAudit',
         summary: 'List audit rows of operations',
         description:
           'Who commanded what on which intent, plan or operation, and who was refused; newest first. Example: ?object=operation:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10',

@@ -29,6 +29,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/v1/operations/:operation_id/timeline',
     {
       schema: {
+        operationId: 'getTimeline',
         summary: 'Read the timeline',
         description: 'Events in order of their dense seq. With wait_ms the answer waits for the next one.',
         tags: ['history'],
@@ -53,6 +54,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/v1/operations/:operation_id/evidence',
     {
       schema: {
+        operationId: 'getEvidence',
         summary: 'Read the evidence',
         description:
           'The hash chain of the operation: each record names the hash before it; the first, the plan hash. With format=jsonl the whole chain as a signed file that `signalbox evidence verify` checks offline.',
@@ -91,6 +93,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/v1/evidence/keys',
     {
       schema: {
+        operationId: 'listEvidenceKeys',
         summary: 'Read the keys of evidence',
         description:
           'The public keys that exported evidence is checked with, as a JWKS: keep them apart from the files.',
@@ -106,6 +109,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/v1/operations/:operation_id/artifacts',
     {
       schema: {
+        operationId: 'listArtifacts',
         summary: 'List artifacts',
         description: 'What nodes left behind, with digests; the bytes are read apart.',
         tags: ['history'],
@@ -131,6 +135,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/v1/operations/:operation_id/artifacts/:artifact_id/content',
     {
       schema: {
+        operationId: 'downloadArtifact',
         summary: 'Download an artifact',
         description: 'The bytes, as an attachment; their digest is the sha256 of the index row.',
         tags: ['history'],
@@ -171,6 +176,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/v1/operations/:operation_id/commands/:command_id',
     {
       schema: {
+        operationId: 'getCommand',
         summary: 'Read the outcome of a command',
         description: 'Where a 202 leads: accepted until the outcome is known, then applied, refused or withdrawn.',
         tags: ['history'],

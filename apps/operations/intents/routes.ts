@@ -26,6 +26,7 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/v1/intents',
     {
       schema: {
+        operationId: 'createIntent',
         summary: 'State what should be true',
         description:
           'Records an intent. Nothing changes yet: preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.',
@@ -44,6 +45,7 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/v1/intents',
     {
       schema: {
+        operationId: 'listIntents',
         summary: 'List intents',
         description: 'Intents that the caller may see, newest first.',
         tags: ['intents'],
@@ -84,6 +86,7 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     '/v1/intents/:intent_id',
     {
       schema: {
+        operationId: 'getIntent',
         summary: 'Read an intent',
         description: 'One intent with the request as it came, its newest plan and its operation.',
         'x-reply-headers': ['etag'],

@@ -14,6 +14,7 @@ export const interventionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDe
     '/v1/operations/:operation_id/interventions',
     {
       schema: {
+        operationId: 'createIntervention',
         summary: 'Intervene',
         description:
           'Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.',

@@ -34,6 +34,7 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/operations/:operation_id/nodes',
     {
       schema: {
+        operationId: 'listNodes',
         summary: 'List nodes',
         description: 'Nodes in rank order, or those first that ended badly.',
         tags,
@@ -67,6 +68,7 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/operations/:operation_id/nodes/:node_id',
     {
       schema: {
+        operationId: 'getNode',
         summary: 'Read a node',
         description: 'Specification, inputs and outputs (secrets as references), attempts, and what the caller may do.',
         tags,
@@ -90,6 +92,7 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/operations/:operation_id/nodes/:node_id/logs',
     {
       schema: {
+        operationId: 'getNodeLog',
         summary: 'Read a log',
         description: 'Lines of one attempt by number, from the end with tail, or found by q. wait_ms waits for more.',
         tags,
@@ -110,6 +113,7 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/operations/:operation_id/nodes/:node_id/logs/raw',
     {
       schema: {
+        operationId: 'downloadNodeLog',
         summary: 'Download a log',
         description: 'All lines of one attempt as text, byte for byte as stored; one Range is served.',
         tags,
@@ -131,6 +135,7 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/operations/:operation_id/nodes/:node_id/retry',
     {
       schema: {
+        operationId: 'retryNode',
         summary: 'Run a node again',
         description: 'Resets the node and, with scope downstream, all that came after it; attempts stay as history.',
         tags,

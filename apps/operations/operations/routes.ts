@@ -42,6 +42,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     '/v1/plans/:plan_id/start',
     {
       schema: {
+        operationId: 'startPlan',
         summary: 'Start a plan',
         description:
           'Locks the plan and starts its operation. `reviewed_plan_hash` says which paper was read; another is 412. Of many callers one starts it, the others get 409 with the operation_id.',
@@ -82,6 +83,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     '/v1/operations',
     {
       schema: {
+        operationId: 'listOperations',
         summary: 'List operations',
         description: 'Operations that the caller may see, newest first. Every filter narrows; arrays are alternatives.',
         tags,
@@ -97,6 +99,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     '/v1/resources/:resource_id/operations',
     {
       schema: {
+        operationId: 'listResourceOperations',
         summary: 'List the operations of a resource',
         description: 'Operations that have the resource as target, or touch it otherwise.',
         tags,
@@ -119,6 +122,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     '/v1/operations/:operation_id',
     {
       schema: {
+        operationId: 'getOperation',
         summary: 'Read an operation',
         description:
           'Status, progress, open gates, pending commands, and what the caller may do now. The ETag is `"<revision>-<change_seq>"`.',
@@ -140,6 +144,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     '/v1/operations/:operation_id/graph',
     {
       schema: {
+        operationId: 'getOperationGraph',
         summary: 'Read the graph of an operation',
         description: 'The drawing of the plan in rank order, with the live states of nodes and gates.',
         tags,
@@ -161,6 +166,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     '/v1/operations/:operation_id/pause',
     {
       schema: {
+        operationId: 'pauseOperation',
         summary: 'Pause an operation',
         description:
           'Nothing more starts from the moment this is answered; what runs, ends. Gates may still be decided.',
@@ -184,6 +190,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     '/v1/operations/:operation_id/resume',
     {
       schema: {
+        operationId: 'resumeOperation',
         summary: 'Resume an operation',
         description: 'Goes on with a paused operation. Nodes with an unknown outcome must be settled first.',
         tags,
@@ -207,6 +214,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     '/v1/operations/:operation_id/cancel',
     {
       schema: {
+        operationId: 'cancelOperation',
         summary: 'Cancel an operation',
         description:
           'Closes open gates and starts nothing more. graceful lets running nodes end; compensate also undoes what succeeded; force is for a cancel that does not end.',

@@ -34,6 +34,7 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     base,
     {
       schema: {
+        operationId: 'listPatches',
         summary: 'List patches of an operation',
         description: 'Every patch in the order of proposal, with its changes, votes and what the caller may do.',
         tags,
@@ -61,6 +62,7 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     `${base}/:patch_id`,
     {
       schema: {
+        operationId: 'getPatch',
         summary: 'Read a patch',
         description:
           'What it changes, what it holds, who must agree, and the votes; `digest` is what a vote must name.',
@@ -82,6 +84,7 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     base,
     {
       schema: {
+        operationId: 'proposePatch',
         summary: 'Propose a patch',
         description:
           'Changes to what has not begun. An unsound result is refused with every violation; nodes that it touches are held until it is decided.',
@@ -107,6 +110,7 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     `${base}/:patch_id/approve`,
     {
       schema: {
+        operationId: 'approvePatch',
         summary: 'Approve a patch',
         description:
           'A vote for the digest that was reviewed. When the rule of every gate that the patch touches is met, the graph of the next revision is written at once.',
@@ -131,6 +135,7 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     `${base}/:patch_id/reject`,
     {
       schema: {
+        operationId: 'rejectPatch',
         summary: 'Reject a patch',
         description: 'Lets go of what it held. By its proposer the patch is withdrawn.',
         tags,

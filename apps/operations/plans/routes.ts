@@ -26,6 +26,7 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/intents/:intent_id/plan-preview',
     {
       schema: {
+        operationId: 'previewPlan',
         summary: 'Preview the plan of an intent',
         description:
           'Plans the intent on what the catalog holds now. A plan that would do the same as the one before is that plan (200); another takes its place (201).',
@@ -46,6 +47,7 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/plans/:plan_id',
     {
       schema: {
+        operationId: 'getPlan',
         summary: 'Read a plan',
         description:
           'What would change, how risky it is, who must agree, what is in the way, and what has moved since.',
@@ -69,6 +71,7 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/plans/:plan_id/graph',
     {
       schema: {
+        operationId: 'getPlanGraph',
         summary: 'Read the graph of a plan',
         description: 'Every node that would run, in rank order; equal plans give equal bytes.',
         tags: ['plans'],
@@ -90,6 +93,7 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     '/v1/procedures',
     {
       schema: {
+        operationId: 'listProcedures',
         summary: 'List procedures',
         description: 'The newest version of every procedure of the loaded packs, with the schema of its parameters.',
         tags: ['plans'],

@@ -21,6 +21,7 @@ export const eventsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps; tai
     '/v1/events',
     {
       schema: {
+        operationId: 'streamEvents',
         summary: 'Follow changes',
         description:
           'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to go on without a gap.',

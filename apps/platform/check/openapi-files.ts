@@ -1,14 +1,18 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ownDocument } from '../../gateway/routes/own.openapi.ts'
+import type { Upstream } from '../../gateway/routes/table.ts'
+import type { Document } from '../../shared/http/openapi.ts'
 import { createTelemetry } from '../../shared/telemetry.ts'
 import { ROOT } from '../base/paths.ts'
+import { contractSchemas, nameSchemas } from '../openapi-names.ts'
+import { publicDocument } from '../openapi-public.ts'
 import { APPS } from '../run/apps.ts'
 
 /** The OpenAPI documents: made from the routes of each app that serves an HTTP API, and committed. */
 const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
 
-type Described = { ready: () => PromiseLike<unknown>; swagger?: () => object; close: () => PromiseLike<unknown> }
+type Described = { ready: () => PromiseLike<unknown>; swagger?: () => Document; close: () => PromiseLike<unknown> }
 type Built = { app: Described; internal: Described }
 type Buildable = { buildApp: (deps: unknown) => Built | Promise<Built> }
 
@@ -26,30 +30,35 @@ const nothing: object = new Proxy(function nothing() {}, {
   construct: () => nothing,
 })
 
-/** The documents of an app's listeners by the name of their file; of a listener with RPC alone there is none. */
-const describe = async (name: string): Promise<[string, object][]> => {
+/** What an app says of its listeners; of one with RPC alone there is nothing to say. */
+const describe = async (name: string): Promise<{ listened: Document | undefined; internal: Document | undefined }> => {
   const { buildApp } = (await import(join(ROOT, 'apps', name, 'app.ts'))) as Buildable
   const telemetry = createTelemetry(name, { level: 'silent' })
   const deps = new Proxy({ telemetry }, { get: (known, key) => Reflect.get(known, key) ?? nothing })
   const { app, internal } = await buildApp(deps)
   await Promise.all([app.ready(), internal.ready()])
-  const described: [string, object | undefined][] = [
-    [name, app.swagger?.()],
-    [`${name}-internal`, internal.swagger?.()],
-  ]
-  return described.flatMap(([file, document]) => (document ? [[file, document]] : []))
+  return { listened: app.swagger?.(), internal: internal.swagger?.() }
 }
 
-/** The documents by file name, as the routes are now. */
+/** The documents by file name, as the routes are now. Fails on what no client could use. */
 export const openapiDocuments = async (): Promise<Map<string, string>> => {
+  const exported = await contractSchemas()
   const documents = new Map<string, string>()
-  const add = (name: string, document: object) =>
-    documents.set(join(FOLDER, `${name}.json`), `${JSON.stringify(document, null, 2)}\n`)
+  const problems: string[] = []
+  const add = (name: string, given: Document) => {
+    const { document, problems: found } = nameSchemas(given, exported)
+    problems.push(...found)
+    documents.set(join(FOLDER, `${name}.json`), `${JSON.stringify(document, null, 1)}\n`)
+  }
+  const apps = new Map<Upstream, Document>([['gateway', ownDocument()]])
   for (const { name, http } of APPS) {
     if (!http || name === 'gateway') continue
-    for (const [file, document] of await describe(name)) add(file, document)
+    const { listened, internal } = await describe(name)
+    if (listened) apps.set(name as Upstream, listened)
+    if (internal) add(`${name}-internal`, internal)
   }
-  add('gateway', ownDocument())
+  add('public', publicDocument(apps))
+  if (problems.length > 0) throw new Error([...new Set(problems)].join('\n'))
   return documents
 }
 

@@ -28,6 +28,8 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('session:admin', { kind: 'A' }),
       schema: {
+        operationId: 'unlockUser',
+        summary: 'Unlock a user',
         tags: ['administration'],
         description: 'Forgets the failed logins of a user.',
         params: UserParams,
@@ -54,6 +56,8 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('session:admin', { kind: 'R' }),
       schema: {
+        operationId: 'listUserSessions',
+        summary: 'List the sessions of a user',
         tags: ['administration'],
         description: 'The sessions of a user, newest first.',
         params: UserParams,
@@ -71,6 +75,8 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('session:admin', { kind: 'S' }),
       schema: {
+        operationId: 'revokeUserSessions',
+        summary: 'End all sessions of a user',
         tags: ['administration'],
         description: 'Ends all sessions of a user.',
         params: UserParams,
@@ -98,6 +104,8 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('session:admin', { kind: 'S' }),
       schema: {
+        operationId: 'revokeUserSession',
+        summary: 'End one session of a user',
         tags: ['administration'],
         description: 'Ends one session of a user.',
         params: UserSessionParams,

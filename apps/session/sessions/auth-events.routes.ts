@@ -42,6 +42,8 @@ export const authEventsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> 
     {
       preHandler: allow('audit:read', { kind: 'R' }),
       schema: {
+        operationId: 'listAuthEvents',
+        summary: 'List sign-ins, lockouts and ended sessions',
         tags: ['audit'],
         description: 'Who signed in, was locked out, was refused or lost a session; newest first.',
         querystring: EventsQuery,

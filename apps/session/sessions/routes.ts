@@ -31,6 +31,8 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
     {
       preHandler: allow('self', { kind: 'R' }),
       schema: {
+        operationId: 'listSessions',
+        summary: 'List your sessions',
         tags: ['sessions'],
         description: 'The sessions of the caller, newest first.',
         response: { 200: SessionList, ...errorReplies },
@@ -46,6 +48,8 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
     {
       preHandler: allow('self', { kind: 'S' }),
       schema: {
+        operationId: 'revokeSession',
+        summary: 'End one of your sessions',
         tags: ['sessions'],
         description: 'Ends one of the caller’s sessions; ending the current one signs out.',
         params: SessionParams,
@@ -69,6 +73,8 @@ export const sessionsRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = 
     {
       preHandler: allow('self', { kind: 'S' }),
       schema: {
+        operationId: 'revokeOtherSessions',
+        summary: 'End your other sessions',
         tags: ['sessions'],
         description: 'Ends all other sessions of the caller.',
         headers: CommandHeaders,

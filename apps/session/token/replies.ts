@@ -1,25 +1,10 @@
 import type { FastifyReply } from 'fastify'
-import Type from 'typebox'
-import { text } from '../../shared/contracts/text.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { Mode } from './grants.ts'
 import type { TokenPair } from './issue.ts'
 
 /** Life of an access token in seconds. */
 export const EXPIRES_IN = 900
-
-const Bearer = { token_type: Type.Literal('Bearer'), expires_in: Type.Integer() }
-/** The reply of both modes: `refresh_token` in JSON mode, `csrf_token` in cookie mode. */
-export const TokenReply = Type.Object({
-  access_token: text('eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…'),
-  refresh_token: Type.Optional(Type.String()),
-  csrf_token: Type.Optional(Type.String()),
-  ...Bearer,
-  device_token: Type.Optional(Type.String()),
-  revoked_sessions: Type.Optional(Type.Integer()),
-})
-export const CsrfReply = Type.Object({ csrf_token: text('v1.q1w2e3…') })
-export const AccessReply = Type.Object({ access_token: text('eyJhbGciOiJSUzI1NiIsImtpZCI6Ik56Yk…'), ...Bearer })
 
 /** The reply of the mode: the refresh token in the body, or in the cookie beside a CSRF token. */
 export const tokensOf = (

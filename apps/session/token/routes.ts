@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
+import { AccessReply, CsrfReply, TokenReply } from '../../shared/contracts/session/tokens.ts'
 import { AppError } from '../../shared/errors.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import { TokenRejected } from '../../shared/jwt/verifier.ts'
@@ -24,7 +25,7 @@ import { hashOf } from './issue.ts'
 import { login } from './login.ts'
 import { reauthenticate } from './password.ts'
 import { isOver, refresh } from './refresh.ts'
-import { AccessReply, CsrfReply, EXPIRES_IN, sendTokens, TokenReply } from './replies.ts'
+import { EXPIRES_IN, sendTokens } from './replies.ts'
 
 /** Where clients get, renew and end their tokens (auth.md 3.1). */
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
@@ -36,6 +37,8 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       ...common,
       schema: {
+        operationId: 'createToken',
+        summary: 'Sign in or renew tokens',
         tags: ['tokens'],
         'x-errors': [401, 403],
         description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
@@ -58,6 +61,8 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       ...common,
       schema: {
+        operationId: 'startSession',
+        summary: 'Sign in',
         tags: ['tokens'],
         description: 'Signs in.',
         'x-errors': [401],
@@ -73,6 +78,8 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       ...common,
       schema: {
+        operationId: 'refreshSession',
+        summary: 'Renew the tokens of a session',
         tags: ['tokens'],
         description: 'Renews the tokens.',
         'x-errors': [401],
@@ -88,6 +95,8 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('bearer', { kind: 'S' }),
       schema: {
+        operationId: 'endSession',
+        summary: 'Sign out',
         tags: ['tokens'],
         description: 'Ends the session of the token. May be repeated while the token verifies.',
         response: { 204: Type.Null(), ...errorReplies },
@@ -108,6 +117,8 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: open,
       schema: {
+        operationId: 'getCsrfToken',
+        summary: 'Read the CSRF token',
         tags: ['tokens'],
         'x-errors': [401, 403],
         description: 'The CSRF token of the cookie session, for a new tab.',
@@ -127,6 +138,8 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('self', { kind: 'W' }),
       schema: {
+        operationId: 'confirmPassword',
+        summary: 'Confirm your password',
         tags: ['tokens'],
         'x-errors': [422],
         description: 'Proves the password again: an access token with a fresh auth_time.',

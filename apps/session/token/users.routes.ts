@@ -1,12 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
+import { TokenReply } from '../../shared/contracts/session/tokens.ts'
 import { CommandHeaders, errorReplies } from '../../shared/http/app.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { Password, refuseLongPassword } from './grants.ts'
 import { changePassword, tokensAfterChange } from './password.ts'
-import { TokenReply, tokensOf } from './replies.ts'
+import { tokensOf } from './replies.ts'
 import { contextOf } from './routes.ts'
 
 const PasswordBody = Type.Object(
@@ -24,6 +25,8 @@ export const usersRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     {
       preHandler: allow('self', { kind: 'W' }),
       schema: {
+        operationId: 'changePassword',
+        summary: 'Change your password',
         tags: ['password'],
         description: 'Changes the password, ends all other sessions and gives this one new tokens.',
         headers: CommandHeaders,

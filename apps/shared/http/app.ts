@@ -183,7 +183,7 @@ export const createHttpApp = (options: HttpOptions) => {
     const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)
     done(endless && unstorable(codes, `/querystring/${endless[0]}`))
   })
-  if (options.openapi) describeRoutes(app as unknown as FastifyInstance, options.openapi, codes, Problem)
+  if (options.openapi) describeRoutes(app as unknown as FastifyInstance, options.openapi, Problem)
   acceptJson(app as unknown as FastifyInstance, options.json_limits ?? JSON_LIMITS, codes)
   answerErrors(app, options)
   const answered = createAnswered(telemetry)

@@ -1,8 +1,7 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import Type, { type TSchema } from 'typebox'
-import { AppError, type Category, problemOf } from '../errors.ts'
-import type { EdgeCodes } from './app.ts'
+import { refusalOf, refusals } from '../refusals.ts'
 import { exampleOf, type JsonSchema } from './example.ts'
 
 /** Title of a document, and which listener it is about: the public one (behind the gateway) or the internal one. */
@@ -23,10 +22,11 @@ declare module 'fastify' {
   }
 }
 
-type Parameter = { in: string; name: string; required?: boolean; schema: JsonSchema; example?: unknown }
+export type Parameter = { in: string; name: string; required?: boolean; schema: JsonSchema; example?: unknown }
 type Media = { schema?: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }
 type Reply = { description: string; headers?: object; content?: Record<string, Media> } | { $ref: string }
 export type Operation = {
+  operationId?: string
   tags?: string[]
   summary?: string
   description?: string
@@ -34,16 +34,18 @@ export type Operation = {
   requestBody?: { required?: boolean; content: Record<string, Media> }
   responses: Record<string, Reply>
   security?: Record<string, string[]>[]
+  'x-action-kind'?: string
   'x-permissions'?: readonly string[]
   'x-scope'?: string
   'x-reply-headers'?: readonly string[]
   'x-errors'?: readonly number[]
 }
-type PathItem = { servers?: object[] } & Record<string, Operation | object[] | undefined>
+type PathItem = Record<string, Operation | undefined>
 export type Document = {
   openapi: string
   info: object
   servers?: object[]
+  tags?: object[]
   components?: Record<string, object>
   paths: Record<string, PathItem>
 }
@@ -67,67 +69,78 @@ export const closeInputs = (route: RouteOptions): void => {
 }
 
 /** Describes every route of this listener; the document is ready with the app. Fails on a route that is not described. */
-export const describeRoutes = (app: FastifyInstance, about: Documented, codes: EdgeCodes, problem: TSchema): void => {
+export const describeRoutes = (app: FastifyInstance, about: Documented, problem: TSchema): void => {
   const openapi = { openapi: '3.1.0', ...headOf(about) } as FastifyDynamicSwaggerOptions['openapi']
   void app.register(swagger, {
     ...(openapi && { openapi }),
     transform: ({ schema, url }) => ({ schema: withoutRefusals(schema as DocumentedSchema), url }),
     transformObject: ((document: { openapiObject: Document }) =>
-      completeDocument(document.openapiObject, about, codes, problem)) as never,
+      completeDocument(document.openapiObject, about, problem)) as never,
   })
 }
 
 type DocumentedSchema = { body?: unknown; response?: Record<string, unknown> }
 /** Refusals are described once, as components, and not with each route. */
-const withoutRefusals = ({ body, response = {}, ...schema }: DocumentedSchema) => ({
-  ...schema,
-  ...(body !== undefined && body !== NO_BODY && { body }),
-  response: Object.fromEntries(Object.entries(response).filter(([status]) => !/^[45]/.test(status))),
-})
+const withoutRefusals = ({ body, response = {}, ...schema }: DocumentedSchema) =>
+  spelled({
+    ...schema,
+    ...(body !== undefined && body !== NO_BODY && { body }),
+    response: Object.fromEntries(Object.entries(response).filter(([status]) => !/^[45]/.test(status))),
+  })
+
+type Patterned = { patternProperties?: Record<string, unknown>; propertyNames?: object }
+/** As plain JSON, and a record by its names and values: generators do not know `patternProperties`. */
+export const spelled = <T extends object>(schema: T): T =>
+  JSON.parse(JSON.stringify(schema), (name, value: Patterned | null) => {
+    if (name.startsWith('~')) return undefined
+    const [record, another] = Object.entries(value?.patternProperties ?? {})
+    if (!value || !record || another) return value
+    const { patternProperties: _spelled, ...rest } = value
+    const [pattern, additionalProperties] = record
+    return { ...rest, ...(pattern !== '^.*$' && { propertyNames: { pattern } }), additionalProperties }
+  })
 
 const headOf = ({ title, description }: Documented) => ({ info: { title, description, version: '1.0.0' } })
 
-/** Paths that the gateway serves as they are; all others stand below /api there. */
-const AT_ROOT = /^\/(auth\/|v1\/token|\.well-known\/|jwks|health\/|api\/)/
+/** A summary is a line of a menu. */
+const SUMMARY = 60
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 /** Every operation of a document. */
 export const operationsOf = (document: Document) =>
   Object.entries(document.paths).flatMap(([path, item]) =>
-    METHODS.flatMap((method) => (item[method] ? [{ path, method, operation: item[method] as Operation }] : [])),
+    METHODS.flatMap((method) => {
+      const operation = item[method]
+      return operation ? [{ path, method, operation }] : []
+    }),
   )
 
 /** Adds what follows from the routes: servers, security, refusals, reply headers, and the examples. */
-export const completeDocument = (
-  document: Document,
-  about: Documented,
-  codes: EdgeCodes,
-  problem: TSchema,
-): Document => {
+export const completeDocument = (document: Document, about: Documented, problem: TSchema): Document => {
   const internal = about.listener === 'internal'
   const missing: string[] = []
   for (const { path, method, operation } of operationsOf(document)) {
     const lacks = (what: string) => missing.push(`${method.toUpperCase()} ${path}: ${what}`)
-    if (!operation.description || !operation.tags?.length) lacks('a description and tags are missing')
+    for (const member of ['operationId', 'summary', 'description', 'tags'] as const)
+      if (!operation[member]?.length) lacks(`${member} is missing`)
+    if ((operation.summary?.length ?? 0) > SUMMARY) lacks(`summary has more than ${SUMMARY} characters`)
     operation.security = securityOf(operation, internal)
     addExamples(operation, lacks)
     addReplyHeaders(operation)
     for (const status of [...refusalsOf(path, method, operation, internal), ...(about.refusals ?? [])])
-      operation.responses[status] = { $ref: `#/components/responses/${status}` }
+      operation.responses[status] ??= refusalOf(status)
     delete operation['x-reply-headers']
     delete operation['x-errors']
-    const item = document.paths[path]
-    if (item && !internal && AT_ROOT.test(path)) item.servers = [{ url: '/' }]
   }
   if (missing.length > 0) throw new Error(`${about.title} is not described wholly:\n${missing.join('\n')}`)
   return {
     ...document,
-    servers: [internal ? { url: '/', description: 'The internal listener.' } : { url: '/api' }],
+    servers: [{ url: '/' }],
     components: {
       securitySchemes: internal ? { service_token: SERVICE_TOKEN } : { access_token: ACCESS_TOKEN },
       headers: HEADERS,
-      schemas: { Problem: problemSchema(problem, codes.categories) },
-      responses: refusals(codes),
+      schemas: { Problem: problem },
+      responses: refusals(),
     },
   }
 }
@@ -214,65 +227,8 @@ const refusalsOf = (path: string, method: string, operation: Operation, internal
     ...(command ? [404, 409, 422] : []),
     ...(has(operation, 'if-match') ? [412] : []),
     ...(WRITES.has(method.toUpperCase()) ? [413, 415] : []),
-    ...(internal ? [] : [429]),
     500,
     503,
     ...more,
   ]
-}
-
-const problemSchema = (problem: TSchema, categories: readonly Category[]) => {
-  const { $id, ...schema } = problem as TSchema & { $id?: string; properties: Record<string, unknown> }
-  return { ...schema, properties: { ...schema.properties, category: { enum: categories } } }
-}
-
-type Refusal = [category: Category, code: string, detail: string, description: string]
-const refusals = (codes: EdgeCodes) => {
-  const auth = codes.outage === 'unavailable'
-  const table: Record<number, Refusal> = {
-    400: [
-      'validation_error',
-      'schema_violation',
-      '/title must be string.',
-      'The request does not fit its description.',
-    ],
-    401: [
-      auth ? 'invalid_token' : 'policy_denied',
-      'invalid_token',
-      'The access token is not valid.',
-      'No token, or one that is refused.',
-    ],
-    403: ['policy_denied', 'permission_missing', 'This needs the permission.', 'The caller may not do this.'],
-    404: ['not_found', 'not_found', 'There is no such object.', 'No such object, or none that the caller may see.'],
-    409: ['version_conflict', 'in_progress', 'The same request is still running.', 'Not possible as things are now.'],
-    410: ['not_found', 'gone', 'It is not kept any more.', 'What was there is not kept any more.'],
-    412: ['version_conflict', 'version_mismatch', 'It has changed.', 'If-Match names another version.'],
-    413: ['validation_error', codes.too_large, 'The body is too large.', 'The body is too large.'],
-    415: ['validation_error', codes.media_type, 'This content type is not accepted here.', 'Another content type.'],
-    416: ['validation_error', 'schema_violation', 'The Range is outside the log.', 'No such range.'],
-    422: [
-      'validation_error',
-      'idempotency_key_reused',
-      'This key was used otherwise.',
-      'Well-formed and not possible.',
-    ],
-    428: ['version_conflict', 'precondition_required', 'If-Match is missing.', 'A precondition is missing.'],
-    429: [auth ? 'rate_limited' : 'internal_error', 'rate_limited', 'Too many requests.', 'Refused by the gateway.'],
-    500: ['internal_error', 'unexpected', 'Something went wrong on our side.', 'Our mistake.'],
-    503: [codes.outage, auth ? 'dependency_down' : 'unavailable', 'The database does not answer.', 'An outage.'],
-  }
-  const header = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } })
-  return Object.fromEntries(
-    Object.entries(table).map(([status, [category, code, detail, description]]) => {
-      const error = new AppError(category, code, detail, { status: Number(status), retryable: status === '503' })
-      const example = problemOf(error, '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', '/v1/example')
-      const headers = {
-        ...header('x-request-id'),
-        ...(/429|503/.test(status) && header('retry-after')),
-        ...(status === '401' && header('www-authenticate')),
-      }
-      const media = { schema: { $ref: '#/components/schemas/Problem' }, example }
-      return [status, { description, headers, content: { 'application/problem+json': media } }]
-    }),
-  )
 }

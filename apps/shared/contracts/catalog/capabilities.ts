@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { AsOf, closed, FreshnessQuery, JsonObject, many, nullable, PageQuery, pageOf, Time } from './common.ts'
+import { closed, FreshnessQuery, JsonObject, many, nullable, PageQuery, pageOf, ReadAsOf, Time } from './common.ts'
 import { Scope } from './resources.ts'
 import { Capability } from './types.ts'
 
@@ -147,7 +147,7 @@ export const ResourceCapabilities = Type.Object({
       rejected_count: Rejected,
     }),
   ),
-  as_of: AsOf,
+  as_of: ReadAsOf,
 })
 export const ResourceCapabilitiesQuery = Type.Object(
   {

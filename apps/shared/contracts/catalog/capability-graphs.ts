@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
 import { Provider, Rejection, Requirement } from './capabilities.ts'
-import { AsOf, closed, FreshnessQuery, many, nullable, PageQuery } from './common.ts'
+import { closed, FreshnessQuery, many, nullable, PageQuery, ReadAsOf } from './common.ts'
 import { GraphQuery } from './graphs.ts'
 import { Health, Scope } from './resources.ts'
 
@@ -69,12 +69,13 @@ export const NeedsGraph = Type.Object({
   edges: Type.Array(NeedsEdge),
   next_page_token: nullable(Type.String()),
   prev_page_token: nullable(Type.String()),
-  as_of: AsOf,
+  as_of: ReadAsOf,
 })
 export type NeedsGraph = Static<typeof NeedsGraph>
 
 const Counts = Type.Record(Type.String(), Type.Integer())
-const Needs = Type.Object({
+/** Requirements by state. */
+export const RequirementCounts = Type.Object({
   total: Type.Integer(),
   bound: Type.Integer(),
   satisfiable: Type.Integer(),
@@ -87,7 +88,7 @@ export const CapabilityGraph = Type.Object({
       Type.Object({
         ...CapabilityNode.properties,
         providers: Type.Object({ total: Type.Integer(), by_status: Counts }),
-        requirements: Needs,
+        requirements: RequirementCounts,
       }),
       Type.Object({
         id: text('type:fleet.host'),
@@ -103,9 +104,9 @@ export const CapabilityGraph = Type.Object({
       from: text('type:fleet.host'),
       to: text('capability:compute.slots'),
       providers: Type.Optional(Type.Integer({ description: 'provides: how many there are.' })),
-      requirements: Type.Optional(Needs),
+      requirements: Type.Optional(RequirementCounts),
     }),
   ),
-  as_of: AsOf,
+  as_of: ReadAsOf,
 })
 export type CapabilityGraph = Static<typeof CapabilityGraph>

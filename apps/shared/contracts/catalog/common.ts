@@ -51,19 +51,21 @@ export const EvidenceRef = Type.Object(
 export type EvidenceRef = Static<typeof EvidenceRef>
 
 /** How old an answer of a read model is. */
-export const AsOf = Type.Object({
+export const ReadAsOf = Type.Object({
   watermark: text('1042', { description: 'The last event that the answer holds.' }),
   time: Time,
   lag_ms: Type.Integer(),
 })
 
+/** How many rows match: exactly, or at least so many. */
+export const PageCount = Type.Object({ value: Type.Integer(), relation: Type.Enum(['eq', 'gte']) })
 export const pageOf = <T extends TSchema>(item: T) =>
   Type.Object({
     items: Type.Array(item),
     next_page_token: nullable(Type.String()),
     prev_page_token: nullable(Type.String()),
-    count: Type.Optional(Type.Object({ value: Type.Integer(), relation: Type.Enum(['eq', 'gte']) })),
-    as_of: AsOf,
+    count: Type.Optional(PageCount),
+    as_of: ReadAsOf,
   })
 
 export const PageQuery = {

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { AsOf, closed, FreshnessQuery, many, nullable } from './common.ts'
+import { closed, FreshnessQuery, many, nullable, ReadAsOf } from './common.ts'
 import { Health } from './resources.ts'
 
 export const GraphQuery = Type.Object(
@@ -39,7 +39,7 @@ export const GraphQuery = Type.Object(
 )
 export type GraphQuery = Static<typeof GraphQuery>
 
-export const GraphNode = Type.Object({
+export const ResourceGraphNode = Type.Object({
   resource_id: text('eu1-web-01'),
   type_key: text('fleet.host'),
   name: text('eu1-web-01'),
@@ -49,7 +49,7 @@ export const GraphNode = Type.Object({
   depth: Type.Integer(),
   degree: Type.Integer({ description: 'Open edges of the allowed types to what the caller may see.' }),
 })
-export type GraphNode = Static<typeof GraphNode>
+export type GraphNode = Static<typeof ResourceGraphNode>
 
 export const GraphEdge = Type.Object({
   relationship_id: text('rel_000000000000a'),
@@ -62,7 +62,7 @@ export type GraphEdge = Static<typeof GraphEdge>
 /** A cut says that it was cut: `truncated` by which bound, `frontier` where. */
 export const Graph = Type.Object({
   roots: Type.Array(Type.String()),
-  nodes: Type.Array(GraphNode),
+  nodes: Type.Array(ResourceGraphNode),
   edges: Type.Array(GraphEdge),
   truncated: Type.Object({
     nodes: Type.Boolean(),
@@ -85,6 +85,6 @@ export const Graph = Type.Object({
       { description: 'With include=health: how many resources were looked at, and whether that was not all.' },
     ),
   ),
-  as_of: AsOf,
+  as_of: ReadAsOf,
 })
 export type Graph = Static<typeof Graph>

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { AsOf, closed, EvidenceRef, FreshnessQuery, nullable, PageQuery, Time } from './common.ts'
+import { closed, EvidenceRef, FreshnessQuery, nullable, PageQuery, ReadAsOf, Time } from './common.ts'
 import { Health } from './resources.ts'
 
 /** Where a roll-up comes from: the way from the resource to one that is not well itself. */
@@ -82,5 +82,5 @@ export const HealthView = Type.Object({
     }),
   ),
   health_revision: Type.Integer(),
-  as_of: AsOf,
+  as_of: ReadAsOf,
 })

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { AsOf, nullable, Time } from './common.ts'
+import { nullable, ReadAsOf, Time } from './common.ts'
 
 /** Which operations touched a resource: the references, nothing of their history. */
 export const OperationsSummary = Type.Object({
@@ -17,6 +17,6 @@ export const OperationsSummary = Type.Object({
       version_to: nullable(Type.Integer()),
     }),
   ),
-  as_of: AsOf,
+  as_of: ReadAsOf,
 })
 export type OperationsSummary = Static<typeof OperationsSummary>

@@ -50,19 +50,22 @@ const identity = {
   lifecycle_status: text('active'),
   health_status: Health,
 }
+export const Drift = Type.Object({
+  status: Type.Enum(['in_sync', 'drifted', 'unknown']),
+  paths: Type.Array(Type.String()),
+})
+export const LastOperation = Type.Object({
+  operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
+  command_id: text('0195f0c2-0000-7000-8000-000000000003'),
+  at: Time,
+})
 const counters = {
   version: Type.Integer({ description: 'Counts decided changes; health never moves it.' }),
   health_revision: Type.Integer(),
   generation: Type.Integer({ description: 'Grows when desired_state really changes.' }),
   observed_generation: Type.Integer({ description: 'The generation that observed_state was written for; 0 = never.' }),
-  drift: Type.Object({ status: Type.Enum(['in_sync', 'drifted', 'unknown']), paths: Type.Array(Type.String()) }),
-  last_operation: nullable(
-    Type.Object({
-      operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
-      command_id: text('0195f0c2-0000-7000-8000-000000000003'),
-      at: Time,
-    }),
-  ),
+  drift: Drift,
+  last_operation: nullable(LastOperation),
   created_at: Time,
   created_by: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { description: '`user:<uuid>` or `svc:<name>`.' }),
   updated_at: Time,
@@ -74,15 +77,20 @@ const state = {
   observed_state: JsonObject,
 }
 
+export const OwnHealth = Type.Object({
+  status: Health,
+  reason: text('observed'),
+  since: Time,
+  expires_at: nullable(Time),
+})
+export const CapabilityCounts = Type.Object({ provided: Type.Integer(), required: Type.Integer() })
 /** Parts that are there when `include` names them. */
 const included = {
-  health: Type.Optional(
-    Type.Object({ status: Health, reason: text('observed'), since: Time, expires_at: nullable(Time) }),
-  ),
+  health: Type.Optional(OwnHealth),
   relationships: Type.Optional(
     Type.Object({ out: Type.Integer(), in: Type.Integer() }, { description: 'Open edges to what the caller may see.' }),
   ),
-  capabilities: Type.Optional(Type.Object({ provided: Type.Integer(), required: Type.Integer() })),
+  capabilities: Type.Optional(CapabilityCounts),
 }
 
 const historical = Type.Optional(Type.Boolean({ description: 'True when an older version was asked for.' }))

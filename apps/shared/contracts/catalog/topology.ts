@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { AsOf, closed, FreshnessQuery, many, PageQuery, pageOf } from './common.ts'
+import { closed, FreshnessQuery, many, PageQuery, pageOf, ReadAsOf } from './common.ts'
 import { GraphEdge } from './graphs.ts'
 import { Health, ResourceItem, ResourceListQuery, Selection } from './resources.ts'
 
@@ -25,7 +25,7 @@ export const TopologyQuery = Type.Object(
 export type TopologyQuery = Static<typeof TopologyQuery>
 
 const Counts = Type.Record(Type.String(), Type.Integer())
-const PlaceCounts = Type.Object({ resources: Type.Integer(), by_health: Counts, by_lifecycle: Counts })
+export const PlaceCounts = Type.Object({ resources: Type.Integer(), by_health: Counts, by_lifecycle: Counts })
 export const TopologyList = pageOf(
   Type.Object({
     ...ResourceItem.properties,
@@ -57,6 +57,6 @@ export const TopologyGraph = Type.Object({
   ),
   edges: Type.Array(GraphEdge),
   truncated: Type.Object({ nodes: Type.Boolean(), edges: Type.Boolean() }),
-  as_of: AsOf,
+  as_of: ReadAsOf,
 })
 export type TopologyGraph = Static<typeof TopologyGraph>

@@ -14,7 +14,7 @@ export const PageQuery = Type.Object({
 export const pageOf = <T extends Type.TSchema>(item: T) =>
   Type.Object({ items: Type.Array(item), next_page_token: nullable(Type.String()), as_of: time() })
 
-export const Scope = Type.Object(
+export const GrantScope = Type.Object(
   {
     region_id: Type.Optional(place(128)),
     datacenter_id: Type.Optional(place(128)),
@@ -32,7 +32,7 @@ export const RoleName = Type.Enum(['viewer', 'planner', 'operator', 'approver', 
 export const GrantView = Type.Object({
   id: id(),
   role: text('operator'),
-  scope: Scope,
+  scope: GrantScope,
   expires_at: nullable(time()),
   via_group_key: nullable(Type.String()),
 })
@@ -49,10 +49,12 @@ export const UserDetail = Type.Object({
   groups: Type.Array(Type.String()),
   grants: Type.Array(GrantView),
 })
-export const Me = Type.Object({
+export const CurrentUser = Type.Object({
   ...UserDetail.properties,
   session: Type.Object({ id: id(), mode: Type.Enum(['json', 'cookie']), auth_time: Type.Integer() }),
 })
+/** A user whose status was changed, and whether the sessions are ended already. */
+export const UserMoved = Type.Object({ user: UserDetail, sessions: Type.Enum(['revoked', 'pending']) })
 export const Enrolment = Type.Object({
   token: text('e1.0195f0aa…'),
   url: text('https://signalbox.example/enrol#e1.0195f0aa…'),
@@ -64,7 +66,7 @@ const strict = { additionalProperties: false } as const
 const closed = (example: unknown) => ({ ...strict, examples: [example] })
 export const GroupKey = text('netops', { pattern: '^[a-z][a-z0-9-]{1,62}$' })
 export const NewGrant = Type.Object(
-  { role: RoleName, scope: Type.Optional(Scope), expires_at: Type.Optional(time()) },
+  { role: RoleName, scope: Type.Optional(GrantScope), expires_at: Type.Optional(time()) },
   strict,
 )
 export const NewUser = Type.Object(
@@ -114,7 +116,7 @@ export const SubjectGrantView = Type.Object({
   subject_type: Type.Enum(['user', 'group']),
   subject_id: text('netops'),
   role: text('operator'),
-  scope: Scope,
+  scope: GrantScope,
   expires_at: nullable(time()),
 })
 export const Enrol = Type.Object(

@@ -28,6 +28,20 @@ export const VoteView = Type.Object({
   group: NullableText,
 })
 
+export const MissingVotes = Type.Object({ group: NullableText, count: Type.Integer() })
+export const Escalation = Type.Object({ level: Type.Integer(), next_at: NullableText })
+export const GateDecision = Type.Object({ by: ActorSchema, at: Time, command_id: NullableText })
+/** What a voter should know beside the subject; outside of the digest. */
+export const GateContext = Type.Object({
+  as_of: Time,
+  dependents: Type.Array(Type.Unknown()),
+  policy_results: Type.Array(Type.Unknown()),
+  rehearsal: Nullable(Type.Unknown()),
+  evidence: Type.Array(Type.Unknown()),
+  compensations: Type.Array(Type.Unknown()),
+  conflicts: Type.Array(Type.Unknown()),
+})
+
 const gate = {
   gate_id: text('go'),
   operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
@@ -39,7 +53,7 @@ const gate = {
   guards: Type.Array(Type.String()),
   policy: Json,
   votes: Type.Array(VoteView),
-  missing: Type.Array(Type.Object({ group: NullableText, count: Type.Integer() })),
+  missing: Type.Array(MissingVotes),
   eligible: Type.Array(Type.Object({ id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'), name: text('eva') })),
   eligible_me: Type.Boolean(),
   why_not_me: NullableText,
@@ -48,24 +62,16 @@ const gate = {
   deadline_at: NullableText,
   on_timeout: text('reject'),
   on_reject: text('hold'),
-  escalation: Type.Object({ level: Type.Integer(), next_at: NullableText }),
+  escalation: Escalation,
   consumed_at: NullableText,
-  decided: Nullable(Type.Object({ by: ActorSchema, at: Time, command_id: NullableText })),
+  decided: Nullable(GateDecision),
   change_seq: Type.Integer(),
   allowed_actions: Type.Array(AllowedActionSchema),
 }
 const single = {
   ...gate,
   subject: Type.Unknown({ description: 'What is decided on; `digest` is the digest of its canonical JSON.' }),
-  context: Type.Object({
-    as_of: Time,
-    dependents: Type.Array(Type.Unknown()),
-    policy_results: Type.Array(Type.Unknown()),
-    rehearsal: Nullable(Type.Unknown()),
-    evidence: Type.Array(Type.Unknown()),
-    compensations: Type.Array(Type.Unknown()),
-    conflicts: Type.Array(Type.Unknown()),
-  }),
+  context: GateContext,
 }
 export const GateSummary = Type.Object(gate)
 export type GateSummary = Static<typeof GateSummary>

@@ -110,16 +110,20 @@ export const ArtifactQuery = Type.Object(
 )
 export const ArtifactList = ListOf(ArtifactView)
 
+export const NodeInputs = Type.Object({ effective: Nullable(Type.Unknown()), overridden: Type.Array(Type.String()) })
+export const NodeGate = Type.Object({
+  gate_id: text('go'),
+  question: text('Shall the rest follow?'),
+  status: GateStatusSchema,
+})
 const single = {
   ...summary,
   spec: Json,
-  inputs: Type.Object({ effective: Nullable(Type.Unknown()), overridden: Type.Array(Type.String()) }),
+  inputs: NodeInputs,
   outputs: Nullable(Json),
   attempts: Type.Array(AttemptView),
   artifacts: Type.Array(ArtifactView),
-  gates: Type.Array(
-    Type.Object({ gate_id: text('go'), question: text('Shall the rest follow?'), status: GateStatusSchema }),
-  ),
+  gates: Type.Array(NodeGate),
   catalog: Nullable(Json),
   change_seq: Type.Integer(),
   allowed_actions: Type.Array(AllowedActionSchema),

@@ -19,6 +19,13 @@ import {
 } from './common.ts'
 
 /** Operations: lists, one operation, its graph, history and evidence, and the commands on the whole of it. */
+export const Progress = Type.Object({
+  total: Type.Integer(),
+  done: Type.Integer(),
+  running: Type.Integer(),
+  failed: Type.Integer(),
+  waiting: Type.Integer(),
+})
 const summary = {
   operation_id: text('0195f0c2-0000-7000-8000-000000000001'),
   intent_id: text('0195f0c2-0000-7000-8000-000000000002'),
@@ -29,13 +36,7 @@ const summary = {
   pause_reason: NullableText,
   end_reason: NullableText,
   blocked_on: Type.Array(BlockedOnSchema),
-  progress: Type.Object({
-    total: Type.Integer(),
-    done: Type.Integer(),
-    running: Type.Integer(),
-    failed: Type.Integer(),
-    waiting: Type.Integer(),
-  }),
+  progress: Progress,
   requester: ActorSchema,
   risk_level: text('low'),
   environment: NullableText,
@@ -55,6 +56,34 @@ export type OperationSummary = Static<typeof OperationSummary>
 export const OperationList = ListOf(OperationSummary)
 export type OperationList = Static<typeof OperationList>
 
+export const HeldLease = Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive'), since: Time })
+export const OpenGate = Type.Object({
+  gate_id: text('go'),
+  question: text('Shall the rest follow?'),
+  status: GateStatusSchema,
+  round: Type.Integer(),
+  waiting_since: NullableText,
+  deadline_at: NullableText,
+})
+export const OpenPatch = Type.Object({
+  patch_id: text('0195f0c2-0000-7000-8000-00000000000a'),
+  proposer: ActorSchema,
+  reason: text('The targets are slow today.'),
+  base_revision: Type.Integer(),
+  held_nodes: Type.Array(Type.String()),
+  expires_at: Time,
+})
+export const Steering = Type.Object(
+  { kind: Type.Enum(['pause', 'resume', 'cancel']), actor: ActorSchema, reason: NullableText, accepted_at: Time },
+  { description: 'The newest pause, resume or cancel by somebody: who, why and when.' },
+)
+/** Where the engine shows the workflow of the operation. */
+export const EngineRef = Type.Object({
+  namespace: text('default'),
+  workflow_id: text('0195f0c2-0000-7000-8000-000000000001'),
+  run_id: text('0195f0c2-0000-7000-8000-000000000006'),
+  ui_url: text('http://127.0.0.1:8233/namespaces/default/workflows/0195f0c2-0000-7000-8000-000000000001'),
+})
 const single = {
   ...summary,
   plan_revision: Type.Integer(),
@@ -62,36 +91,11 @@ const single = {
   control: Type.Enum(['run', 'pause', 'cancel']),
   cancel_mode: NullableText,
   resource_ids: Type.Array(Type.String()),
-  leases: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), mode: text('exclusive'), since: Time })),
-  open_gates: Type.Array(
-    Type.Object({
-      gate_id: text('go'),
-      question: text('Shall the rest follow?'),
-      status: GateStatusSchema,
-      round: Type.Integer(),
-      waiting_since: NullableText,
-      deadline_at: NullableText,
-    }),
-    { description: 'Gates that wait for a decision now.' },
-  ),
-  open_patches: Type.Array(
-    Type.Object({
-      patch_id: text('0195f0c2-0000-7000-8000-00000000000a'),
-      proposer: ActorSchema,
-      reason: text('The targets are slow today.'),
-      base_revision: Type.Integer(),
-      held_nodes: Type.Array(Type.String()),
-      expires_at: Time,
-    }),
-    { description: 'Patches that wait for a decision now.' },
-  ),
+  leases: Type.Array(HeldLease),
+  open_gates: Type.Array(OpenGate, { description: 'Gates that wait for a decision now.' }),
+  open_patches: Type.Array(OpenPatch, { description: 'Patches that wait for a decision now.' }),
   pending_commands: Type.Array(CommandView),
-  steering: Nullable(
-    Type.Object(
-      { kind: Type.Enum(['pause', 'resume', 'cancel']), actor: ActorSchema, reason: NullableText, accepted_at: Time },
-      { description: 'The newest pause, resume or cancel by somebody: who, why and when.' },
-    ),
-  ),
+  steering: Nullable(Steering),
   constraints: Json,
   deadline_at: NullableText,
   max_parallel: Type.Integer(),
@@ -101,14 +105,7 @@ const single = {
     hash: text('sha256:9999999999999999999999999999999999999999999999999999999999999999'),
   }),
   retry_of: NullableText,
-  engine_ref: Type.Optional(
-    Type.Object({
-      namespace: text('default'),
-      workflow_id: text('0195f0c2-0000-7000-8000-000000000001'),
-      run_id: text('0195f0c2-0000-7000-8000-000000000006'),
-      ui_url: text('http://127.0.0.1:8233/namespaces/default/workflows/0195f0c2-0000-7000-8000-000000000001'),
-    }),
-  ),
+  engine_ref: Type.Optional(EngineRef),
   allowed_actions: Type.Array(AllowedActionSchema),
 }
 export const Operation = Type.Object(single)

@@ -99,19 +99,42 @@ export const RejectPatchBody = Type.Object(
 )
 export type RejectPatchBody = Static<typeof RejectPatchBody>
 
-const PatchVote = Type.Object({
+export const PatchVote = Type.Object({
   actor: ActorSchema,
   decision: Type.Enum(['approve', 'reject']),
   comment: NullableText,
   digest: Digest,
   at: Time,
 })
-const ViolationView = Type.Object({
+export const PatchViolation = Type.Object({
   pointer: text('/nodes/b'),
   code: text('cycle'),
   message: text('stands in a cycle'),
 })
 const FieldView = Type.Object({ path: text('/with'), before: Type.Unknown(), after: Type.Unknown() })
+
+/** What a patch makes of the graph. */
+export const GraphDifference = Type.Object({
+  added: Type.Array(Type.String()),
+  removed: Type.Array(Type.String()),
+  changed: Type.Array(Type.Object({ node_id: NodeId, fields: Type.Array(FieldView) })),
+  added_gates: Type.Array(Type.String()),
+  removed_gates: Type.Array(Type.String()),
+  max_parallel: Nullable(Type.Object({ before: Type.Integer(), after: Type.Integer() })),
+})
+/** Whose approval a patch needs. */
+export const PatchApproval = Type.Object({
+  quorum: Type.Integer(),
+  groups: Type.Array(Type.Object({ group: text('netops'), min: Type.Integer() })),
+  policies: Type.Array(text('cutover')),
+  four_eyes: Type.Boolean(),
+  comment_on_approve: Type.Boolean({ description: 'An approval needs a comment.' }),
+})
+export const PatchDecision = Type.Object({ by: ActorSchema, at: Time })
+export const PatchRebase = Type.Object(
+  { base_revision: Type.Integer(), changes: Type.Array(Json) },
+  { description: 'The same changes on the graph of now, where they are still sound: propose them again.' },
+)
 
 const patch = {
   patch_id: PatchId,
@@ -126,34 +149,16 @@ const patch = {
   proposer: ActorSchema,
   digest: Digest,
   result_hash: Digest,
-  diff_graph: Type.Object({
-    added: Type.Array(Type.String()),
-    removed: Type.Array(Type.String()),
-    changed: Type.Array(Type.Object({ node_id: NodeId, fields: Type.Array(FieldView) })),
-    added_gates: Type.Array(Type.String()),
-    removed_gates: Type.Array(Type.String()),
-    max_parallel: Nullable(Type.Object({ before: Type.Integer(), after: Type.Integer() })),
-  }),
-  violations: Type.Array(ViolationView),
+  diff_graph: GraphDifference,
+  violations: Type.Array(PatchViolation),
   held_nodes: Type.Array(Type.String()),
   rearmed_gates: Type.Array(Type.String()),
-  required: Type.Object({
-    quorum: Type.Integer(),
-    groups: Type.Array(Type.Object({ group: text('netops'), min: Type.Integer() })),
-    policies: Type.Array(text('cutover')),
-    four_eyes: Type.Boolean(),
-    comment_on_approve: Type.Boolean({ description: 'An approval needs a comment.' }),
-  }),
+  required: PatchApproval,
   votes: Type.Array(PatchVote),
-  decided: Nullable(Type.Object({ by: ActorSchema, at: Time })),
+  decided: Nullable(PatchDecision),
   expires_at: Time,
   created_at: Time,
-  rebase: Nullable(
-    Type.Object(
-      { base_revision: Type.Integer(), changes: Type.Array(Json) },
-      { description: 'The same changes on the graph of now, where they are still sound: propose them again.' },
-    ),
-  ),
+  rebase: Nullable(PatchRebase),
   change_seq: Type.Integer(),
   allowed_actions: Type.Array(AllowedActionSchema),
 }

@@ -1,0 +1,131 @@
+import { MAX_QUERY } from '../gateway/edge/target.ts'
+import { ROUTES, type Route, type Upstream } from '../gateway/routes/table.ts'
+import type { JsonSchema } from '../shared/http/example.ts'
+import { type Document, type Operation, operationsOf, type Parameter } from '../shared/http/openapi.ts'
+import { refusalOf } from '../shared/refusals.ts'
+
+/** Groups of operations, in the order of the document. */
+const TAGS: Record<string, string> = {
+  tokens: 'Sign in, renew and end tokens; the keys that verify them.',
+  sessions: 'Your own sessions.',
+  password: 'Your own password.',
+  administration: 'Accounts and sessions of others.',
+  users: 'People: your own account, administration, enrolment.',
+  groups: 'Groups of people.',
+  grants: 'Roles of people and groups.',
+  intents: 'What should be true, and the plans that lead there.',
+  plans: 'Plans: read, review and start.',
+  procedures: 'The procedures that plans are made of.',
+  operations: 'Running plans.',
+  nodes: 'Steps of an operation, their logs and interventions.',
+  gates: 'Decisions that an operation waits for.',
+  patches: 'Changes to a running operation.',
+  history: 'Timeline, evidence, artifacts and commands of an operation.',
+  calendar: 'Change windows and freezes.',
+  me: 'What concerns the caller.',
+  events: 'Live changes as server-sent events.',
+  catalog: 'Resources, types, relationships, topology and graphs.',
+  audit: 'Who did what.',
+  engine: 'Payloads of the workflow engine.',
+  health: 'State of the platform.',
+}
+
+const DESCRIPTION = `Reviewed plans for infrastructure: intents, plans, gates and durable operations over a resource catalog.
+
+Sign in with \`POST /v1/token\` and send the access token as a bearer token. Every command takes an \`Idempotency-Key\`: repeat a request with the same key and body, and you get the first answer. Refusals are \`application/problem+json\` (RFC 9457); [the error reference](/docs/errors) lists every code with its remedy.`
+
+/** Routes of an app that the gateway does not serve: for callers inside. */
+const INSIDE = new Set(['GET /jwks'])
+
+/**
+ * The one document of the public API: what the apps say of their routes, at the paths of the gateway's table. Fails
+ * when a row and an operation do not match one to one.
+ */
+export const publicDocument = (apps: Map<Upstream, Document>): Document => {
+  const problems: string[] = []
+  const left = new Map(
+    [...apps].flatMap(([app, document]) =>
+      operationsOf(document).map(({ path, method, operation }) => [keyOf(app, method, path), operation] as const),
+    ),
+  )
+  const paths: Document['paths'] = {}
+  const ids = new Set<string>()
+  for (const route of ROUTES) {
+    const key = keyOf(route.upstream, route.method, route.path)
+    const operation = left.get(key)
+    if (!operation) {
+      problems.push(
+        `${route.upstream} ${route.method} ${route.path} is in the gateway's table, and no app describes it`,
+      )
+      continue
+    }
+    left.delete(key)
+    const id = operation.operationId ?? ''
+    if (ids.has(id)) problems.push(`two operations are called ${id}`)
+    ids.add(id)
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: withEdge(operation, route) }
+  }
+  for (const key of left.keys())
+    if (!INSIDE.has(key.slice(key.indexOf(' ') + 1))) problems.push(`${key} is not in the gateway's table`)
+  const used = new Set(Object.values(paths).flatMap((item) => Object.values(item).flatMap((one) => one?.tags ?? [])))
+  for (const tag of used) if (!TAGS[tag]) problems.push(`the tag ${tag} is not described in openapi-public.ts`)
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+  const [first] = apps.values()
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Signalbox',
+      version: '1.0.0',
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: Object.entries(TAGS).flatMap(([name, description]) => (used.has(name) ? [{ name, description }] : [])),
+    paths,
+    components: first?.components ?? {},
+  }
+}
+
+/** Apps know most of their paths without the /api that the gateway puts in front. */
+const keyOf = (app: string, method: string, path: string) =>
+  `${app} ${method.toUpperCase()} ${path.replace(/^\/api\//, '/')}`
+
+/** What the gateway itself may answer instead of the app. */
+const withEdge = (operation: Operation, route: Route): Operation => {
+  const statuses = [
+    400,
+    414,
+    431,
+    ...(route.class === 'none' ? [] : [429, 503]),
+    ...(route.upstream === 'gateway' ? [] : [502, 504]),
+  ]
+  const edge = Object.fromEntries(statuses.map((status) => [status, refusalOf(status)]))
+  return {
+    ...operation,
+    ...(operation.parameters && { parameters: operation.parameters.map(fitting) }),
+    responses: { ...edge, ...operation.responses },
+  }
+}
+
+type Bounded = JsonSchema & { maxLength?: number; maxItems?: number; items?: Bounded }
+const ITEM = 400
+/** What is left of 16 KiB for one header beside the longest target, a token and what every client sends. */
+const HEADER = 6000
+
+/** Apps take longer parameters than the edge lets through: the document names lengths that arrive. */
+const fitting = (parameter: Parameter): Parameter => {
+  const schema: Bounded = parameter.schema
+  if (parameter.in === 'header' && (schema.maxLength ?? 0) > HEADER)
+    return { ...parameter, schema: { ...schema, maxLength: HEADER } as JsonSchema }
+  if (parameter.in !== 'query' || schema.type !== 'array' || !schema.items) return parameter
+  const { items } = schema
+  const length = items.enum
+    ? Math.max(...items.enum.map((one) => String(one).length))
+    : Math.min(items.maxLength ?? ITEM, ITEM)
+  const maxItems = Math.min(
+    schema.maxItems ?? items.enum?.length ?? Infinity,
+    Math.floor(MAX_QUERY / (length + parameter.name.length + 2)),
+  )
+  const narrowed: Bounded = { ...schema, maxItems, items: items.enum ? items : { ...items, maxLength: length } }
+  return { ...parameter, schema: narrowed }
+}
