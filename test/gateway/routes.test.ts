@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
-import { publicDocument } from '../../apps/platform/openapi-public.ts'
+import { publicDocument } from '../../apps/platform/check/openapi-public.ts'
 import { type Document, operationsOf } from '../../apps/shared/http/openapi.ts'
 
 const file = new URL('../../apps/shared/contracts/openapi/public.json', import.meta.url)

@@ -1,8 +1,8 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import Type, { type TSchema } from 'typebox'
-import { refusalOf, refusals } from '../refusals.ts'
 import { exampleOf, type JsonSchema } from './example.ts'
+import { refusalOf, refusals } from './refusals.ts'
 
 /** Title of a document, and which listener it is about: the public one (behind the gateway) or the internal one. */
 export type Documented = {

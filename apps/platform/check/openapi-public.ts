@@ -1,8 +1,8 @@
-import { MAX_QUERY } from '../gateway/edge/target.ts'
-import { ROUTES, type Route, type Upstream } from '../gateway/routes/table.ts'
-import type { JsonSchema } from '../shared/http/example.ts'
-import { type Document, type Operation, operationsOf, type Parameter } from '../shared/http/openapi.ts'
-import { refusalOf } from '../shared/refusals.ts'
+import { MAX_QUERY } from '../../gateway/edge/target.ts'
+import { ROUTES, type Route, type Upstream } from '../../gateway/routes/table.ts'
+import type { JsonSchema } from '../../shared/http/example.ts'
+import { type Document, type Operation, operationsOf, type Parameter } from '../../shared/http/openapi.ts'
+import { refusalOf } from '../../shared/http/refusals.ts'
 
 /** Groups of operations, in the order of the document. */
 const TAGS: Record<string, string> = {

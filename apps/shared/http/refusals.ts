@@ -1,4 +1,4 @@
-import { AppError, type Category, problemOf } from './errors.ts'
+import { AppError, type Category, problemOf } from '../errors.ts'
 
 /** The refusals of the API by status: what the document calls each, what it means, and one that was sent. */
 type Refusal = { name: string; description: string; example: [category: Category, code: string, detail: string] }
