@@ -7,6 +7,7 @@ import { staleMigrations, staleProto } from './check/generated.ts'
 import { lockProblems } from './check/lock-file.ts'
 import { printMeasures } from './check/measures.ts'
 import { staleOpenapi } from './check/openapi-files.ts'
+import { lintByRedocly, lintBySpectral } from './check/openapi-lint.ts'
 import { run } from './servers/sources.ts'
 
 /**
@@ -43,6 +44,8 @@ const CHECKS: Check[] = [
   { name: 'generated', what: 'proto', run: staleProto },
   { name: 'generated', what: 'migrations', run: staleMigrations },
   { name: 'generated', what: 'openapi', run: staleOpenapi },
+  { name: 'openapi', what: 'by redocly', run: lintByRedocly },
+  { name: 'openapi', what: 'by spectral', run: lintBySpectral },
 ]
 
 /** Two at a time: the tools themselves use more than one core. */

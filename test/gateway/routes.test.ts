@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
-import { publicDocument } from '../../apps/platform/check/openapi-public.ts'
 import { type Document, operationsOf } from '../../apps/shared/http/openapi.ts'
 
 const file = new URL('../../apps/shared/contracts/openapi/public.json', import.meta.url)
@@ -15,18 +14,6 @@ describe('the route table and the document of the public API', () => {
         `${method.toUpperCase()} ${path} ${operation['x-action-kind']} ${operation['x-permissions']}`,
     )
     expect(described.sort()).toEqual(rows.sort())
-  })
-
-  it('cannot part: a row without an operation, an operation without a row and a name given twice are told', () => {
-    const told = () =>
-      publicDocument(new Map([['gateway', { ...document, paths: { '/nowhere': { get: {} as never } } }]]))
-    expect(told).toThrow("catalog GET /api/v1/resources is in the gateway's table, and no app describes it")
-    expect(told).toThrow("gateway GET /nowhere is not in the gateway's table")
-    const operation = { operationId: 'getHealth', responses: {} }
-    const twice = { '/health/live': { get: operation }, '/health/ready': { get: operation } }
-    expect(() => publicDocument(new Map([['gateway', { ...document, paths: twice }]]))).toThrow(
-      'two operations are called getHealth',
-    )
   })
 
   it('describes what the gateway itself answers on every operation', () => {

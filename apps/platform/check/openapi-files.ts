@@ -11,6 +11,7 @@ import { publicDocument } from './openapi-public.ts'
 
 /** The OpenAPI documents: made from the routes of each app that serves an HTTP API, and committed. */
 const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
+export const PUBLIC_DOCUMENT = join(FOLDER, 'public.json')
 
 type Described = { ready: () => PromiseLike<unknown>; swagger?: () => Document; close: () => PromiseLike<unknown> }
 type Built = { app: Described; internal: Described }

@@ -10,8 +10,9 @@ const WORTH_A_NAME = 60
 const LONG = 120
 
 type Json = Record<string, unknown>
-/** A schema that contracts export. `text` is what it demands. */
-export type Named = { name: string; schema: Json; text: string }
+/** A schema that contracts export, with its name. */
+export type Exported = readonly [name: string, schema: object]
+type Named = { name: string; schema: Json; text: string }
 
 /** Members that say something of a schema and demand nothing. */
 const SAID = new Set(['description', 'title', 'example', 'examples', '$comment', '$id'])
@@ -46,19 +47,28 @@ const within = (name: string, place: 'schema' | 'members'): 'schema' | 'members'
 }
 
 /** Every schema that a module of contracts exports. */
-export const contractSchemas = async (): Promise<Named[]> => {
+export const contractSchemas = async (): Promise<Exported[]> => {
   const files = readdirSync(CONTRACTS, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !/^(gen|client)\//.test(file))
     .sort()
   const modules = await Promise.all(files.map((file) => import(join(CONTRACTS, file)) as Promise<Json>))
+  const isSchema = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && ('~kind' in value || '~unsafe' in value)
   return modules.flatMap((module) =>
-    Object.entries(module)
-      .filter(([, value]) => typeof value === 'object' && value !== null && ('~kind' in value || '~unsafe' in value))
-      .map(([name, value]) => {
-        const schema = spelled(value as Json)
-        return { name, schema, text: demandOf(schema) }
-      }),
+    Object.entries(module).flatMap(([name, value]) => (isSchema(value) ? [[name, value] as const] : [])),
   )
+}
+
+/** The schemas that are worth a name, by what they demand; of equal ones that with the shorter name. */
+const namesOf = (exported: readonly Exported[]): Map<string, Named> => {
+  const names = new Map<string, Named>()
+  for (const [name, value] of exported) {
+    const schema = spelled(value) as Json
+    const one = { name, schema, text: demandOf(schema) }
+    const known = names.get(one.text)
+    if (isWorth(one) && (!known || name.length < known.name.length)) names.set(one.text, one)
+  }
+  return names
 }
 
 type Naming = { document: Document; problems: string[] }
@@ -67,15 +77,12 @@ type Naming = { document: Document; problems: string[] }
  * Gives a name to every schema that contracts export, wherever it stands, and refers to it there. Reports long schemas
  * that occur twice without a name, and names that stand for two schemas.
  */
-export const nameSchemas = (given: Document, exported: readonly Named[]): Naming => {
+export const nameSchemas = (given: Document, exported: readonly Exported[]): Naming => {
   const document = structuredClone(given)
-  const names = new Map<string, Named>()
-  for (const one of exported) {
-    const known = names.get(one.text)
-    if (isWorth(one) && (!known || one.name.length < known.name.length)) names.set(one.text, one)
-  }
+  const names = namesOf(exported)
   const problems: string[] = []
   const schemas: Record<string, Json> = {}
+  const texts = new Map<string, string>()
   const places = new Map<string, Set<string>>()
 
   const named = (schema: Json, place: string): Json => {
@@ -92,15 +99,13 @@ export const nameSchemas = (given: Document, exported: readonly Named[]): Naming
     return { $ref: `#/components/schemas/${found.name}`, ...(description !== undefined && { description }) }
   }
   const refer = ({ name, schema, text }: Named) => {
-    const known = schemas[name]
-    if (!known) {
-      schemas[name] = {}
-      schemas[name] = parts(schema, name)
-      owners.set(name, text)
-    } else if (owners.get(name) !== undefined && owners.get(name) !== text)
+    const known = texts.get(name)
+    if (known !== undefined && known !== text)
       problems.push(`Two schemas are exported as ${name}: rename one in contracts.`)
+    if (known !== undefined) return
+    texts.set(name, text)
+    schemas[name] = parts(schema, name)
   }
-  const owners = new Map<string, string>()
   /** The schema with its parts named. */
   const parts = (schema: Json, place: string): Json =>
     Object.fromEntries(
@@ -136,9 +141,7 @@ const isWorth = ({ schema, text }: Named) => text.length >= WORTH_A_NAME && !isS
 const repeated = (places: Map<string, Set<string>>): string[] => {
   const twice = [...places].filter(([, at]) => at.size > 1)
   return twice
-    .filter(
-      ([text]) => !twice.some(([whole, at]) => whole.length > text.length && whole.includes(text) && at.size >= 1),
-    )
+    .filter(([text]) => !twice.some(([whole]) => whole.length > text.length && whole.includes(text)))
     .map(([, at]) => {
       const [first, second, ...more] = at
       return `This schema occurs in ${first} and ${second}${more.length > 0 ? ` and ${more.length} more` : ''}: export it from contracts.`

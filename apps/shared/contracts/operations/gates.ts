@@ -36,7 +36,7 @@ export const GateContext = Type.Object({
   as_of: Time,
   dependents: Type.Array(Type.Unknown()),
   policy_results: Type.Array(Type.Unknown()),
-  rehearsal: Nullable(Type.Unknown()),
+  rehearsal: Type.Unknown(),
   evidence: Type.Array(Type.Unknown()),
   compensations: Type.Array(Type.Unknown()),
   conflicts: Type.Array(Type.Unknown()),

@@ -110,7 +110,7 @@ export const ArtifactQuery = Type.Object(
 )
 export const ArtifactList = ListOf(ArtifactView)
 
-export const NodeInputs = Type.Object({ effective: Nullable(Type.Unknown()), overridden: Type.Array(Type.String()) })
+export const NodeInputs = Type.Object({ effective: Type.Unknown(), overridden: Type.Array(Type.String()) })
 export const NodeGate = Type.Object({
   gate_id: text('go'),
   question: text('Shall the rest follow?'),
