@@ -1,11 +1,12 @@
 import type { UserRow } from '../../db/identity/tables.ts'
 import { type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
-import { AppError } from '../shared/errors.ts'
+import { AppError, type CodeOf } from '../shared/errors.ts'
 
 /** Identity's own rules (auth.md 9): pure, each returns the refusal or nothing. */
 
-const denied = (code: string, detail: string, hint: string) => new AppError('policy_denied', code, detail, { hint })
-const conflict = (code: string, detail: string, hint: string) =>
+const denied = (code: CodeOf<'policy_denied'>, detail: string, hint: string) =>
+  new AppError('policy_denied', code, detail, { hint })
+const conflict = (code: CodeOf<'version_conflict'>, detail: string, hint: string) =>
   new AppError('version_conflict', code, detail, { hint })
 
 /** Nobody disables, deletes, enrols or unlocks themselves. */

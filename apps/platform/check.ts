@@ -2,12 +2,13 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { bin, ROOT } from './base/paths.ts'
 import { createScreen, elapsed, paint } from './base/screen.ts'
+import { unusedCodes } from './check/codes.ts'
 import { brokenReferences } from './check/documents.ts'
 import { staleMigrations, staleProto } from './check/generated.ts'
 import { lockProblems } from './check/lock-file.ts'
 import { printMeasures } from './check/measures.ts'
-import { staleOpenapi } from './check/openapi-files.ts'
-import { lintByRedocly, lintBySpectral } from './check/openapi-lint.ts'
+import { staleOpenapi } from './check/openapi/files.ts'
+import { lintByRedocly, lintBySpectral } from './check/openapi/lint.ts'
 import { run } from './servers/sources.ts'
 
 /**
@@ -41,6 +42,7 @@ const CHECKS: Check[] = [
   tool('unused', 'code and packages', ['knip', '--config', 'test/knip.json', '--no-progress']),
   { name: 'documents', what: 'references', run: async () => brokenReferences() },
   { name: 'packages', what: 'install scripts, checksums', run: async () => lockProblems() },
+  { name: 'codes', what: 'source and test of each', run: unusedCodes },
   { name: 'generated', what: 'proto', run: staleProto },
   { name: 'generated', what: 'migrations', run: staleMigrations },
   { name: 'generated', what: 'openapi', run: staleOpenapi },

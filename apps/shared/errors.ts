@@ -1,3 +1,7 @@
+import type { Category, Code, CodeOf } from './contracts/codes.ts'
+
+export type { Category, Code, CodeOf } from './contracts/codes.ts'
+
 /**
  * The closed set of error categories. A category says what kind of refusal it is (spec/catalog-and-operations.md,
  * "Errors", plus the four that the conventions add); a code says which one exactly.
@@ -21,9 +25,8 @@ const STATUS = {
   invalid_capability: 422,
   stale_projection: 503,
   internal_error: 500,
-} as const
+} as const satisfies Record<Category, number>
 
-export type Category = keyof typeof STATUS
 export const CATEGORIES = Object.keys(STATUS) as Category[]
 
 const TITLES: Record<Category, string> = {
@@ -62,13 +65,13 @@ export type ErrorOptions = {
 }
 
 /** The one error class that crosses a layer. The cause is for the log and never sent. */
-export class AppError extends Error {
+export class AppError<C extends Category = Category> extends Error {
   readonly category: Category
-  readonly code: string
+  readonly code: Code
   readonly status: number
   readonly options: ErrorOptions
 
-  constructor(category: Category, code: string, detail: string, options: ErrorOptions = {}) {
+  constructor(category: C, code: CodeOf<C>, detail: string, options: ErrorOptions = {}) {
     super(detail, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'AppError'
     this.category = category
@@ -110,8 +113,12 @@ export const loginBusy = (cause?: unknown) =>
     cause,
   })
 
-export const notFound = (what: string, id: string, code = what) =>
-  new AppError('not_found', code, `No ${what} "${id}", or you may not see it.`, {
+type NotFound = {
+  (what: CodeOf<'not_found'>, id: string): AppError
+  (what: string, id: string, code: CodeOf<'not_found'>): AppError
+}
+export const notFound: NotFound = (what: string, id: string, code?: CodeOf<'not_found'>) =>
+  new AppError('not_found', code ?? (what as CodeOf<'not_found'>), `No ${what} "${id}", or you may not see it.`, {
     hint: 'Check the id, and that your roles cover this object.',
   })
 
@@ -123,7 +130,7 @@ export type Problem = {
   detail: string
   instance: string
   category: Category
-  code: string
+  code: Code
   request_id: string
   retryable: boolean
   hint: string

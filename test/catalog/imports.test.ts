@@ -171,7 +171,10 @@ describe('import', () => {
       problem: { category: 'version_conflict', code: 'already_exists' },
     })
     expect(outcomes(await send(from, [item], { adopt: true }))).toEqual(['unchanged'])
-    expect(outcomes(await send(from, [{ ...item, type_key: 'infra.host' }]))).toEqual(['conflict'])
+    expect((await send(from, [{ ...item, type_key: 'infra.host' }])).body.results[0]).toMatchObject({
+      outcome: 'conflict',
+      problem: { category: 'version_conflict', code: 'type_changed' },
+    })
   })
 
   it('removes edges only of the types that the source lists wholly, and moves what changed its container', async () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { typeForCreate } from '../../apps/catalog/rules/change.ts'
 import { type Ask, type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog
@@ -336,5 +337,18 @@ describe('bad input gets the right refusal as problem+json, and changes nothing'
         expect(reply).toMatchObject({ status: 401, body: { category: 'policy_denied', code: 'invalid_token' } })
       }
     }
+  })
+})
+
+describe('a type that is deprecated', () => {
+  it('takes no new resources', () => {
+    const newest = c.deps.registry.types.newest('infra.service')
+    if (!newest) throw new Error('infra.service is not loaded')
+    const types = Object.assign(Object.create(c.deps.registry.types), {
+      newest: () => ({ ...newest, status: 'deprecated' }),
+    })
+    expect(() => typeForCreate(types, 'infra.service')).toThrow(
+      expect.objectContaining({ category: 'unsupported_resource_type', code: 'deprecated_for_create', status: 422 }),
+    )
   })
 })

@@ -198,6 +198,31 @@ describe('the tree and its edges', () => {
     expect(await faults()).toEqual([])
   })
 
+  it('ends and moves no more at once than a person can oversee', async () => {
+    const main = await box()
+    await c.rows(
+      `insert into catalog.relationship (src, reltype_id, dst, valid_from)
+       select 920000000 + n, t.id, r.rid, now() from generate_series(1, 201) n, catalog.resource r, catalog.relationship_type t
+       where r.resource_id = $1 and t.type_key = 'backs_up'`,
+      [main],
+    )
+    const moved = await box()
+    await c.rows(
+      `insert into catalog.resource overriding system value
+       select (jsonb_populate_record(r, jsonb_build_object('rid', 930000000 + n, 'resource_id', 'below-' || n, 'name', 'below-' || n,
+         'path', r.path || '.' || (930000000 + n)))).*
+       from generate_series(1, 10001) n, catalog.resource r where r.resource_id = $1`,
+      [moved],
+    )
+    try {
+      expect(await retire(main)).toMatchObject({ status: 422, body: { code: 'cascade_too_large' } })
+      expect(await move(moved, await box())).toMatchObject({ status: 422, body: { code: 'subtree_too_large' } })
+    } finally {
+      await c.rows('delete from catalog.relationship where src between 920000000 and 920001000')
+      await c.rows('delete from catalog.resource where rid between 930000000 and 930020000')
+    }
+  })
+
   describe('with very many edges of one type', () => {
     const service = async () => (await record({ type_key: 'infra.service' })).resource_id as string
     /** Edges from resources that are not there; in parts, each far from the time that a statement may take. */

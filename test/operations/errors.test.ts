@@ -1,11 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
-import { CODES } from './support/codes.ts'
 import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
 
 let p: Platform
@@ -93,28 +90,5 @@ describe('a failure that is none of the caller', () => {
     } finally {
       await p.query('alter table operations.lost rename to intents')
     }
-  })
-})
-
-describe('the list of refusals', () => {
-  const filesBelow = (...folders: string[]) =>
-    folders.flatMap((folder) =>
-      readdirSync(folder, { recursive: true, encoding: 'utf8' })
-        .filter((name) => /\.(ts|cedar)$/.test(name))
-        .map((name) => join(folder, name)),
-    )
-  const textOf = (files: string[]) => files.map((file) => readFileSync(file, 'utf8')).join('\n')
-  const isNamed = (code: string, text: string) => new RegExp(`['"/]${code}['"/]`).test(text)
-  const all = Object.values(CODES).flat()
-
-  it('is what the source can say: no code of it is dead', () => {
-    const source = textOf(filesBelow('apps/operations', 'apps/shared', 'workflows/operation', 'db'))
-    expect(all.filter((code) => !isNamed(code, source))).toEqual([])
-  })
-
-  it('has a test for each code, which names it', () => {
-    const tests = filesBelow('test/operations', 'test/workflows', 'test/contract', 'test/e2e')
-    const text = textOf(tests.filter((file) => !file.endsWith('/codes.ts')))
-    expect(all.filter((code) => !isNamed(code, text))).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { describe, expect, it } from 'vitest'
-import { nameSchemas } from '../../apps/platform/check/openapi-names.ts'
-import { publicDocument } from '../../apps/platform/check/openapi-public.ts'
+import { nameSchemas } from '../../apps/platform/check/openapi/names.ts'
+import { publicDocument } from '../../apps/platform/check/openapi/public.ts'
 import type { Document } from '../../apps/shared/http/openapi.ts'
 
 const documentOf = (replies: Record<string, object>): Document => ({

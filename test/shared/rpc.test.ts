@@ -112,9 +112,9 @@ describe('a call', () => {
         ),
       )
     }
-    expect(await refuse(new AppError('validation_error', 'x', 'x'))).toBe(Code.InvalidArgument)
-    expect(await refuse(new AppError('rate_limited', 'x', 'x'))).toBe(Code.ResourceExhausted)
-    expect(await refuse(new AppError('version_conflict', 'x', 'x'))).toBe(Code.FailedPrecondition)
+    expect(await refuse(new AppError('validation_error', 'schema_violation', 'x'))).toBe(Code.InvalidArgument)
+    expect(await refuse(new AppError('rate_limited', 'rate_limited', 'x'))).toBe(Code.ResourceExhausted)
+    expect(await refuse(new AppError('version_conflict', 'in_progress', 'x'))).toBe(Code.FailedPrecondition)
   })
 })
 

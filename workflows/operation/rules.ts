@@ -1,3 +1,4 @@
+import type { Category, CodeOf } from '../../apps/shared/contracts/codes.ts'
 import type {
   CancelMode,
   Control,
@@ -50,13 +51,18 @@ export type GateFacts = {
   votes: readonly { user_id: string; decision: 'approve' | 'reject'; group_key: string | null }[]
 }
 
-const refusal = (category: string, code: string, detail: string, more: Partial<RefusalCode> = {}): RefusalCode => ({
+const refusal = <C extends Category>(
+  category: C,
+  code: CodeOf<C>,
+  detail: string,
+  more: Partial<RefusalCode> = {},
+): RefusalCode => ({
   category,
   code,
   detail,
   ...more,
 })
-const wrongState = (code: string, detail: string, more: Partial<RefusalCode> = {}) =>
+const wrongState = (code: CodeOf<'invalid_state_transition'>, detail: string, more: Partial<RefusalCode> = {}) =>
   refusal('invalid_state_transition', code, detail, more)
 
 const terminal = (status: OperationStatus) =>
@@ -291,16 +297,17 @@ export const refusePatchDecision = (
   facts: OperationFacts,
   { status, status_reason, rebase }: PatchFacts,
 ): RefusalCode | undefined => {
-  if (status === 'not_applicable' && PATCH_CODES.has(status_reason ?? ''))
-    return refusal('patch_not_applicable', status_reason ?? '', 'The graph has moved on since this was proposed.', {
+  const moved = PATCH_CODES.find((code) => status === 'not_applicable' && code === status_reason)
+  if (moved)
+    return refusal('patch_not_applicable', moved, 'The graph has moved on since this was proposed.', {
       extra: { rebase },
     })
   if (status !== 'awaiting_approval') return wrongState('patch_closed', `The patch is ${status} already.`)
   return refusePatch(facts)
 }
-const PATCH_CODES: ReadonlySet<string> = new Set(['base_revision_moved', 'node_already_dispatched', 'unsound'])
+const PATCH_CODES = ['base_revision_moved', 'node_already_dispatched', 'unsound'] as const
 
-const notWaiting = (code: string, detail: string, extra?: Record<string, unknown>) =>
+const notWaiting = (code: CodeOf<'gate_not_waiting'>, detail: string, extra?: Record<string, unknown>) =>
   refusal('gate_not_waiting', code, detail, extra ? { extra } : {})
 
 /** Why the gate takes no decision in this round, or nothing while it waits. */

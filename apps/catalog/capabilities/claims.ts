@@ -1,7 +1,7 @@
 import { claimedOwners, listOffers, moveCapabilities, type OfferRow, offers } from '../../../db/catalog/providers.ts'
 import { getResourcesByRid, type LockMode, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { type Cause, eventOf, tell } from '../command/outbox.ts'
 import type { StoredRelationshipType, Types } from '../packs/registry.ts'
 import type { EdgePlan } from '../relationships/edges.ts'
@@ -34,7 +34,7 @@ const readAll = async (tx: Tx, types: Types, claims: readonly Claim[]): Promise<
   return new Map(rows.map((row) => [row.provider_id, row]))
 }
 
-const invalid = (code: string, pointer: string, message: string) =>
+const invalid = (code: CodeOf<'invalid_capability'>, pointer: string, message: string) =>
   new AppError('invalid_capability', code, `${pointer} ${message}.`, {
     violations: [{ pointer, code, message }],
     hint: 'GET /v1/capabilities/providers lists what is offered and free.',

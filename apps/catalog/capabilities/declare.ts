@@ -3,7 +3,7 @@ import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { CapabilityChange } from '../../shared/contracts/catalog/commands.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
-import { AppError, type Violation } from '../../shared/errors.ts'
+import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import { violationsOf } from '../document/schemas.ts'
@@ -82,13 +82,16 @@ const definitionsOf = (types: Types, type: StoredType, changes: readonly Capabil
 
 const MAX_VIOLATIONS = 100
 
+type Wrong = Violation & { code: CodeOf<'invalid_capability'> }
 const definitionOf = (
   types: Types,
   type: StoredType,
   { op, capability_key, version, attributes }: CapabilityChange,
   at: string,
-): StoredCapability | Violation[] => {
-  const wrong = (code: string, member: string, message: string) => [{ pointer: `${at}/${member}`, code, message }]
+): StoredCapability | Wrong[] => {
+  const wrong = (code: CodeOf<'invalid_capability'>, member: string, message: string) => [
+    { pointer: `${at}/${member}`, code, message },
+  ]
   if (!types.hasCapability(capability_key)) return wrong('unknown', 'capability_key', 'is not a capability')
   const definition = types.capability(capability_key, version)
   if (!definition) return wrong('version', 'version', 'is not a version of this capability')
@@ -99,7 +102,7 @@ const definitionOf = (
   const violations = [
     ...stateViolations(attributes as JsonObject, `${at}/attributes`),
     ...violationsOf(definition.attributes_schema, attributes as JsonObject, `${at}/attributes`),
-  ].map(({ pointer, message }) => ({ pointer, code: 'attributes', message }))
+  ].map(({ pointer, message }) => ({ pointer, code: 'attributes' as const, message }))
   return violations.length > 0 ? violations : definition
 }
 

@@ -4,7 +4,7 @@ import { getResource, lockAndGet, type ResourceRow } from '../../../db/catalog/r
 import { type Last, type Tx, together, transact } from '../../../db/client.ts'
 import { inOne, type Statement } from '../../../db/rows.ts'
 import { crashPoint } from '../../shared/crash.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
 import type { CatalogDeps } from '../deps.ts'
 
@@ -151,7 +151,7 @@ export const claimAndWork = async (
 const hold = async (tx: Tx, command_id: string, alone: string | undefined): Promise<Held | undefined> =>
   alone === undefined ? undefined : { row: await lockAndGet(tx, alone, command_id) }
 
-const reused = (code: string, detail: string) =>
+const reused = (code: CodeOf<'validation_error'>, detail: string) =>
   new AppError('validation_error', code, detail, {
     status: 422,
     hint: 'A repeat must be the same command; a new command needs a new id and a new key.',

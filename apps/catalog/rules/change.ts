@@ -1,6 +1,6 @@
 import { canonicalJson, sha256Hex } from '../../shared/data/digest.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
-import { AppError, type Violation } from '../../shared/errors.ts'
+import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
 import { type ChangeSource, isTerminal, refuseTransition } from '../document/lifecycle.ts'
 import { type JsonObject, valueAt } from '../document/pointers.ts'
 import { violationsOf } from '../document/schemas.ts'
@@ -10,23 +10,25 @@ import { secretViolations, stateViolations } from './state.ts'
 /** The parts of a resource that a type rules over. */
 export type Facts = { lifecycle_status: string; desired_state: JsonObject; observed_state: JsonObject }
 
+/** Violations that are told by a code of their own. */
+const OF_THEIR_OWN = [
+  'null_in_state',
+  'unsafe_integer',
+  'invalid_text',
+  'too_deep',
+  'secret_reference_required',
+  'read_only_field',
+  'immutable_field',
+  'cardinality',
+  'cycle',
+  'target_not_found',
+  'target_type_not_allowed',
+] as const satisfies readonly CodeOf<'validation_error'>[]
+
 /** The refusal for a group of violations; its code is the first one's. */
 export const violated = (violations: Violation[], detail?: string): AppError => {
   const [first] = violations
-  const known = new Set([
-    'null_in_state',
-    'unsafe_integer',
-    'invalid_text',
-    'too_deep',
-    'secret_reference_required',
-    'read_only_field',
-    'immutable_field',
-    'cardinality',
-    'cycle',
-    'target_not_found',
-    'target_type_not_allowed',
-  ])
-  const code = first && known.has(first.code) ? first.code : 'schema_violation'
+  const code = OF_THEIR_OWN.find((known) => known === first?.code) ?? 'schema_violation'
   return new AppError(
     'validation_error',
     code,
@@ -45,7 +47,7 @@ const throwIfAny = (violations: Violation[]) => {
 /** The type of a new resource: it must be known, concrete and open for new resources. */
 export const typeForCreate = (types: Types, type_key: string): StoredType => {
   const type = types.newest(type_key)
-  const refuse = (code: string, detail: string) =>
+  const refuse = (code: CodeOf<'unsupported_resource_type'>, detail: string) =>
     new AppError('unsupported_resource_type', code, detail, { hint: 'GET /v1/resource-types lists what is supported.' })
   if (!type) throw refuse('unknown', `There is no resource type ${type_key}.`)
   if (type.abstract) throw refuse('abstract', `${type_key} is only a base for other types.`)

@@ -1,7 +1,7 @@
 import { getNodes, type Reach } from '../../../db/catalog/relationships/graph.ts'
 import { accessSql, conditions, lastPubSeq, listResources } from '../../../db/catalog/resources/lists.ts'
 import type { Graph, GraphNode, GraphQuery } from '../../shared/contracts/catalog/graphs.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { drawBySql } from '../graph/oracle.ts'
 import { seesOf } from '../graph/sees.ts'
@@ -105,7 +105,12 @@ const boundsOf = (query: GraphQuery, max_nodes: number): Bounds => ({
   direction: query.direction ?? 'both',
 })
 
-const refused = (pointer: string, message: string, code = 'schema_violation', hint?: string) =>
+const refused = (
+  pointer: string,
+  message: string,
+  code: CodeOf<'validation_error'> = 'schema_violation',
+  hint?: string,
+) =>
   new AppError('validation_error', code, `${pointer} ${message}.`, {
     violations: [{ pointer: `/querystring/${pointer}`, code, message }],
     ...(hint && { hint }),

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { random128 } from '../../shared/ids.ts'
 import { isTrace } from '../../shared/process/trace.ts'
 import type { Upstream } from '../routes/table.ts'
@@ -34,7 +34,7 @@ export const checkHeaders = (req: IncomingMessage, token_route: boolean): void =
   }
 }
 
-const refused = (code: string, detail: string) =>
+const refused = (code: CodeOf<'validation_error'>, detail: string) =>
   new AppError('validation_error', code, detail, { hint: 'Send the request without it.' })
 
 const FORWARDED = [

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { foldUsername } from '../../shared/auth/username.ts'
-import { AppError, loginBusy, overloaded, problemOf } from '../../shared/errors.ts'
+import { AppError, type CodeOf, loginBusy, overloaded, problemOf } from '../../shared/errors.ts'
 import { requestId } from '../../shared/ids.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
 import type { GatewayDeps } from '../deps.ts'
@@ -78,15 +78,13 @@ const uncount = ({ pressure }: GatewayDeps, exchange: Exchange): void => {
 /** What Node's parser refuses: answered in our words where that is still possible, and the connection ends. */
 const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): void => {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const [status, code, text] =
+  const [status, code, text]: [number, CodeOf<'validation_error'>, string] =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? [431, 'headers_too_large', 'Request Header Fields Too Large']
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? [408, 'bad_path', 'Request Timeout']
         : [400, 'bad_path', 'Bad Request']
-  const refusal = new AppError('validation_error', String(code), 'The request is not valid HTTP.', {
-    status: Number(status),
-  })
+  const refusal = new AppError('validation_error', code, 'The request is not valid HTTP.', { status })
   const body = JSON.stringify(problemOf(refusal, requestId(), '/'))
   socket.end(
     `HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Type: application/problem+json; charset=utf-8\r\n` +

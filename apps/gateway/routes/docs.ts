@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { type Category, CODES, type Entry as CodeEntry } from '../../shared/contracts/codes.ts'
 import { CATEGORIES, describeCategory } from '../../shared/errors.ts'
 import { fileOf, type StaticFile } from '../files/static.ts'
 
@@ -107,14 +108,20 @@ const errorList = (): string =>
     return `<tr><td><a href="/docs/errors/${category}"><code>${category}</code></a></td><td>${status}</td><td>${escaped(title)}</td></tr>`
   }).join('')}</tbody></table>`
 
-const errorPage = (category: (typeof CATEGORIES)[number]): string => {
+const errorPage = (category: Category): string => {
   const { status, title, hint } = describeCategory(category)
+  const rows = Object.entries<CodeEntry>(CODES[category]).map(
+    ([code, entry]) =>
+      `<tr id="${code}"><td><a href="#${code}"><code>${code}</code></a></td><td>${entry.status ?? status}</td><td>${escaped(entry.means)}</td><td>${escaped(entry.remedy)}</td></tr>`,
+  )
   return `<h1><code>${category}</code></h1><p><b>${escaped(title)}.</b> Usually HTTP ${status}; the <code>status</code> of the problem is the exact one.</p>
-<p>${escaped(hint)}</p><p>Give the <code>request_id</code> to whoever runs the platform when you report it: every log line of the request has it.</p>`
+<p>${escaped(hint)}</p>
+<table><thead><tr><th>Code</th><th>Status</th><th>Meaning</th><th>Remedy</th></tr></thead><tbody>${rows.join('')}</tbody></table>
+<p>Give the <code>request_id</code> to whoever runs the platform when you report a problem: every log line of the request has it.</p>`
 }
 
 const STYLE = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0}nav{padding:.75rem 1.5rem;border-bottom:1px solid #8884}
 nav a{margin-right:1rem}main{padding:1rem 1.5rem;max-width:80rem}table{border-collapse:collapse;width:100%}
-th,td{text-align:left;vertical-align:top;padding:.35rem .75rem .35rem 0;border-bottom:1px solid #8883}code{font:0.9em ui-monospace,monospace}
+th,td{text-align:left;vertical-align:top;padding:.35rem .75rem .35rem 0;border-bottom:1px solid #8883}tr:target{background:#fd03}code{font:0.9em ui-monospace,monospace}
 @media(max-width:45rem){main{overflow-x:auto}}
 `

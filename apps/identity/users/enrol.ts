@@ -3,6 +3,7 @@ import { appendAuditTo } from '../../../db/audit.ts'
 import { fingerprintOf, once, readKey } from '../../../db/idempotency.ts'
 import { getUser } from '../../../db/identity/queries.ts'
 import { idempotency, type UserRow, user_events } from '../../../db/identity/tables.ts'
+import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
@@ -90,7 +91,7 @@ const tokenInvalid = (cause?: unknown) =>
 const weakPassword = (violations: { code: string; message: string }[]) =>
   new AppError(
     'validation_error',
-    violations[0]?.code ?? 'PasswordTooWeakError',
+    (violations[0]?.code ?? 'PasswordTooWeakError') as PasswordCode,
     violations[0]?.message ?? 'The password is too weak.',
     {
       status: 422,

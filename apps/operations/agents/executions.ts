@@ -17,7 +17,7 @@ import type { ExecutionReply, ExecutionResult } from '../../shared/contracts/ope
 import type { Actor, NodeError, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { digest, sha256Hex } from '../../shared/data/digest.ts'
 import { takeOutputs } from '../../shared/data/outputs.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, type CodeOf } from '../../shared/errors.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { refused } from '../policies/authority.ts'
 
@@ -75,7 +75,7 @@ export const tokenRefused = () =>
     hint: 'Use the execution_token that came with the work; it ends with the attempt.',
   })
 
-const rejected = (code: string, detail: string, status = 409): RefusalCode => ({
+const rejected = (code: CodeOf<'execution_result_rejected'>, detail: string, status = 409): RefusalCode => ({
   category: 'execution_result_rejected',
   code,
   detail,

@@ -15,7 +15,7 @@ import type { CommandKind } from '../../../workflows/operation/messages.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../shared/crash.ts'
-import { AppError, type Category, problemOf } from '../../shared/errors.ts'
+import { AppError, type Category, type Code, problemOf } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { isDecidedInPostgres, isDoneAtOnce } from './outcomes.ts'
@@ -281,7 +281,7 @@ const answerOf = <S>(
     const { category = 'invalid_state_transition', code, detail } = row.outcome ?? {}
     const error = new AppError(
       category as Category,
-      code ?? 'already_cancelling',
+      (code as Code | undefined) ?? 'already_cancelling',
       detail ?? 'A cancel came before this could be carried out.',
       { extra: { command: row.command } },
     )

@@ -12,7 +12,7 @@ import type {
 } from '../../shared/contracts/operations/graph.ts'
 import type { CelProgram } from '../../shared/data/cel.ts'
 import type { SchemaCheck } from '../../shared/data/json-schema.ts'
-import type { Violation } from '../../shared/errors.ts'
+import type { CodeOf, Violation } from '../../shared/errors.ts'
 import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import type { ProgramRules } from './executors.ts'
 
@@ -213,14 +213,15 @@ export type Draft = {
   warnings: Warning[]
 }
 
+type PlanCode = CodeOf<'validation_error' | 'policy_denied'>
 /** Nothing can be planned: a refusal with the places that are wrong. */
 export class PlanRefusal extends Error {
   readonly category: 'validation_error' | 'policy_denied'
-  readonly code: string
+  readonly code: PlanCode
   readonly violations: Violation[]
 
   constructor(
-    code: string,
+    code: PlanCode,
     message: string,
     violations: Violation[] = [],
     category: PlanRefusal['category'] = 'validation_error',

@@ -7,9 +7,9 @@ import { getIntent, type Intent, saveIntent } from '../../../db/operations/plans
 import { idempotency } from '../../../db/operations/tables/index.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { missingWords, type Permission } from '../../shared/auth/permissions.ts'
-import type { Actor, AllowedAction } from '../../shared/contracts/operations/graph.ts'
+import type { Actor, AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { INTENT_KINDS, type IntentBody, type IntentView } from '../../shared/contracts/operations/intents.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -196,7 +196,12 @@ const refuseRetryOf = async (db: Queryable, caller: Caller, operation_id: string
 
 /** Which parts each kind has; what does not belong is refused rather than passed over. */
 const refuseShape = (body: IntentBody): void => {
-  const wrong = (pointer: string, message: string, code = 'schema_violation', status = 400) => {
+  const wrong = (
+    pointer: string,
+    message: string,
+    code: CodeOf<'validation_error'> = 'schema_violation',
+    status = 400,
+  ) => {
     throw new AppError('validation_error', code, `${pointer} ${message}.`, {
       status,
       violations: [{ pointer, code, message }],
@@ -229,7 +234,10 @@ export const readIntent = async (deps: OperationsDeps, caller: Caller, intent_id
 const CLOSED = new Set(['fulfilled', 'expired'])
 
 /** Why an intent cannot be previewed now, or nothing (operations.md 2.1). */
-export const refusePreview = ({ status, operation_id }: Pick<Intent, 'status' | 'operation_id'>) => {
+export const refusePreview = ({
+  status,
+  operation_id,
+}: Pick<Intent, 'status' | 'operation_id'>): RefusalCode | undefined => {
   if (status === 'executing')
     return {
       category: 'plan_locked',
@@ -263,12 +271,16 @@ export const intentView = (intent: Intent, caller: Caller, in_scope: boolean): I
     allowed_actions: allowed,
   }
 }
-const MISSING = {
+const MISSING: RefusalCode = {
   category: 'policy_denied',
   code: 'permission_missing',
   detail: missingWords(['intent:create']),
 }
-const OUTSIDE = { category: 'policy_denied', code: 'out_of_scope', detail: 'Your roles do not cover every target.' }
+const OUTSIDE: RefusalCode = {
+  category: 'policy_denied',
+  code: 'out_of_scope',
+  detail: 'Your roles do not cover every target.',
+}
 
 export const linksOf = ({
   intent_id,

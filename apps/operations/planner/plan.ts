@@ -207,7 +207,7 @@ const refuseSecrets = (nodes: PlanNode[], mayResolve: PlannerInput['mayResolve']
 }
 
 /** Codes that an answer of this API may carry for an unsound graph; the rest is named in the violations. */
-const CODES = new Set(['cycle', 'unknown_reference', 'unknown_executor', 'expression_error', 'too_large'])
+const CODES = ['cycle', 'unknown_reference', 'unknown_executor', 'expression_error', 'too_large'] as const
 const SHOWN_VIOLATIONS = 100
 
 const refuseUnsound = (found: Violation[]): void => {
@@ -216,7 +216,7 @@ const refuseUnsound = (found: Violation[]): void => {
   const [first] = violations
   if (!first) return
   throw new PlanRefusal(
-    CODES.has(first.code) ? first.code : 'schema_violation',
+    CODES.find((code) => code === first.code) ?? 'schema_violation',
     `The graph cannot be run: ${first.pointer} ${first.message}${violations.length > 1 ? `, and ${violations.length - 1} more` : ''}.`,
     violations.slice(0, SHOWN_VIOLATIONS),
   )

@@ -15,7 +15,7 @@ import type {
 import type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
-import { notFound } from '../../shared/errors.ts'
+import { type CodeOf, notFound } from '../../shared/errors.ts'
 import type { Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { drawingOf, inRankOrder, scheduleOf } from '../graph/graph.ts'
@@ -154,7 +154,11 @@ export const refuseTouched = ({ rows, patched }: Outlook, own?: string): Refusal
   return undefined
 }
 
-export const notApplicable = (code: string, detail: string, extra: Record<string, unknown> = {}): RefusalCode => ({
+export const notApplicable = (
+  code: CodeOf<'patch_not_applicable'>,
+  detail: string,
+  extra: Record<string, unknown> = {},
+): RefusalCode => ({
   category: 'patch_not_applicable',
   code,
   detail,

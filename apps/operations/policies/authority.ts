@@ -5,7 +5,7 @@ import { missingWords, type Permission } from '../../shared/auth/permissions.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import { AppError, type Category } from '../../shared/errors.ts'
+import { AppError } from '../../shared/errors.ts'
 import type { Policies, PolicyAction, PolicyObject } from './cedar.ts'
 import { isInScope } from './visibility.ts'
 
@@ -89,7 +89,7 @@ export const refuseByPolicy = (
 
 /** A refusal as the error that crosses the layers. */
 export const refused = ({ category, code, detail, status, extra, available_at }: RefusalCode): AppError =>
-  new AppError(category as Category, code, detail, {
+  new AppError(category, code, detail, {
     ...(status !== undefined && { status }),
     extra: { ...extra, ...(available_at !== undefined && { available_at }) },
     ...(code === 'reauth_required' && {

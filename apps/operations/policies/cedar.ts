@@ -14,6 +14,7 @@ import {
   validate,
 } from '@cedar-policy/cedar-wasm/nodejs'
 import { ConfigError } from '../../shared/config.ts'
+import { CODES, type CodeOf } from '../../shared/contracts/codes.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { rememberAnswers } from './memory.ts'
 
@@ -59,7 +60,7 @@ export type PolicyRequest = {
   auth_age_s: number
 }
 
-export type Policy = { id: string; code: string; detail: string; text: string; json: PolicyJson }
+export type Policy = { id: string; code: CodeOf<'policy_denied'>; detail: string; text: string; json: PolicyJson }
 
 /** The policies of this app. */
 export const FOLDER = fileURLToPath(new URL('.', import.meta.url))
@@ -186,6 +187,10 @@ const cedarFiles = (dir: string): string[] => {
   }
 }
 
+/** The closed set of codes holds for the policies of a site, too: those that are not of it refuse as `hard_policy`. */
+const codeOf = (name: string): Policy['code'] =>
+  name in CODES.policy_denied ? (name as Policy['code']) : 'hard_policy'
+
 /** The policies of one file. Throws a ConfigError that names the file. */
 export const readPolicies = (file: string): Policy[] => {
   const parts = policySetTextToParts(readFileSync(file, 'utf8'))
@@ -196,7 +201,7 @@ export const readPolicies = (file: string): Policy[] => {
     if (parsed.type === 'failure') throw new ConfigError(`${file}: ${parsed.errors[0]?.message}`)
     const { id, code, detail } = parsed.json.annotations ?? {}
     if (!id) throw new ConfigError(`${file}: a policy has no @id.`)
-    return { id, code: code ?? id, detail: detail ?? `The policy ${id} forbids this.`, text, json: parsed.json }
+    return { id, code: codeOf(code ?? id), detail: detail ?? `The policy ${id} forbids this.`, text, json: parsed.json }
   })
 }
 

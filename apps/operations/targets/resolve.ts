@@ -2,13 +2,13 @@ import type { Queryable } from '../../../db/client.ts'
 import { loadAncestors, loadResources, loadResourcesOfType } from '../../../db/operations/plans/planning.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { CelError, type CelProgram, compileCel } from '../../shared/data/cel.ts'
-import { AppError, type Violation } from '../../shared/errors.ts'
+import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
 import { byText } from '../graph/order.ts'
 import type { Resource, Scope, Target } from '../graph/types.ts'
 
 export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'>
 
-const refuse = (code: string, detail: string, violations: Violation[] = []) =>
+const refuse = (code: CodeOf<'validation_error'>, detail: string, violations: Violation[] = []) =>
   new AppError('validation_error', code, detail, { status: 422, violations })
 
 /** Resources that an intent names but the projection does not hold: perhaps they are only too new. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, type CodeOf } from '../../shared/errors.ts'
 import type { SessionDeps } from '../deps.ts'
 
 /** Bytes of a body of the auth endpoints. */
@@ -43,7 +43,8 @@ export const ReauthBody = Type.Object({ password: Password }, closed({ password:
 
 type Grant = Type.Static<typeof TokenBody>
 
-const invalid = (code: string, detail: string, hint: string) => new AppError('validation_error', code, detail, { hint })
+const invalid = (code: CodeOf<'validation_error'>, detail: string, hint: string) =>
+  new AppError('validation_error', code, detail, { hint })
 
 /** The mode of `response_mode`; JSON when it is not given, which keeps older clients working. */
 export const modeFrom = (text: string | undefined): Mode => {

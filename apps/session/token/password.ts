@@ -1,4 +1,5 @@
 import type { Caller } from '../../shared/auth/caller.ts'
+import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
@@ -59,11 +60,16 @@ export const changePassword = async (
 }
 
 const weakPassword = (violations: { code: string; message: string }[]) =>
-  new AppError('validation_error', violations[0]?.code ?? 'PasswordTooWeakError', violations[0]?.message ?? '', {
-    status: 422,
-    hint: 'Choose a password that meets every rule in violations.',
-    violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })),
-  })
+  new AppError(
+    'validation_error',
+    (violations[0]?.code ?? 'PasswordTooWeakError') as PasswordCode,
+    violations[0]?.message ?? '',
+    {
+      status: 422,
+      hint: 'Choose a password that meets every rule in violations.',
+      violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })),
+    },
+  )
 
 /**
  * New tokens for the session that changed its password. The same key again (without a version: nothing was changed by

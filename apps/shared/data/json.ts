@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts'
+import { AppError, type CodeOf } from '../errors.ts'
 
 /** Bounds of a JSON document that comes from outside (reliability.md 5.1). */
 export type JsonLimits = {
@@ -11,7 +11,7 @@ export type JsonLimits = {
 }
 export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, string_bytes: 65_536 }
 
-const refuse = (code: string, detail: string, status = 400) =>
+const refuse = (code: CodeOf<'validation_error'>, detail: string, status = 400) =>
   new AppError('validation_error', code, detail, { status })
 
 /**

@@ -12,7 +12,7 @@ import fastify, {
 import Type, { type TSchema } from 'typebox'
 import { text } from '../contracts/text.ts'
 import { JSON_LIMITS, type JsonLimits } from '../data/json.ts'
-import { AppError, CATEGORIES, type Category, overloaded, unavailable } from '../errors.ts'
+import { AppError, CATEGORIES, type Category, type CodeOf, overloaded, unavailable } from '../errors.ts'
 import { createAnswered, type Edge, requestIdOf } from '../process/edge.ts'
 import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from '../process/mtls.ts'
 import { withinTrace } from '../process/trace.ts'
@@ -49,15 +49,15 @@ export type EdgeCodes = {
   /** The closed list of this API. */
   categories: readonly Category[]
   outage: 'unavailable' | 'internal_error'
-  unknown_field: string
-  media_type: string
-  too_large: string
-  route: string
-  malformed: string
+  unknown_field: CodeOf<'validation_error'>
+  media_type: CodeOf<'validation_error'>
+  too_large: CodeOf<'validation_error'>
+  route: CodeOf<'not_found'>
+  malformed: CodeOf<'validation_error'>
   /** Of a path that cannot be read. */
-  path: string
+  path: CodeOf<'validation_error'>
   /** Of text that Postgres cannot store. */
-  text: { code: string; status: 400 | 422 }
+  text: { code: CodeOf<'validation_error'>; status: 400 | 422 }
 }
 export const AUTH_CODES: EdgeCodes = {
   categories: [

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type JsonLimits, scanJson } from '../data/json.ts'
 import { AppError } from '../errors.ts'
+import type { EdgeCodes } from './app.ts'
 
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json)(\s*;|$)/i
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
@@ -16,7 +17,7 @@ declare module 'fastify' {
 }
 
 /** How an area spells the refusals of this parser. */
-type Codes = { media_type: string; malformed: string; text: { code: string; status: number } }
+type Codes = Pick<EdgeCodes, 'media_type' | 'malformed' | 'text'>
 
 /**
  * The one body parser: JSON in UTF-8 of a type that the route takes, within these limits, without doubled members,

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { canonicalJson, hmacSha256, sha256Hex } from '../data/digest.ts'
-import { AppError } from '../errors.ts'
+import { AppError, type CodeOf } from '../errors.ts'
 
 /** The last key of a page as text, and how many rows the page may have. */
 export type PageRequest = { page_size?: number; page_token?: string }
@@ -10,7 +10,7 @@ type Content = { l: string; k: Key; u?: string; b?: 1 }
 export type Place = { key: Key | undefined; back: boolean }
 
 const SIGNATURE_BYTES = 16
-const invalid = (code: string, detail: string) =>
+const invalid = (code: CodeOf<'validation_error'>, detail: string) =>
   new AppError('validation_error', code, detail, { hint: 'Start again at the first page, without page_token.' })
 
 /**

@@ -1,7 +1,7 @@
-import { AppError, type Category, problemOf } from '../errors.ts'
+import { AppError, type Category, type Code, problemOf } from '../errors.ts'
 
 /** The refusals of the API by status: what the document calls each, what it means, and one that was sent. */
-type Refusal = { name: string; description: string; example: [category: Category, code: string, detail: string] }
+type Refusal = { name: string; description: string; example: [category: Category, code: Code, detail: string] }
 
 const REFUSALS: Record<number, Refusal> = {
   400: {

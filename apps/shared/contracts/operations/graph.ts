@@ -1,3 +1,5 @@
+import type { Category, Code } from '../codes.ts'
+
 /**
  * The nouns that planner, API, workflow and console share: nodes and gates of a plan, their states, actors, and the
  * subject a gate decision is bound to. Types only: the workflow bundle may hold no schema library.
@@ -227,8 +229,8 @@ export type PlanGraph = {
 }
 
 export type RefusalCode = {
-  category: string
-  code: string
+  category: Category
+  code: Code
   detail: string
   /** Where it differs from the category's own. */
   status?: number

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Document, operationsOf, spelled } from '../../shared/http/openapi.ts'
-import { ROOT } from '../base/paths.ts'
+import { type Document, operationsOf, spelled } from '../../../shared/http/openapi.ts'
+import { ROOT } from '../../base/paths.ts'
 
 const CONTRACTS = join(ROOT, 'apps/shared/contracts')
 /** Shorter schemas are read faster than a name. */

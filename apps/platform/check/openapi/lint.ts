@@ -3,7 +3,7 @@ import { createConfig, lint } from '@redocly/openapi-core'
 import spectral, { type RulesetDefinition } from '@stoplight/spectral-core'
 import parsers from '@stoplight/spectral-parsers'
 import rulesets from '@stoplight/spectral-rulesets'
-import { PUBLIC_DOCUMENT } from './openapi-files.ts'
+import { PUBLIC_DOCUMENT } from './files.ts'
 
 /** What Redocly's recommended rules say against the public document. */
 export const lintByRedocly = async (): Promise<string[]> => {

@@ -1,8 +1,8 @@
-import { MAX_QUERY } from '../../gateway/edge/target.ts'
-import { ROUTES, type Route, type Upstream } from '../../gateway/routes/table.ts'
-import type { JsonSchema } from '../../shared/http/example.ts'
-import { type Document, type Operation, operationsOf, type Parameter } from '../../shared/http/openapi.ts'
-import { refusalOf } from '../../shared/http/refusals.ts'
+import { MAX_QUERY } from '../../../gateway/edge/target.ts'
+import { ROUTES, type Route, type Upstream } from '../../../gateway/routes/table.ts'
+import type { JsonSchema } from '../../../shared/http/example.ts'
+import { type Document, type Operation, operationsOf, type Parameter } from '../../../shared/http/openapi.ts'
+import { refusalOf } from '../../../shared/http/refusals.ts'
 
 /** Groups of operations, in the order of the document. */
 const TAGS: Record<string, string> = {
@@ -68,7 +68,7 @@ export const publicDocument = (apps: Map<Upstream, Document>): Document => {
   for (const key of left.keys())
     if (!INSIDE.has(key.slice(key.indexOf(' ') + 1))) problems.push(`${key} is not in the gateway's table`)
   const used = new Set(Object.values(paths).flatMap((item) => Object.values(item).flatMap((one) => one?.tags ?? [])))
-  for (const tag of used) if (!TAGS[tag]) problems.push(`the tag ${tag} is not described in openapi-public.ts`)
+  for (const tag of used) if (!TAGS[tag]) problems.push(`the tag ${tag} is not described in check/openapi/public.ts`)
   if (problems.length > 0) throw new Error(problems.join('\n'))
   const [first] = apps.values()
   return {

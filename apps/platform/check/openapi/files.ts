@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ownDocument } from '../../gateway/routes/own.openapi.ts'
-import type { Upstream } from '../../gateway/routes/table.ts'
-import type { Document } from '../../shared/http/openapi.ts'
-import { createTelemetry } from '../../shared/telemetry.ts'
-import { ROOT } from '../base/paths.ts'
-import { APPS } from '../run/apps.ts'
-import { contractSchemas, nameSchemas } from './openapi-names.ts'
-import { publicDocument } from './openapi-public.ts'
+import { ownDocument } from '../../../gateway/routes/own.openapi.ts'
+import type { Upstream } from '../../../gateway/routes/table.ts'
+import type { Document } from '../../../shared/http/openapi.ts'
+import { createTelemetry } from '../../../shared/telemetry.ts'
+import { ROOT } from '../../base/paths.ts'
+import { APPS } from '../../run/apps.ts'
+import { contractSchemas, nameSchemas } from './names.ts'
+import { publicDocument } from './public.ts'
 
 /** The OpenAPI documents: made from the routes of each app that serves an HTTP API, and committed. */
 const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
