@@ -1,4 +1,5 @@
-import { AppError, type Category, type Code, problemOf } from '../errors.ts'
+import { CODES, type Entry } from '../contracts/codes.ts'
+import { AppError, CATEGORIES, type Category, type Code, describeCategory, problemOf } from '../errors.ts'
 
 /** The refusals of the API by status: what the document calls each, what it means, and one that was sent. */
 type Refusal = { name: string; description: string; example: [category: Category, code: Code, detail: string] }
@@ -132,8 +133,19 @@ export const refusals = (): Record<string, object> =>
             ...(status === '401' ? ['www-authenticate'] : []),
           ].map((header) => [header, { $ref: `#/components/headers/${header}` }]),
         )
-        const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' }, example } }
+        const narrowed = { properties: { category: { enum: categoriesOf(Number(status), category) } } }
+        const schema = { allOf: [{ $ref: '#/components/schemas/Problem' }, narrowed] }
+        const content = { 'application/problem+json': { schema, example } }
         return [name, { description, headers, content }]
       },
     ),
+  )
+
+/** The categories that refuse with a status: by their own, by that of a code, or as the example does. */
+const categoriesOf = (status: number, example: Category): Category[] =>
+  CATEGORIES.filter(
+    (category) =>
+      category === example ||
+      describeCategory(category).status === status ||
+      Object.values<Entry>(CODES[category]).some((entry) => entry.status === status),
   )

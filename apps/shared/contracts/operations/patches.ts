@@ -40,6 +40,19 @@ export const PatchParams = Type.Object({ operation_id: OperationId, patch_id: Pa
 
 const op = <K extends string>(name: K) => Type.Literal(name)
 const dependency = { node_id: NodeId, depends_on: NodeId }
+/** A merge patch on a node of the graph. */
+export const NodeMergePatch = Type.Record(
+  Type.String({
+    pattern:
+      '^(name|executor|pool|with|join|when|idempotent|outputs|outputs_schema|timeouts|retry|on_failure|compensate|catalog|secrets|skippable|tags|risk|estimate_s)$',
+  }),
+  Type.Unknown(),
+  {
+    minProperties: 1,
+    ...closed,
+    description: 'A merge patch on the node; not on its id, kind, target or dependencies.',
+  },
+)
 export const PatchChange = Type.Union([
   Type.Object({ op: op('add_node'), node: GraphNode }, closed),
   Type.Object({ op: op('remove_node'), node_id: NodeId }, closed),
@@ -47,18 +60,7 @@ export const PatchChange = Type.Union([
     {
       op: op('update_node'),
       node_id: NodeId,
-      set: Type.Record(
-        Type.String({
-          pattern:
-            '^(name|executor|pool|with|join|when|idempotent|outputs|outputs_schema|timeouts|retry|on_failure|compensate|catalog|secrets|skippable|tags|risk|estimate_s)$',
-        }),
-        Type.Unknown(),
-        {
-          minProperties: 1,
-          ...closed,
-          description: 'A merge patch on the node; not on its id, kind, target or dependencies.',
-        },
-      ),
+      set: NodeMergePatch,
     },
     closed,
   ),
