@@ -210,7 +210,7 @@ describe('the tree and its edges', () => {
     await c.rows(
       `insert into catalog.resource overriding system value
        select (jsonb_populate_record(r, jsonb_build_object('rid', 930000000 + n, 'resource_id', 'below-' || n, 'name', 'below-' || n,
-         'path', r.path || '.' || (930000000 + n)))).*
+         'path', r.path::text || '.' || (930000000 + n)))).*
        from generate_series(1, 10001) n, catalog.resource r where r.resource_id = $1`,
       [moved],
     )

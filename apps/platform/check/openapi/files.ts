@@ -6,12 +6,14 @@ import type { Document } from '../../../shared/http/openapi.ts'
 import { createTelemetry } from '../../../shared/telemetry.ts'
 import { ROOT } from '../../base/paths.ts'
 import { APPS } from '../../run/apps.ts'
+import { clientTypes } from './client.ts'
 import { contractSchemas, nameSchemas } from './names.ts'
 import { publicDocument } from './public.ts'
 
 /** The OpenAPI documents: made from the routes of each app that serves an HTTP API, and committed. */
 const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
 export const PUBLIC_DOCUMENT = join(FOLDER, 'public.json')
+const CLIENT_TYPES = join(ROOT, 'apps/client/schema.d.ts')
 
 type Described = { ready: () => PromiseLike<unknown>; swagger?: () => Document; close: () => PromiseLike<unknown> }
 type Built = { app: Described; internal: Described }
@@ -59,6 +61,7 @@ export const openapiDocuments = async (): Promise<Map<string, string>> => {
     if (internal) add(`${name}-internal`, internal)
   }
   add('public', publicDocument(apps))
+  documents.set(CLIENT_TYPES, await clientTypes(documents.get(PUBLIC_DOCUMENT) ?? ''))
   if (problems.length > 0) throw new Error([...new Set(problems)].join('\n'))
   return documents
 }

@@ -1,3 +1,8 @@
+import type { Code as KnownCode } from '../codes.ts'
+
+/** A code of the closed table of /docs/errors; any other text comes from a proxy, or from a newer release. */
+export type Code = KnownCode | (string & {})
+
 /** The body of an answer of type application/problem+json, as a client meets it (RFC 9457; platform.md section 7). */
 export type Problem = {
   type: string
@@ -6,7 +11,7 @@ export type Problem = {
   detail: string
   instance?: string
   category: string
-  code: string
+  code: Code
   request_id?: string
   retryable?: boolean
   hint?: string

@@ -1,0 +1,83 @@
+import { createParser } from 'eventsource-parser'
+import { type Frame, frameFrom } from '../shared/contracts/client/frames.ts'
+import { ProblemError, problemOf } from './problem.ts'
+import type { Send } from './send.ts'
+
+export type EventsOptions = {
+  /** What to follow, as of GET /api/v1/events: `inbox`, `operations`, `operation:{id}` and others. */
+  topics: readonly string[]
+  signal?: AbortSignal
+  /** Where to resume: the `cursor` of the last frame. */
+  cursor?: string
+}
+type Told = Frame & { cursor: string | undefined }
+
+const SILENT_MS = 30_000
+const FIRST_WAIT_MS = 500
+const LONGEST_WAIT_MS = 15_000
+/** Refusals that end by themselves. */
+const PASSING = new Set([401, 408, 429, 500, 502, 503, 504])
+
+/**
+ * Follows changes until the signal ends it: every frame with its cursor. A lost or silent connection is made again
+ * behind the last frame. A refusal that repeating cannot change is thrown as ProblemError.
+ */
+export async function* events(
+  { url, send }: { url: string; send: Send },
+  { topics, signal, cursor }: EventsOptions,
+): AsyncGenerator<Told> {
+  let wait_ms = FIRST_WAIT_MS
+  while (!signal?.aborted) {
+    const lost = new AbortController()
+    const request = new Request(`${url}/api/v1/events?topics=${topics.map(encodeURIComponent).join(',')}`, {
+      headers: { accept: 'text/event-stream', ...(cursor !== undefined && { 'last-event-id': cursor }) },
+      signal: signal ? AbortSignal.any([signal, lost.signal]) : lost.signal,
+    })
+    try {
+      for await (const frame of framesOf(await send(request), lost)) {
+        wait_ms = frame.event === 'bye' ? (frame.data.retry_ms ?? FIRST_WAIT_MS) : FIRST_WAIT_MS
+        cursor = frame.cursor ?? cursor
+        yield { ...frame, cursor }
+      }
+    } catch (error) {
+      if (error instanceof ProblemError && !PASSING.has(error.problem.status)) throw error
+    } finally {
+      lost.abort()
+    }
+    await pause(wait_ms, signal)
+    wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS)
+  }
+}
+
+/** The frames of one connection. Thirty seconds without a byte, comments included, end it. */
+async function* framesOf(answer: Response, lost: AbortController): AsyncGenerator<Told> {
+  if (!answer.ok || answer.body === null) throw new ProblemError(await problemOf(answer))
+  const frames: Told[] = []
+  const parser = createParser({
+    onEvent: ({ event, data, id }) => {
+      const frame = frameFrom(event, data)
+      if (frame) frames.push({ ...frame, cursor: id ?? (frame.event === 'hello' ? frame.data.cursor : undefined) })
+    },
+  })
+  const decoder = new TextDecoder()
+  const reader = answer.body.getReader()
+  for (;;) {
+    const silent = setTimeout(() => lost.abort(), SILENT_MS)
+    const { done, value } = await reader.read().finally(() => clearTimeout(silent))
+    if (done) return
+    parser.feed(decoder.decode(value, { stream: true }))
+    yield* frames.splice(0)
+  }
+}
+
+/** Ends after this time, or with the signal. */
+const pause = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
+  new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end, { once: true })
+  })

@@ -1,0 +1,9936 @@
+/** The public API as types; made from openapi/public.json by `npm run openapi`. */
+export interface paths {
+    "/v1/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in or renew tokens
+         * @description Signs in (username and password) or renews the tokens (refresh token), by response mode.
+         */
+        post: operations["createToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in
+         * @description Signs in.
+         */
+        post: operations["startSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Renew the tokens of a session
+         * @description Renews the tokens.
+         */
+        post: operations["refreshSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign out
+         * @description Ends the session of the token. May be repeated while the token verifies.
+         */
+        post: operations["endSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/token/csrf": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the CSRF token
+         * @description The CSRF token of the cookie session, for a new tab.
+         */
+        get: operations["getCsrfToken"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/token/reauth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm your password
+         * @description Proves the password again: an access token with a fresh auth_time.
+         */
+        post: operations["confirmPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your sessions
+         * @description The sessions of the caller, newest first.
+         */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/revoke-others": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End your other sessions
+         * @description Ends all other sessions of the caller.
+         */
+        post: operations["revokeOtherSessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End one of your sessions
+         * @description Ends one of the caller’s sessions; ending the current one signs out.
+         */
+        delete: operations["revokeSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change your password
+         * @description Changes the password, ends all other sessions and gives this one new tokens.
+         */
+        post: operations["changePassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user_id}/unlock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Unlock a user
+         * @description Forgets the failed logins of a user.
+         */
+        post: operations["unlockUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user_id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sessions of a user
+         * @description The sessions of a user, newest first.
+         */
+        get: operations["listUserSessions"];
+        put?: never;
+        post?: never;
+        /**
+         * End all sessions of a user
+         * @description Ends all sessions of a user.
+         */
+        delete: operations["revokeUserSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user_id}/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End one session of a user
+         * @description Ends one session of a user.
+         */
+        delete: operations["revokeUserSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/auth-events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sign-ins, lockouts and ended sessions
+         * @description Who signed in, was locked out, was refused or lost a session; newest first.
+         */
+        get: operations["listAuthEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the current user
+         * @description Who one is, with roles, groups and grants.
+         */
+        get: operations["getCurrentUser"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/enrol": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set a password by an enrolment token
+         * @description Sets the first password, or a new one, by a one-time enrolment token.
+         */
+        post: operations["enrolUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List users
+         * @description Users by name.
+         */
+        get: operations["listUsers"];
+        put?: never;
+        /**
+         * Create a user
+         * @description Creates a user and the link by which the person sets the first password.
+         */
+        post: operations["createUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a user
+         * @description One user with everything held now.
+         */
+        get: operations["getUser"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user_id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Disable a user
+         * @description Disables a user and ends all sessions.
+         */
+        post: operations["disableUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user_id}/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete a user
+         * @description Deletes a user for good and ends all sessions; the name is never used again.
+         */
+        post: operations["deleteUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user_id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enable a user
+         * @description Enables a disabled user; revives no session.
+         */
+        post: operations["enableUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user_id}/enrolment-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create an enrolment token
+         * @description A new one-time link to set a password.
+         */
+        post: operations["createEnrolmentToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List groups
+         * @description Groups by key, with their members.
+         */
+        get: operations["listGroups"];
+        put?: never;
+        /**
+         * Create a group
+         * @description Creates a group.
+         */
+        post: operations["createGroup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/groups/{group_key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a group
+         * @description Removes a group, its memberships and its grants.
+         */
+        delete: operations["deleteGroup"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a group
+         * @description Changes name or description of a group. If-Match holds the version that was read.
+         */
+        patch: operations["updateGroup"];
+        trace?: never;
+    };
+    "/api/v1/admin/groups/{group_key}/members/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Add a member to a group
+         * @description Adds a user to a group.
+         */
+        put: operations["addGroupMember"];
+        post?: never;
+        /**
+         * Remove a member from a group
+         * @description Takes a user out of a group.
+         */
+        delete: operations["removeGroupMember"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List grants
+         * @description Grants in the order in which they were made.
+         */
+        get: operations["listGrants"];
+        put?: never;
+        /**
+         * Grant a role
+         * @description Gives a role to a user or a group.
+         */
+        post: operations["createGrant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/grants/{grant_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw a grant
+         * @description Takes a grant away.
+         */
+        delete: operations["deleteGrant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List roles
+         * @description The roles and what each may do.
+         */
+        get: operations["listRoles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/user-events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List changes of users, groups and grants
+         * @description Who changed which user, group or grant, and who was refused; newest first.
+         */
+        get: operations["listUserEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/jwks.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the public signing keys
+         * @description The keys that verify access and refresh tokens, the next one included. Cache them for 300 s.
+         */
+        get: operations["getSigningKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check that the process runs
+         * @description The process runs. Orchestrators ask this to restart it.
+         */
+        get: operations["getLiveness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check that the platform takes traffic
+         * @description Whether traffic may come here. The reasons are on the internal listener alone.
+         */
+        get: operations["getReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the health of the platform
+         * @description What every process of the platform last said of itself.
+         */
+        get: operations["getPlatformHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List resources
+         * @description Resources by their place, type, state, labels or a filter, in keyset pages: a row that lasts is seen exactly once under sort keys that never change. Example: ?type_key=infra.host&region_id=eu1&filter=labels.env=prod
+         */
+        get: operations["listResources"];
+        put?: never;
+        /**
+         * Create a resource
+         * @description Record types, and facts with mode=record_only, are written at once (201). Other types become a planned resource and an intent (202). Example body: {"type_key":"topology.region","name":"eu1","desired_state":{"code":"eu1"}}
+         */
+        post: operations["createResource"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resources/{resource_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a resource
+         * @description One resource from truth, never stale, with the ETag for If-Match. at and at_version give it as it was. With fields the reply holds only those members. Example: ?fields=name,desired_state.release
+         */
+        get: operations["getResource"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change a resource
+         * @description A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). Example body: {"labels":{"env":"prod"},"expected_version":3}
+         */
+        patch: operations["updateResource"];
+        trace?: never;
+    };
+    "/api/v1/resources/{resource_id}/relationships": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the relationships of a resource
+         * @description Open edges (or, with at, those of that time) to peers that the caller may see, by type, direction and peer id. Example: ?direction=out&relationship_types=depends_on
+         */
+        get: operations["listRelationships"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resources/{resource_id}/capabilities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the capabilities of a resource
+         * @description What it provides, and of each requirement whether it is bound, could be, or why it cannot. Example: ?allow_degraded=true
+         */
+        get: operations["getResourceCapabilities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resources/{resource_id}/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the health of a resource
+         * @description Own health and the checks it follows from (those that ran out no longer count), and the roll-up over what it depends on, with the ways that lead to its causes. Example: ?history_since=2026-01-31T12:00:00Z
+         */
+        get: operations["getResourceHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resources/{resource_id}/operations-summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Summarise the operations of a resource
+         * @description How many operations touched it, by status, and the last ten. Their history is at /v1/operations/{operation_id}.
+         */
+        get: operations["getOperationsSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resources/{resource_id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the versions of a resource
+         * @description Who changed what and when, by which command and operation, on what evidence; the newest first. Not in the specification.
+         */
+        get: operations["listResourceVersions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resource-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List resource types
+         * @description The newest version of each type, with all that it has from its bases. Example: ?derived_from=infra.managed
+         */
+        get: operations["listResourceTypes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resource-types/{type_key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a resource type
+         * @description Schemas, lifecycle, relationships, capabilities and actions of one type. Example: /v1/resource-types/fleet.host
+         */
+        get: operations["getResourceType"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topology/regions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List regions
+         * @description Resources of type topology.region with counts of what is below each and may be seen. Example: ?label=env=prod
+         */
+        get: operations["listRegions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topology/datacenters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List data centers
+         * @description Resources of type topology.datacenter with counts of what is below each and may be seen. Example: ?label=env=prod
+         */
+        get: operations["listDatacenters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topology/layers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List layers
+         * @description Resources of type topology.layer with counts of what is below each and may be seen. Example: ?label=env=prod
+         */
+        get: operations["listLayers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topology/segments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List segments
+         * @description Resources of type topology.segment with counts of what is below each and may be seen. Example: ?label=env=prod
+         */
+        get: operations["listSegments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topology/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the graph of places
+         * @description Regions, data centers, layers and segments with counts of what is in each, their containment and the links between regions. Example: ?region_id=eu1
+         */
+        get: operations["getTopologyGraph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/graphs/resources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the graph around resources
+         * @description Breadth first from root_id (or what a filter selects). What is cut is named in truncated and frontier; an entry of the frontier is continued by its page_token. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on
+         */
+        get: operations["traverseResources"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/graphs/topology": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the graph of places and what is in them
+         * @description As /v1/graphs/resources, over contained_in and connects_to; without root_id from all regions. Example: ?root_id=eu1&depth=3
+         */
+        get: operations["traverseTopology"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/graphs/capabilities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the graph of capabilities between resources
+         * @description A page of resources with what they provide (to a capability) and require (a node with its state and why nothing meets it), and by whom it is satisfied. unsatisfied_only shows what is missing. Example: ?region_id=eu1&unsatisfied_only=true
+         */
+        get: operations["getNeedsGraph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/capabilities/definitions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List capability definitions
+         * @description The newest version of each, with counts of its providers by status and region. Example: ?category=compute
+         */
+        get: operations["listCapabilityDefinitions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/capabilities/definitions/{capability_key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a capability definition
+         * @description One version, the newest unless said, with its attributes, rules of matching and counts of providers. Example: ?version=1.0.0
+         */
+        get: operations["getCapabilityDefinition"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/capabilities/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List providers of capabilities
+         * @description Ranked by priority and what is free. attr.<name>=value, gte:n or lte:n asks for attributes; requirement_of for what a requirement needs. Example: ?capability_key=compute.slots&attr.cpu_cores=gte:8&min_free=2&explain=true
+         */
+        get: operations["listCapabilityProviders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/capabilities/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the graph of capability definitions
+         * @description Definitions and the types that provide or require them, with counts of providers and of needs that are bound, could be, or cannot. Example: ?capability_key=compute.slots
+         */
+        get: operations["getCapabilityGraph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resources:import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import resources
+         * @description Up to 200 items of one source, each created, updated or left as it is by its id in the source, with the differences. validate_only stores nothing. Nothing is ever retired. What the time of the request does not suffice for is deferred: send it in another request. Not in the specification.
+         */
+        post: operations["importResources"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/catalog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List audit rows of the catalog
+         * @description Who wrote which resource, and who was refused; newest first. Not in the specification. Example: ?object=resource:eu1-web-01
+         */
+        get: operations["listCatalogAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/intents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List intents
+         * @description Intents that the caller may see, newest first.
+         */
+        get: operations["listIntents"];
+        put?: never;
+        /**
+         * State what should be true
+         * @description Records an intent. Nothing changes yet: preview it to see a plan, then start the plan. Targets are resolved now and again for each plan.
+         */
+        post: operations["createIntent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/intents/{intent_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an intent
+         * @description One intent with the request as it came, its newest plan and its operation.
+         */
+        get: operations["getIntent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{plan_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a plan
+         * @description What would change, how risky it is, who must agree, what is in the way, and what has moved since.
+         */
+        get: operations["getPlan"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{plan_id}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the graph of a plan
+         * @description Every node that would run, in rank order; equal plans give equal bytes.
+         */
+        get: operations["getPlanGraph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/procedures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List procedures
+         * @description The newest version of every procedure of the loaded packs, with the schema of its parameters.
+         */
+        get: operations["listProcedures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calendar": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the calendar
+         * @description Windows with their next opening and freezes that are not over. Both bind when nodes start, never when they end.
+         */
+        get: operations["getCalendar"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/evidence/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the keys of evidence
+         * @description The public keys that exported evidence is checked with, as a JWKS: keep them apart from the files.
+         */
+        get: operations["listEvidenceKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List waiting gates
+         * @description The inbox: gates that people decide and that wait, by deadline. for=me: those the caller may decide.
+         */
+        get: operations["listWaitingGates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List operations
+         * @description Operations that the caller may see, newest first. Every filter narrows; arrays are alternatives.
+         */
+        get: operations["listOperations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an operation
+         * @description Status, progress, open gates, pending commands, and what the caller may do now. The ETag is `"<revision>-<change_seq>"`.
+         */
+        get: operations["getOperation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the graph of an operation
+         * @description The drawing of the plan in rank order, with the live states of nodes and gates.
+         */
+        get: operations["getOperationGraph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the timeline
+         * @description Events in order of their dense seq. With wait_ms the answer waits for the next one.
+         */
+        get: operations["getTimeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List nodes
+         * @description Nodes in rank order, or those first that ended badly.
+         */
+        get: operations["listNodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/nodes/{node_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a node
+         * @description Specification, inputs and outputs (secrets as references), attempts, and what the caller may do.
+         */
+        get: operations["getNode"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List artifacts
+         * @description What nodes left behind, with digests; the bytes are read apart.
+         */
+        get: operations["listArtifacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/artifacts/{artifact_id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download an artifact
+         * @description The bytes, as an attachment; their digest is the sha256 of the index row.
+         */
+        get: operations["downloadArtifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/evidence": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the evidence
+         * @description The hash chain of the operation: each record names the hash before it; the first, the plan hash. With format=jsonl the whole chain as a signed file that `signalbox evidence verify` checks offline.
+         */
+        get: operations["getEvidence"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/gates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List gates of an operation
+         * @description Every gate with its votes and who is missing, without the subject.
+         */
+        get: operations["listGates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/gates/{gate_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a gate
+         * @description What is decided on (`subject`, whose digest a vote must name), votes, context outside the digest, and what the caller may do.
+         */
+        get: operations["getGate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/patches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List patches of an operation
+         * @description Every patch in the order of proposal, with its changes, votes and what the caller may do.
+         */
+        get: operations["listPatches"];
+        put?: never;
+        /**
+         * Propose a patch
+         * @description Changes to what has not begun. An unsound result is refused with every violation; nodes that it touches are held until it is decided.
+         */
+        post: operations["proposePatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/patches/{patch_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a patch
+         * @description What it changes, what it holds, who must agree, and the votes; `digest` is what a vote must name.
+         */
+        get: operations["getPatch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/commands/{command_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the outcome of a command
+         * @description Where a 202 leads: accepted until the outcome is known, then applied, refused or withdrawn.
+         */
+        get: operations["getCommand"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/resources/{resource_id}/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the operations of a resource
+         * @description Operations that have the resource as target, or touch it otherwise.
+         */
+        get: operations["listResourceOperations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/intents/{intent_id}/plan-preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview the plan of an intent
+         * @description Plans the intent on what the catalog holds now. A plan that would do the same as the one before is that plan (200); another takes its place (201).
+         */
+        post: operations["previewPlan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{plan_id}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a plan
+         * @description Locks the plan and starts its operation. `reviewed_plan_hash` says which paper was read; another is 412. Of many callers one starts it, the others get 409 with the operation_id.
+         */
+        post: operations["startPlan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/nodes/{node_id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a log
+         * @description Lines of one attempt by number, from the end with tail, or found by q. wait_ms waits for more.
+         */
+        get: operations["getNodeLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/nodes/{node_id}/logs/raw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download a log
+         * @description All lines of one attempt as text, byte for byte as stored; one Range is served.
+         */
+        get: operations["downloadNodeLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow changes
+         * @description Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to go on without a gap.
+         */
+        get: operations["streamEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List audit rows of operations
+         * @description Who commanded what on which intent, plan or operation, and who was refused; newest first. Example: ?object=operation:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10
+         */
+        get: operations["listOperationAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/engine/codec/decode": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decode payloads of the engine
+         * @description What the engine stores encrypted, in the clear, for its UI and command line. Plain payloads come back as they are. Each use is a row of the audit log.
+         */
+        post: operations["decodePayloads"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what concerns the caller
+         * @description Permissions and groups as they are now, counts of waiting gates, and parts that are not ready.
+         */
+        get: operations["getCaller"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause an operation
+         * @description Nothing more starts from the moment this is answered; what runs, ends. Gates may still be decided.
+         */
+        post: operations["pauseOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an operation
+         * @description Closes open gates and starts nothing more. graceful lets running nodes end; compensate also undoes what succeeded; force is for a cancel that does not end.
+         */
+        post: operations["cancelOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume an operation
+         * @description Goes on with a paused operation. Nodes with an unknown outcome must be settled first.
+         */
+        post: operations["resumeOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/nodes/{node_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a node again
+         * @description Resets the node and, with scope downstream, all that came after it; attempts stay as history.
+         */
+        post: operations["retryNode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/interventions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Intervene
+         * @description Does what the plan does not say: states the end of a node, changes what it works with, has it undone, gives time or places. The payload is what the type needs.
+         */
+        post: operations["createIntervention"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/gates/{gate_id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a gate
+         * @description A vote for the digest that was reviewed; the gate is approved at quorum. Somebody else than who asked for or started the operation, where the policy says four eyes.
+         */
+        post: operations["approveGate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/gates/{gate_id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reject a gate
+         * @description What follows is the policy of the gate: its nodes fail, the operation holds, or it is cancelled.
+         */
+        post: operations["rejectGate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/patches/{patch_id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a patch
+         * @description A vote for the digest that was reviewed. When the rule of every gate that the patch touches is met, the graph of the next revision is written at once.
+         */
+        post: operations["approvePatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operations/{operation_id}/patches/{patch_id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reject a patch
+         * @description Lets go of what it held. By its proposer the patch is withdrawn.
+         */
+        post: operations["rejectPatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /** @description A refusal (RFC 9457). */
+        Problem: {
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+            instance: string;
+            /** @enum {unknown} */
+            category: "validation_error" | "invalid_credentials" | "invalid_token" | "policy_denied" | "rate_limited" | "unavailable" | "not_found" | "version_conflict" | "invalid_state_transition" | "plan_locked" | "gate_not_waiting" | "patch_not_applicable" | "stale_catalog_projection" | "execution_result_rejected" | "unsupported_resource_type" | "invalid_capability" | "stale_projection" | "internal_error";
+            code: string;
+            request_id: string;
+            retryable: boolean;
+            hint: string;
+        } & {
+            [key: string]: unknown;
+        };
+        Accepted: {
+            resource: components["schemas"]["ResourceView"];
+            operation_ref: components["schemas"]["OperationRef"];
+        };
+        AccessReply: {
+            access_token: string;
+            /** @constant */
+            token_type: "Bearer";
+            expires_in: number;
+        };
+        Action: {
+            action_key: string;
+            title: string;
+            /** @enum {unknown} */
+            mode: "operation" | "record";
+            intent_kind: string;
+            allowed_in: string[];
+            /** @enum {unknown} */
+            risk: "low" | "medium" | "high";
+            input_schema: {
+                [key: string]: unknown;
+            };
+        };
+        ActorSchema: {
+            /** @enum {unknown} */
+            kind: "user" | "service" | "executor" | "engine" | "system";
+            id: string;
+            name: string;
+            roles?: string[];
+        };
+        /** @description What the caller may do now, by the rules that also decide the command; the reason when not. */
+        AllowedActionSchema: {
+            action: string;
+            allowed: boolean;
+            reason_category: string | null;
+            reason_code: string | null;
+            reason: string | null;
+            available_at: string | null;
+        };
+        /** @description Longer notes, 32 KiB in all; not for filtering. */
+        Annotations: {
+            [key: string]: string;
+        };
+        ApproveBody: {
+            reviewed_digest: string;
+            /** @description The round that you decide. */
+            round: number;
+            comment?: string;
+            as_group?: string;
+            break_glass?: {
+                reason: string;
+            };
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        ApprovePatchBody: {
+            reviewed_digest: string;
+            comment?: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        ArtifactList: {
+            items: components["schemas"]["ArtifactView"][];
+            next_page_token: string | null;
+            as_of: components["schemas"]["AsOf"];
+        };
+        ArtifactView: {
+            artifact_id: string;
+            node_id: string;
+            attempt: number;
+            name: string;
+            kind: string;
+            media_type: string;
+            size: number;
+            sha256: string;
+            status: string;
+            uri: string | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            expires_at: string | null;
+        };
+        AsOf: {
+            /** @description RFC 3339, UTC, microseconds. */
+            time: string;
+            /** @description Position in the log of this app, as text. */
+            seq: string;
+        };
+        AttemptView: {
+            attempt: number;
+            /** @enum {unknown} */
+            role: "run" | "undo";
+            generation: number;
+            fences: string[];
+            executor: string;
+            pool: string | null;
+            phase: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            started_at: string;
+            ended_at: string | null;
+            error: {
+                class: string;
+                message: string;
+                retryable: boolean;
+                hint?: string;
+            } | null;
+            heartbeat_at: string | null;
+            progress: {
+                [key: string]: unknown;
+            } | null;
+            log: {
+                lines: number;
+                bytes: number;
+                complete: boolean;
+            };
+        };
+        AuditList: {
+            items: components["schemas"]["AuditView"][];
+            next_page_token: string | null;
+            as_of: string;
+        };
+        AuditView: {
+            at: string;
+            actor: string;
+            on_behalf_of: string | null;
+            roles: string[];
+            action: string;
+            object: string;
+            outcome: string;
+            reason: string | null;
+            request_id: string | null;
+            command_id: string | null;
+            before_hash: string | null;
+            after_hash: string | null;
+        };
+        BlockedOnSchema: {
+            kind: string;
+            id: string;
+            href?: string;
+            since?: string;
+            until?: string;
+            message: string;
+        };
+        CalendarView: {
+            windows: {
+                window_id: string;
+                applies: string;
+                timezone: string;
+                days: string[];
+                from: string;
+                to: string;
+                open: boolean;
+                opens_at: string | null;
+                closes_at: string | null;
+            }[];
+            freezes: {
+                freeze_id: string;
+                title: string;
+                applies: string;
+                /** @description RFC 3339, UTC, microseconds. */
+                from: string;
+                /** @description RFC 3339, UTC, microseconds. */
+                to: string;
+                approvers: string[];
+                in_force: boolean;
+                put_by: string | null;
+            }[];
+            /** @description RFC 3339, UTC, microseconds. */
+            as_of: string;
+        };
+        CancelBody: {
+            /**
+             * @description graceful (default): what runs ends, nothing is undone. compensate: then undo in reverse order. force: stop at once, outcomes unknown.
+             * @enum {unknown}
+             */
+            mode?: "graceful" | "compensate" | "force";
+            /** @description Why; kept in history and audit. */
+            reason: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        CapabilityChange: {
+            /** @enum {unknown} */
+            op: "add" | "update" | "remove";
+            capability_key: string;
+            version: string;
+            attributes?: {
+                [key: string]: unknown;
+            };
+            capacity?: {
+                total?: number;
+                used?: number;
+            };
+            priority?: number;
+            expires_at?: string | null;
+        };
+        CapabilityCounts: {
+            provided: number;
+            required: number;
+        };
+        CapabilityDefinition: {
+            capability_key: string;
+            version: string;
+            pack: string;
+            title: string;
+            category: string;
+            /** @enum {unknown} */
+            status: "active" | "deprecated";
+            /** @enum {unknown} */
+            sharing: "shared" | "exclusive" | "counted";
+            unit: string | null;
+            attributes_schema: {
+                [key: string]: unknown;
+            };
+            match_rules: {
+                [key: string]: string;
+            };
+            checksum: string;
+            /** @description All versions that were ever loaded, the newest first. */
+            versions: string[];
+            /** @description Of all versions; only what the caller may see. */
+            providers: {
+                total: number;
+                by_status: {
+                    [key: string]: number;
+                };
+                by_region: {
+                    [key: string]: number;
+                };
+            };
+        };
+        CapabilityGraph: {
+            nodes: ({
+                id: string;
+                /** @constant */
+                kind: "capability";
+                capability_key: string;
+                title: string;
+                providers: {
+                    total: number;
+                    by_status: {
+                        [key: string]: number;
+                    };
+                };
+                requirements: components["schemas"]["RequirementCounts"];
+            } | {
+                id: string;
+                /** @constant */
+                kind: "type";
+                type_key: string;
+                title: string;
+            })[];
+            edges: {
+                /** @enum {unknown} */
+                type: "provides" | "requires";
+                from: string;
+                to: string;
+                /** @description provides: how many there are. */
+                providers?: number;
+                requirements?: components["schemas"]["RequirementCounts"];
+            }[];
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        CommandReply: {
+            command: components["schemas"]["CommandView"];
+            outcome: ({
+                category: string | null;
+                code: string | null;
+                detail: string | null;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+        };
+        CommandView: {
+            command_id: string;
+            kind: string;
+            /** @enum {unknown} */
+            status: "accepted" | "applied" | "refused" | "withdrawn";
+            code: string | null;
+            seq: number;
+            /** @description RFC 3339, UTC, microseconds. */
+            accepted_at: string;
+            not_after: string | null;
+        };
+        Condition: {
+            /** @enum {unknown} */
+            type: "active" | "in_sync" | "healthy";
+            /** @enum {unknown} */
+            status: "true" | "false" | "unknown";
+            reason: string;
+            message: string;
+            observed_generation: number;
+            /** @description RFC 3339 in UTC with microseconds. */
+            last_transition_at: string;
+        };
+        Constraints: {
+            window_id?: string;
+            /** Format: date-time */
+            not_before?: string;
+            deadline_s?: number;
+            /** @enum {unknown} */
+            on_deadline?: "graceful" | "compensate";
+            max_parallel?: number;
+            /** @enum {unknown} */
+            risk_ceiling?: "low" | "medium" | "high";
+            pause_on_failure?: boolean;
+            /** @enum {unknown} */
+            on_drift?: "pause" | "ignore";
+            batch?: {
+                size?: number;
+                by?: string;
+            };
+        };
+        CsrfReply: {
+            csrf_token: string;
+        };
+        CurrentUser: {
+            /** Format: uuid */
+            id: string;
+            username: string;
+            /** @enum {unknown} */
+            status: "ACTIVE" | "DISABLED" | "DELETED";
+            /** Format: date-time */
+            created_at: string;
+            disabled_at: string | null;
+            roles: string[];
+            groups: string[];
+            grants: components["schemas"]["GrantView"][];
+            session: {
+                /** Format: uuid */
+                id: string;
+                /** @enum {unknown} */
+                mode: "json" | "cookie";
+                auth_time: number;
+            };
+        };
+        DefinitionList: {
+            items: components["schemas"]["CapabilityDefinition"][];
+            next_page_token: string | null;
+            prev_page_token: string | null;
+            count?: components["schemas"]["PageCount"];
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        Drift: {
+            /** @enum {unknown} */
+            status: "in_sync" | "drifted" | "unknown";
+            paths: string[];
+        };
+        DryRunReply: {
+            /** @constant */
+            dry_run: true;
+            effect: {
+                [key: string]: unknown;
+            };
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+        };
+        EngineRef: {
+            namespace: string;
+            workflow_id: string;
+            run_id: string;
+            ui_url: string;
+        };
+        Enrol: {
+            enrolment_token: string;
+            new_password: string;
+        };
+        Enrolment: {
+            token: string;
+            url: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        Escalation: {
+            level: number;
+            next_at: string | null;
+        };
+        EventView: {
+            /** Format: date-time */
+            at: string;
+            actor: string;
+            roles: string[];
+            action: string;
+            object: string;
+            outcome: string;
+            reason: string | null;
+            request_id: string | null;
+        };
+        Evidence: {
+            records: components["schemas"]["EvidenceRecordView"][];
+            head: {
+                seq: number;
+                hash: string;
+            };
+        };
+        EvidenceKeys: {
+            keys: {
+                /** @constant */
+                kty: "OKP";
+                /** @constant */
+                crv: "Ed25519";
+                /** @constant */
+                alg: "EdDSA";
+                /** @constant */
+                use: "sig";
+                x: string;
+                kid: string;
+            }[];
+        };
+        EvidenceRecordView: {
+            /** @constant */
+            v: 1;
+            operation_id: string;
+            seq: number;
+            kind: string;
+            statement: string;
+            /** @description A decided gate says round and digest; a node that ran behind gates, on which of these it began. */
+            subject: {
+                type: string;
+                id: string;
+                round?: number;
+                status?: string;
+                digest?: string;
+                /** @description RFC 3339, UTC, microseconds. */
+                began_at?: string;
+                gates?: {
+                    gate_id: string;
+                    round: number;
+                    digest: string;
+                }[];
+            };
+            subject_digest: string;
+            actor: components["schemas"]["ActorSchema"];
+            /** @description RFC 3339, UTC, microseconds. */
+            at: string;
+            prev_hash: string;
+            hash: string;
+        };
+        EvidenceRef: {
+            uri: string;
+            kind: string;
+            digest?: string;
+            media_type?: string;
+            size?: number;
+            /** Format: date-time */
+            created_at?: string;
+            label?: string;
+        };
+        Gate: {
+            gate_id: string;
+            operation_id: string;
+            operation_title: string;
+            kind: string;
+            question: string;
+            status: components["schemas"]["GateStatusSchema"];
+            round: number;
+            guards: string[];
+            policy: {
+                [key: string]: unknown;
+            };
+            votes: components["schemas"]["VoteView"][];
+            missing: components["schemas"]["MissingVotes"][];
+            eligible: {
+                id: string;
+                name: string;
+            }[];
+            eligible_me: boolean;
+            why_not_me: string | null;
+            digest: string;
+            waiting_since: string | null;
+            deadline_at: string | null;
+            on_timeout: string;
+            on_reject: string;
+            escalation: components["schemas"]["Escalation"];
+            consumed_at: string | null;
+            decided: components["schemas"]["GateDecision"] | null;
+            change_seq: number;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+            /** @description What is decided on; `digest` is the digest of its canonical JSON. */
+            subject: unknown;
+            context: components["schemas"]["GateContext"];
+        };
+        GateContext: {
+            /** @description RFC 3339, UTC, microseconds. */
+            as_of: string;
+            dependents: unknown[];
+            policy_results: unknown[];
+            rehearsal: unknown;
+            evidence: unknown[];
+            compensations: unknown[];
+            conflicts: unknown[];
+        };
+        GateDecision: {
+            by: components["schemas"]["ActorSchema"];
+            /** @description RFC 3339, UTC, microseconds. */
+            at: string;
+            command_id: string | null;
+        };
+        GateList: {
+            items: components["schemas"]["GateSummary"][];
+            next_page_token: string | null;
+            as_of: components["schemas"]["AsOf"];
+        };
+        GateReply: {
+            gate_id: string;
+            operation_id: string;
+            operation_title: string;
+            kind: string;
+            question: string;
+            status: components["schemas"]["GateStatusSchema"];
+            round: number;
+            guards: string[];
+            policy: {
+                [key: string]: unknown;
+            };
+            votes: components["schemas"]["VoteView"][];
+            missing: components["schemas"]["MissingVotes"][];
+            eligible: {
+                id: string;
+                name: string;
+            }[];
+            eligible_me: boolean;
+            why_not_me: string | null;
+            digest: string;
+            waiting_since: string | null;
+            deadline_at: string | null;
+            on_timeout: string;
+            on_reject: string;
+            escalation: components["schemas"]["Escalation"];
+            consumed_at: string | null;
+            decided: components["schemas"]["GateDecision"] | null;
+            change_seq: number;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+            /** @description What is decided on; `digest` is the digest of its canonical JSON. */
+            subject: unknown;
+            context: components["schemas"]["GateContext"];
+            operation_status: components["schemas"]["OperationStatusSchema"];
+            command: components["schemas"]["CommandView"];
+        };
+        /** @enum {unknown} */
+        GateStatusSchema: "armed" | "waiting" | "approved" | "rejected" | "expired" | "bypassed" | "cancelled";
+        GateSummary: {
+            gate_id: string;
+            operation_id: string;
+            operation_title: string;
+            kind: string;
+            question: string;
+            status: components["schemas"]["GateStatusSchema"];
+            round: number;
+            guards: string[];
+            policy: {
+                [key: string]: unknown;
+            };
+            votes: components["schemas"]["VoteView"][];
+            missing: components["schemas"]["MissingVotes"][];
+            eligible: {
+                id: string;
+                name: string;
+            }[];
+            eligible_me: boolean;
+            why_not_me: string | null;
+            digest: string;
+            waiting_since: string | null;
+            deadline_at: string | null;
+            on_timeout: string;
+            on_reject: string;
+            escalation: components["schemas"]["Escalation"];
+            consumed_at: string | null;
+            decided: components["schemas"]["GateDecision"] | null;
+            change_seq: number;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+        };
+        /** @description Where a grant holds: all given fields must match; none given means everywhere. */
+        GrantScope: {
+            region_id?: string;
+            datacenter_id?: string;
+            layer_id?: string;
+            segment_id?: string;
+            type_key?: string;
+        };
+        GrantView: {
+            /** Format: uuid */
+            id: string;
+            role: string;
+            scope: components["schemas"]["GrantScope"];
+            expires_at: string | null;
+            via_group_key: string | null;
+        };
+        Graph: {
+            roots: string[];
+            nodes: components["schemas"]["ResourceGraphNode"][];
+            edges: components["schemas"]["GraphEdge"][];
+            truncated: {
+                nodes: boolean;
+                edges: boolean;
+                fanout: boolean;
+                depth: boolean;
+            };
+            frontier: {
+                resource_id: string;
+                /** @enum {unknown} */
+                direction: "out" | "in" | "both";
+                /** @description Neighbours that are not shown. */
+                omitted: number;
+                page_token: string | null;
+            }[];
+            frontier_omitted: number;
+            /** @description With include=health: how many resources were looked at, and whether that was not all. */
+            rollup?: {
+                visited: number;
+                truncated: boolean;
+            };
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        GraphDifference: {
+            added: string[];
+            removed: string[];
+            changed: {
+                node_id: string;
+                fields: {
+                    path: string;
+                    before: unknown;
+                    after: unknown;
+                }[];
+            }[];
+            added_gates: string[];
+            removed_gates: string[];
+            max_parallel: {
+                before: number;
+                after: number;
+            } | null;
+        };
+        GraphEdge: {
+            relationship_id: string;
+            type_key: string;
+            from: string;
+            to: string;
+        };
+        GraphGate: {
+            gate_id: string;
+            /** @description The key of a gate policy, or a policy of its own. */
+            policy: string | {
+                approvals?: {
+                    quorum?: number;
+                    groups?: {
+                        group: string;
+                        min: number;
+                    }[];
+                    four_eyes?: boolean;
+                    /** @enum {unknown} */
+                    reject_rule?: "any" | "majority";
+                    comment_on_approve?: boolean;
+                };
+                deadline_s?: number;
+                /** @enum {unknown} */
+                on_timeout?: "reject" | "hold";
+                /** @enum {unknown} */
+                on_reject?: "fail_nodes" | "hold" | "cancel_operation";
+                /** @enum {unknown} */
+                lease_policy?: "hold" | "release";
+                /** @description A service that answers instead of people; not together with approvals. */
+                check?: {
+                    service: string;
+                    timeout_s: number;
+                };
+            };
+            question?: string;
+            guards: string[];
+        };
+        GraphNode: {
+            node_id: string;
+            name?: string;
+            /** @enum {unknown} */
+            kind?: "task" | "barrier" | "wait";
+            executor?: string;
+            pool?: string;
+            with?: {
+                [key: string]: unknown;
+            };
+            target_id?: string;
+            depends_on?: string[];
+            /** @enum {unknown} */
+            join?: "all" | "any" | "settled";
+            /** @description A CEL expression. */
+            when?: string;
+            idempotent?: boolean;
+            outputs?: {
+                [key: string]: string;
+            };
+            outputs_schema?: {
+                [key: string]: unknown;
+            };
+            timeouts?: {
+                start_s?: number;
+                run_s?: number;
+                heartbeat_s?: number;
+            };
+            retry?: {
+                max_attempts?: number;
+                initial_s?: number;
+                factor?: number;
+                max_s?: number;
+                retry_on?: string[];
+            };
+            /** @enum {unknown} */
+            on_failure?: "hold" | "tolerate" | "skip_dependents" | "fail" | "compensate";
+            compensate?: {
+                executor?: string;
+                with?: {
+                    [key: string]: unknown;
+                };
+                /** @description A CEL expression. */
+                when?: string;
+                idempotent?: boolean;
+            };
+            catalog?: {
+                lifecycle_status?: unknown;
+                health_status?: unknown;
+                desired_state_patch?: unknown;
+                observed_state_patch?: unknown;
+                relationship_changes?: unknown;
+                provided_capability_changes?: unknown;
+            };
+            secrets?: {
+                [key: string]: unknown;
+            };
+            skippable?: boolean;
+            tags?: string[];
+            risk?: number;
+            estimate_s?: number;
+            group?: string;
+        };
+        GroupPatch: {
+            name?: string;
+            description?: string | null;
+        };
+        GroupView: {
+            group_key: string;
+            name: string;
+            description: string | null;
+            members: components["schemas"]["UserView"][];
+            version: number;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @enum {unknown} */
+        Health: "healthy" | "degraded" | "unhealthy" | "unknown" | "maintenance";
+        HealthView: {
+            own: {
+                status: components["schemas"]["Health"];
+                /** @enum {unknown} */
+                reason: "never_observed" | "expired" | "observed" | "lifecycle";
+                /** @description RFC 3339 in UTC with microseconds. */
+                since: string;
+                expires_at: string | null;
+            };
+            checks: {
+                source: string;
+                check_key: string;
+                status: components["schemas"]["Health"];
+                /** @description RFC 3339 in UTC with microseconds. */
+                observed_at: string;
+                /** @description RFC 3339 in UTC with microseconds. */
+                expires_at: string;
+                expired: boolean;
+                summary: string | null;
+            }[];
+            /** @description With all that the resource takes health from. Of now only. */
+            rollup?: {
+                status: components["schemas"]["Health"];
+                /** @description At most 5: the worst, then the nearest. */
+                causes: {
+                    /** @description Resource ids; null for one that you may not see. */
+                    path: (string | null)[];
+                    resource_id: string | null;
+                    status: components["schemas"]["Health"];
+                    check: {
+                        source: string;
+                        check_key: string;
+                        status: components["schemas"]["Health"];
+                    } | null;
+                    age_s: number | null;
+                    hidden: boolean;
+                }[];
+                visited: number;
+                /** @description More than 100,000 resources are in reach: it may be worse than it says. */
+                truncated: boolean;
+            };
+            history?: {
+                items: {
+                    source: string;
+                    check_key: string;
+                    status: components["schemas"]["Health"];
+                    /** @description RFC 3339 in UTC with microseconds. */
+                    observed_at: string;
+                    /** @description RFC 3339 in UTC with microseconds. */
+                    expires_at: string;
+                    summary: string | null;
+                    evidence_refs: components["schemas"]["EvidenceRef"][];
+                    command_id: string;
+                    operation_id: string | null;
+                }[];
+                next_page_token: string | null;
+                prev_page_token: string | null;
+            };
+            health_revision: number;
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        HeldLease: {
+            resource_id: string;
+            mode: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            since: string;
+        };
+        /** @description Names its target by the id in the source, or by our own. */
+        ImportEdge: {
+            type_key: string;
+            /** @enum {unknown} */
+            direction?: "out" | "in";
+            target_external_id?: string;
+            /** @description Fixed for life. The server makes `res_…` when none is given. */
+            target_id?: string;
+            properties?: {
+                [key: string]: unknown;
+            };
+        };
+        ImportItem: {
+            external_id: string;
+            type_key: string;
+            name: string;
+            display_name?: string;
+            parent_external_id?: string;
+            /** @description Fixed for life. The server makes `res_…` when none is given. */
+            parent_id?: string;
+            labels?: components["schemas"]["Labels"];
+            annotations?: components["schemas"]["Annotations"];
+            owner?: string;
+            lifecycle_status?: string;
+            desired_state?: {
+                [key: string]: unknown;
+            };
+            observed_state?: {
+                [key: string]: unknown;
+            };
+            relationships?: components["schemas"]["ImportEdge"][];
+            provided_capabilities?: components["schemas"]["CapabilityChange"][];
+        };
+        ImportReply: {
+            results: {
+                index: number;
+                external_id: string;
+                /** @enum {unknown} */
+                outcome: "created" | "updated" | "unchanged" | "conflict" | "refused" | "deferred";
+                resource_id?: string;
+                version?: number;
+                diff: {
+                    path: string;
+                    before?: unknown;
+                    after?: unknown;
+                }[];
+                problem?: {
+                    category: string;
+                    code: string;
+                    detail: string;
+                } & {
+                    [key: string]: unknown;
+                };
+            }[];
+            counts: {
+                created: number;
+                updated: number;
+                unchanged: number;
+                conflict: number;
+                refused: number;
+                deferred: number;
+            };
+        };
+        ImportRequest: {
+            source: {
+                kind: string;
+                /** @description Ids are unique in it. */
+                name: string;
+                file_digest?: string;
+            };
+            items: components["schemas"]["ImportItem"][];
+            options?: {
+                /** @description Take over what has the same natural key, or type, parent and name. */
+                adopt?: boolean;
+                /** @description Outgoing edges of these types that an item does not list are removed. */
+                complete_relationship_types?: string[];
+            };
+        };
+        Inbox: {
+            items: components["schemas"]["InboxItem"][];
+            next_page_token: string | null;
+            as_of: components["schemas"]["AsOf"];
+        };
+        InboxItem: {
+            gate_id: string;
+            operation_id: string;
+            operation_title: string;
+            kind: string;
+            question: string;
+            status: components["schemas"]["GateStatusSchema"];
+            round: number;
+            guards: string[];
+            policy: {
+                [key: string]: unknown;
+            };
+            votes: components["schemas"]["VoteView"][];
+            missing: components["schemas"]["MissingVotes"][];
+            eligible: {
+                id: string;
+                name: string;
+            }[];
+            eligible_me: boolean;
+            why_not_me: string | null;
+            digest: string;
+            waiting_since: string | null;
+            deadline_at: string | null;
+            on_timeout: string;
+            on_reject: string;
+            escalation: components["schemas"]["Escalation"];
+            consumed_at: string | null;
+            decided: components["schemas"]["GateDecision"] | null;
+            change_seq: number;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+            risk: string;
+            environment: string | null;
+            change_counts: {
+                added: number;
+                changed: number;
+                removed: number;
+            };
+        };
+        IntentBody: {
+            /** @enum {unknown} */
+            kind: "change" | "action" | "runbook" | "graph";
+            title: string;
+            /** @description Why; kept in history and audit. */
+            reason: string;
+            targets?: ({
+                resource_id: string;
+            } | {
+                selector: {
+                    type_key: string;
+                    /** @description A CEL expression. */
+                    when?: string;
+                    limit?: number;
+                };
+            })[];
+            labels?: {
+                [key: string]: string;
+            };
+            ticket?: string;
+            /** Format: uuid */
+            retry_of?: string;
+            expires_in_s?: number;
+            constraints?: components["schemas"]["Constraints"];
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+            change?: {
+                /** @enum {unknown} */
+                op: "update" | "create" | "delete";
+                desired_state_patch?: {
+                    [key: string]: unknown;
+                };
+                parameters?: {
+                    [key: string]: unknown;
+                };
+            };
+            action?: {
+                action_key: string;
+                parameters?: {
+                    [key: string]: unknown;
+                };
+            };
+            runbook?: {
+                pack: string;
+                procedure: string;
+                /** @description The newest that is loaded unless said. */
+                version?: string;
+                parameters?: {
+                    [key: string]: unknown;
+                };
+            };
+            graph?: {
+                nodes: components["schemas"]["GraphNode"][];
+                gates?: components["schemas"]["GraphGate"][];
+            };
+        };
+        IntentList: {
+            items: components["schemas"]["IntentRow"][];
+            next_page_token: string | null;
+            as_of: components["schemas"]["AsOf"];
+        };
+        IntentRow: {
+            intent_id: string;
+            /** @enum {unknown} */
+            status: "open" | "previewed" | "executing" | "fulfilled" | "unfulfilled" | "expired";
+            revision: number;
+            kind: string;
+            title: string;
+            reason: string;
+            requester: components["schemas"]["ActorSchema"];
+            labels: {
+                [key: string]: string;
+            };
+            constraints: {
+                [key: string]: unknown;
+            };
+            ticket: string | null;
+            retry_of: string | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            updated_at: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            expires_at: string;
+            latest_plan_id: string | null;
+            operation_id: string | null;
+            links: {
+                [key: string]: string;
+            };
+            targets: number;
+        };
+        IntentView: {
+            intent_id: string;
+            /** @enum {unknown} */
+            status: "open" | "previewed" | "executing" | "fulfilled" | "unfulfilled" | "expired";
+            revision: number;
+            kind: string;
+            title: string;
+            reason: string;
+            targets_resolved: {
+                resource_id: string;
+                type_key: string;
+                name: string;
+                version: number;
+            }[];
+            request: {
+                [key: string]: unknown;
+            };
+            requester: components["schemas"]["ActorSchema"];
+            labels: {
+                [key: string]: string;
+            };
+            constraints: {
+                [key: string]: unknown;
+            };
+            ticket: string | null;
+            retry_of: string | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            updated_at: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            expires_at: string;
+            latest_plan_id: string | null;
+            operation_id: string | null;
+            links: {
+                [key: string]: string;
+            };
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+        };
+        InterventionBody: {
+            /** @enum {unknown} */
+            type: "skip" | "mark_succeeded" | "mark_failed" | "mark_compensated" | "set_output" | "set_input" | "trigger_compensation" | "extend_deadline" | "set_limits" | "release_leases" | "delegate_gate" | "override_freeze";
+            node_id?: string;
+            /** @description What the type needs, and nothing else. */
+            payload: {
+                outputs?: {
+                    [key: string]: unknown;
+                };
+                note?: string;
+                message?: string;
+                /** @description Merge patch on the `with` of the plan; it stands until another one replaces it. Gates that approved other inputs ask again. */
+                input_overrides?: {
+                    [key: string]: unknown;
+                };
+                /** @enum {unknown} */
+                of?: "operation" | "gate" | "attempt";
+                /** @description The gate, or the node of the attempt. */
+                id?: string;
+                add_s?: number;
+                max_parallel?: number;
+                gate_id?: string;
+                /** @description Id of a user. */
+                to_user?: string;
+                /** Format: date-time */
+                until?: string;
+                freeze_id?: string;
+            };
+            /** @description Why; kept in history and audit. */
+            reason: string;
+            ticket?: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        InterventionReply: {
+            intervention: {
+                intervention_id: string;
+                type: string;
+                node_id: string | null;
+                /** @enum {unknown} */
+                status: "applied" | "accepted" | "awaiting_second_person";
+                gate_id: string | null;
+            };
+            command: components["schemas"]["CommandView"];
+        };
+        /** @description Short marks to filter by: `[prefix/]name`. */
+        Labels: {
+            [key: string]: string;
+        };
+        LastOperation: {
+            operation_id: string;
+            command_id: string;
+            /** @description RFC 3339 in UTC with microseconds. */
+            at: string;
+        };
+        Lifecycle: {
+            states: string[];
+            initial: string;
+            terminal: string[];
+            transitions: {
+                from: string;
+                to: string;
+                by: ("user" | "operation" | "import")[];
+            }[];
+        };
+        LogLineView: {
+            seq: number;
+            time: string;
+            stream: string;
+            level: string;
+            text: string;
+            cut?: boolean;
+        };
+        LogPage: {
+            attempt: number;
+            lines: components["schemas"]["LogLineView"][];
+            first_seq: number | null;
+            last_seq: number | null;
+            total_lines: number;
+            total_bytes: number;
+            complete: boolean;
+            /** @enum {unknown} */
+            storage: "hot" | "archive";
+            matches?: {
+                count: number;
+                seqs: number[];
+            };
+        };
+        Me: {
+            user_id: string;
+            username: string;
+            roles: string[];
+            permissions: string[];
+            groups: string[];
+            counts: {
+                gates_mine: number;
+                gates_all: number;
+                failed_open: number;
+            };
+            version: string;
+            degraded: string[];
+        };
+        MissingVotes: {
+            group: string | null;
+            count: number;
+        };
+        NeedsGraph: {
+            nodes: ({
+                id: string;
+                /** @constant */
+                kind: "resource";
+                resource_id: string;
+                type_key: string;
+                name: string;
+                lifecycle_status: string;
+                health_status: components["schemas"]["Health"];
+                scope: components["schemas"]["Scope"];
+            } | {
+                id: string;
+                /** @constant */
+                kind: "capability";
+                capability_key: string;
+                title: string;
+            } | {
+                id: string;
+                /** @constant */
+                kind: "requirement";
+                resource_id: string;
+                requirement: components["schemas"]["Requirement"];
+                /** @enum {unknown} */
+                state: "bound" | "satisfiable" | "unsatisfied";
+                /** @description The first 20 that do not do. */
+                why_not: components["schemas"]["Rejection"][];
+                rejected_count: {
+                    [key: string]: number;
+                };
+            })[];
+            edges: {
+                /** @enum {unknown} */
+                type: "provides" | "requires" | "satisfied_by";
+                from: string;
+                to: string;
+                provider_id?: string;
+                /** @enum {unknown} */
+                status?: "available" | "degraded" | "stale" | "withdrawn";
+                free?: number | null;
+                /** @description satisfied_by: claimed already; false: would do. */
+                bound?: boolean;
+            }[];
+            next_page_token: string | null;
+            prev_page_token: string | null;
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        NewGrant: {
+            role: components["schemas"]["RoleName"];
+            scope?: components["schemas"]["GrantScope"];
+            /** Format: date-time */
+            expires_at?: string;
+        };
+        NewGroup: {
+            group_key: string;
+            name: string;
+            description?: string;
+        };
+        NewSubjectGrant: {
+            /** @enum {unknown} */
+            subject_type: "user" | "group";
+            subject_id: string;
+            role: components["schemas"]["RoleName"];
+            scope?: components["schemas"]["GrantScope"];
+            /** Format: date-time */
+            expires_at?: string;
+        };
+        NewUser: {
+            username: string;
+            grants?: components["schemas"]["NewGrant"][];
+        };
+        Node: {
+            operation_id: string;
+            node_id: string;
+            name: string;
+            kind: string;
+            executor: string;
+            target_id: string | null;
+            group_id: string | null;
+            state: components["schemas"]["NodeStateSchema"];
+            generation: number;
+            attempt: number;
+            error_class: string | null;
+            error_message: string | null;
+            ready_at: string | null;
+            gated_at: string | null;
+            started_at: string | null;
+            ended_at: string | null;
+            waited_ms: number | null;
+            ran_ms: number | null;
+            progress: {
+                [key: string]: unknown;
+            } | null;
+            artifacts: components["schemas"]["ArtifactView"][];
+            log_lines: number;
+            exception: string | null;
+            held_by_patch: boolean;
+            spec: {
+                [key: string]: unknown;
+            };
+            inputs: components["schemas"]["NodeInputs"];
+            outputs: {
+                [key: string]: unknown;
+            } | null;
+            attempts: components["schemas"]["AttemptView"][];
+            gates: components["schemas"]["NodeGate"][];
+            catalog: {
+                [key: string]: unknown;
+            } | null;
+            change_seq: number;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+        };
+        NodeGate: {
+            gate_id: string;
+            question: string;
+            status: components["schemas"]["GateStatusSchema"];
+        };
+        NodeInputs: {
+            effective: unknown;
+            overridden: string[];
+        };
+        NodeList: {
+            items: components["schemas"]["NodeSummary"][];
+            next_page_token: string | null;
+            as_of: components["schemas"]["AsOf"];
+        };
+        /** @description A merge patch on the node; not on its id, kind, target or dependencies. */
+        NodeMergePatch: {
+            [key: string]: unknown;
+        };
+        NodeReply: {
+            operation_id: string;
+            node_id: string;
+            name: string;
+            kind: string;
+            executor: string;
+            target_id: string | null;
+            group_id: string | null;
+            state: components["schemas"]["NodeStateSchema"];
+            generation: number;
+            attempt: number;
+            error_class: string | null;
+            error_message: string | null;
+            ready_at: string | null;
+            gated_at: string | null;
+            started_at: string | null;
+            ended_at: string | null;
+            waited_ms: number | null;
+            ran_ms: number | null;
+            progress: {
+                [key: string]: unknown;
+            } | null;
+            artifacts: components["schemas"]["ArtifactView"][];
+            log_lines: number;
+            exception: string | null;
+            held_by_patch: boolean;
+            spec: {
+                [key: string]: unknown;
+            };
+            inputs: components["schemas"]["NodeInputs"];
+            outputs: {
+                [key: string]: unknown;
+            } | null;
+            attempts: components["schemas"]["AttemptView"][];
+            gates: components["schemas"]["NodeGate"][];
+            catalog: {
+                [key: string]: unknown;
+            } | null;
+            change_seq: number;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+            reset_cone: string[];
+            rearmed_gates: string[];
+            command: components["schemas"]["CommandView"];
+        };
+        /** @enum {unknown} */
+        NodeStateSchema: "pending" | "gated" | "ready" | "dispatched" | "running" | "backoff" | "succeeded" | "failed" | "outcome_unknown" | "skipped" | "cancelled" | "compensating" | "compensated" | "compensation_failed" | "removed";
+        NodeSummary: {
+            operation_id: string;
+            node_id: string;
+            name: string;
+            kind: string;
+            executor: string;
+            target_id: string | null;
+            group_id: string | null;
+            state: components["schemas"]["NodeStateSchema"];
+            generation: number;
+            attempt: number;
+            error_class: string | null;
+            error_message: string | null;
+            ready_at: string | null;
+            gated_at: string | null;
+            started_at: string | null;
+            ended_at: string | null;
+            waited_ms: number | null;
+            ran_ms: number | null;
+            progress: {
+                [key: string]: unknown;
+            } | null;
+            artifacts: number;
+            log_lines: number;
+            exception: string | null;
+            held_by_patch: boolean;
+        };
+        OpenGate: {
+            gate_id: string;
+            question: string;
+            status: components["schemas"]["GateStatusSchema"];
+            round: number;
+            waiting_since: string | null;
+            deadline_at: string | null;
+        };
+        OpenPatch: {
+            patch_id: string;
+            proposer: components["schemas"]["ActorSchema"];
+            reason: string;
+            base_revision: number;
+            held_nodes: string[];
+            /** @description RFC 3339, UTC, microseconds. */
+            expires_at: string;
+        };
+        Operation: {
+            operation_id: string;
+            intent_id: string;
+            plan_id: string;
+            title: string;
+            kind: string;
+            status: components["schemas"]["OperationStatusSchema"];
+            pause_reason: string | null;
+            end_reason: string | null;
+            blocked_on: components["schemas"]["BlockedOnSchema"][];
+            progress: components["schemas"]["Progress"];
+            requester: components["schemas"]["ActorSchema"];
+            risk_level: string;
+            environment: string | null;
+            labels: {
+                [key: string]: string;
+            };
+            ticket: string | null;
+            /** @description Gates that wait for a decision now. */
+            open_gates: components["schemas"]["OpenGate"][];
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            started_at: string | null;
+            ended_at: string | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            updated_at: string;
+            eta_at: string | null;
+            revision: number;
+            change_seq: number;
+            plan_revision: number;
+            plan_hash: string;
+            /** @enum {unknown} */
+            control: "run" | "pause" | "cancel";
+            cancel_mode: string | null;
+            resource_ids: string[];
+            leases: components["schemas"]["HeldLease"][];
+            /** @description Patches that wait for a decision now. */
+            open_patches: components["schemas"]["OpenPatch"][];
+            pending_commands: components["schemas"]["CommandView"][];
+            steering: components["schemas"]["Steering"] | null;
+            constraints: {
+                [key: string]: unknown;
+            };
+            deadline_at: string | null;
+            max_parallel: number;
+            exceptions: unknown[];
+            evidence_head: {
+                seq: number;
+                hash: string;
+            };
+            retry_of: string | null;
+            engine_ref?: components["schemas"]["EngineRef"];
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+        };
+        OperationGraph: {
+            plan_revision: number;
+            plan_hash: string;
+            nodes: {
+                node_id: string;
+                name: string;
+                kind: string;
+                executor: string;
+                target_id: string | null;
+                group: string | null;
+                state: components["schemas"]["NodeStateSchema"];
+                attempt: number;
+                generation: number;
+                depends_on: string[];
+                join: string;
+                gates: string[];
+                risk: number;
+                on_failure: string;
+                has_compensation: boolean;
+                estimate_s: number;
+                held_by_patch: boolean;
+                exception: string | null;
+            }[];
+            groups: {
+                group_id: string;
+                name: string;
+                kind: string;
+                counts: {
+                    [key: string]: number;
+                };
+            }[];
+            gates: {
+                gate_id: string;
+                question: string;
+                guards: string[];
+                state: components["schemas"]["GateStatusSchema"];
+            }[];
+            critical_path: string[];
+            change_seq: number;
+            /** @description RFC 3339, UTC, microseconds. */
+            as_of: string;
+        };
+        OperationList: {
+            items: components["schemas"]["OperationSummary"][];
+            next_page_token: string | null;
+            as_of: components["schemas"]["AsOf"];
+        };
+        OperationRef: {
+            /** @constant */
+            kind: "intent";
+            intent_id: string;
+            href: string;
+            plan_preview_href: string;
+            status_href: string;
+            operation_id: null;
+        };
+        OperationReply: {
+            operation_id: string;
+            intent_id: string;
+            plan_id: string;
+            title: string;
+            kind: string;
+            status: components["schemas"]["OperationStatusSchema"];
+            pause_reason: string | null;
+            end_reason: string | null;
+            blocked_on: components["schemas"]["BlockedOnSchema"][];
+            progress: components["schemas"]["Progress"];
+            requester: components["schemas"]["ActorSchema"];
+            risk_level: string;
+            environment: string | null;
+            labels: {
+                [key: string]: string;
+            };
+            ticket: string | null;
+            /** @description Gates that wait for a decision now. */
+            open_gates: components["schemas"]["OpenGate"][];
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            started_at: string | null;
+            ended_at: string | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            updated_at: string;
+            eta_at: string | null;
+            revision: number;
+            change_seq: number;
+            plan_revision: number;
+            plan_hash: string;
+            /** @enum {unknown} */
+            control: "run" | "pause" | "cancel";
+            cancel_mode: string | null;
+            resource_ids: string[];
+            leases: components["schemas"]["HeldLease"][];
+            /** @description Patches that wait for a decision now. */
+            open_patches: components["schemas"]["OpenPatch"][];
+            pending_commands: components["schemas"]["CommandView"][];
+            steering: components["schemas"]["Steering"] | null;
+            constraints: {
+                [key: string]: unknown;
+            };
+            deadline_at: string | null;
+            max_parallel: number;
+            exceptions: unknown[];
+            evidence_head: {
+                seq: number;
+                hash: string;
+            };
+            retry_of: string | null;
+            engine_ref?: components["schemas"]["EngineRef"];
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+            command: components["schemas"]["CommandView"];
+        };
+        /** @enum {unknown} */
+        OperationStatusSchema: "queued" | "running" | "blocked" | "pausing" | "paused" | "cancelling" | "succeeded" | "succeeded_with_exceptions" | "failed" | "cancelled" | "timed_out";
+        OperationSummary: {
+            operation_id: string;
+            intent_id: string;
+            plan_id: string;
+            title: string;
+            kind: string;
+            status: components["schemas"]["OperationStatusSchema"];
+            pause_reason: string | null;
+            end_reason: string | null;
+            blocked_on: components["schemas"]["BlockedOnSchema"][];
+            progress: components["schemas"]["Progress"];
+            requester: components["schemas"]["ActorSchema"];
+            risk_level: string;
+            environment: string | null;
+            labels: {
+                [key: string]: string;
+            };
+            ticket: string | null;
+            open_gates: number;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            started_at: string | null;
+            ended_at: string | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            updated_at: string;
+            eta_at: string | null;
+            revision: number;
+            change_seq: number;
+        };
+        OperationsSummary: {
+            counts: {
+                [key: string]: number;
+            };
+            last: {
+                operation_id: string;
+                kind: string;
+                title: string;
+                status: string;
+                started_at: string | null;
+                ended_at: string | null;
+                version_from: number | null;
+                version_to: number | null;
+            }[];
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        OwnHealth: {
+            status: components["schemas"]["Health"];
+            reason: string;
+            /** @description RFC 3339 in UTC with microseconds. */
+            since: string;
+            expires_at: string | null;
+        };
+        PageCount: {
+            value: number;
+            /** @enum {unknown} */
+            relation: "eq" | "gte";
+        };
+        Patch: {
+            /** Format: uuid */
+            patch_id: string;
+            /**
+             * Format: uuid
+             * @description The operation; also its workflow id.
+             */
+            operation_id: string;
+            /** @enum {unknown} */
+            status: "awaiting_approval" | "approved" | "applied" | "rejected" | "not_applicable" | "expired" | "withdrawn";
+            status_reason: string | null;
+            base_revision: number;
+            applied_revision: number | null;
+            changes: {
+                [key: string]: unknown;
+            }[];
+            reason: string;
+            ticket: string | null;
+            proposer: components["schemas"]["ActorSchema"];
+            digest: string;
+            result_hash: string;
+            diff_graph: components["schemas"]["GraphDifference"];
+            violations: components["schemas"]["PatchViolation"][];
+            held_nodes: string[];
+            rearmed_gates: string[];
+            required: components["schemas"]["PatchApproval"];
+            votes: components["schemas"]["PatchVote"][];
+            decided: components["schemas"]["PatchDecision"] | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            expires_at: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            rebase: components["schemas"]["PatchRebase"] | null;
+            change_seq: number;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+        };
+        PatchApproval: {
+            quorum: number;
+            groups: {
+                group: string;
+                min: number;
+            }[];
+            policies: string[];
+            four_eyes: boolean;
+            /** @description An approval needs a comment. */
+            comment_on_approve: boolean;
+        };
+        PatchChange: {
+            /** @constant */
+            op: "add_node";
+            node: components["schemas"]["GraphNode"];
+        } | {
+            /** @constant */
+            op: "remove_node";
+            node_id: string;
+        } | {
+            /** @constant */
+            op: "update_node";
+            node_id: string;
+            set: components["schemas"]["NodeMergePatch"];
+        } | {
+            /** @constant */
+            op: "add_dependency";
+            node_id: string;
+            depends_on: string;
+        } | {
+            /** @constant */
+            op: "remove_dependency";
+            node_id: string;
+            depends_on: string;
+        } | {
+            /** @constant */
+            op: "add_gate";
+            gate: components["schemas"]["GraphGate"];
+        } | {
+            /** @constant */
+            op: "remove_gate";
+            gate_id: string;
+        } | {
+            /** @constant */
+            op: "set_limits";
+            max_parallel: number;
+        };
+        PatchDecision: {
+            by: components["schemas"]["ActorSchema"];
+            /** @description RFC 3339, UTC, microseconds. */
+            at: string;
+        };
+        PatchList: {
+            items: components["schemas"]["Patch"][];
+            next_page_token: string | null;
+            as_of: components["schemas"]["AsOf"];
+        };
+        PatchOperation: {
+            /** @enum {unknown} */
+            op: "add" | "remove" | "replace" | "move" | "copy" | "test";
+            path: string;
+            from?: string;
+            value?: unknown;
+        };
+        /** @description The same changes on the graph of now, where they are still sound: propose them again. */
+        PatchRebase: {
+            base_revision: number;
+            changes: {
+                [key: string]: unknown;
+            }[];
+        };
+        PatchReply: {
+            /** Format: uuid */
+            patch_id: string;
+            /**
+             * Format: uuid
+             * @description The operation; also its workflow id.
+             */
+            operation_id: string;
+            /** @enum {unknown} */
+            status: "awaiting_approval" | "approved" | "applied" | "rejected" | "not_applicable" | "expired" | "withdrawn";
+            status_reason: string | null;
+            base_revision: number;
+            applied_revision: number | null;
+            changes: {
+                [key: string]: unknown;
+            }[];
+            reason: string;
+            ticket: string | null;
+            proposer: components["schemas"]["ActorSchema"];
+            digest: string;
+            result_hash: string;
+            diff_graph: components["schemas"]["GraphDifference"];
+            violations: components["schemas"]["PatchViolation"][];
+            held_nodes: string[];
+            rearmed_gates: string[];
+            required: components["schemas"]["PatchApproval"];
+            votes: components["schemas"]["PatchVote"][];
+            decided: components["schemas"]["PatchDecision"] | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            expires_at: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            rebase: components["schemas"]["PatchRebase"] | null;
+            change_seq: number;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+            operation_status: components["schemas"]["OperationStatusSchema"];
+            command: components["schemas"]["CommandView"];
+        };
+        PatchViolation: {
+            pointer: string;
+            code: string;
+            message: string;
+        };
+        PatchVote: {
+            actor: components["schemas"]["ActorSchema"];
+            /** @enum {unknown} */
+            decision: "approve" | "reject";
+            comment: string | null;
+            digest: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            at: string;
+        };
+        PauseBody: {
+            /** @description Why; kept in history and audit. */
+            reason: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        Payloads: {
+            payloads: {
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description The bytes. */
+                data?: string;
+            }[];
+        };
+        PlaceCounts: {
+            resources: number;
+            by_health: {
+                [key: string]: number;
+            };
+            by_lifecycle: {
+                [key: string]: number;
+            };
+        };
+        PlanView: {
+            plan_id: string;
+            intent_id: string;
+            title: string;
+            kind: string;
+            /** @enum {unknown} */
+            status: "ready" | "blocked_by_policy" | "locked" | "started" | "superseded" | "stale" | "expired";
+            status_reason: string | null;
+            plan_hash: string;
+            semantic_digest: string;
+            catalog_pins: {
+                resource_id: string;
+                version: number;
+            }[];
+            pins_moved: {
+                resource_id: string;
+                planned: number;
+                current: number | null;
+            }[];
+            watermark: string;
+            packs: {
+                pack: string;
+                version: string;
+                digest: string;
+            }[];
+            counts: {
+                [key: string]: number;
+            };
+            /** @description At most 200; go on with diff_after. */
+            diff: {
+                resource_id: string;
+                name: string;
+                /** @enum {unknown} */
+                change: "create" | "update" | "replace" | "delete" | "no_change" | "unknown";
+                fields: {
+                    path: string;
+                    before: unknown;
+                    after: unknown;
+                    sensitive: boolean;
+                    noise: boolean;
+                }[];
+            }[];
+            diff_next: string | null;
+            impact: {
+                dependents: string[];
+                dependents_count: number;
+                compensable: boolean;
+            };
+            risk: {
+                /** @enum {unknown} */
+                level: "low" | "medium" | "high" | "critical";
+                score: number;
+                factors: {
+                    factor: string;
+                    points: number;
+                    detail: string;
+                }[];
+            };
+            conflicts: {
+                kind: string;
+                id: string;
+                resource_id: string | null;
+                message: string;
+            }[];
+            policy_results: {
+                policy_id: string;
+                /** @enum {unknown} */
+                level: "hard" | "soft" | "advisory";
+                /** @enum {unknown} */
+                result: "passed" | "forbids";
+                detail: string;
+            }[];
+            gates: {
+                gate_id: string;
+                kind: string;
+                question: string;
+                policy: {
+                    [key: string]: unknown;
+                };
+                guards: string[];
+                /** @description Groups that may decide; empty: whoever holds gate:decide. */
+                who: string[];
+                can_i: boolean;
+            }[];
+            warnings: {
+                code: string;
+                message: string;
+            }[];
+            estimates: {
+                p50_s: number;
+                p90_s: number;
+                critical_path: string[];
+            };
+            leases: {
+                resource_id: string;
+                mode: string;
+            }[];
+            windows: string[];
+            constraints: {
+                [key: string]: unknown;
+            };
+            rehearsal: components["schemas"]["Rehearsal"] | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            created_at: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            expires_at: string;
+            operation_id: string | null;
+            superseded_by: string | null;
+            superseded_plan_id?: string | null;
+            allowed_actions: components["schemas"]["AllowedActionSchema"][];
+        };
+        PreviewBody: {
+            exclude_targets?: string[];
+            /** @description Position in the catalog's log that the plan must know. */
+            min_watermark?: string;
+            /** @description Carries the plan out on a virtual clock and keeps what came of it with the plan. Gates are approved after approval_delay_s (0 unless said; null: never). */
+            rehearse?: {
+                /** @description 1 unless said. */
+                seed?: number;
+                approval_delay_s?: number | null;
+                failures?: {
+                    node_id: string;
+                    attempt: number;
+                    /** @enum {unknown} */
+                    class: "unreachable" | "remote_error" | "timeout" | "not_picked_up" | "condition_timeout" | "unexpected_response" | "refused" | "condition_failed" | "exit_code" | "outputs_invalid" | "expression_error" | "address_denied" | "secret_missing" | "outcome_unknown";
+                    /** @description Of the undo of the node; of its run unless said. */
+                    undo?: boolean;
+                }[];
+            };
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        ProcedureList: {
+            items: components["schemas"]["ProcedureView"][];
+        };
+        ProcedureView: {
+            pack: string;
+            version: string;
+            key: string;
+            kind: string;
+            title: string;
+            scope: string;
+            match: {
+                [key: string]: unknown;
+            };
+            parameters: {
+                [key: string]: unknown;
+            };
+            steps: {
+                id: string;
+                name: string;
+                executor: string;
+            }[];
+            gates: {
+                [key: string]: unknown;
+            }[];
+        };
+        Progress: {
+            total: number;
+            done: number;
+            running: number;
+            failed: number;
+            waiting: number;
+        };
+        ProposeBody: {
+            /** @description The plan_revision that you read. */
+            base_revision: number;
+            changes: components["schemas"]["PatchChange"][];
+            /** @description Why; kept in history and audit. */
+            reason: string;
+            ticket?: string;
+            expires_in_s?: number;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        Provider: {
+            provider_id: string;
+            resource_id: string;
+            type_key: string;
+            capability_key: string;
+            version: string;
+            attributes: {
+                [key: string]: unknown;
+            };
+            capacity: {
+                total: number | null;
+                /** @description Sum of the claims: open uses_capability edges. */
+                reserved: number;
+                used: number | null;
+                unit: string | null;
+            } | null;
+            free: number | null;
+            /** @description More is claimed than there is. */
+            overcommitted: boolean;
+            /** @enum {unknown} */
+            status: "available" | "degraded" | "stale" | "withdrawn";
+            status_reason: string;
+            priority: number;
+            expires_at: string | null;
+            last_command_id: string | null;
+            rev: number;
+            scope: components["schemas"]["Scope"];
+            /** @description From near: 0 same segment, 1 data center, 2 region, 3 elsewhere. */
+            distance?: number;
+        };
+        ProviderList: {
+            items: components["schemas"]["Provider"][];
+            next_page_token: string | null;
+            prev_page_token: string | null;
+            count?: components["schemas"]["PageCount"];
+            as_of: components["schemas"]["ReadAsOf"];
+            /** @description With explain: the first 20 that do not do. */
+            rejected?: components["schemas"]["Rejection"][];
+            /** @description Of all candidates, by rule. */
+            rejected_count?: {
+                [key: string]: number;
+            };
+        };
+        ReadAsOf: {
+            /** @description The last event that the answer holds. */
+            watermark: string;
+            /** @description RFC 3339 in UTC with microseconds. */
+            time: string;
+            lag_ms: number;
+        };
+        Reason: {
+            reason: string;
+        };
+        Rehearsal: {
+            seed: number;
+            approval_delay_s: number | null;
+            failures: {
+                node_id: string;
+                attempt: number;
+                class: string;
+                undo?: boolean;
+            }[];
+            /**
+             * @description How it ends; blocked or paused: it stands still and waits for a person.
+             * @enum {unknown}
+             */
+            ends: "succeeded" | "succeeded_with_exceptions" | "failed" | "cancelled" | "timed_out" | "blocked" | "paused";
+            /** @description Seconds from the beginning. */
+            duration_s: number;
+            critical_path: string[];
+            gates: {
+                gate_id: string;
+                status: components["schemas"]["GateStatusSchema"];
+                at: number | null;
+                decided_at: number | null;
+                escalations: {
+                    /** @description Seconds from the beginning. */
+                    at: number;
+                    add_groups: string[];
+                }[];
+            }[];
+            /** @description Who runs when, in order of beginning; at most 1000. */
+            lanes: {
+                node_id: string;
+                /** @description Seconds from the beginning. */
+                from_s: number;
+                /** @description Seconds from the beginning. */
+                to_s: number;
+                /** @description 0: a wait, which has no attempts. */
+                attempt: number;
+                undo: boolean;
+                failure: string | null;
+            }[];
+            lanes_count: number;
+            /** @description Nodes that are undone, in that order. */
+            compensations: string[];
+            warnings: {
+                code: string;
+                message: string;
+            }[];
+        };
+        RejectBody: {
+            /** @description The round that you decide. */
+            round: number;
+            comment: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        RejectPatchBody: {
+            comment: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        Rejection: {
+            provider_id: string;
+            resource_id: string;
+            /** @enum {unknown} */
+            rule: "status" | "version" | "scope" | "attribute" | "capacity" | "self";
+            attribute?: string;
+            match_rule?: string;
+            wanted: unknown;
+            offered: unknown;
+        };
+        RelationshipInput: {
+            type_key: string;
+            /** @enum {unknown} */
+            direction?: "out" | "in";
+            target_id: string;
+            properties?: {
+                [key: string]: unknown;
+            };
+        };
+        RelationshipItem: {
+            relationship: {
+                relationship_id: string;
+                rev: number;
+                type_key: string;
+                from_id: string;
+                to_id: string;
+                properties: {
+                    [key: string]: unknown;
+                };
+                /** @description RFC 3339 in UTC with microseconds. */
+                valid_from: string;
+            };
+            /** @enum {unknown} */
+            direction: "out" | "in";
+            peer: {
+                resource_id: string;
+                type_key: string;
+                name: string;
+                lifecycle_status: string;
+                health_status: components["schemas"]["Health"];
+            };
+        };
+        RelationshipList: {
+            items: components["schemas"]["RelationshipItem"][];
+            next_page_token: string | null;
+            prev_page_token: string | null;
+            count?: components["schemas"]["PageCount"];
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        RelationshipRule: {
+            type_key: string;
+            /** @enum {unknown} */
+            direction: "out" | "in";
+            peer_types: string[];
+            min: number;
+            /** @description null: no limit of its own. */
+            max: number | null;
+        };
+        /** @description As the type asks, with values of the resource filled in. */
+        Requirement: {
+            requirement_key: string;
+            capability_key: string;
+            version_range: string;
+            where: {
+                [key: string]: unknown;
+            };
+            amount: number | null;
+            min: number;
+            /** @enum {unknown} */
+            scope: "any" | "same_region" | "same_datacenter" | "same_segment";
+        };
+        RequirementCounts: {
+            total: number;
+            bound: number;
+            satisfiable: number;
+            unsatisfied: number;
+        };
+        ResourceCapabilities: {
+            provided: components["schemas"]["Provider"][];
+            required: {
+                requirement: components["schemas"]["Requirement"];
+                /** @enum {unknown} */
+                state: "bound" | "satisfiable" | "unsatisfied";
+                bound_to: {
+                    relationship_id: string;
+                    resource_id: string;
+                    provider_id: string | null;
+                    amount: number | null;
+                }[];
+                /** @description The first 5 that would do. */
+                providers: components["schemas"]["Provider"][];
+                /** @description The first 20 that do not do. */
+                why_not: components["schemas"]["Rejection"][];
+                /** @description Of all candidates, by rule. */
+                rejected_count: {
+                    [key: string]: number;
+                };
+            }[];
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        ResourceCreate: {
+            /** @description Fixed for life. The server makes `res_…` when none is given. */
+            resource_id?: string;
+            type_key: string;
+            name: string;
+            display_name?: string;
+            labels?: components["schemas"]["Labels"];
+            annotations?: components["schemas"]["Annotations"];
+            owner?: string;
+            parent_id?: string;
+            desired_state?: {
+                [key: string]: unknown;
+            };
+            relationships?: components["schemas"]["RelationshipInput"][];
+            /** @description Only with mode=record_only. */
+            lifecycle_status?: string;
+            observed_state?: {
+                [key: string]: unknown;
+            };
+        };
+        ResourceGraphNode: {
+            resource_id: string;
+            type_key: string;
+            name: string;
+            lifecycle_status: string;
+            health_status: components["schemas"]["Health"];
+            rollup_status?: components["schemas"]["Health"];
+            depth: number;
+            /** @description Open edges of the allowed types to what the caller may see. */
+            degree: number;
+        };
+        ResourceItem: {
+            resource_id: string;
+            type_key: string;
+            type_version: number;
+            name: string;
+            display_name: string;
+            owner: string | null;
+            labels: {
+                [key: string]: string;
+            };
+            parent_id: string | null;
+            lifecycle_status: string;
+            health_status: components["schemas"]["Health"];
+            scope: components["schemas"]["Scope"];
+            /** @description Counts decided changes; health never moves it. */
+            version: number;
+            health_revision: number;
+            /** @description Grows when desired_state really changes. */
+            generation: number;
+            /** @description The generation that observed_state was written for; 0 = never. */
+            observed_generation: number;
+            drift: components["schemas"]["Drift"];
+            last_operation: components["schemas"]["LastOperation"] | null;
+            /** @description RFC 3339 in UTC with microseconds. */
+            created_at: string;
+            /** @description `user:<uuid>` or `svc:<name>`. */
+            created_by: string;
+            /** @description RFC 3339 in UTC with microseconds. */
+            updated_at: string;
+            updated_by: string;
+            change_token: string;
+            annotations?: {
+                [key: string]: string;
+            };
+            desired_state?: {
+                [key: string]: unknown;
+            };
+            observed_state?: {
+                [key: string]: unknown;
+            };
+            conditions?: components["schemas"]["Condition"][];
+            health?: components["schemas"]["OwnHealth"];
+            /** @description Open edges to what the caller may see. */
+            relationships?: {
+                out: number;
+                in: number;
+            };
+            capabilities?: components["schemas"]["CapabilityCounts"];
+            /** @description True when an older version was asked for. */
+            historical?: boolean;
+        };
+        ResourceList: {
+            items: components["schemas"]["ResourceItem"][];
+            next_page_token: string | null;
+            prev_page_token: string | null;
+            count?: components["schemas"]["PageCount"];
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        ResourcePatch: {
+            [key: string]: unknown;
+        } | components["schemas"]["PatchOperation"][];
+        ResourceType: {
+            type_key: string;
+            version: number;
+            pack: string;
+            pack_version: string;
+            title: string;
+            /** @description Only a base for others: no resource can have it. */
+            abstract: boolean;
+            derived_from: string | null;
+            /** @description All bases, the nearest first. */
+            ancestors: string[];
+            /** @enum {unknown} */
+            status: "active" | "deprecated";
+            /**
+             * @description operation: changes of desired_state become intents; record: they are written at once.
+             * @enum {unknown}
+             */
+            writes: "operation" | "record";
+            lifecycle: components["schemas"]["Lifecycle"];
+            desired_state_schema: {
+                [key: string]: unknown;
+            };
+            observed_state_schema: {
+                [key: string]: unknown;
+            };
+            field_classes: {
+                immutable: string[];
+                read_only: string[];
+                /** @description Pointers to fields that hold a secret reference only. */
+                sensitive: string[];
+            };
+            identity: string[];
+            drift_paths: string[];
+            indexed_paths: string[];
+            relationships: components["schemas"]["RelationshipRule"][];
+            provides: {
+                capability_key: string;
+                version_range: string;
+            }[];
+            requires: ({
+                requirement_key: string;
+                capability_key: string;
+                version_range: string;
+                min: number;
+                /** @enum {unknown} */
+                scope: "any" | "same_region" | "same_datacenter" | "same_segment";
+            } & {
+                [key: string]: unknown;
+            })[];
+            actions: components["schemas"]["Action"][];
+            health: {
+                default_ttl_s: number | null;
+            };
+            checksum: string;
+        };
+        ResourceView: {
+            resource_id: string;
+            type_key: string;
+            type_version: number;
+            name: string;
+            display_name: string;
+            owner: string | null;
+            labels: {
+                [key: string]: string;
+            };
+            parent_id: string | null;
+            lifecycle_status: string;
+            health_status: components["schemas"]["Health"];
+            scope: components["schemas"]["Scope"];
+            annotations: {
+                [key: string]: string;
+            };
+            desired_state: {
+                [key: string]: unknown;
+            };
+            observed_state: {
+                [key: string]: unknown;
+            };
+            /** @description Counts decided changes; health never moves it. */
+            version: number;
+            health_revision: number;
+            /** @description Grows when desired_state really changes. */
+            generation: number;
+            /** @description The generation that observed_state was written for; 0 = never. */
+            observed_generation: number;
+            drift: components["schemas"]["Drift"];
+            last_operation: components["schemas"]["LastOperation"] | null;
+            /** @description RFC 3339 in UTC with microseconds. */
+            created_at: string;
+            /** @description `user:<uuid>` or `svc:<name>`. */
+            created_by: string;
+            /** @description RFC 3339 in UTC with microseconds. */
+            updated_at: string;
+            updated_by: string;
+            conditions: components["schemas"]["Condition"][];
+            /** @description Names this write, for min_change. */
+            change_token: string;
+            health?: components["schemas"]["OwnHealth"];
+            /** @description Open edges to what the caller may see. */
+            relationships?: {
+                out: number;
+                in: number;
+            };
+            capabilities?: components["schemas"]["CapabilityCounts"];
+            /** @description True when an older version was asked for. */
+            historical?: boolean;
+        };
+        ResumeBody: {
+            /** @description Why; kept in history and audit. */
+            reason: string;
+            /** @description Take the new values of targets that have changed. */
+            acknowledge_drift?: boolean;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        RetryBody: {
+            /**
+             * @description downstream (default) resets all that came after it, too.
+             * @enum {unknown}
+             */
+            scope?: "downstream" | "node";
+            /** @description Why; kept in history and audit. */
+            reason: string;
+            /** @description Merge patch on the `with` of the plan; it stands until another one replaces it. Gates that approved other inputs ask again. */
+            input_overrides?: {
+                [key: string]: unknown;
+            };
+            expected_generation?: number;
+            /** @description What you found at the target when the outcome was unknown. */
+            reconciliation?: {
+                /** @enum {unknown} */
+                finding: "effect_absent" | "effect_present" | "effect_partial";
+                note: string;
+            };
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        /** @enum {unknown} */
+        RoleName: "viewer" | "planner" | "operator" | "approver" | "engineer" | "admin" | "auditor";
+        Scope: {
+            region_id: string | null;
+            datacenter_id: string | null;
+            layer_id: string | null;
+            segment_id: string | null;
+        };
+        SessionList: {
+            items: components["schemas"]["SessionView"][];
+            next_page_token: string | null;
+            as_of: string;
+        };
+        SessionView: {
+            id: string;
+            created_at: string;
+            last_used_at: string;
+            expires_at: string;
+            user_agent: string | null;
+            ip_address: string | null;
+            metadata: {
+                [key: string]: unknown;
+            } | null;
+            /** @enum {unknown} */
+            mode: "json" | "cookie";
+            current: boolean;
+        };
+        StartBody: {
+            reviewed_plan_hash: string;
+            /**
+             * @description What to do while another operation holds a resource.
+             * @enum {unknown}
+             */
+            on_conflict?: "queue" | "reject";
+            /** Format: date-time */
+            not_before?: string;
+            window_id?: string;
+            max_parallel?: number;
+            deadline_s?: number;
+            comment?: string;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
+        };
+        /** @description The newest pause, resume or cancel by somebody: who, why and when. */
+        Steering: {
+            /** @enum {unknown} */
+            kind: "pause" | "resume" | "cancel";
+            actor: components["schemas"]["ActorSchema"];
+            reason: string | null;
+            /** @description RFC 3339, UTC, microseconds. */
+            accepted_at: string;
+        };
+        SubjectGrantView: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {unknown} */
+            subject_type: "user" | "group";
+            subject_id: string;
+            role: string;
+            scope: components["schemas"]["GrantScope"];
+            expires_at: string | null;
+        };
+        Timeline: {
+            events: components["schemas"]["TimelineEventView"][];
+            last_seq: number;
+        };
+        TimelineEventView: {
+            seq: number;
+            /** @description RFC 3339, UTC, microseconds. */
+            at: string;
+            type: string;
+            actor: components["schemas"]["ActorSchema"];
+            on_behalf_of: string | null;
+            reason: string | null;
+            node_id: string | null;
+            gate_id: string | null;
+            patch_id: string | null;
+            command_id: string | null;
+            data: {
+                [key: string]: unknown;
+            };
+            evidence_seq: number | null;
+        };
+        TokenReply: {
+            access_token: string;
+            refresh_token?: string;
+            csrf_token?: string;
+            /** @constant */
+            token_type: "Bearer";
+            expires_in: number;
+            device_token?: string;
+            revoked_sessions?: number;
+        };
+        TopologyGraph: {
+            nodes: {
+                resource_id: string;
+                type_key: string;
+                name: string;
+                lifecycle_status: string;
+                health_status: components["schemas"]["Health"];
+                counts: components["schemas"]["PlaceCounts"];
+            }[];
+            edges: components["schemas"]["GraphEdge"][];
+            truncated: {
+                nodes: boolean;
+                edges: boolean;
+            };
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        TopologyList: {
+            items: {
+                resource_id: string;
+                type_key: string;
+                type_version: number;
+                name: string;
+                display_name: string;
+                owner: string | null;
+                labels: {
+                    [key: string]: string;
+                };
+                parent_id: string | null;
+                lifecycle_status: string;
+                health_status: components["schemas"]["Health"];
+                scope: components["schemas"]["Scope"];
+                /** @description Counts decided changes; health never moves it. */
+                version: number;
+                health_revision: number;
+                /** @description Grows when desired_state really changes. */
+                generation: number;
+                /** @description The generation that observed_state was written for; 0 = never. */
+                observed_generation: number;
+                drift: components["schemas"]["Drift"];
+                last_operation: components["schemas"]["LastOperation"] | null;
+                /** @description RFC 3339 in UTC with microseconds. */
+                created_at: string;
+                /** @description `user:<uuid>` or `svc:<name>`. */
+                created_by: string;
+                /** @description RFC 3339 in UTC with microseconds. */
+                updated_at: string;
+                updated_by: string;
+                change_token: string;
+                annotations?: {
+                    [key: string]: string;
+                };
+                desired_state?: {
+                    [key: string]: unknown;
+                };
+                observed_state?: {
+                    [key: string]: unknown;
+                };
+                conditions?: components["schemas"]["Condition"][];
+                health?: components["schemas"]["OwnHealth"];
+                /** @description Open edges to what the caller may see. */
+                relationships?: {
+                    out: number;
+                    in: number;
+                };
+                capabilities?: components["schemas"]["CapabilityCounts"];
+                /** @description True when an older version was asked for. */
+                historical?: boolean;
+                counts: components["schemas"]["PlaceCounts"];
+            }[];
+            next_page_token: string | null;
+            prev_page_token: string | null;
+            count?: components["schemas"]["PageCount"];
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        UserDetail: {
+            /** Format: uuid */
+            id: string;
+            username: string;
+            /** @enum {unknown} */
+            status: "ACTIVE" | "DISABLED" | "DELETED";
+            /** Format: date-time */
+            created_at: string;
+            disabled_at: string | null;
+            roles: string[];
+            groups: string[];
+            grants: components["schemas"]["GrantView"][];
+        };
+        UserMoved: {
+            user: components["schemas"]["UserDetail"];
+            /** @enum {unknown} */
+            sessions: "revoked" | "pending";
+        };
+        UserView: {
+            /** Format: uuid */
+            id: string;
+            username: string;
+            /** @enum {unknown} */
+            status: "ACTIVE" | "DISABLED" | "DELETED";
+            /** Format: date-time */
+            created_at: string;
+            disabled_at: string | null;
+        };
+        Validated: {
+            resource: components["schemas"]["ResourceView"];
+            changed_paths: string[];
+            would_create_intent: boolean;
+        };
+        VersionItem: {
+            version: number;
+            /** @description RFC 3339 in UTC with microseconds. */
+            at: string;
+            actor: string;
+            command_id: string | null;
+            operation_id: string | null;
+            lifecycle_status: string;
+            changed_paths: string[];
+            evidence_refs: components["schemas"]["EvidenceRef"][];
+        };
+        VersionList: {
+            items: components["schemas"]["VersionItem"][];
+            next_page_token: string | null;
+            prev_page_token: string | null;
+            count?: components["schemas"]["PageCount"];
+            as_of: components["schemas"]["ReadAsOf"];
+        };
+        VoteView: {
+            actor: components["schemas"]["ActorSchema"];
+            /** @enum {unknown} */
+            decision: "approve" | "reject";
+            comment: string | null;
+            digest: string;
+            /** @description RFC 3339, UTC, microseconds. */
+            at: string;
+            round: number;
+            group: string | null;
+        };
+    };
+    responses: {
+        /** @description The request does not fit its description. */
+        BadRequest: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "validation_error";
+                };
+            };
+        };
+        /** @description The token is missing, has expired or is refused. */
+        Unauthorized: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                "www-authenticate": components["headers"]["www-authenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "invalid_credentials" | "invalid_token" | "policy_denied";
+                };
+            };
+        };
+        /** @description The caller may not do this. */
+        Forbidden: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "policy_denied";
+                };
+            };
+        };
+        /** @description No such object, or none that the caller may see. */
+        NotFound: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "not_found";
+                };
+            };
+        };
+        /** @description Not possible in the current state. */
+        Conflict: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "version_conflict" | "invalid_state_transition" | "plan_locked" | "gate_not_waiting" | "patch_not_applicable" | "stale_catalog_projection" | "execution_result_rejected";
+                };
+            };
+        };
+        /** @description This data is past its retention period. */
+        Gone: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "not_found";
+                };
+            };
+        };
+        /** @description If-Match names another version. */
+        PreconditionFailed: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "version_conflict";
+                };
+            };
+        };
+        /** @description The body is too large. */
+        ContentTooLarge: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "validation_error";
+                };
+            };
+        };
+        /** @description The path has more than 2,048 or the query more than 8,192 characters, percent-encoded. */
+        UriTooLong: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "validation_error";
+                };
+            };
+        };
+        /** @description The content type is not accepted here. */
+        UnsupportedMediaType: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "validation_error";
+                };
+            };
+        };
+        /** @description The Range is outside the content. */
+        RangeNotSatisfiable: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "validation_error";
+                };
+            };
+        };
+        /** @description The request is well-formed and cannot be carried out. */
+        UnprocessableContent: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "validation_error" | "patch_not_applicable" | "execution_result_rejected" | "unsupported_resource_type" | "invalid_capability";
+                };
+            };
+        };
+        /** @description If-Match is missing. */
+        PreconditionRequired: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "version_conflict";
+                };
+            };
+        };
+        /** @description A limit of the gateway is used up. */
+        TooManyRequests: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                "retry-after": components["headers"]["retry-after"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "rate_limited";
+                };
+            };
+        };
+        /** @description Request target and headers have more than 16,384 bytes together. */
+        HeadersTooLarge: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "validation_error";
+                };
+            };
+        };
+        /** @description A fault of the service. Report the request id. */
+        InternalError: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "internal_error";
+                };
+            };
+        };
+        /** @description A part of the service could not be reached. */
+        BadGateway: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                "retry-after": components["headers"]["retry-after"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "unavailable";
+                };
+            };
+        };
+        /** @description A part of the service is away or overloaded. Repeat the same request later. */
+        Unavailable: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                "retry-after": components["headers"]["retry-after"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "unavailable" | "stale_catalog_projection" | "stale_projection" | "internal_error";
+                };
+            };
+        };
+        /** @description A part of the service did not answer in time. It is unknown whether the request was carried out. */
+        GatewayTimeout: {
+            headers: {
+                "x-request-id": components["headers"]["x-request-id"];
+                "retry-after": components["headers"]["retry-after"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    category?: "unavailable";
+                };
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: {
+        /** @description Names this request in logs, events and audit. */
+        "x-request-id": string;
+        /** @description The version that was read, for If-Match and If-None-Match. */
+        etag: string;
+        /** @description Where the created object, or the outcome of the accepted command, is read. */
+        location: string;
+        /** @description `true`: the stored first answer of this Idempotency-Key. */
+        "idempotency-replayed": string;
+        /** @description Seconds after which the same request may be sent again. */
+        "retry-after": string;
+        /** @description Bearer, with error="invalid_token" when the token that was sent is refused. */
+        "www-authenticate": string;
+    };
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    createToken: {
+        parameters: {
+            query?: {
+                response_mode?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {unknown} */
+                    grant_type?: "password" | "refresh_token";
+                    username?: string;
+                    /** @description At most 128 characters and 512 bytes. */
+                    password?: string;
+                    refresh_token?: string;
+                    device_token?: string;
+                    /** @description Ask for a device token in the reply (JSON mode). */
+                    remember_device?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    startSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    username: string;
+                    /** @description At most 128 characters and 512 bytes. */
+                    password: string;
+                    device_token?: string;
+                    /** @description Ask for a device token in the reply (JSON mode). */
+                    remember_device?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    refreshSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    refresh_token: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    endSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getCsrfToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CsrfReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    confirmPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description At most 128 characters and 512 bytes. */
+                    password: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    revokeOtherSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        revoked: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    revokeSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    changePassword: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description At most 128 characters and 512 bytes. */
+                    current_password: string;
+                    /** @description At most 128 characters and 512 bytes. */
+                    new_password: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        access_token?: string;
+                        refresh_token?: string;
+                        csrf_token?: string;
+                        /** @constant */
+                        token_type?: "Bearer";
+                        expires_in?: number;
+                        device_token?: string;
+                        revoked_sessions?: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    unlockUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listUserSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    revokeUserSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    revokeUserSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                user_id: string;
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listAuthEvents: {
+        parameters: {
+            query: {
+                page_size: number;
+                page_token?: string;
+                /** @description The user whom it is about. */
+                user_id?: string;
+                /** @description An action, such as login or revoke_session. */
+                type?: string;
+                from?: string;
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: {
+                            at: string;
+                            actor: string;
+                            action: string;
+                            object: string;
+                            outcome: string;
+                            reason: string | null;
+                            request_id: string | null;
+                        }[];
+                        next_page_token: string | null;
+                        as_of: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getCurrentUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CurrentUser"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    enrolUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Enrol"];
+            };
+        };
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listUsers: {
+        parameters: {
+            query: {
+                page_size: number;
+                page_token?: string;
+                status?: "ACTIVE" | "DISABLED" | "DELETED";
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["UserDetail"][];
+                        next_page_token: string | null;
+                        as_of: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewUser"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        user: components["schemas"]["UserDetail"];
+                        enrolment: components["schemas"]["Enrolment"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    disableUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Reason"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserMoved"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserMoved"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    deleteUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Reason"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserMoved"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserMoved"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    enableUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Reason"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserMoved"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserMoved"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createEnrolmentToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        enrolment: components["schemas"]["Enrolment"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listGroups: {
+        parameters: {
+            query: {
+                page_size: number;
+                page_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["GroupView"][];
+                        next_page_token: string | null;
+                        /** Format: date-time */
+                        as_of: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewGroup"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    deleteGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                group_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    updateGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                group_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupPatch"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    addGroupMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                group_key: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    removeGroupMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                group_key: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listGrants: {
+        parameters: {
+            query: {
+                page_size: number;
+                page_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["SubjectGrantView"][];
+                        next_page_token: string | null;
+                        /** Format: date-time */
+                        as_of: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createGrant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSubjectGrant"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubjectGrantView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    deleteGrant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                grant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is nothing to say. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listRoles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: {
+                            role: string;
+                            permissions: string[];
+                        }[];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listUserEvents: {
+        parameters: {
+            query: {
+                page_size: number;
+                page_token?: string;
+                /** @description What was done to this user. */
+                user_id?: string;
+                /** @description An action, such as user.disabled. */
+                type?: string;
+                from?: string;
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["EventView"][];
+                        next_page_token: string | null;
+                        /** Format: date-time */
+                        as_of: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getSigningKeys: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag that is known. */
+                "if-none-match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The public signing keys (RFC 7517). */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        keys: {
+                            /** @constant */
+                            kty: "RSA";
+                            n: string;
+                            e: string;
+                            kid: string;
+                            /** @constant */
+                            alg: "RS256";
+                            /** @constant */
+                            use: "sig";
+                        }[];
+                    };
+                };
+            };
+            /** @description Unchanged since the ETag that was sent. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getLiveness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It does. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "live";
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            414: components["responses"]["UriTooLong"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getReadiness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It may. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {unknown} */
+                        status: "ready" | "degraded" | "unready";
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            414: components["responses"]["UriTooLong"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            /** @description Not now. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {unknown} */
+                        status: "ready" | "degraded" | "unready";
+                    };
+                };
+            };
+        };
+    };
+    getPlatformHealth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The parts. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        parts: ({
+                            app: string;
+                            instance: string;
+                            /**
+                             * @description silent: it has said nothing for 30 s, and did not end in order. After 10 minutes it is left out.
+                             * @enum {unknown}
+                             */
+                            status: "ready" | "degraded" | "unready" | "silent";
+                            /** @description Since when it says so. */
+                            since: string;
+                            checks: {
+                                [key: string]: unknown;
+                            };
+                            lags: {
+                                [key: string]: number;
+                            };
+                        } & {
+                            [key: string]: unknown;
+                        })[];
+                        /** Format: date-time */
+                        as_of: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listResources: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                /** @description Types; derived types count. */
+                type_key?: string[];
+                region_id?: string;
+                datacenter_id?: string;
+                layer_id?: string;
+                layer_kind?: string;
+                segment_id?: string;
+                parent_id?: string;
+                /** @description Naming a terminal state includes retired resources. */
+                lifecycle_status?: string[];
+                /** @description healthy, degraded, unhealthy, unknown, maintenance. */
+                health_status?: string[];
+                /** @description `key` or `key=value`; all must hold. */
+                label?: string[];
+                drift?: "in_sync" | "drifted" | "unknown";
+                /** @description At most 200 resource ids. */
+                ids?: string[];
+                include_retired?: boolean;
+                /** @description AIP-160 style: name:web AND labels.env=prod AND NOT health_status=healthy. */
+                filter?: string;
+                /** @description At most 3 of resource_id, type_key, name, created_at, updated_at, lifecycle_status, health_status; `-` = descending. */
+                sort?: string;
+                /** @description Only what was last changed before this time. */
+                stale_since?: string;
+                /** @description Resources as they were at this time: sorted by resource_id, name or created_at only; a page may be short. */
+                at?: string;
+                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                fields?: string[];
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                include?: string[];
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+                count?: "none" | "capped" | "exact";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResourceList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createResource: {
+        parameters: {
+            query?: {
+                /** @description States facts about what exists; permission catalog:record. */
+                mode?: "record_only";
+                /** @description All checks, nothing is stored. */
+                validate_only?: boolean;
+                reason?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResourceCreate"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Validated"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResourceView"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getResource: {
+        parameters: {
+            query?: {
+                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                fields?: string[];
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                include?: string[];
+                /** @description The resource as it was at this time. */
+                at?: string;
+                /** @description The resource as it was at this version. */
+                at_version?: number;
+            };
+            header?: {
+                /** @description The ETag that is known. */
+                "if-none-match"?: string;
+            };
+            path: {
+                resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResourceView"];
+                };
+            };
+            /** @description Unchanged since the ETag that was sent. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    updateResource: {
+        parameters: {
+            query?: {
+                /** @description States facts about what exists; permission catalog:record. */
+                mode?: "record_only";
+                /** @description All checks, nothing is stored. */
+                validate_only?: boolean;
+                expected_version?: number;
+                reason?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["ResourcePatch"];
+                "application/json-patch+json": components["schemas"]["ResourcePatch"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResourceView"] | components["schemas"]["Validated"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            428: components["responses"]["PreconditionRequired"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listRelationships: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                direction?: "out" | "in" | "both";
+                /** @description Relationship type keys. */
+                relationship_types?: string[];
+                /** @description Types of the other end; derived types count. */
+                peer_types?: string[];
+                /** @description The edges as they were at this time. */
+                at?: string;
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path: {
+                resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelationshipList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getResourceCapabilities: {
+        parameters: {
+            query?: {
+                /** @description Only provided capabilities of these statuses; all but withdrawn unless said. */
+                status?: string[];
+                /** @description Degraded providers meet requirements, too. */
+                allow_degraded?: boolean;
+                /** @description As it was at this time; without health. */
+                at?: string;
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path: {
+                resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResourceCapabilities"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getResourceHealth: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                /** @description Own health as it was; kept for 30 days. */
+                at?: string;
+                /** @description Adds what was observed since, the newest first. */
+                history_since?: string;
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path: {
+                resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getOperationsSummary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationsSummary"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listResourceVersions: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VersionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listResourceTypes: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                status?: "active" | "deprecated";
+                /** @description Only types whose newest version is this one. */
+                version?: number;
+                /** @description Only what derives from this type. */
+                derived_from?: string;
+                provides?: string;
+                requires?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["ResourceType"][];
+                        next_page_token: string | null;
+                        prev_page_token: string | null;
+                        count?: components["schemas"]["PageCount"];
+                        as_of: components["schemas"]["ReadAsOf"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getResourceType: {
+        parameters: {
+            query?: {
+                version?: number;
+            };
+            header?: {
+                /** @description The ETag that is known. */
+                "if-none-match"?: string;
+            };
+            path: {
+                type_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResourceType"];
+                };
+            };
+            /** @description Unchanged since the ETag that was sent. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listRegions: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                region_id?: string;
+                datacenter_id?: string;
+                layer_id?: string;
+                layer_kind?: string;
+                /** @description Own health of the place. */
+                health_status?: string[];
+                /** @description `key` or `key=value`; all must hold. */
+                label?: string[];
+                include_retired?: boolean;
+                filter?: string;
+                sort?: string;
+                count?: "none" | "capped" | "exact";
+                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                fields?: string[];
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                include?: string[];
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listDatacenters: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                region_id?: string;
+                datacenter_id?: string;
+                layer_id?: string;
+                layer_kind?: string;
+                /** @description Own health of the place. */
+                health_status?: string[];
+                /** @description `key` or `key=value`; all must hold. */
+                label?: string[];
+                include_retired?: boolean;
+                filter?: string;
+                sort?: string;
+                count?: "none" | "capped" | "exact";
+                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                fields?: string[];
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                include?: string[];
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listLayers: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                region_id?: string;
+                datacenter_id?: string;
+                layer_id?: string;
+                layer_kind?: string;
+                /** @description Own health of the place. */
+                health_status?: string[];
+                /** @description `key` or `key=value`; all must hold. */
+                label?: string[];
+                include_retired?: boolean;
+                filter?: string;
+                sort?: string;
+                count?: "none" | "capped" | "exact";
+                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                fields?: string[];
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                include?: string[];
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listSegments: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                region_id?: string;
+                datacenter_id?: string;
+                layer_id?: string;
+                layer_kind?: string;
+                /** @description Own health of the place. */
+                health_status?: string[];
+                /** @description `key` or `key=value`; all must hold. */
+                label?: string[];
+                include_retired?: boolean;
+                filter?: string;
+                sort?: string;
+                count?: "none" | "capped" | "exact";
+                /** @description Members to show, such as name,labels.environment; resource_id and version always are. */
+                fields?: string[];
+                /** @description `state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts). */
+                include?: string[];
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getTopologyGraph: {
+        parameters: {
+            query?: {
+                /** @description Only this region and what is in it. */
+                region_id?: string;
+                max_nodes?: number;
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyGraph"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    traverseResources: {
+        parameters: {
+            query?: {
+                /** @description 1 to 20 resource ids to start from. */
+                root_id?: string[];
+                /** @description Instead of root_id: selects at most 500 roots. */
+                filter?: string;
+                depth?: number;
+                direction?: "out" | "in" | "both";
+                /** @description Only these relationships; all unless said. */
+                relationship_types?: string[];
+                /** @description Other types are neither shown nor passed through; derived types count. */
+                node_types?: string[];
+                max_nodes?: number;
+                max_edges?: number;
+                /** @description Neighbours of one node at most. */
+                fanout?: number;
+                /** @description The graph as it was at this time (RFC 3339); without health. */
+                at?: string;
+                /** @description `health`: the roll-up of each node, with all that it takes health from. */
+                include?: string[];
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+                /** @description From an entry of a frontier: its next neighbours. All other parameters stay as they were. */
+                page_token?: string;
+                format?: "json" | "graphml" | "dot";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graph"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    traverseTopology: {
+        parameters: {
+            query?: {
+                /** @description 1 to 20 resource ids to start from. */
+                root_id?: string[];
+                /** @description Instead of root_id: selects at most 500 roots. */
+                filter?: string;
+                depth?: number;
+                direction?: "out" | "in" | "both";
+                /** @description Only these relationships; all unless said. */
+                relationship_types?: string[];
+                /** @description Other types are neither shown nor passed through; derived types count. */
+                node_types?: string[];
+                max_nodes?: number;
+                max_edges?: number;
+                /** @description Neighbours of one node at most. */
+                fanout?: number;
+                /** @description The graph as it was at this time (RFC 3339); without health. */
+                at?: string;
+                /** @description `health`: the roll-up of each node, with all that it takes health from. */
+                include?: string[];
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+                /** @description From an entry of a frontier: its next neighbours. All other parameters stay as they were. */
+                page_token?: string;
+                format?: "json" | "graphml" | "dot";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graph"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getNeedsGraph: {
+        parameters: {
+            query?: {
+                /** @description Only this capability. */
+                capability_key?: string;
+                /** @description Only resources of this region; what meets their needs may be elsewhere. */
+                region_id?: string;
+                /** @description Only these resources, at most 20. */
+                root_id?: string[];
+                /** @description Only needs that nothing meets: the view of what is missing. */
+                unsatisfied_only?: boolean;
+                /** @description Degraded providers meet requirements, too. */
+                allow_degraded?: boolean;
+                format?: "json" | "graphml" | "dot";
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NeedsGraph"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listCapabilityDefinitions: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                category?: string;
+                status?: "active" | "deprecated";
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefinitionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getCapabilityDefinition: {
+        parameters: {
+            query?: {
+                version?: string;
+            };
+            header?: never;
+            path: {
+                capability_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityDefinition"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listCapabilityProviders: {
+        parameters: {
+            query?: {
+                /** @description 50 unless said; 0 is 50, and more than 500 is 500. */
+                page_size?: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                capability_key?: string;
+                /** @description As npm writes it: ^1.0.0. */
+                version_range?: string;
+                region_id?: string;
+                datacenter_id?: string;
+                layer_id?: string;
+                segment_id?: string;
+                min_free?: number;
+                /** @description available, degraded, stale, withdrawn; all but withdrawn unless said. */
+                status?: string[];
+                /** @description resource_id/requirement_key: what would meet that requirement. */
+                requirement_of?: string;
+                /** @description With requirement_of: degraded providers do, too. */
+                allow_degraded?: boolean;
+                /** @description A resource to measure distance from. */
+                near?: string;
+                /** @description At most 3 of priority, free, distance; `-` = descending. */
+                sort?: string;
+                /** @description Adds what does not do, and why. */
+                explain?: boolean;
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getCapabilityGraph: {
+        parameters: {
+            query?: {
+                /** @description Only this capability. */
+                capability_key?: string;
+                /** @description Only resources of this region; what meets their needs may be elsewhere. */
+                region_id?: string;
+                /** @description Only these resources, at most 20. */
+                root_id?: string[];
+                /** @description Only needs that nothing meets: the view of what is missing. */
+                unsatisfied_only?: boolean;
+                /** @description Degraded providers meet requirements, too. */
+                allow_degraded?: boolean;
+                format?: "json" | "graphml" | "dot";
+                /** @description A change_token: the answer holds that write (read your own writes). */
+                min_change?: string;
+                /** @description The answer is at most so old. */
+                max_lag_ms?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityGraph"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    importResources: {
+        parameters: {
+            query?: {
+                /** @description All checks and the differences; nothing is stored. */
+                validate_only?: boolean;
+            };
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportRequest"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listCatalogAudit: {
+        parameters: {
+            query: {
+                page_size: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                /** @description Who: `user:<uuid>` or `svc:<name>`. */
+                actor?: string;
+                /** @description What was done, as it stands in the rows. */
+                action?: string;
+                /** @description To what: `<kind>:<id>`, such as resource:eu1-web-01. */
+                object?: string;
+                /** @description Not before this time. */
+                from?: string;
+                /** @description Before this time. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listIntents: {
+        parameters: {
+            query?: {
+                status?: ("open" | "previewed" | "executing" | "fulfilled" | "unfulfilled" | "expired")[];
+                /** @description A user id, or `me`. */
+                requester?: string;
+                kind?: "change" | "action" | "runbook" | "graph";
+                page_size?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IntentList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createIntent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IntentBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IntentView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getIntent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag that is known. */
+                "if-none-match"?: string;
+            };
+            path: {
+                intent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IntentView"];
+                };
+            };
+            /** @description Unchanged since the ETag that was sent. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getPlan: {
+        parameters: {
+            query?: {
+                /** @description The last resource_id that is known. */
+                diff_after?: string;
+            };
+            header?: {
+                /** @description The ETag that is known. */
+                "if-none-match"?: string;
+            };
+            path: {
+                plan_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanView"];
+                };
+            };
+            /** @description Unchanged since the ETag that was sent. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getPlanGraph: {
+        parameters: {
+            query?: {
+                collapse?: "auto" | "none" | "groups";
+            };
+            header?: never;
+            path: {
+                plan_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationGraph"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listProcedures: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProcedureList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getCalendar: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalendarView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listEvidenceKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvidenceKeys"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listWaitingGates: {
+        parameters: {
+            query?: {
+                status?: "waiting";
+                for?: "me" | "all";
+                risk?: ("low" | "medium" | "high" | "critical")[];
+                environment?: string;
+                sort?: "deadline";
+                page_size?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Inbox"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listOperations: {
+        parameters: {
+            query?: {
+                status?: components["schemas"]["OperationStatusSchema"][];
+                status_group?: "open" | "ended" | "needs_attention";
+                kind?: string;
+                /** @description A user id, or `me`. */
+                requester?: string;
+                label?: string[];
+                gate_for?: "me";
+                /** @description Part of title or ticket. */
+                q?: string;
+                created_after?: string;
+                created_before?: string;
+                sort?: "-created_at" | "-updated_at" | "title";
+                page_size?: number;
+                page_token?: string;
+                resource_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getOperation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag that is known. */
+                "if-none-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description Unchanged since the ETag that was sent. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getOperationGraph: {
+        parameters: {
+            query?: {
+                collapse?: "auto" | "none" | "groups";
+                revision?: number;
+            };
+            header?: {
+                /** @description The ETag that is known. */
+                "if-none-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationGraph"];
+                };
+            };
+            /** @description Unchanged since the ETag that was sent. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getTimeline: {
+        parameters: {
+            query?: {
+                after_seq?: number;
+                limit?: number;
+                types?: string[];
+                actor?: string;
+                node_id?: string;
+                wait_ms?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Timeline"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listNodes: {
+        parameters: {
+            query?: {
+                state?: components["schemas"]["NodeStateSchema"][];
+                group?: string;
+                target_id?: string;
+                failed_first?: boolean;
+                page_size?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getNode: {
+        parameters: {
+            query?: {
+                /** @description Only this attempt. */
+                attempt?: number;
+            };
+            header?: {
+                /** @description The ETag that is known. */
+                "if-none-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            /** @description Unchanged since the ETag that was sent. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listArtifacts: {
+        parameters: {
+            query?: {
+                node_id?: string;
+                kind?: string;
+                page_size?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    downloadArtifact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                artifact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getEvidence: {
+        parameters: {
+            query?: {
+                after_seq?: number;
+                limit?: number;
+                /** @description jsonl: the whole chain as a file of canonical JSON lines with a signed head, as application/jsonl; for whoever asked for the operation, and for auditors. */
+                format?: "json" | "jsonl";
+            };
+            header?: never;
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Evidence"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listGates: {
+        parameters: {
+            query?: {
+                status?: components["schemas"]["GateStatusSchema"][];
+                page_size?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GateList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getGate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag that is known. */
+                "if-none-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                gate_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Gate"];
+                };
+            };
+            /** @description Unchanged since the ETag that was sent. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listPatches: {
+        parameters: {
+            query?: {
+                status?: ("awaiting_approval" | "approved" | "applied" | "rejected" | "not_applicable" | "expired" | "withdrawn")[];
+                page_size?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatchList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    proposePatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProposeBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatchReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatchReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getPatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag that is known. */
+                "if-none-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                patch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Patch"];
+                };
+            };
+            /** @description Unchanged since the ETag that was sent. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    etag: components["headers"]["etag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getCommand: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                command_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommandReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listResourceOperations: {
+        parameters: {
+            query?: {
+                status?: components["schemas"]["OperationStatusSchema"][];
+                status_group?: "open" | "ended" | "needs_attention";
+                kind?: string;
+                /** @description A user id, or `me`. */
+                requester?: string;
+                label?: string[];
+                gate_for?: "me";
+                /** @description Part of title or ticket. */
+                q?: string;
+                created_after?: string;
+                created_before?: string;
+                sort?: "-created_at" | "-updated_at" | "title";
+                page_size?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    previewPlan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                intent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    startPlan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                plan_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationReply"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getNodeLog: {
+        parameters: {
+            query?: {
+                /** @description The latest when left out. */
+                attempt?: number;
+                /** @description The attempt of the node (default) or of its compensation. */
+                role?: "run" | "undo";
+                stream?: string;
+                level?: string;
+                after_seq?: number;
+                before_seq?: number;
+                tail?: boolean;
+                limit?: number;
+                /** @description Plain text, any case. */
+                q?: string;
+                wait_ms?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    downloadNodeLog: {
+        parameters: {
+            query?: {
+                attempt?: number;
+                role?: "run" | "undo";
+            };
+            header?: never;
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Done. */
+            206: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            414: components["responses"]["UriTooLong"];
+            416: components["responses"]["RangeNotSatisfiable"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    streamEvents: {
+        parameters: {
+            query: {
+                /** @description Comma separated, at most 50: me, inbox, operations, operation:{id}, log:{operation_id}/{node_id}/{attempt}, resources, resource:{id}. */
+                topics: string;
+            };
+            header?: {
+                "last-event-id"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Frames until the token or the session ends. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listOperationAudit: {
+        parameters: {
+            query: {
+                page_size: number;
+                /** @description From the reply before. */
+                page_token?: string;
+                /** @description Who: `user:<uuid>` or `svc:<name>`. */
+                actor?: string;
+                /** @description What was done, as it stands in the rows. */
+                action?: string;
+                /** @description To what: `<kind>:<id>`, such as resource:eu1-web-01. */
+                object?: string;
+                /** @description Not before this time. */
+                from?: string;
+                /** @description Before this time. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    decodePayloads: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Payloads"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Payloads"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getCaller: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    pauseOperation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PauseBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationReply"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    cancelOperation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CancelBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationReply"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    resumeOperation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResumeBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationReply"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    retryNode: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeReply"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createIntervention: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InterventionBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InterventionReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InterventionReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    approveGate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                gate_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApproveBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GateReply"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GateReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    rejectGate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                gate_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RejectBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GateReply"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GateReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    approvePatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                patch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApprovePatchBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatchReply"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatchReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    rejectPatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description New and random for each new command; the same when it is repeated. */
+                "idempotency-key"?: string;
+                /** @description The ETag that was read: refused (412) when it is another by now. */
+                "if-match"?: string;
+            };
+            path: {
+                /** @description The operation; also its workflow id. */
+                operation_id: string;
+                patch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RejectPatchBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatchReply"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    location: components["headers"]["location"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatchReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+}

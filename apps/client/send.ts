@@ -1,0 +1,68 @@
+import { problemOf } from './problem.ts'
+
+/** Sends one request. A request is sent once: what repeats sends copies. */
+export type Send = (request: Request) => Promise<Response>
+
+const READS = new Set(['GET', 'HEAD'])
+
+/** Gives a mutation an Idempotency-Key, which stays the same when it is repeated. */
+export const withKey =
+  (send: Send): Send =>
+  (request) => {
+    if (!READS.has(request.method) && !request.headers.has('idempotency-key'))
+      request.headers.set('idempotency-key', crypto.randomUUID())
+    return send(request)
+  }
+
+export type Tokens = {
+  /** The access token of now; undefined: none. */
+  token: () => string | undefined | Promise<string | undefined>
+  /** Another token in place of the refused one; undefined: there is none, and the 401 is the answer. */
+  renew?: (refused: string | undefined) => Promise<string | undefined>
+}
+
+/** Sends with the access token; once more with another one after a 401. */
+export const withToken =
+  (send: Send, { token, renew }: Tokens): Send =>
+  async (request) => {
+    const again = request.clone()
+    const used = await token()
+    const answer = await send(bearing(request, used))
+    if (answer.status !== 401 || !renew) return answer
+    const other = await renew(used)
+    return other === undefined ? answer : send(bearing(again, other))
+  }
+
+const bearing = (request: Request, token: string | undefined): Request => {
+  if (token !== undefined) request.headers.set('authorization', `Bearer ${token}`)
+  return request
+}
+
+const LONGEST_WAIT_MS = 10_000
+
+/** Sends again what may be repeated, at most so often, each time after Retry-After. */
+export const withRepeats =
+  (send: Send, repeats: number): Send =>
+  async (request) => {
+    for (let repeated = 0; ; repeated += 1) {
+      const answer = await send(request.clone())
+      if (answer.ok || repeated >= repeats) return answer
+      const { retryable, retry_after_ms = 1000 } = await problemOf(answer.clone())
+      if (!retryable || retry_after_ms > LONGEST_WAIT_MS) return answer
+      await pause(retry_after_ms, request.signal)
+    }
+  }
+
+/** Ends after this time, or as the signal does. */
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', end)
+      resolve()
+    }, ms)
+    signal.addEventListener('abort', end, { once: true })
+  })
