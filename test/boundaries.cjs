@@ -51,7 +51,14 @@ module.exports = {
       comment: 'The console is a client of the public API.',
       severity: 'error',
       from: { path: '^apps/console/' },
-      to: { path: '^(apps|db|workflows|activities)/', pathNot: '^apps/(console|shared/contracts)/' },
+      to: { path: '^(apps|db|workflows|activities)/', pathNot: '^apps/(console|client|shared/contracts)/' },
+    },
+    {
+      name: 'client-knows-its-contracts-only',
+      comment: 'The client is a package of its own: what it imports is packed with it.',
+      severity: 'error',
+      from: { path: '^apps/client/' },
+      to: { path: '^(apps|db|workflows|activities)/', pathNot: '^apps/(client|shared/contracts/client)/' },
     },
     {
       name: 'cli-knows-the-api-only',

@@ -14,11 +14,12 @@ export const withKey =
     return send(request)
   }
 
+/** An access token, if there is one. */
+export type Token = string | null | undefined
 export type Tokens = {
-  /** The access token of now; undefined: none. */
-  token: () => string | undefined | Promise<string | undefined>
-  /** Another token in place of the refused one; undefined: there is none, and the 401 is the answer. */
-  renew?: (refused: string | undefined) => Promise<string | undefined>
+  token: () => Token | Promise<Token>
+  /** Another token in place of the refused one; if there is none, the 401 is the answer. */
+  renew?: (refused: Token) => Promise<Token>
 }
 
 /** Sends with the access token; once more with another one after a 401. */
@@ -30,11 +31,11 @@ export const withToken =
     const answer = await send(bearing(request, used))
     if (answer.status !== 401 || !renew) return answer
     const other = await renew(used)
-    return other === undefined ? answer : send(bearing(again, other))
+    return other ? send(bearing(again, other)) : answer
   }
 
-const bearing = (request: Request, token: string | undefined): Request => {
-  if (token !== undefined) request.headers.set('authorization', `Bearer ${token}`)
+const bearing = (request: Request, token: Token): Request => {
+  if (token) request.headers.set('authorization', `Bearer ${token}`)
   return request
 }
 

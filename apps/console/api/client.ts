@@ -1,18 +1,11 @@
 import createClient from 'openapi-fetch'
+import { ProblemError } from '../../client/problem.ts'
+import type { paths } from '../../client/schema.d.ts'
+import { withToken } from '../../client/send.ts'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { accessToken, csrfToken, renew, sessionPhase } from '../session/token.ts'
-import type { paths } from './paths.ts'
 
-/** A refusal or an outage, with what the server said about it. Status 0: no answer came. */
-export class ProblemError extends Error {
-  readonly problem: Problem
-
-  constructor(problem: Problem) {
-    super(problem.detail)
-    this.name = 'ProblemError'
-    this.problem = problem
-  }
-}
+export { ProblemError, read } from '../../client/problem.ts'
 
 const ANSWER_LIMIT_MS = 12_000
 const SESSION_OVER = problemFrom(401, {
@@ -29,34 +22,25 @@ const UNSAFE = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
  */
 export const withSession = async (request: Request, limit_ms = ANSWER_LIMIT_MS): Promise<Response> => {
   if (sessionPhase().name === 'ended') throw new ProblemError(SESSION_OVER)
-  const again = request.clone()
-  const used = accessToken()
-  const answer = await send(request, used, limit_ms)
-  if (answer.status !== 401) return answer
-  if ((await renew(used)) !== 'ok') return answer
-  return send(again, accessToken(), limit_ms)
+  return withToken((one) => send(one, limit_ms), {
+    token: accessToken,
+    renew: async (refused = null) => ((await renew(refused)) === 'ok' ? accessToken() : null),
+  })(request)
 }
+
+type BelowApi = { [Path in keyof paths as Path extends `/api${infer Rest}` ? Rest : never]: paths[Path] }
 
 /** Typed reads of the public API; the browser puts /api in front. */
-export const api = createClient<paths>({ baseUrl: '/api', fetch: (request) => withSession(request) })
-
-/** The body of a read, or a ProblemError. */
-export const read = async <T>(
-  pending: Promise<{ data?: T; error?: unknown; response: Response }>,
-): Promise<NonNullable<T>> => {
-  const { data, error, response } = await pending
-  if (data !== undefined && data !== null && response.ok) return data
-  throw new ProblemError(problemFrom(response.status, error, response.headers.get('retry-after')))
-}
+export const api = createClient<BelowApi>({ baseUrl: '/api', fetch: (request) => withSession(request) })
 
 /** A problem for whatever was thrown: the server's own, or that no answer came. */
 export const problemOf = (thrown: unknown): Problem =>
-  thrown instanceof ProblemError
-    ? thrown.problem
-    : problemFrom(0, { title: 'No answer', detail: String(thrown), category: 'unavailable', code: 'no_answer' })
+  thrown instanceof ProblemError ? thrown.problem : noAnswer(String(thrown))
 
-async function send(request: Request, token: string | null, limit_ms: number): Promise<Response> {
-  if (token !== null) request.headers.set('authorization', `Bearer ${token}`)
+const noAnswer = (detail: string, retryable = false): Problem =>
+  problemFrom(0, { title: 'No answer', detail, category: 'unavailable', code: 'no_answer', retryable })
+
+async function send(request: Request, limit_ms: number): Promise<Response> {
   const csrf = csrfToken()
   if (UNSAFE.has(request.method) && csrf !== null) request.headers.set('x-csrf-token', csrf)
   const limits = [AbortSignal.timeout(limit_ms), request.signal]
@@ -64,14 +48,6 @@ async function send(request: Request, token: string | null, limit_ms: number): P
     return await fetch(request, { credentials: 'include', signal: AbortSignal.any(limits) })
   } catch (thrown) {
     if (request.signal.aborted) throw thrown
-    throw new ProblemError(
-      problemFrom(0, {
-        title: 'No answer',
-        detail: 'The server did not answer. Check the network.',
-        category: 'unavailable',
-        code: 'no_answer',
-        retryable: true,
-      }),
-    )
+    throw new ProblemError(noAnswer('The server did not answer. Check the network.', true))
   }
 }

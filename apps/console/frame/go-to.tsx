@@ -26,15 +26,13 @@ export const GoTo = () => {
     queryKey: ['go-to', 'operations', q],
     ...asked,
     queryFn: ({ signal }) =>
-      read(
-        api.GET('/v1/operations', { params: { path: {}, query: { q, page_size: MAX, sort: '-created_at' } }, signal }),
-      ),
+      read(api.GET('/v1/operations', { params: { query: { q, page_size: MAX, sort: '-created_at' } }, signal })),
   }).data?.items
   const resources = useQuery({
     queryKey: ['go-to', 'resources', q],
     ...asked,
     queryFn: ({ signal }) =>
-      read(api.GET('/v1/resources', { params: { path: {}, query: { filter: filterOf(q), page_size: MAX } }, signal })),
+      read(api.GET('/v1/resources', { params: { query: { filter: filterOf(q), page_size: MAX } }, signal })),
   }).data?.items
   const items: Item[] = [
     ...(operations ?? []).map((row) => ({ key: row.operation_id, row })),

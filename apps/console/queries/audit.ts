@@ -15,7 +15,7 @@ export const readAudit = (
   { actor, action, object, from, to }: AuditFind,
   page: { page_size: number; page_token: string },
   signal?: AbortSignal,
-): Promise<Page<AuditRow>> => {
+): Promise<Omit<Page<AuditRow>, 'as_of'>> => {
   const given = <K extends string>(name: K, value: string) => (value === '' ? {} : { [name]: value })
   const common = {
     page_size: page.page_size,
@@ -28,13 +28,13 @@ export const readAudit = (
   const options = signal ? { signal } : {}
   switch (source) {
     case 'operations':
-      return read(api.GET('/v1/audit', { params: { path: {}, query: acts }, ...options }))
+      return read(api.GET('/v1/audit', { params: { query: acts }, ...options }))
     case 'catalog':
-      return read(api.GET('/v1/audit/catalog', { params: { path: {}, query: acts }, ...options }))
+      return read(api.GET('/v1/audit/catalog', { params: { query: acts }, ...options }))
     case 'users':
-      return read(api.GET('/v1/admin/user-events', { params: { path: {}, query: ofUsers }, ...options }))
+      return read(api.GET('/v1/admin/user-events', { params: { query: ofUsers }, ...options }))
     case 'sign-ins':
-      return read(api.GET('/v1/admin/auth-events', { params: { path: {}, query: ofUsers }, ...options }))
+      return read(api.GET('/v1/admin/auth-events', { params: { query: ofUsers }, ...options }))
   }
 }
 
@@ -55,7 +55,7 @@ export const namesQuery = () =>
     retry: false,
     queryFn: async ({ signal }) => {
       const query = { page_size: PAGE }
-      const { items } = await read(api.GET('/v1/admin/users', { params: { path: {}, query }, signal }))
+      const { items } = await read(api.GET('/v1/admin/users', { params: { query }, signal }))
       return new Map(items.map(({ id, username }) => [id, username]))
     },
   })

@@ -12,7 +12,6 @@ export const intentsQuery = (whose: 'mine' | 'all') =>
       read(
         api.GET('/v1/intents', {
           params: {
-            path: {},
             query: {
               page_size: 50,
               ...(whose === 'mine' ? { requester: 'me' } : {}),

@@ -4,13 +4,13 @@ import { api, read } from '../api/client.ts'
 /** Reads about the person who is signed in. The key's first word is the noun; live frames find the cached reply by it. */
 /** Who is signed in, what they may do, and how much waits for them. */
 export const meQuery = () =>
-  queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => read(api.GET('/v1/me', { params: { path: {} }, signal })) })
+  queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => read(api.GET('/v1/me', { signal })) })
 
 /** Where the person is signed in. */
 export const sessionsQuery = () =>
   queryOptions({
     queryKey: ['sessions'],
-    queryFn: ({ signal }) => read(api.GET('/v1/sessions', { params: { path: {} }, signal })),
+    queryFn: ({ signal }) => read(api.GET('/v1/sessions', { signal })),
   })
 
 export const inboxQuery = (whose: 'me' | 'all') =>
@@ -19,7 +19,7 @@ export const inboxQuery = (whose: 'me' | 'all') =>
     queryFn: ({ signal }) =>
       read(
         api.GET('/v1/gates', {
-          params: { path: {}, query: { status: 'waiting', for: whose, sort: 'deadline', page_size: 100 } },
+          params: { query: { status: 'waiting', for: whose, sort: 'deadline', page_size: 100 } },
           signal,
         }),
       ),

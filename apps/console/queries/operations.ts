@@ -2,6 +2,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 import type { Static } from 'typebox'
 import type { OperationListQuery } from '../../shared/contracts/operations/operations.ts'
 import { api, read } from '../api/client.ts'
+import type { Gate } from '../api/types.ts'
 import { PAGED, pageOf } from './pages.ts'
 
 /** Reads of operations: lists, graph, nodes, gates and what happened. The key's first word is the noun; live frames find the cached reply by it. */
@@ -22,7 +23,6 @@ export const operationsQuery = (tab: OperationsTab, q: string) =>
       read(
         api.GET('/v1/operations', {
           params: {
-            path: {},
             query: {
               page_size: 50,
               sort: '-created_at',
@@ -103,7 +103,7 @@ export const gateQuery = (operation_id: string, gate_id: string) =>
           params: { path: { operation_id, gate_id } },
           signal,
         }),
-      ),
+      ) as Promise<Gate>,
   })
 
 export const timelineQuery = (operation_id: string) =>

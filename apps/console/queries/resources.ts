@@ -27,7 +27,6 @@ export const resourcesQuery = (find: ResourceFind) =>
       read(
         api.GET('/v1/resources', {
           params: {
-            path: {},
             query: {
               page_size: 100,
               ...(find.type ? { type_key: [find.type] } : {}),

@@ -17,7 +17,6 @@ export const placesQuery = (level: PlaceLevel, within: Within) =>
       read(
         api.GET(`/v1/topology/${level}`, {
           params: {
-            path: {},
             query: { page_size: 100, ...within, ...pageOf(pageParam) },
           },
           signal,
@@ -33,7 +32,7 @@ export const gapsQuery = () =>
     queryFn: ({ pageParam, signal }) =>
       read(
         api.GET('/v1/graphs/capabilities', {
-          params: { path: {}, query: { unsatisfied_only: true, page_size: 100, ...pageOf(pageParam) } },
+          params: { query: { unsatisfied_only: true, page_size: 100, ...pageOf(pageParam) } },
           signal,
         }),
       ),
@@ -43,7 +42,7 @@ export const definitionsQuery = () =>
   queryOptions({
     queryKey: ['definitions'],
     queryFn: ({ signal }) =>
-      read(api.GET('/v1/capabilities/definitions', { params: { path: {}, query: { page_size: 500 } }, signal })),
+      read(api.GET('/v1/capabilities/definitions', { params: { query: { page_size: 500 } }, signal })),
   })
 
 export const providersQuery = (capability_key: string) =>
@@ -55,7 +54,6 @@ export const providersQuery = (capability_key: string) =>
       read(
         api.GET('/v1/capabilities/providers', {
           params: {
-            path: {},
             query: { capability_key, page_size: 100, ...pageOf(pageParam) },
           },
           signal,

@@ -11,5 +11,5 @@ export const partsQuery = () =>
   queryOptions({
     queryKey: ['platform-health'],
     refetchInterval: EVERY_MS,
-    queryFn: ({ signal }) => read(api.GET('/v1/platform/health', { params: { path: {} }, signal })),
+    queryFn: ({ signal }) => read(api.GET('/v1/platform/health', { signal })),
   })

@@ -1,0 +1,149 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSignalbox, events, ProblemError, read, type SignalboxOptions } from '../../apps/client/index.ts'
+import { until } from '../support/until.ts'
+import { ROLES, startOperation, startWorld, type World } from './world.ts'
+
+/** The client that is generated from the document, against the started platform. */
+describe('the client', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await startWorld({
+      apps: ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway'],
+    })
+    await world.addUser('zoe', ROLES)
+  }, 120_000)
+  afterAll(() => world?.stop(), 60_000)
+
+  const client = (options: Omit<SignalboxOptions, 'url'> = {}) =>
+    createSignalbox({ url: world.stack.gateway_url, ...options })
+  const signIn = async (password = world.password) => {
+    const body = { grant_type: 'password' as const, username: 'zoe', password }
+    return (await read(client().POST('/v1/token', { body }))).access_token
+  }
+
+  it('signs in, lists, approves and is told the exact reason of a refusal', async () => {
+    const token = await signIn()
+    const signalbox = client({ token })
+    const { operation_id } = await startOperation(world, token)
+    const inbox = await until(
+      async () => {
+        const { items } = await read(signalbox.GET('/api/v1/gates', { params: { query: { for: 'me' } } }))
+        return items.find((gate) => gate.operation_id === operation_id)
+      },
+      { what: 'the gate in the inbox', timeout_ms: 30_000 },
+    )
+    const path = { operation_id, gate_id: inbox.gate_id }
+    const gate = await read(signalbox.GET('/api/v1/operations/{operation_id}/gates/{gate_id}', { params: { path } }))
+    const approve = () =>
+      read(
+        signalbox.POST('/api/v1/operations/{operation_id}/gates/{gate_id}/approve', {
+          params: { path },
+          body: { reviewed_digest: gate.digest, round: gate.round },
+        }),
+      )
+    const approved = await approve()
+    expect('status' in approved && approved.status).toBe('approved')
+    const refused = await approve().catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(ProblemError)
+    const { code, problem } = refused as ProblemError
+    expect([problem.status, problem.category, code]).toEqual([409, 'gate_not_waiting', 'already_decided'])
+  }, 60_000)
+
+  it('renews a token that is refused, once, and says so when there is no other', async () => {
+    const ended = await signIn()
+    await read(client({ token: ended }).POST('/auth/logout')).catch(() => undefined)
+    const asked: unknown[] = []
+    const renewing = client({
+      token: ended,
+      renew: async (refused) => {
+        asked.push(refused)
+        return signIn()
+      },
+    })
+    expect((await read(renewing.GET('/api/v1/users/me'))).username).toBe('zoe')
+    expect(asked).toEqual([ended])
+    const refused = await read(client({ token: ended }).GET('/api/v1/users/me')).catch((error: unknown) => error)
+    expect((refused as ProblemError).code).toBe('invalid_token')
+    const wrong = await signIn('wrong').catch((error: unknown) => error)
+    expect((wrong as ProblemError).code).toBe('invalid_credentials')
+  }, 60_000)
+
+  it('follows changes as they happen', async () => {
+    const token = await signIn()
+    const ended = new AbortController()
+    const seen: string[] = []
+    let started: Promise<{ operation_id: string }> | undefined
+    for await (const frame of events(client({ token }), { topics: ['operations'], signal: ended.signal })) {
+      seen.push(frame.event)
+      if (frame.event === 'hello') started = startOperation(world, token)
+      if (frame.event === 'operation') ended.abort()
+    }
+    expect(seen[0]).toBe('hello')
+    expect(seen.at(-1)).toBe('operation')
+    await started
+  }, 60_000)
+})
+
+/** A server that answers each request by the next of these. */
+const withServer = async (
+  answers: ((req: IncomingMessage, res: ServerResponse) => void)[],
+  use: (url: string, heard: IncomingMessage[]) => Promise<void>,
+) => {
+  const heard: IncomingMessage[] = []
+  const server = createServer((req, res) => {
+    heard.push(req)
+    req.resume().on('end', () => answers[Math.min(heard.length, answers.length) - 1]?.(req, res))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+const refuse =
+  (status: number, problem: object, headers = {}) =>
+  (_req: IncomingMessage, res: ServerResponse) =>
+    void res.writeHead(status, { 'content-type': 'application/problem+json', ...headers }).end(JSON.stringify(problem))
+const answer = (body: object) => (_req: IncomingMessage, res: ServerResponse) =>
+  void res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+
+describe('on a bad day the client', () => {
+  const busy = { code: 'overloaded', retryable: true, retry_after_ms: 20 }
+
+  it('repeats what may be repeated with the same key, and nothing else', async () => {
+    await withServer([refuse(503, busy), refuse(503, busy), answer({})], async (url, heard) => {
+      await read(createSignalbox({ url, token: 't' }).POST('/auth/logout'))
+      const keys = heard.map(({ headers }) => headers['idempotency-key'])
+      expect(keys.length).toBe(3)
+      expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/)
+      expect(new Set(keys).size).toBe(1)
+    })
+    await withServer([refuse(409, { code: 'already_decided', retryable: false })], async (url, heard) => {
+      await expect(read(createSignalbox({ url }).POST('/auth/logout'))).rejects.toBeInstanceOf(ProblemError)
+      expect(heard.length).toBe(1)
+    })
+  })
+
+  it('resumes events behind the last frame when the connection is lost', async () => {
+    const frame = (id: string) => `event: inbox\nid: ${id}\ndata: {}\n\n`
+    const stream = (text: string) => (_req: IncomingMessage, res: ServerResponse) =>
+      void res.writeHead(200, { 'content-type': 'text/event-stream' }).end(text)
+    await withServer([stream(frame('7')), refuse(503, busy), stream(frame('8'))], async (url, heard) => {
+      const cursors: (string | undefined)[] = []
+      for await (const { cursor } of events(createSignalbox({ url, token: 't' }), { topics: ['inbox'] })) {
+        cursors.push(cursor)
+        if (cursors.length === 2) break
+      }
+      expect(cursors).toEqual(['7', '8'])
+      expect(heard.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '7', '7'])
+    })
+    await withServer([refuse(403, { code: 'permission_missing' })], async (url) => {
+      const first = events(createSignalbox({ url, token: 't' }), { topics: ['inbox'] }).next()
+      await expect(first).rejects.toBeInstanceOf(ProblemError)
+    })
+  })
+})
