@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { loadConfig, settings } from '../shared/config.ts'
+import { MAX_DEPTH } from './rules/depth.ts'
 
 const schema = Type.Object({
   CATALOG__DATABASE__URL: settings.postgres(),
@@ -18,6 +19,8 @@ const schema = Type.Object({
     description: 'A JSON array of folders with a site’s own type packs.',
   }),
   CATALOG__PACKS__ALLOW_CHANGE: Type.Boolean({ default: false, description: 'true or false.' }),
+  /** Levels of containment, the root's among them. */
+  CATALOG__TREE__MAX_DEPTH: settings.integer(MAX_DEPTH, 1, MAX_DEPTH),
   CATALOG__LISTS__PAGE_DEFAULT: settings.integer(50, 1, 500),
   CATALOG__LISTS__PAGE_MAX: settings.integer(500, 1, 5000),
   CATALOG__HEALTH__DEFAULT_TTL_S: settings.integer(300, 10, 604_800),

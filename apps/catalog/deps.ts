@@ -82,6 +82,7 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
     keys: { fingerprint: deriveKey(first, 'fingerprint'), audit: deriveKey(first, 'audit') },
     pages: createPages([page(first), ...older.map(page)]),
     config: {
+      tree_depth: config.CATALOG__TREE__MAX_DEPTH,
       page_default: config.CATALOG__LISTS__PAGE_DEFAULT,
       page_max: config.CATALOG__LISTS__PAGE_MAX,
       health_ttl_s: config.CATALOG__HEALTH__DEFAULT_TTL_S,

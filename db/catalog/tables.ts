@@ -98,7 +98,6 @@ export const resource = t(
     uniqueIndex('resource_name_key').on(c.type_id, c.parent_rid, c.name).where(sql`is_open`),
     uniqueIndex('resource_identity_key').on(c.type_id, c.identity_hash).where(sql`is_open`),
     index('resource_path_key').on(c.path),
-    index('resource_path_gist').using('gist', sql`path gist_ltree_ops(siglen=32)`),
     index('resource_desired_gin').using('gin', sql`desired_state jsonb_path_ops`),
     index('resource_labels_gin').using('gin', sql`labels jsonb_path_ops`),
     index('resource_name_trgm').using('gin', sql`name gin_trgm_ops`),

@@ -4,11 +4,12 @@ import type { Db, Tx } from '../../../db/client.ts'
 import { fingerprintOf } from '../../../db/idempotency.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { permissionMissing } from '../../shared/auth/http.ts'
+import type { Permission } from '../../shared/auth/permissions.ts'
 import type { WriteQuery } from '../../shared/contracts/catalog/resources.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
-import { type Access, accessOf } from '../read/access.ts'
+import { type Access, accessOf, type MayWrite, reaches } from '../read/access.ts'
 import { etagOf } from '../read/documents.ts'
 import type { Cause } from './outbox.ts'
 import { type Command, publicCommandId } from './run.ts'
@@ -80,6 +81,18 @@ export const permissionFor = (write: Write, writes: 'operation' | 'record' | und
       : ('catalog:write' as const)
   if (!caller.permissions.has(wanted)) throw permissionMissing([wanted])
   return wanted
+}
+
+/** What this caller may write by this request (catalog.md 12). Throws when the permission is missing everywhere. */
+export const mayWriteOf = (deps: CatalogDeps, write: Write): MayWrite => {
+  const { types } = deps.registry
+  const access = new Map<Permission, Access>()
+  return (type_id, scope) => {
+    const permission = permissionFor(write, types.byId(type_id)?.writes)
+    const reached = access.get(permission) ?? accessOf(write.caller, permission, types, deps.clock)
+    access.set(permission, reached)
+    return reaches(reached, type_id, scope, 'write') ? undefined : permission
+  }
 }
 
 export const readAccess = (deps: CatalogDeps, caller: Caller): Access =>

@@ -1,5 +1,5 @@
 import { getImported, lockSource, outTargets, saveImported } from '../../../db/catalog/imports.ts'
-import { findTwin, getResource, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { findTwin, getResource, getResourcesByRid, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type {
   ImportItem,
@@ -14,12 +14,12 @@ import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { refuseLate } from '../command/late.ts'
 import type { Cause } from '../command/outbox.ts'
-import { asObject, causeOf, commandOf, readAccess, rehearse, type Write } from '../command/request.ts'
+import { asObject, causeOf, commandOf, mayWriteOf, readAccess, rehearse, type Write } from '../command/request.ts'
 import { type Answer, alreadyExists, clashOf, runCommand } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
 import type { JsonObject } from '../document/pointers.ts'
-import { accessOf, outOfScope, reaches } from '../read/access.ts'
+import { outOfScope, visibleOf } from '../read/access.ts'
 import { documentOf } from '../read/documents.ts'
 import { insertNew, NO_COMMAND } from '../resources/create.ts'
 import { lockResource, scopeOfRow } from '../resources/lock.ts'
@@ -199,7 +199,7 @@ const edgesOf = ({ relationships = [] }: ImportItem, known: ReadonlyMap<string, 
 /** What stands where the item wants to stand: taken over with `adopt`, else a conflict that a person decides. */
 const twinOf = async (
   tx: Tx,
-  { deps, request }: Taking,
+  { deps, request, write }: Taking,
   item: ImportItem,
   parent_id: string | undefined,
 ): Promise<string | undefined> => {
@@ -214,7 +214,9 @@ const twinOf = async (
   })
   if (!twin) return undefined
   if (request.options?.adopt) return twin.resource_id
-  throw alreadyExists(twin.what, twin.resource_id)
+  const rows = await getResourcesByRid(tx, [twin.rid])
+  const seen = await visibleOf(tx, deps.registry.types, readAccess(deps, write.caller), rows)
+  throw alreadyExists(twin.what, seen.has(twin.rid) ? twin.resource_id : undefined)
 }
 
 const create = async (
@@ -240,8 +242,7 @@ const create = async (
     ...(relationships.length > 0 && { relationships: relationships.map(({ op: _, ...edge }) => edge) }),
   }
   called.set(body.resource_id, item.external_id)
-  const facts = { ...write, query: { ...write.query, mode: 'record_only' as const } }
-  const made = await insertNew(tx, deps, body, facts, cause)
+  const made = await insertNew(tx, deps, body, factsOf(write), cause)
   let { row } = made.row
   if (item.provided_capabilities) {
     const locked = await lockResource(tx, deps.registry.types, row.resource_id, { read: 'all' })
@@ -256,6 +257,9 @@ const create = async (
   )
   return { outcome: 'created', row, diff }
 }
+
+/** An import states facts. */
+const factsOf = (write: Write): Write => ({ ...write, query: { ...write.query, mode: 'record_only' } })
 
 const SHOWN = [
   'type_key',
@@ -284,12 +288,12 @@ const change = async (
     ...edges,
     ...(await superfluous(tx, resource_id, complete, item, known)),
   ]
-  const lock = { relationship_changes, pointer: '/relationships', read: readAccess(deps, write.caller) }
+  const mayWrite = mayWriteOf(deps, factsOf(write))
+  const lock = { relationship_changes, pointer: '/relationships', read: readAccess(deps, write.caller), mayWrite }
   const locked = await lockResource(tx, types, resource_id, { ...lock, lifecycle_status: item.lifecycle_status })
   const { row } = locked
-  const scope = await scopeOfRow(tx, types, row)
-  if (!reaches(accessOf(write.caller, 'catalog:record', types, deps.clock), row.type_id, scope, 'write'))
-    throw outOfScope(row, 'catalog:record')
+  const lacking = mayWrite(row.type_id, await scopeOfRow(tx, types, row))
+  if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
   if (types.keyOf(row.type_id) !== item.type_key) throw typeChanged(row, types.keyOf(row.type_id), item.type_key)
   const written = await applyChange(tx, deps, locked, changeOf(row, item), cause)
   const [before, after] = [row, written.row].map((one) => asObject(shownOf(documentOf(one, types))))

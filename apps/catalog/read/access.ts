@@ -101,8 +101,12 @@ export const reaches = (access: Access, type_id: number, scope: Scope, act: 'rea
   )
 }
 
-export const outOfScope = (row: Pick<ResourceRow, 'resource_id'>, permission: Permission): AppError =>
-  new AppError('policy_denied', 'out_of_scope', `Your grants of ${permission} do not reach ${row.resource_id}.`, {
+/** The permission that a caller lacks to write a resource of a type at a place; none where they may. */
+export type MayWrite = (type_id: number, scope: Scope) => Permission | undefined
+
+/** Refuses whoever may not write what `name` names. */
+export const outOfScope = (name: string, permission: Permission): AppError =>
+  new AppError('policy_denied', 'out_of_scope', `Your grants of ${permission} do not reach ${name}.`, {
     extra: { permission },
     hint: `Ask an administrator for ${permission} at this place and type.`,
   })

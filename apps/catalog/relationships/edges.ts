@@ -6,17 +6,14 @@ import {
   type EdgeKey,
   type EdgeRow,
   getEdge,
-  getOutEdge,
   openEdge,
   reaches as reachesAlong,
   reviseEdge,
 } from '../../../db/catalog/relationships/rows.ts'
 import {
-  countSubtree,
   getResourcesByRid,
   getRids,
   type LockMode,
-  moveSubtree,
   type ResourceRow,
   wishLock,
 } from '../../../db/catalog/resources/rows.ts'
@@ -29,11 +26,12 @@ import { type Claimed, checkClaims, isClaim, readClaims } from '../capabilities/
 import type { CatalogDeps } from '../deps.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import type { StoredRelationshipType, StoredType, Types } from '../packs/registry.ts'
+import type { MayWrite } from '../read/access.ts'
 import { relationshipId } from '../read/documents.ts'
 import { violated } from '../rules/change.ts'
 import { boundOf, isAllowed, isBounded, propertyViolations } from '../rules/edges.ts'
+import { followParent } from './tree.ts'
 
-const MAX_SUBTREE = 10_000
 /** Open edges of one type that one end may have. */
 const MAX_EDGES = 200_000
 /** From here on each further one is counted: a group between them is missing. */
@@ -52,6 +50,8 @@ export type EdgePlan = {
   resolved: Resolved[]
   locks: Map<string, LockMode>
   type_locks: Map<number, 'shared' | 'exclusive'>
+  /** What who changes them may write; services may write everything. */
+  mayWrite: MayWrite | undefined
 }
 export type Ignored = { pointer: string; code: string }
 /** `claimed`: the providers of which more or less is claimed now. */
@@ -62,7 +62,7 @@ export const planEdges = async (
   db: Queryable,
   types: Types,
   changes: readonly RelationshipChange[],
-  { is_new, pointer }: { is_new: boolean; pointer: string },
+  { is_new, pointer, mayWrite }: { is_new: boolean; pointer: string; mayWrite: MayWrite | undefined },
 ): Promise<EdgePlan> => {
   const rids = await getRids(db, [...new Set(changes.map(({ target_id }) => target_id))])
   const rows = new Map((await getResourcesByRid(db, [...rids.values()])).map((row) => [row.resource_id, row]))
@@ -85,7 +85,7 @@ export const planEdges = async (
     const at = `${pointer}/${index}`
     return { at, target_at: `${at}/target_id`, change, relation, peer }
   })
-  return { resolved, locks, type_locks }
+  return { resolved, locks, type_locks, mayWrite }
 }
 
 type Place = { types: Types; row: ResourceRow; type: StoredType }
@@ -163,12 +163,12 @@ export const edgeEvent = (
  */
 export const applyEdges = async (
   tx: Tx,
-  { telemetry }: Pick<CatalogDeps, 'telemetry'>,
+  deps: Pick<CatalogDeps, 'telemetry' | 'config'>,
   { types, row, type }: Place,
   plan: EdgePlan,
   cause: EdgeCause,
 ): Promise<EdgeOutcome> => {
-  const crowded = telemetry.counter(
+  const crowded = deps.telemetry.counter(
     'relationships_crowded_total',
     `Relationships opened where a resource had ${MANY_EDGES} of their type.`,
     ['type_key'],
@@ -201,7 +201,8 @@ export const applyEdges = async (
   if (violations.length > 0) throw violated(violations)
   await checkClaims(tx, types, claims)
   await checkCycles(tx, { types, row, type }, plan)
-  for (const child of childrenMoved(row, plan)) await followParent(tx, types, child)
+  for (const [child_rid, pointer] of childrenMoved(row, plan))
+    await followParent(tx, deps, types, { child_rid, pointer, mayWrite: plan.mayWrite })
   return outcome
 }
 
@@ -246,34 +247,13 @@ const checkCycles = async (tx: Tx, { row }: Place, plan: EdgePlan): Promise<void
   }
 }
 
-const childrenMoved = (row: ResourceRow, plan: EdgePlan): string[] => {
-  const children = plan.resolved.flatMap(({ change, relation, peer }) =>
-    relation?.containment && peer ? [change.direction === 'in' ? peer.rid : row.rid] : [],
+/** Whose place changed, with what the command calls its new one. */
+const childrenMoved = (row: ResourceRow, plan: EdgePlan): Map<string, string> =>
+  new Map(
+    plan.resolved.flatMap(({ change, relation, peer, target_at }): [string, string][] =>
+      relation?.containment && peer ? [[change.direction === 'in' ? peer.rid : row.rid, target_at]] : [],
+    ),
   )
-  return [...new Set(children)]
-}
-
-/** Brings parent and path of a resource in line with its containment edge, and the paths of all below it. */
-const followParent = async (tx: Tx, types: Types, child_rid: string): Promise<void> => {
-  const relation = types.relationship('contained_in')
-  const [child] = await getResourcesByRid(tx, [child_rid])
-  if (!relation || !child) return
-  const edge = await getOutEdge(tx, child_rid, relation.id)
-  const [parent] = edge ? await getResourcesByRid(tx, [edge.dst]) : []
-  if ((parent?.rid ?? null) === child.parent_rid) return
-  if ((await countSubtree(tx, child.path)) > MAX_SUBTREE) {
-    throw new AppError(
-      'validation_error',
-      'subtree_too_large',
-      `More than ${MAX_SUBTREE} resources are below ${child.resource_id}.`,
-      {
-        status: 422,
-        hint: 'Move its parts one by one.',
-      },
-    )
-  }
-  await moveSubtree(tx, child, parent)
-}
 
 type Counted = { rid: string; resource_id: string; type: StoredType; active: boolean }
 type Direction = 'out' | 'in'

@@ -15,17 +15,26 @@ import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { tellClaims } from '../capabilities/claims.ts'
 import type { Cause } from '../command/outbox.ts'
-import { causeOf, commandOf, headersOf, permissionFor, readAccess, rehearse, type Write } from '../command/request.ts'
+import { causeOf, commandOf, headersOf, mayWriteOf, readAccess, rehearse, type Write } from '../command/request.ts'
 import { type Answer, alreadyExists, runCommand, type Work } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { driftOf } from '../document/common.ts'
 import { refusedAs } from '../document/names.ts'
 import type { JsonObject } from '../document/pointers.ts'
-import type { StoredType } from '../packs/registry.ts'
-import { accessOf, outOfScope, reaches, visibleOf } from '../read/access.ts'
+import type { StoredType, Types } from '../packs/registry.ts'
+import { type MayWrite, outOfScope, visibleOf } from '../read/access.ts'
 import { viewOf } from '../read/documents.ts'
-import { applyEdges, checkCardinality, checkPeers, type EdgePlan, planEdges } from '../relationships/edges.ts'
+import {
+  applyEdges,
+  checkCardinality,
+  checkPeers,
+  type EdgePlan,
+  planEdges,
+  type Sees,
+} from '../relationships/edges.ts'
+import { refuseForeignEdges } from '../relationships/rights.ts'
 import { checkReadOnly, fittingType, identityHash, initialState, typeForCreate, violated } from '../rules/change.ts'
+import { depthOf, depthViolations } from '../rules/depth.ts'
 import { checkNotes } from '../rules/notes.ts'
 import { requestIntent } from './intents.ts'
 import { scopeOfRow } from './lock.ts'
@@ -76,19 +85,22 @@ type Wanted = ResourceCreate & { resource_id: string }
 export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: Write, cause: Cause) => {
   const { types } = deps.registry
   const known = types.newest(body.type_key)
-  const permission = permissionFor(write, known?.writes)
-  const { plan, parent } = await lockForCreate(tx, deps, body)
+  const mayWrite = mayWriteOf(deps, write)
+  const { plan, parent, parent_at } = await lockForCreate(tx, deps, body, mayWrite)
   const read = readAccess(deps, write.caller)
 
-  const scope = parent ? await scopeOfRow(tx, types, parent) : NOWHERE
-  if (!reaches(accessOf(write.caller, permission, types, deps.clock), known?.id ?? -1, scope, 'write'))
-    throw outOfScope(body, permission)
+  const lacking = mayWrite(known?.id ?? -1, parent ? await scopeOfRow(tx, types, parent) : NOWHERE)
+  if (lacking !== undefined) throw outOfScope(body.resource_id, lacking)
+  const sees: Sees = (rows) => visibleOf(tx, types, read, rows)
+  await refuseForeignEdges(tx, types, plan, sees)
   await refuseTwin(tx, deps, body, known, parent, write)
   const type = typeForCreate(types, body.type_key)
   const facts = checkFields(deps, type, body, write)
 
-  const sees = (rows: readonly ResourceRow[]) => visibleOf(tx, types, read, rows)
   await checkPeers(tx, { types, type }, plan, sees)
+  const depth = parent ? depthOf(parent.path) + 1 : 1
+  const violations = depthViolations(depth, 0, deps.config.tree_depth, parent_at)
+  if (violations.length > 0) throw violated(violations)
   const rid = await insertRows(tx, facts.type, body, facts, parent, cause)
   const [row] = await getResourcesByRid(tx, [rid])
   if (!row) throw new Error('the new resource is not there')
@@ -116,20 +128,31 @@ const lockForCreate = async (
   tx: Tx,
   { registry }: CatalogDeps,
   body: Wanted,
-): Promise<{ plan: EdgePlan; parent: ResourceRow | undefined }> => {
+  mayWrite: MayWrite,
+): Promise<{ plan: EdgePlan; parent: ResourceRow | undefined; parent_at: string }> => {
   const changes: RelationshipChange[] = (body.relationships ?? []).map((edge) => ({ op: 'add', ...edge }))
-  const plan = await planEdges(tx, registry.types, changes, { is_new: true, pointer: '/relationships' })
+  const plan = await planEdges(tx, registry.types, changes, { is_new: true, pointer: '/relationships', mayWrite })
   if (body.parent_id !== undefined) {
     const change = { op: 'add' as const, type_key: 'contained_in', target_id: body.parent_id }
-    const above = await planEdges(tx, registry.types, [change], { is_new: true, pointer: '/parent_id' })
+    const above = await planEdges(tx, registry.types, [change], {
+      is_new: true,
+      pointer: '/parent_id',
+      mayWrite,
+    })
     plan.resolved.unshift(...above.resolved.map((item) => ({ ...item, at: '/parent_id', target_at: '/parent_id' })))
     for (const [rid, mode] of above.locks) if (!plan.locks.has(rid)) plan.locks.set(rid, mode)
     for (const [id, mode] of above.type_locks) if (!plan.type_locks.has(id)) plan.type_locks.set(id, mode)
   }
   await lockRelationshipTypes(tx, plan.type_locks)
   await lockStates(tx, plan.locks)
-  return { plan, parent: body.parent_id === undefined ? undefined : await getResource(tx, body.parent_id) }
+  const into = plan.resolved.find(({ change }) => isInto(registry.types, change))
+  const parent = into && (await getResource(tx, into.change.target_id))
+  return { plan, parent, parent_at: into?.target_at ?? '/parent_id' }
 }
+
+/** Whether an edge of a new resource names its parent. */
+const isInto = (types: Types, { type_key, direction }: { type_key: string; direction?: 'in' | 'out' }): boolean =>
+  direction !== 'in' && types.relationship(type_key)?.containment === true
 
 const refuseTwin = async (
   db: Queryable,
@@ -156,7 +179,8 @@ const refuseTwin = async (
 const explainTwin = async (deps: CatalogDeps, body: Wanted, write: Write, error: unknown): Promise<never> => {
   if (error instanceof AppError && error.code === 'already_exists') {
     const { db, registry } = deps
-    const parent = body.parent_id === undefined ? undefined : await getResource(db, body.parent_id)
+    const parent_id = body.parent_id ?? body.relationships?.find((edge) => isInto(registry.types, edge))?.target_id
+    const parent = parent_id === undefined ? undefined : await getResource(db, parent_id)
     await refuseTwin(db, deps, body, registry.types.newest(body.type_key), parent, write)
   }
   throw error

@@ -14,8 +14,9 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import type { Held } from '../command/run.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { Types } from '../packs/registry.ts'
-import { type Access, type Placed, scopesOf, visibleOf } from '../read/access.ts'
+import { type Access, type MayWrite, type Placed, scopesOf, visibleOf } from '../read/access.ts'
 import { type EdgePlan, planEdges, type Sees } from '../relationships/edges.ts'
+import { refuseForeignEdges, refuseForeignEnds } from '../relationships/rights.ts'
 import { confirmRetirement, planRetirement } from './retire.ts'
 import type { Locked } from './write.ts'
 
@@ -25,6 +26,8 @@ export type LockWish = {
   pointer?: string
   lifecycle_status?: string | undefined
   read: Access
+  /** What the caller may write; services may write everything. */
+  mayWrite?: MayWrite | undefined
   /** What was locked and read with the claim of the command. */
   held?: Held | undefined
 }
@@ -32,7 +35,7 @@ export type LockWish = {
 /**
  * Finds a resource and takes all locks that a command on it needs, in the one order that every command keeps
  * (catalog.md 3): relationship types, then rows by number. What it returns was read under the locks. 404 when there is
- * no such resource, or the reader may not see it.
+ * no such resource, or the reader may not see it; 403 when others that change with it are not the caller's to write.
  */
 export const lockResource = async (tx: Tx, types: Types, resource_id: string, wish: LockWish): Promise<Locked> => {
   return isAlone(wish) ? lockAlone(tx, types, resource_id, wish) : lockWithPeers(tx, types, resource_id, wish)
@@ -48,7 +51,7 @@ export const isAlone = ({
 /** What touches no other resource needs its own lock only. */
 const lockAlone = async (tx: Tx, types: Types, resource_id: string, { read, held }: LockWish): Promise<Locked> => {
   const { row } = held ?? { row: await lockAndGet(tx, resource_id) }
-  const plan: EdgePlan = { resolved: [], locks: new Map(), type_locks: new Map() }
+  const plan: EdgePlan = { resolved: [], locks: new Map(), type_locks: new Map(), mayWrite: undefined }
   return { ...(await seen(tx, types, row, resource_id, read)), plan, leaving: [] }
 }
 
@@ -65,6 +68,7 @@ const lockWithPeers = async (tx: Tx, types: Types, resource_id: string, wish: Lo
   const plan = await planEdges(tx, types, wish.relationship_changes ?? [], {
     is_new: false,
     pointer: wish.pointer ?? '/changes/relationship_changes',
+    mayWrite: wish.mayWrite,
   })
   wishLock(plan.locks, found.rid, 'no key update')
   const lifecycle = types.byId(found.type_id)?.lifecycle
@@ -74,7 +78,10 @@ const lockWithPeers = async (tx: Tx, types: Types, resource_id: string, wish: Lo
   await lockStates(tx, plan.locks)
   if (leaving.length > 1) await confirmRetirement(tx, types, leaving)
   const [row] = await getResourcesByRid(tx, [found.rid])
-  return { ...(await seen(tx, types, row, resource_id, wish.read)), plan, leaving }
+  const locked = { ...(await seen(tx, types, row, resource_id, wish.read)), plan, leaving }
+  await refuseForeignEdges(tx, types, plan, locked.sees)
+  await refuseForeignEnds(tx, types, resource_id, leaving.slice(1), wish.mayWrite)
+  return locked
 }
 
 export const scopeOfRow = async (db: Queryable, types: Types, row: Placed): Promise<Scope> =>

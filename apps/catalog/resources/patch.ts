@@ -10,7 +10,7 @@ import {
   causeOf,
   commandOf,
   headersOf,
-  permissionFor,
+  mayWriteOf,
   preconditionOf,
   readAccess,
   rehearse,
@@ -21,7 +21,7 @@ import { type Answer, type Held, runCommand, type Work } from '../command/run.ts
 import type { CatalogDeps } from '../deps.ts'
 import { jsonPatch, type PatchOperation } from '../document/json-patch.ts'
 import { changedPaths, isObject, type JsonObject, parsePointer } from '../document/pointers.ts'
-import { accessOf, outOfScope, reaches } from '../read/access.ts'
+import { outOfScope } from '../read/access.ts'
 import { documentOf, viewOf } from '../read/documents.ts'
 import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
 import { checkNotes, NOTES, type Notes } from '../rules/notes.ts'
@@ -145,13 +145,14 @@ const change = async (
 ) => {
   const { types } = deps.registry
   const read = readAccess(deps, write.caller)
-  const locked = await lockResource(tx, types, resource_id, { read, lifecycle_status: lifecycleIn(patch), held })
+  const mayWrite = mayWriteOf(deps, write)
+  const wish = { read, mayWrite, lifecycle_status: lifecycleIn(patch), held }
+  const locked = await lockResource(tx, types, resource_id, wish)
   const { row } = locked
   const type = types.byId(row.type_id)
-  const permission = permissionFor(write, type?.writes)
   const scope = await scopeOfRow(tx, types, row)
-  if (!reaches(accessOf(write.caller, permission, types, deps.clock), row.type_id, scope, 'write'))
-    throw outOfScope(row, permission)
+  const lacking = mayWrite(row.type_id, scope)
+  if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
   const conflict = refuseVersion(row, precondition.version, precondition.status)
   if (conflict) throw conflict
   if (!type) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is not known here.')

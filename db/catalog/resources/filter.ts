@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { ridsOf } from './paths.ts'
 import { array } from './rows.ts'
 
 /** A filter expression after parsing (catalog.md 7.1). `raw`: an unquoted word, which may be a number or a boolean. */
@@ -117,7 +118,7 @@ const typeSql = (test: FilterTest, types: FilterTypes): SQL => {
 /** By row numbers of the path, not by paths above it: so it holds for a path as it once was, too. */
 const above = (type_ids: number[], more: SQL): SQL =>
   sql`exists (select 1 from catalog.resource a
-        where a.rid = any(string_to_array(r.path::text, '.')::bigint[]) and a.type_id = any(${array(type_ids, 'smallint')}) and ${more})`
+        where a.rid = any(${ridsOf(sql`r.path`)}) and a.type_id = any(${array(type_ids, 'smallint')}) and ${more})`
 
 const scopeSql = (test: FilterTest, types: FilterTypes): SQL => {
   const type_ids = types.levels[test.field[1] as keyof FilterTypes['levels']]

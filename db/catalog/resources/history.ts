@@ -65,7 +65,10 @@ export const lifecycleAt = async (db: Queryable, rid: string, at: string): Promi
   return row?.lifecycle_status
 }
 
-/** Row numbers of each resource and of all that contained it at a time, the resource last: its path as it was. */
+/**
+ * Row numbers of each resource and of all that contained it at a time, the resource last: its path as it was, however
+ * long. Edges of one time may close a circle when their commands were stamped in another order: the way ends there.
+ */
 export const pathsAt = async (
   db: Queryable,
   rids: readonly string[],
@@ -74,10 +77,10 @@ export const pathsAt = async (
 ): Promise<Map<string, string>> => {
   const rows = await rowsOf<{ start: string; path: string }>(
     db,
-    sql`with recursive way(start, rid, step) as (
-          select f.rid, f.rid, 0 from unnest(${array(rids, 'bigint')}) as f(rid)
+    sql`with recursive way(start, rid, rids) as (
+          select f.rid, f.rid, array[f.rid] from unnest(${array(rids, 'bigint')}) as f(rid)
           union all
-          select way.start, e.dst, way.step + 1 from way cross join lateral (
+          select way.start, e.dst, e.dst || way.rids from way cross join lateral (
             select o.dst from catalog.relationship o
               where o.src = way.rid and o.reltype_id = ${reltype_id} and o.valid_from <= ${at}::timestamptz
             union all
@@ -85,8 +88,9 @@ export const pathsAt = async (
               where h.src = way.rid and h.reltype_id = ${reltype_id}
                 and h.valid_from <= ${at}::timestamptz and h.valid_to > ${at}::timestamptz
             limit 1) e
-          where way.step < 100)
-        select start, string_agg(rid::text, '.' order by step desc) as path from way group by start`,
+          where e.dst <> all(way.rids))
+        select distinct on (start) start, array_to_string(rids, '.') as path from way
+        order by start, cardinality(rids) desc`,
   )
   return new Map(rows.map(({ start, path }) => [start, path]))
 }

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable } from '../../client.ts'
+import { isBelow, ridsOf } from './paths.ts'
 import { array, leanColumns, type ResourceRow, resourceColumns, resourceTables, rowsOf } from './rows.ts'
 
 /** What a caller may reach: everything, or what any of these limits lets through (the app's access.ts). */
@@ -17,10 +18,11 @@ export const accessSql = (access: RowAccess, topology_type_ids: readonly number[
     const typed = type_ids === null ? sql`true` : sql`${row.type_id} = any(${array(type_ids, 'smallint')})`
     if (place_ids.length === 0) return typed
     const below = place_ids.map(
-      (id) => sql`exists (select 1 from catalog.resource t where t.resource_id = ${id} and t.path @> ${row.path})`,
+      (id) =>
+        sql`exists (select 1 from catalog.resource t where t.resource_id = ${id} and ${isBelow(row.path, sql`t.path`)})`,
     )
     const nowhere = sql`not exists (select 1 from catalog.resource t
-      where t.path @> ${row.path} and t.type_id = any(${array(topology_type_ids, 'smallint')}))`
+      where t.rid = any(${ridsOf(row.path)}) and t.type_id = any(${array(topology_type_ids, 'smallint')}))`
     return sql`(${typed} and ((${sql.join(below, sql` and `)}) or ${nowhere}))`
   })
   return limits.length > 0 ? sql`(${sql.join(limits, sql` or `)})` : sql`false`
@@ -124,10 +126,13 @@ export const conditions = {
   ids: (ids: readonly string[]) => sql`r.resource_id = any(${array(ids, 'text')})`,
   parent: (id: string) => sql`p.resource_id = ${id}`,
   below: (id: string, type_ids: readonly number[]) =>
-    sql`r.path <@ (select t.path from catalog.resource t
+    isBelow(
+      sql`r.path`,
+      sql`(select t.path from catalog.resource t
           where t.resource_id = ${id} and t.type_id = any(${array(type_ids, 'smallint')}))`,
+    ),
   layerKind: (kind: string, type_ids: readonly number[]) =>
-    sql`exists (select 1 from catalog.resource a where a.path @> r.path
+    sql`exists (select 1 from catalog.resource a where a.rid = any(${ridsOf(sql`r.path`)})
           and a.type_id = any(${array(type_ids, 'smallint')}) and a.desired_state->>'layer_kind' = ${kind})`,
   lifecycle: (states: readonly string[]) => sql`s.lifecycle_status = any(${array(states, 'text')})`,
   health: (statuses: readonly string[]) => sql`s.health_status = any(${array(statuses, 'text')})`,
@@ -150,7 +155,7 @@ export const countBelow = (
     db,
     sql`select t.rid, s.health_status, s.lifecycle_status, count(*)::int as n
         from catalog.resource t
-        join catalog.resource r on r.path <@ t.path and r.rid <> t.rid and r.is_open
+        join catalog.resource r on ${isBelow(sql`r.path`, sql`t.path`)} and r.rid <> t.rid and r.is_open
         join catalog.resource_state s on s.rid = r.rid
         where t.rid = any(${array(rids, 'bigint')}) and ${accessSql(access, topology_type_ids)}
         group by 1, 2, 3`,

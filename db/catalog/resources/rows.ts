@@ -4,6 +4,7 @@ import { first, type Queryable, type Tx } from '../../client.ts'
 import { lockOfOne } from '../../locks.ts'
 import { updateRow } from '../../rows.ts'
 import { resource, resource_state } from '../tables.ts'
+import { isBelow } from './paths.ts'
 
 type JsonObject = Record<string, unknown>
 
@@ -206,30 +207,28 @@ export const updateResource = (
 export const updateState = (tx: Tx, rid: string, set: Partial<Omit<typeof resource_state.$inferInsert, 'rid'>>) =>
   updateRow(tx, resource_state, { rid }, set)
 
-/** How many resources are below this one. */
-export const countSubtree = async (tx: Tx, path: string): Promise<number> =>
-  first(
-    await rowsOf<{ n: number }>(
-      tx,
-      sql`select count(*)::int as n from (select 1 from catalog.resource where path <@ ${path}::ltree limit 10002) x`,
-    ),
-  )?.n ?? 0
+/** A resource and all below it, at most so many. */
+export const getSubtree = (tx: Tx, path: string, limit: number): Promise<(Fixed & { path: string })[]> =>
+  rowsOf(
+    tx,
+    sql`select rid, resource_id, type_id, path::text as path from catalog.resource
+        where ${isBelow(sql`path`, sql`${path}::ltree`)} limit ${limit}`,
+  )
 
-/** Puts a resource and all below it under a new parent, or at the top. */
+/** Puts a resource and all below it at a new path, under a new parent or at the top. */
 export const moveSubtree = async (
   tx: Tx,
   child: { rid: string; path: string },
-  parent: { rid: string; path: string } | undefined,
-): Promise<string> => {
-  const path = parent ? `${parent.path}.${child.rid}` : child.rid
-  await tx.execute(sql`update catalog.resource set parent_rid = ${parent?.rid ?? null} where rid = ${child.rid}`)
+  path: string,
+  parent_rid: string | null,
+): Promise<void> => {
+  await tx.execute(sql`update catalog.resource set parent_rid = ${parent_rid} where rid = ${child.rid}`)
   if (path !== child.path) {
     await tx.execute(sql`update catalog.resource
       set path = case when path = ${child.path}::ltree then ${path}::ltree
                       else ${path}::ltree || subpath(path, nlevel(${child.path}::ltree)) end
-      where path <@ ${child.path}::ltree`)
+      where ${isBelow(sql`path`, sql`${child.path}::ltree`)}`)
   }
-  return path
 }
 
 /** Open resources that stand where a new one wants to stand, with what clashes. */

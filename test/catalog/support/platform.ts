@@ -26,8 +26,15 @@ const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 20
 const ISSUER = 'http://localhost'
 const AUDIENCE = 'signalbox-api'
 
-type Scope = { regionId?: string; typeKey?: string }
-export type Person = { id: string; name: string; roles: string[]; scope: Scope }
+type Scope = { regionId?: string; datacenterId?: string; segmentId?: string; typeKey?: string }
+/** `grants`: instead of one grant of `scope` for each role. */
+export type Person = {
+  id: string
+  name: string
+  roles: string[]
+  scope: Scope
+  grants?: { role: string; scope: Scope }[]
+}
 const person = (name: string, roles: string[], scope: Scope = {}): Person => ({ id: randomUUID(), name, roles, scope })
 
 export type Reply = {
@@ -106,6 +113,8 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     far: person('far', ['operator', 'viewer'], { regionId: 'us1' }),
     hosts: person('hosts', ['operator', 'viewer'], { typeKey: 'infra.host' }),
     nobody: person('nobody', []),
+    /** Each test gives its own grants. */
+    rover: person('rover', []),
   }
   const settings = {
     CATALOG__DATABASE__URL: database.url,
@@ -120,9 +129,9 @@ export const startCatalog = async ({ env = {} }: { env?: Record<string, string> 
     getPrincipal: async ({ userId }: { userId: string }) => {
       const found = Object.values(people).find(({ id }) => id === userId)
       if (!found) return {}
-      const { id, name, roles, scope } = found
+      const { id, name, roles, scope, grants: own = roles.map((role) => ({ role, scope })) } = found
       const user = { id, username: name, status: UserStatus.ACTIVE }
-      const grants = roles.map((role) => ({ id: randomUUID(), role, scope }))
+      const grants = own.map((grant) => ({ id: randomUUID(), ...grant }))
       return { principal: create(PrincipalSchema, { user, grants, groupKeys: [], version: 1n }) }
     },
   }

@@ -1,0 +1,59 @@
+import { getOutEdge } from '../../../db/catalog/relationships/rows.ts'
+import { getResourcesByRid, getSubtree, moveSubtree } from '../../../db/catalog/resources/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { CatalogDeps } from '../deps.ts'
+import type { Types } from '../packs/registry.ts'
+import type { MayWrite, Placed } from '../read/access.ts'
+import { violated } from '../rules/change.ts'
+import { depthOf, depthViolations } from '../rules/depth.ts'
+import { refuseForeign } from './rights.ts'
+
+const MAX_SUBTREE = 10_000
+
+export type Move = {
+  child_rid: string
+  /** Who moves; services may move everything. */
+  mayWrite: MayWrite | undefined
+  /** Where the command names the other end, for what is wrong with the place. */
+  pointer: string
+}
+
+/**
+ * Brings parent and path of a resource in line with its containment edge, and the paths of all below it, under the lock
+ * of the tree. Who moves a resource must be allowed to write it and all below it, where they were and where they go.
+ */
+export const followParent = async (
+  tx: Tx,
+  { config }: Pick<CatalogDeps, 'config'>,
+  types: Types,
+  { child_rid, mayWrite, pointer }: Move,
+): Promise<void> => {
+  const relation = types.relationship('contained_in')
+  const [child] = await getResourcesByRid(tx, [child_rid])
+  if (!relation || !child) return
+  const edge = await getOutEdge(tx, child_rid, relation.id)
+  const [parent] = edge ? await getResourcesByRid(tx, [edge.dst]) : []
+  if ((parent?.rid ?? null) === child.parent_rid) return
+  const before = await getSubtree(tx, child.path, MAX_SUBTREE + 1)
+  if (before.length > MAX_SUBTREE) throw tooLarge(child.resource_id)
+  const path = parent ? `${parent.path}.${child.rid}` : child.rid
+  const after = before.map((row) => ({ ...row, path: `${path}${row.path.slice(child.path.length)}` }))
+  const violations = depthViolations(deepest(after), deepest(before), config.tree_depth, pointer)
+  if (violations.length > 0) throw violated(violations)
+  // What is below is not named: it may be hidden.
+  const nameOf = ({ resource_id }: Placed) =>
+    resource_id === child.resource_id ? resource_id : `everything in ${child.resource_id}`
+  if (mayWrite) await refuseForeign(tx, types, [...before, ...after], mayWrite, nameOf)
+  await moveSubtree(tx, child, path, parent?.rid ?? null)
+}
+
+const deepest = (rows: readonly Placed[]): number => rows.reduce((most, { path }) => Math.max(most, depthOf(path)), 0)
+
+const tooLarge = (resource_id: string) =>
+  new AppError(
+    'validation_error',
+    'subtree_too_large',
+    `More than ${MAX_SUBTREE} resources are below ${resource_id}.`,
+    { status: 422, hint: 'Move its parts one by one.' },
+  )
