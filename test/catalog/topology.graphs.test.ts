@@ -178,6 +178,8 @@ describe('graphs around resources', () => {
     for (const [at, status] of [
       [times[4], 404],
       ['2001-01-01T00:00:00Z', 410],
+      ['2026-02-30T00:00:00Z', 400],
+      ['2026-02-28T00:00:00%2B23:59', 400],
     ])
       expect((await c.as('vic').get(`/v1/graphs/resources?root_id=${past}&at=${at}`)).status).toBe(status)
   })

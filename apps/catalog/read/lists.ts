@@ -15,6 +15,7 @@ import {
 import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { Queryable } from '../../../db/client.ts'
 import { ResourceItem, type ResourceListQuery } from '../../shared/contracts/catalog/resources.ts'
+import { isTime } from '../../shared/data/formats.ts'
 import { AppError } from '../../shared/errors.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -233,6 +234,7 @@ export const filterWhere = (types: Types, text: string): SQL => {
 const filterTypes = (types: Types): FilterTypes => ({
   idsOf: types.idsOf,
   exactIds: (type_key) => types.all.filter((type) => type.type_key === type_key).map(({ id }) => id),
+  isTime,
   levels: {
     region_id: [...types.levelIds.region_id],
     datacenter_id: [...types.levelIds.datacenter_id],

@@ -118,8 +118,6 @@ const refused = (
 
 const pastOf = (deps: CatalogDeps, { at, page_token, min_change, max_lag_ms }: GraphQuery): Reach['past'] => {
   if (at === undefined) return undefined
-  const time = new Date(at)
-  if (Number.isNaN(time.getTime())) throw refused('at', 'is no time that exists')
   const beside = { page_token, min_change, max_lag_ms }
   for (const [name, value] of Object.entries(beside))
     if (value !== undefined) throw refused(name, 'does not go with at: the past does not change')

@@ -1,5 +1,6 @@
 import type { PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { CelError, type CelProgram, compileCel } from '../../shared/data/cel.ts'
+import { isTime } from '../../shared/data/formats.ts'
 import { schemaFault } from '../../shared/data/json-schema.ts'
 import { isObject } from '../../shared/data/pointer.ts'
 import { formsOf, type Reference, ValueError } from '../../shared/data/values.ts'
@@ -90,8 +91,6 @@ function* checkRun(node: PlanNode, programs: ProgramRules | undefined): Generato
     yield* checkExecutor(`${node.node_id}/compensate`, node.compensate.executor, node.compensate.with, programs)
 }
 
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
-
 function* checkWait(node: PlanNode): Generator<Violation> {
   const given = isObject(node.with) ? node.with : {}
   const ways = ['duration_s', 'until', 'signal'].filter((way) => given[way] !== undefined)
@@ -100,8 +99,8 @@ function* checkWait(node: PlanNode): Generator<Violation> {
   const { duration_s, until } = given
   if (duration_s !== undefined && !(typeof duration_s === 'number' && duration_s >= 0 && duration_s <= 2_592_000))
     yield fault(`${at}/duration_s`, 'inputs_invalid', 'must be a number of seconds up to 30 days')
-  if (until !== undefined && !(typeof until === 'string' && INSTANT.test(until) && !Number.isNaN(Date.parse(until))))
-    yield fault(`${at}/until`, 'inputs_invalid', 'must be a time (RFC 3339)')
+  if (until !== undefined && !(typeof until === 'string' && isTime(until)))
+    yield fault(`${at}/until`, 'inputs_invalid', 'must be a time that exists (RFC 3339)')
 }
 
 function* checkExecutor(

@@ -3,6 +3,7 @@ import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
 import type { Violation } from '../errors.ts'
 import { canonicalJson } from './digest.ts'
+import { isTime } from './formats.ts'
 import { readPointer } from './pointer.ts'
 
 /** Patterns of schemas that come from files or callers run in linear time (RE2), whatever their text. */
@@ -30,6 +31,7 @@ export const createAjv = (options: Options): Ajv2020 => {
     code: { regExp },
   })
   ;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
+  ajv.addFormat('date-time', isTime)
   ajv.removeKeyword('uniqueItems')
   ajv.addKeyword({
     keyword: 'uniqueItems',

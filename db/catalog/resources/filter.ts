@@ -28,6 +28,8 @@ export type FilterTypes = {
   idsOf: (type_keys: readonly string[]) => number[]
   exactIds: (type_key: string) => number[]
   levels: Record<'region_id' | 'datacenter_id' | 'layer_id' | 'segment_id', number[]>
+  /** Whether a text is a time that there is, as everywhere in what comes in. */
+  isTime: (text: string) => boolean
 }
 
 const TEXT: Record<string, SQL> = {
@@ -65,7 +67,8 @@ const testSql = (test: FilterTest, types: FilterTypes): SQL => {
   if (rest.length === 0) {
     if (TEXT[first]) return textSql(TEXT[first], test)
     if (NUMBERS[first]) return orderedSql(NUMBERS[first], test, sql`numeric`, isNumber(test.value), 'a number')
-    if (TIMES[first]) return orderedSql(TIMES[first], test, sql`timestamptz`, isTime(test.value), 'an RFC 3339 time')
+    if (TIMES[first])
+      return orderedSql(TIMES[first], test, sql`timestamptz`, types.isTime(atMidnight(test.value)), 'an RFC 3339 time')
     if (first === 'type_key') return typeSql(test, types)
     if (first === 'layer_kind') return layerKindSql(test, types)
     if (first === 'provides') return providesSql(test)
@@ -78,8 +81,8 @@ const testSql = (test: FilterTest, types: FilterTypes): SQL => {
 }
 
 const isNumber = (text: string) => /^-?\d{1,15}(\.\d{1,15})?$/.test(text)
-const isTime = (text: string) =>
-  /^\d{4}-\d\d-\d\d(T[0-9:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) && !Number.isNaN(Date.parse(text))
+/** A day stands for its beginning. */
+const atMidnight = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text)
 const isPresence = ({ comparison, value, raw }: FilterTest) => comparison === ':' && raw && value === '*'
 const like = (text: string) => `%${text.replaceAll(/[\\%_]/g, (char) => `\\${char}`)}%`
 

@@ -20,7 +20,7 @@ export const GraphQuery = Type.Object(
     ),
     at: Type.Optional(
       Type.String({
-        pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?(Z|[+-]\\d{2}:\\d{2})$',
+        format: 'date-time',
         maxLength: 40,
         description: 'The graph as it was at this time (RFC 3339); without health.',
       }),

@@ -18,6 +18,7 @@ export const addFormats = (ajv: Ajv): void => {
 
 const OFFSET = /[+-](\d\d):?(?:\d\d)?$/
 
+/** Whether a text is an RFC 3339 time that exists. */
 export const isTime = (text: string): boolean =>
   dateTime.validate(text) &&
   !text.startsWith('0000') &&
