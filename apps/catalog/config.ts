@@ -36,6 +36,8 @@ const schema = Type.Object({
   /** False: graphs are read by SQL, to depth 2. */
   CATALOG__GRAPH__ENABLED: Type.Boolean({ default: true, description: 'true or false.' }),
   CATALOG__GRAPH__COMPACT_AT: settings.integer(100_000, 1),
+  /** After which a verify or rebuild of the graph that cannot come to its end fails. */
+  CATALOG__GRAPH__COMPARE_S: settings.integer(300, 1, 3600),
   /** False: another process of this app folds what operations tells into operations-summary. */
   CATALOG__PROJECTOR__ENABLED: Type.Boolean({ default: true, description: 'true or false.' }),
   CATALOG__PROJECTOR__POLL_MS: settings.integer(50, 5, 10_000),

@@ -63,6 +63,7 @@ export const createDeps = async (config: CatalogConfig, trust: Trust, options: D
     poll_ms: config.CATALOG__PROJECTOR__POLL_MS,
     batch: config.CATALOG__PROJECTOR__BATCH,
     compact_at: config.CATALOG__GRAPH__COMPACT_AT,
+    compare_ms: config.CATALOG__GRAPH__COMPARE_S * 1000,
   })
   const [first, ...older] = secretKeysOf(config.CATALOG__SECRET__KEYS)
   const page = (secret: Buffer) => deriveKey(secret, 'page')

@@ -259,7 +259,8 @@ describe('the graph in memory', () => {
   const options = () => {
     const { db, registry, telemetry } = c.deps
     const url = c.config.CATALOG__DATABASE__URL
-    return { db, registry, telemetry, url, enabled: true, poll_ms: 20, batch: 500, compact_at: 100_000 }
+    const pace = { poll_ms: 20, batch: 500, compact_at: 100_000, compare_ms: 60_000 }
+    return { db, registry, telemetry, url, enabled: true, ...pace }
   }
 
   it('says that it is being loaded, and reads little depth from the tables meanwhile', async () => {
@@ -339,6 +340,50 @@ describe('the graph in memory', () => {
     expect(BigInt(small.store()?.watermark ?? 0)).toBeGreaterThanOrEqual(head)
     expect(small.store()?.ridOf('again-5')).toBe(c.deps.graph.store()?.ridOf('again-5'))
     await small.stop()
+  })
+
+  it('is made anew from the tables when an event does not fit it, and a comparison waits for that', async () => {
+    const graph = createGraph(options())
+    graph.start()
+    await until(() => graph.store())
+    // A resource that the log never told: what is told of it later has no place in the graph.
+    await c.rows(`with made as (insert into catalog.resource (resource_id, type_id, type_version, name, display_name, path, created_at, created_by)
+        select 'untold', type_id, type_version, 'untold', 'untold', '999999999', created_at, created_by
+        from catalog.resource where resource_id = 'hub' returning rid)
+      insert into catalog.resource_state (rid, version, generation, observed_generation, lifecycle_status, drift_status,
+          lifecycle_at, drift_at, health_at, updated_at, updated_by)
+        select made.rid, 1, 1, 0, 'active', 'unknown', now(), now(), now(), now(), 'svc:test' from made`)
+    try {
+      await c.observe('untold', { status: 'degraded' })
+      const compared = graph.compare(true)
+      await c.sequence()
+      expect(await compared).toMatchObject({ differ: 0 })
+      await until(() => graph.store()?.ridOf('untold'))
+      await c.as('ada').record({ resource_id: 'told', type_key: 'infra.service', name: 'told' })
+      await c.sequence()
+      await until(() => graph.store()?.ridOf('told'))
+      expect(graph.figures().loads).toBeGreaterThan(1)
+      expect(graph.lag()).toBe(0)
+    } finally {
+      await graph.stop()
+      const of = `where rid = (select rid from catalog.resource where resource_id = 'untold')`
+      await c.rows(`delete from catalog.outbox where agg_id = 'untold'`)
+      for (const table of ['observation_latest', 'observation_history', 'resource_state', 'resource'])
+        await c.rows(`delete from catalog.${table} ${of}`)
+      await c.deps.graph.compare(true)
+    }
+  })
+
+  it('ends a comparison that cannot come to its end, and then takes another', async () => {
+    const graph = createGraph({ ...options(), compare_ms: 300 })
+    graph.start()
+    await until(() => graph.store())
+    await c.followed()
+    await c.as('ada').record({ resource_id: 'no-number', type_key: 'infra.service', name: 'no-number' })
+    await expect(graph.compare(false)).rejects.toThrow('did not end within 300 ms')
+    await c.sequence()
+    expect(await until(() => graph.compare(true).catch(() => undefined))).toMatchObject({ differ: 0 })
+    await graph.stop()
   })
 
   it('answers as SQL does, on random graphs that random commands go on changing', async () => {

@@ -14,6 +14,8 @@ import { type Compared, compareStores } from './compare.ts'
 import { createStore, type Store, UnknownName } from './store.ts'
 
 const RETRY_MS = 1000
+/** Turns in which one event could not be applied, after which the graph is made anew: the tables hold what it told. */
+const MAX_FAILURES = 3
 /** A poll that is later than this is an age of its own: the log may have gone on unseen. */
 const LATE_MS = 1000
 
@@ -28,16 +30,21 @@ export type GraphOptions = {
   batch: number
   /** Changes in the overlay at which the arrays are made anew. */
   compact_at: number
+  /** After which a comparison that cannot come to its end fails, so that another may begin. */
+  compare_ms: number
 }
 
 /** The name of this projection in the tables and on the wire. */
 export const GRAPH = 'graph'
 
+/** What a comparison found, and at which place of the log. */
+type Proven = Compared & { pub_seq: string }
+
 /** A graph that was loaded anew to be compared with the one in use. */
 type Trial = {
   /** Takes the place of the one in use afterwards. */
   swap: boolean
-  done: (found: Compared & { pub_seq: string }) => void
+  done: (found: Proven) => void
   failed: (error: unknown) => void
   store?: Store
   /** The last row of the log that it may hold already. */
@@ -48,13 +55,16 @@ type Trial = {
  * The graph of this process (catalog.md 10): loaded by a worker, then fed by the own log in `pub_seq` order. It is warm
  * when the end of the log was seen once. What the overlay gathers is folded in by loading anew beside it and swapping.
  */
-export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, batch, compact_at }: GraphOptions) => {
+export const createGraph = (options: GraphOptions) => {
+  const { db, url, registry, telemetry, enabled, poll_ms, batch, compact_at, compare_ms } = options
   const { log } = telemetry
   const stopping = new AbortController()
   let live: Store | undefined
   let next: Store | undefined
   let loading: Promise<void> | undefined
   let trial: Trial | undefined
+  /** Turns in a row in which the graph in use could not take the next event. */
+  let failures = 0
   let paused = false
   let loads = 0
   let load_ms = 0
@@ -111,8 +121,8 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, ba
       const asked = performance.now()
       const state = await readLogState(db, GRAPH, live.watermark)
       paused = state.paused
-      if (!paused) await catchUp(live)
-      behind_ms = Math.max(state.unnumbered_ms, paused ? state.unfolded_ms : 0)
+      const follows = paused || (await keepsUp(live))
+      behind_ms = Math.max(state.unnumbered_ms, paused || !follows ? state.unfolded_ms : 0)
       seen_at = asked
     }
     if (!paused) await grow()
@@ -122,20 +132,38 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, ba
     gauges.lag.set({ consumer: GRAPH }, lag() / 1000)
   }
 
+  /** Feeds the graph in use; false while an event does not fit it. Loads and comparisons go on meanwhile. */
+  const keepsUp = async (store: Store): Promise<boolean> => {
+    try {
+      await catchUp(store)
+      failures = 0
+    } catch (error) {
+      failures += 1
+      if (!stopping.signal.aborted) log.warn({ err: error, failures }, 'the graph cannot follow the log now')
+    }
+    return failures === 0
+  }
+
   /** Whatever is loaded or compared beside the graph in use, one step further. */
   const grow = async (): Promise<void> => {
     if (next) {
-      await catchUp(next)
+      const fresh = next
+      next = undefined
+      await catchUp(fresh)
+      next = fresh
       if (!live || BigInt(next.watermark) >= BigInt(live.watermark)) {
         if (!live) seen_at = performance.now()
         live = next
         next = undefined
+        failures = 0
         const figures = live.figures()
         log.info({ ...figures, load_ms: Math.round(load_ms), count_ms: Math.round(count_ms) }, 'the graph is in memory')
       }
     }
-    if (trial && live) await compareWith(trial, live)
-    if (!loading && !next && !trial && (!live || live.figures().changed > compact_at)) {
+    // While the graph in use does not follow there is no place to compare at: it is made anew first.
+    if (trial && live && failures === 0) await compareWith(trial, live)
+    const spent = failures >= MAX_FAILURES || (!trial && live && live.figures().changed > compact_at)
+    if (!loading && !next && (!live || spent)) {
       loading = load()
         .then((store) => {
           next = store
@@ -174,14 +202,19 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, ba
       await catchUp(current, pub_seq)
       await catchUp(store, pub_seq)
       stopping.signal.throwIfAborted()
+      if (trial !== one) return
       const found = await compareStores(current, store)
       if (found.differ > 0) log.error({ ...found, pub_seq }, 'the graph was not what the tables say')
       gauges.differ.set({ consumer: GRAPH }, found.differ)
+      if (trial !== one) return
       if (one.swap) live = store
       end()
       one.done({ ...found, pub_seq })
     } catch (error) {
-      end(error)
+      if (stopping.signal.aborted) return end(error)
+      // What was loaded does not follow either: it is loaded once more, until the time is over.
+      delete one.store
+      throw error
     }
   }
 
@@ -195,11 +228,10 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, ba
       let pause = live ? poll_ms : 0
       try {
         await turn()
+        if (failures > 0) pause = RETRY_MS
       } catch (error) {
         pause = RETRY_MS
         if (!stopping.signal.aborted) log.warn({ err: error }, 'the graph cannot follow the log now')
-        // An event that does not fit says that this graph is not the truth's: it is made anew.
-        if (error instanceof UnknownName) live = next = undefined
       }
       await delay(pause, undefined, { signal: stopping.signal }).catch(() => {})
     }
@@ -223,12 +255,21 @@ export const createGraph = ({ db, url, registry, telemetry, enabled, poll_ms, ba
     isPaused: (): boolean => paused,
     /**
      * Loads the graph once more beside the one in use and compares the two at one place of the log; with `swap` it then
-     * takes its place. Requests go on meanwhile. One at a time.
+     * takes its place. Requests go on meanwhile. One at a time; fails when it does not come to its end in time.
      */
-    compare: (swap: boolean): Promise<Compared & { pub_seq: string }> =>
-      new Promise((done, failed) => {
-        trial = { swap, done, failed }
-      }),
+    compare: async (swap: boolean): Promise<Proven> => {
+      const { promise, resolve, reject } = Promise.withResolvers<Proven>()
+      const one: Trial = { swap, done: resolve, failed: reject }
+      trial = one
+      const late = () => reject(new Error(`the comparison did not end within ${compare_ms} ms`))
+      const timer = setTimeout(late, compare_ms)
+      try {
+        return await promise
+      } finally {
+        clearTimeout(timer)
+        if (trial === one) trial = undefined
+      }
+    },
     /** What `npm run bench:catalog` and the log print. */
     figures: () => ({ ...live?.figures(), loads, load_ms }),
     /** For the health check: says that the graph is not there yet. */
