@@ -83,6 +83,21 @@ describe('the tree and its edges', () => {
     expect(await faults()).toEqual([])
   })
 
+  it('never lets resources host each other in a circle, however long', async () => {
+    const host = (id: string, target_id: string) =>
+      command(id, { relationship_changes: [{ op: 'add', type_key: 'hosted_on', target_id }] })
+    const [a, b, d] = [await box(), await box(), await box()]
+    expect((await host(a, b)).status).toBe(200)
+    expect(await host(b, a)).toMatchObject({ status: 422, body: { code: 'cycle' } })
+    expect((await host(b, d)).status).toBe(200)
+    expect(await host(d, a)).toMatchObject({ status: 422, body: { code: 'cycle' } })
+    for (let round = 0; round < 8; round++) {
+      const [x, y] = [await box(), await box()]
+      const replies = await Promise.all([host(x, y), host(y, x)])
+      expect(replies.map(({ status }) => status).sort()).toEqual([200, 422])
+    }
+  })
+
   it('never lets A into B and B into A at once', async () => {
     for (let round = 0; round < 15; round++) {
       const [a, b] = [await box(), await box()]
