@@ -5,8 +5,9 @@ import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
 import { type Api, type Endpoint, readApis } from './documents.ts'
+import { linksIn } from './links.ts'
 import { PREPARED } from './prepared.ts'
-import { type Answer, type Call, exampleCall, sendCall } from './requests.ts'
+import { type Answer, type Call, exampleCall, send, sendCall } from './requests.ts'
 import { ROLES, registerHost, startOperation, startWorld, type World } from './world.ts'
 
 /** The documents say what the apps do: every example is sent, and every reply is what its document says. */
@@ -107,6 +108,26 @@ const replay = async (api: Api, endpoint: Endpoint): Promise<Answer> => {
   return endpoint.operation.tags?.includes('events') ? firstFrame(base, complete) : sendCall(base, complete)
 }
 
+const followed = new Map<string, Promise<void>>()
+/** A link leads somewhere at the gateway, as it is; what it names may still be on its way. */
+const leadsOn = (link: string): Promise<void> => {
+  const follow = async () => {
+    const get = () =>
+      send(`${world.stack.gateway_url}${link}`, { method: 'GET', headers: { authorization: `Bearer ${token}` } })
+    const { status, headers } = await until(
+      async () => {
+        const answer = await get()
+        return answer.status === 404 ? undefined : answer
+      },
+      { what: `what ${link} leads to`, timeout_ms: 20_000 },
+    )
+    expect(status === 405 ? headers.allow : status, link).toBe(status === 405 ? 'POST' : 200)
+  }
+  const known = followed.get(link) ?? follow()
+  followed.set(link, known)
+  return known
+}
+
 describe('every example', () => {
   it.concurrent.each(endpoints)('of $name gets what is documented', async ({ api, endpoint }) => {
     const { status, headers, text, body } = await replay(api, endpoint)
@@ -118,12 +139,18 @@ describe('every example', () => {
     if (type) expect(String(headers['content-type']).split(';')[0]).toBe(type)
     else expect(text).toBe('')
     if (type === 'application/json') expect(faultsOf(media?.schema ?? {}, body)).toEqual([])
+    if (!api.name.endsWith('-internal')) for (const link of linksIn({ headers, body })) await leadsOn(link)
     const documented = Object.keys(reply.headers ?? {})
     expect(documented).toContain('x-request-id')
     for (const name of ['etag', 'location'])
       if (headers[name] !== undefined) expect(documented, `${name} is sent`).toContain(name)
     const promised = documented.filter((name) => name === 'etag' || (name === 'location' && status > 200))
     for (const name of promised) expect(headers[name], `${name} is documented`).toBeDefined()
+  })
+
+  it('holds links of both apps, which were followed', () => {
+    for (const part of ['resources', 'intents', 'plans', 'operations'])
+      expect([...followed.keys()].filter((link) => link.startsWith(`/v1/${part}/`)).length, part).toBeGreaterThan(0)
   })
 
   it('names its objects by ids that are prepared', () => {

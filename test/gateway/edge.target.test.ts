@@ -100,6 +100,13 @@ describe('the route table', () => {
     }
   })
 
+  it('reaches what the apps name below /v1 there, too: links of theirs lead on', () => {
+    for (const row of ROUTES.filter(({ upstream }) => upstream === 'catalog' || upstream === 'operations')) {
+      const path = row.path.slice('/api'.length).replaceAll(/\{\w+\}/g, 'x-1')
+      expect(route(row.method, path), `${row.method} ${path}`).toMatchObject({ route: row, upstream_path: path })
+    }
+  })
+
   it('is closed: everything else is not there, in any spelling', () => {
     for (const path of [
       '/internal/v1/resources',
@@ -111,7 +118,9 @@ describe('the route table', () => {
       '/api/v1',
       '/API/v1/resources',
       '/api/v1/resources/',
-      '/v1/resources',
+      '/v1/resources/',
+      '/V1/resources',
+      '/v1',
       '/auth',
       '/v1/token/',
       '/api/v1/resources/a/b/c',

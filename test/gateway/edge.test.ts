@@ -381,7 +381,8 @@ describe('CORS', () => {
       expect(Object.keys(refused.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
       expect(refused.headers.vary).toBe('Origin')
     }
-    expect((await preflight(ORIGIN, '/api/v1/resources')).status).toBe(204)
+    for (const path of ['/api/v1/resources', '/v1/resources'])
+      expect((await preflight(ORIGIN, path)).status).toBe(204)
     expect((await preflight(ORIGIN, '/internal/v1')).status).toBe(404)
   })
 })

@@ -8,7 +8,7 @@ const EXPOSED = 'X-CSRF-Token, ETag, Location, Retry-After, X-Request-Id, Idempo
 const MAX_AGE_S = '600'
 
 /** A path that browsers may ask about before they send. */
-const PREFLIGHT = /^\/(auth\/|v1\/token$|v1\/token\/reauth$|api\/)/
+const PREFLIGHT = /^\/(auth\/|v1\/token$|v1\/token\/reauth$|v1\/(?!token)|api\/)/
 export const isPreflightPath = (path: string): boolean => PREFLIGHT.test(path)
 
 /**

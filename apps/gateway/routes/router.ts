@@ -36,8 +36,14 @@ const insert = (root: Node, route: Route): void => {
     .split('/')
     .slice(1)
     .map((text) => (text.startsWith('{') ? { name: text.slice(1, -1) } : { literal: text }))
+  insertAt(root, route, parts, parts)
+  // These apps name their objects below /v1 in links and replies, stored ones too: those paths lead there as well.
+  if (route.upstream === 'catalog' || route.upstream === 'operations') insertAt(root, route, parts.slice(1), parts)
+}
+
+const insertAt = (root: Node, route: Route, path: Compiled['parts'], parts: Compiled['parts']): void => {
   let node = root
-  for (const part of parts) {
+  for (const part of path) {
     if ('name' in part) {
       node.parameter ??= emptyNode()
       node = node.parameter
