@@ -2,7 +2,8 @@ import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isObject, type Json, parsePointer } from './pointers.ts'
 
-export type PatchOperation = { op: string; path: string; from?: string; value?: Json }
+/** `from` is looked at by `copy` and `move` alone: members that an operation does not define are ignored. */
+export type PatchOperation = { op: string; path: string; from?: unknown; value?: Json }
 
 const refuse = (index: number, message: string) =>
   new AppError('validation_error', 'schema_violation', `Operation ${index} of the patch: ${message}`, {
@@ -26,6 +27,7 @@ export const jsonPatch = (document: Json, operations: readonly PatchOperation[])
     const path = pointerOf(operation.path, index)
     const { op } = operation
     if (op === 'test') {
+      if (operation.value === undefined) throw refuse(index, '"test" needs a value.')
       if (!equalJson(get(root, path, index), operation.value)) throw testFailed(index, operation.path)
     } else if (op === 'add' || op === 'replace') {
       if (operation.value === undefined) throw refuse(index, `"${op}" needs a value.`)
@@ -56,8 +58,8 @@ const testFailed = (index: number, path: string) =>
     hint: 'Read the resource again and make the patch anew.',
   })
 
-const pointerOf = (text: string | undefined, index: number): string[] => {
-  const path = text === undefined ? undefined : parsePointer(text)
+const pointerOf = (text: unknown, index: number): string[] => {
+  const path = typeof text === 'string' ? parsePointer(text) : undefined
   if (!path) throw refuse(index, 'needs a JSON pointer.')
   return path
 }

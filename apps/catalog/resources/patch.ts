@@ -112,20 +112,22 @@ const refuseMembers = (patch: JsonObject | PatchOperation[], record_only: boolea
   const touched = Array.isArray(patch)
     ? patch.flatMap(({ op, path, from }) => [
         ...(op === 'test' ? [] : [path]),
-        ...(op === 'move' && from ? [from] : []),
+        ...(op === 'move' && typeof from === 'string' ? [from] : []),
       ])
     : Object.keys(patch).map((key) => `/${key}`)
   const unknown: Violation[] = []
   const fixed: Violation[] = []
   for (const pointer of touched) {
-    const [member] = parsePointer(pointer) ?? []
+    const path = parsePointer(pointer)
+    const member = path?.[0]
     if (member !== undefined && allowed.includes(member)) continue
-    if (member !== undefined && FIXED.has(member))
+    if (path && (member === undefined || FIXED.has(member)))
       fixed.push({ pointer, code: 'read_only_field', message: 'cannot be written here' })
+    else if (!path) unknown.push({ pointer, code: 'unknown_field', message: 'is not a JSON pointer' })
     else unknown.push({ pointer, code: 'unknown_field', message: 'is not a field of a resource' })
   }
   if (unknown.length > 0) {
-    throw new AppError('validation_error', 'unknown_field', `${unknown[0]?.pointer} is not a field of a resource.`, {
+    throw new AppError('validation_error', 'unknown_field', `${unknown[0]?.pointer} ${unknown[0]?.message}.`, {
       status: 400,
       violations: unknown,
     })

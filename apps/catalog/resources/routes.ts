@@ -173,7 +173,7 @@ export const resourceWrites: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
         operationId: 'updateResource',
         summary: 'Change a resource',
         description:
-          'A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). Example body: {"labels":{"env":"prod"},"expected_version":3}',
+          'A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). A state has at most 256 KiB and 20 levels, one text in it 65,536 characters as spelled in JSON. Example body: {"labels":{"env":"prod"},"expected_version":3}',
         tags,
         params: ResourceParams,
         headers: PatchHeaders,

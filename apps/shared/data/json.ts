@@ -1,6 +1,7 @@
 import { AppError, type CodeOf } from '../errors.ts'
+import { pointerOf } from './pointer.ts'
 
-/** Bounds of a JSON document that comes from outside (reliability.md 5.1). */
+/** Bounds of a JSON document that comes from outside (reliability.md 5.1). Texts count as they are spelled in it. */
 export type JsonLimits = {
   depth: number
   keys: number
@@ -29,8 +30,7 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
     if (char === 0x22) {
       const start = at
       at = endOfString(text, at)
-      if (at - start > limits.string_bytes)
-        throw refuse('schema_violation', `A text is longer than ${limits.string_bytes} bytes.`)
+      if (at - start > limits.string_bytes) throw tooLong(text, limits.string_bytes)
       const open = members.at(-1)
       if (expectKey && open) {
         expectKey = false
@@ -59,6 +59,34 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
     if (keys > limits.keys) throw refuse('schema_violation', `The document has more than ${limits.keys} members.`)
     if (items > limits.items) throw refuse('schema_violation', `The document has more than ${limits.items} items.`)
   }
+}
+
+/** Says which text is too long, as far as the document can be read. */
+const tooLong = (text: string, most: number): AppError => {
+  const pointer = longestIn(text) ?? ''
+  const message = `is longer than ${most} characters, as it is spelled in JSON`
+  return new AppError('validation_error', 'schema_violation', `${pointer || 'A text'} ${message}.`, {
+    status: 400,
+    violations: [{ pointer, code: 'maxLength', message }],
+    hint: `One text has at most ${most} characters, whatever the size of the whole. Keep longer ones elsewhere and refer to them.`,
+  })
+}
+
+/** The pointer to the longest text of a document; none where it is no JSON or a name is the longest. */
+const longestIn = (text: string): string | undefined => {
+  const longest = { length: 0, pointer: undefined as string | undefined }
+  const visit = (value: unknown, pointer: string): void => {
+    const length = typeof value === 'string' ? JSON.stringify(value).length : 0
+    if (length > longest.length) Object.assign(longest, { length, pointer })
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, member] of Object.entries(value)) visit(member, pointer + pointerOf(name))
+  }
+  try {
+    visit(JSON.parse(text), '')
+  } catch {
+    return undefined
+  }
+  return longest.pointer
 }
 
 const endOfString = (text: string, start: number): number => {

@@ -96,8 +96,29 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
   })
 }
 
+/**
+ * What is wrong with a value that may be one of several kinds, such as an object or a list: told of the kind that it is.
+ * Where it is none of them, or the kinds are told apart by more than their type, all is told.
+ */
+const ofItsKind = (errors: readonly ErrorObject[]): ErrorObject[] => {
+  const dropped = new Set<ErrorObject>()
+  for (const union of errors.filter(({ keyword }) => keyword === 'anyOf')) {
+    const branches = Map.groupBy(
+      errors.filter(({ schemaPath }) => schemaPath.startsWith(`${union.schemaPath}/`)),
+      ({ schemaPath }) => schemaPath.slice(union.schemaPath.length + 1).split('/')[0],
+    )
+    const isOther = (branch: ErrorObject[]) =>
+      branch.some(({ keyword, instancePath }) => keyword === 'type' && instancePath === union.instancePath)
+    const others = [...branches.values()].filter(isOther)
+    if (others.length === branches.size) continue
+    for (const error of [union, ...others.flat()]) dropped.add(error)
+  }
+  return errors.filter((error) => !dropped.has(error))
+}
+
 /** The refusal of what does not fit its schema, with a pointer to every violation. */
-export const invalid = (errors: ErrorObject[], context: string, codes: EdgeCodes): AppError => {
+export const invalid = (all: ErrorObject[], context: string, codes: EdgeCodes): AppError => {
+  const errors = ofItsKind(all)
   const violations = errors.map((error): Violation => {
     const member = error.params.additionalProperty ?? error.params.missingProperty
     const pointer = `${context === 'body' ? '' : `/${context}`}${error.instancePath}${member === undefined ? '' : `/${String(member)}`}`

@@ -210,6 +210,16 @@ export const RelationshipInput = Type.Object(
   closed,
 )
 
+/** A state as it comes in: its bounds are checked on the whole state that a write leads to. */
+const State = Type.Optional(
+  Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    additionalProperties: true,
+    description:
+      'At most 256 KiB and 20 levels; one text in it at most 65,536 characters as spelled in JSON. No null, no integer beyond 2^53-1.',
+  }),
+)
+
 export const ResourceCreate = Type.Object(
   {
     resource_id: Type.Optional(ResourceId),
@@ -217,12 +227,12 @@ export const ResourceCreate = Type.Object(
     name: Name,
     ...writable,
     parent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-    desired_state: Type.Optional(JsonObject),
+    desired_state: State,
     relationships: Type.Optional(Type.Array(RelationshipInput, { maxItems: 100 })),
     lifecycle_status: Type.Optional(
       Type.String({ minLength: 1, maxLength: 64, description: 'Only with mode=record_only.' }),
     ),
-    observed_state: Type.Optional(JsonObject),
+    observed_state: State,
   },
   {
     ...closed,
@@ -251,17 +261,15 @@ export const WriteQuery = Type.Object(
 )
 export type WriteQuery = Static<typeof WriteQuery>
 
-export const PatchOperation = Type.Object(
-  {
-    op: Type.Enum(['add', 'remove', 'replace', 'move', 'copy', 'test']),
-    path: text('/desired_state/release', { maxLength: 1024 }),
-    from: Type.Optional(Type.String({ maxLength: 1024 })),
-    value: Type.Optional(Type.Unknown()),
-  },
-  closed,
-)
+/** Not closed: RFC 6902 has members that an operation does not define ignored. */
+export const PatchOperation = Type.Object({
+  op: Type.Enum(['add', 'remove', 'replace', 'move', 'copy', 'test']),
+  path: text('/desired_state/release', { maxLength: 1024 }),
+  from: Type.Optional(Type.Unknown({ description: 'A pointer; read by move and copy.' })),
+  value: Type.Optional(Type.Unknown()),
+})
 /** A merge patch (object) or a JSON patch (array), by Content-Type. */
-export const ResourcePatch = Type.Union([JsonObject, Type.Array(PatchOperation, { minItems: 1, maxItems: 1000 })], {
+export const ResourcePatch = Type.Union([JsonObject, Type.Array(PatchOperation, { maxItems: 1000 })], {
   examples: [
     { labels: { environment: 'demo', team: 'search' }, expected_version: 1 },
     [{ op: 'add', path: '/owner', value: 'team-search' }],

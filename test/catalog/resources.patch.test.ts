@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import suite from 'json-patch-test-suite/tests.json' with { type: 'json' }
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Catalog, startCatalog } from './support/platform.ts'
+
+let c: Catalog
+beforeAll(async () => {
+  c = await startCatalog({ env: { CATALOG__GRAPH__ENABLED: 'false' } })
+})
+afterAll(() => c.stop())
+
+const make = async (doc: unknown): Promise<string> => {
+  const desired_state = { provider: 'p', kind: 'k', attributes: { doc } }
+  return (await c.as('ada').record({ type_key: 'infra.generic', name: `n-${randomUUID()}`, desired_state })).resource_id
+}
+const type = 'application/json-patch+json'
+const patch = (id: string, operations: unknown, query = '?expected_version=1') =>
+  c.as('olga').patch(`/v1/resources/${id}${query}`, operations, { type })
+
+describe('JSON Patch over HTTP, to the letter of RFC 6902', () => {
+  type Operation = { op: string; path: unknown; from?: unknown; value?: unknown }
+  type Case = {
+    comment?: string
+    doc: unknown
+    patch: Operation[]
+    expected?: unknown
+    error?: string
+    disabled?: boolean
+  }
+  const holdsNull = (value: unknown): boolean =>
+    value === null || (typeof value === 'object' && Object.values(value as object).some(holdsNull))
+  // A state holds no null (catalog.md 1).
+  const cases = (suite as Case[]).filter(
+    (one) => one.disabled !== true && ![one.doc, one.expected ?? 0, one.patch].some(holdsNull),
+  )
+  const at = (pointer: unknown) => (typeof pointer === 'string' ? `/desired_state/attributes/doc${pointer}` : pointer)
+
+  it.each(cases.map((one, index) => [`${index} ${one.comment ?? one.error ?? ''}`, one] as const))(
+    '%s',
+    async (_, { doc, patch: operations, expected, error }) => {
+      const moved = operations.map(({ path, from, ...rest }) => ({
+        ...rest,
+        ...(path !== undefined && { path: at(path) }),
+        ...(from !== undefined && { from: at(from) }),
+      }))
+      const reply = await patch(await make(doc), moved)
+      if (error !== undefined) expect([400, 409, 422], reply.text).toContain(reply.status)
+      else expect(reply.status, reply.text).toBe(200)
+      if (error === undefined && expected !== undefined)
+        expect(reply.body.desired_state.attributes.doc).toEqual(expected)
+    },
+  )
+  it('is nearly the whole suite', () => expect(cases.length).toBeGreaterThan(60))
+
+  it('ignores members that an operation does not define', async () => {
+    const add = { op: 'add', path: '/labels/a', value: '1', from: 7, note: 'why', __meta: { deep: [1] } }
+    expect(await patch(await make(1), [add])).toMatchObject({ status: 200, body: { version: 2, labels: { a: '1' } } })
+  })
+
+  it('takes an empty patch as one that changes nothing', async () => {
+    const id = await make(1)
+    expect(await patch(id, [])).toMatchObject({ status: 200, body: { version: 1 } })
+    expect(await patch(id, [], '?expected_version=7')).toMatchObject({ status: 409 })
+  })
+
+  it.each([
+    [[{ op: 'burn', path: '/owner' }], '/0/op', 400],
+    [[{ op: 'add', value: 1 }], '/0/path', 400],
+    [[7], '/0', 400],
+    [[{ op: 'test', path: '/owner' }], '/0', 422],
+    [[{ op: 'move', path: '/owner', from: 7 }], '/0', 422],
+    [[{ op: 'replace', path: '', value: {} }], '', 422],
+    [[{ op: 'add', path: 'owner', value: 'x' }], 'owner', 400],
+  ])('says where %j is wrong', async (operations, pointer, status) => {
+    const reply = await patch(await make(1), operations)
+    expect(reply).toMatchObject({ status, body: { violations: [{ pointer }] } })
+    expect(reply.body.violations).toHaveLength(1)
+    expect(reply.body.detail).not.toMatch(/^body|anyOf/)
+  })
+})
+
+it('one text that is too long is named, with the bound that it meets', async () => {
+  const desired_state = { provider: 'p', kind: 'k', attributes: { 'a/b': ['short', 'x'.repeat(70_000)] } }
+  const reply = await c.as('olga').post('/v1/resources', { type_key: 'infra.generic', name: 'long', desired_state })
+  expect(reply).toMatchObject({
+    status: 400,
+    body: {
+      code: 'schema_violation',
+      detail: '/desired_state/attributes/a~1b/1 is longer than 65536 characters, as it is spelled in JSON.',
+      violations: [{ pointer: '/desired_state/attributes/a~1b/1', code: 'maxLength' }],
+    },
+  })
+})
