@@ -1,5 +1,15 @@
 import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
-import { type AnyPgColumn, bigint, index, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
+import {
+  type AnyPgColumn,
+  bigint,
+  getTableConfig,
+  index,
+  type PgSchema,
+  text,
+  timestamp,
+  unique,
+  uuid,
+} from 'drizzle-orm/pg-core'
 import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/data/digest.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Queryable, Tx } from './client.ts'
@@ -54,17 +64,39 @@ export type AuditEntry = {
   command_id?: string | null
 }
 
-/** One row per mutation, per 403 and per security event, in the transaction of the change. `mac` binds the body to the app's key. */
+/**
+ * Version 2 of what the MAC of an audit row covers: the log, a unique id, the time and every other column that anybody
+ * reads. Rows of version 1 have no `v`; in three of the five logs they do not sign their time (`verify-audit` says which).
+ */
+export const AUDIT_VERSION = 2
+
+/** The signed body of a row of this log, and its MAC. `columns` bears its time, and its id where the log has a column for it. */
+export const signAudit = (
+  log: string,
+  key: Uint8Array,
+  columns: { at: string; event_id?: string; [name: string]: unknown },
+) => {
+  const id = columns.event_id === undefined && { audit_id: uuidv7() }
+  const body = canonicalJson({ v: AUDIT_VERSION, log, ...id, ...columns })
+  return { body, mac: hmacSha256(key, body).toString('hex') }
+}
+
+/** One row per mutation, per 403 and per security event, in the transaction of the change. */
 export const appendAuditTo = async (tx: Tx, table: AuditTable, key: Uint8Array, entry: AuditEntry): Promise<void> => {
   const { before, after, roles = [], ...rest } = entry
   const columns = {
     ...rest,
+    at: new Date().toISOString(),
     roles: [...roles],
     before_hash: before === undefined ? null : digest(before),
     after_hash: after === undefined ? null : digest(after),
   }
-  const body = canonicalJson({ audit_id: uuidv7(), ...columns })
-  await tx.insert(table).values({ ...columns, body, mac: hmacSha256(key, body).toString('hex') })
+  await tx.insert(table).values({ ...columns, ...signAudit(logOf(table), key, columns) })
+}
+
+const logOf = (table: AuditTable): string => {
+  const { schema, name } = getTableConfig(table)
+  return `${schema}.${name}`
 }
 
 export type AuditFilter = {
@@ -115,8 +147,11 @@ export const AUDIT_LOGS = [
   { app: 'operations', table: 'operations.audit' },
 ] as const
 
-/** The link of a sealed row: it holds the one before it, so that a row that is changed, taken out or moved breaks the chain. */
-export const sealHash = (prev_hash: string, seal_seq: bigint, mac: string | null): string =>
-  sha256Hex(`${prev_hash}|${seal_seq}|${mac ?? ''}`)
+/**
+ * The link of a sealed row: it holds the one before it, so that a row that is changed, taken out or moved breaks the
+ * chain. Readers order by `id`, so it is in the link; links from before that are made without it.
+ */
+export const sealHash = (prev_hash: string, seal_seq: bigint, mac: string | null, id?: string): string =>
+  sha256Hex([prev_hash, seal_seq, mac ?? '', ...(id === undefined ? [] : [id])].join('|'))
 /** Stands before the first sealed row. */
 export const SEAL_START = '0'.repeat(64)

@@ -179,7 +179,8 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
   return { stop: () => Promise.all([revocations.stop(), audit.stop()]).then(() => undefined) }
 }
 
-const storeAudit = (pool: pg.Pool, row: Record<string, unknown>) =>
+/** The row of one entry of the stream, stored once. */
+export const storeAudit = (pool: pg.Pool, row: Record<string, unknown>) =>
   pool.query(
     `insert into session.auth_events (event_id, at, actor, action, object, outcome, reason, request_id, body, mac)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict do nothing`,

@@ -9,7 +9,7 @@ import { verifyLog } from '../../apps/platform/ops/verify-audit.ts'
 import { writeRun } from '../../apps/platform/run/supervisor.ts'
 import { secretKeysOf } from '../../apps/shared/config.ts'
 import { deriveKey } from '../../apps/shared/data/digest.ts'
-import { connectNats, streamName } from '../../apps/shared/events/events.ts'
+import { connectNats, prefixed } from '../../apps/shared/events/events.ts'
 import type { Anchor } from '../../db/audit.anchors.ts'
 import { createDb } from '../../db/client.ts'
 import { type Stack, startStack } from '../support/stack.ts'
@@ -187,7 +187,7 @@ describe('verify-audit', () => {
   it('finds every row of every log as it was written, and sealed within seconds', async () => {
     await sealed()
     const { code, text } = await ops('verify-audit')
-    expect(text.split('\n').filter((line) => / 0 +as written$/.test(line))).toHaveLength(LOGS.length)
+    expect(text.split('\n').filter((line) => / 0 +0 +as written$/.test(line))).toHaveLength(LOGS.length)
     expect(code).toBe(0)
     expect(Number(verdictOf(text, 'session.auth_events')?.split(/ +/)[1])).toBeGreaterThan(0)
 
@@ -235,7 +235,10 @@ describe('verify-audit', () => {
   )
 
   /** Waits until the end of the catalog's log is anchored, does something to it, and puts its last row back. */
-  const afterAnchored = async (tamper: string): Promise<{ code: number | null; text: string }> => {
+  const afterAnchored = async (
+    tamper: string,
+    env: Record<string, string> = {},
+  ): Promise<{ code: number | null; text: string }> => {
     await sealed()
     const { rows } = await admin.query<{ seal_seq: string }>(
       'select max(seal_seq)::text as seal_seq from catalog.audit',
@@ -250,7 +253,8 @@ describe('verify-audit', () => {
     await admin.query('create temp table kept as select * from catalog.audit order by seal_seq desc limit 1')
     await admin.query('delete from catalog.audit where id = (select id from kept)')
     await admin.query(tamper)
-    const said = await ops('verify-audit')
+    const verb = runVerb('ops', ['verify-audit'], { env: { SIGNALBOX_DIR: stack.dir, ...env } })
+    const said = { code: await verb.ended, text: verb.text() }
     await admin.query('delete from catalog.audit where id = (select id from kept)')
     await admin.query('insert into catalog.audit overriding system value select * from kept')
     await admin.query('drop table kept')
@@ -268,10 +272,10 @@ describe('verify-audit', () => {
       insert into catalog.audit overriding system value
       select k.id, a.at, a.actor, a.on_behalf_of, a.roles, a.action, a.object, a.outcome, a.reason, a.before_hash, a.after_hash,
         a.request_id, a.command_id, a.body, a.mac, k.seal_seq, k.prev_hash,
-        encode(sha256(convert_to(k.prev_hash || '|' || k.seal_seq || '|' || a.mac, 'UTF8')), 'hex')
+        encode(sha256(convert_to(k.prev_hash || '|' || k.seal_seq || '|' || a.mac || '|' || k.id, 'UTF8')), 'hex')
       from kept k, (select * from catalog.audit order by id limit 1) a`)
     expect(code).toBe(3)
-    expect(verdictOf(text, 'catalog.audit')).toMatch(/row \d+: it is not the one that was anchored at 2/)
+    expect(verdictOf(text, 'catalog.audit')).toMatch(/row \d+: it is a copy of row \d+/)
   })
 
   it('names an anchor that was not signed by the relay', async () => {
@@ -284,13 +288,26 @@ describe('verify-audit', () => {
     expect(verb.text()).toContain('line 1: this anchor was not signed by the key of the relay')
   })
 
-  it('has its anchors in stream AUDIT as well', async () => {
+  it('reads their copies in stream AUDIT: a tail that was cut off in the log and in the file is missed there', async () => {
+    const { code, text } = await afterAnchored('select 1', { RELAY__AUDIT__ANCHOR_FILE: '/nowhere' })
+    expect(code).toBe(3)
+    expect(text).toContain('0 anchors in /nowhere, the last of never')
+    expect(text).toMatch(/[1-9]\d* anchors in stream AUDIT, the last of 2/)
+    expect(verdictOf(text, 'catalog.audit')).toMatch(/the log ends before row number \d+, which was anchored at 2/)
+  })
+
+  it('says when the copies cannot be read, and names one there that was not signed by the relay', async () => {
+    const env = { SIGNALBOX_DIR: stack.dir, RELAY__NATS__URL: 'nats://127.0.0.1:9' }
+    const away = runVerb('ops', ['verify-audit'], { env })
+    expect(await away.ended).toBe(1)
+    expect(away.text()).toContain('stream AUDIT could not be read: ')
     const nc = await connectNats(process.env.NATS_URL ?? '', 'test')
-    const jsm = await nc.jetstreamManager()
-    const name = streamName(stack.context.prefix.nats, 'AUDIT')
-    const { state } = await jsm.streams.info(name)
-    const last = await jsm.streams.getMessage(name, { seq: state.last_seq })
-    expect(lines()).toContain(last.string())
+    await nc
+      .jetstream()
+      .publish(prefixed(stack.context.prefix.nats, 'audit.anchor'), lines()[0]?.replace('.', ',') ?? '')
     await nc.close()
+    const { code, text } = await ops('verify-audit')
+    expect(text).toMatch(/stream AUDIT, anchor \d+: this anchor was not signed by the key of the relay/)
+    expect(code).toBe(3)
   })
 })

@@ -1,3 +1,4 @@
+import { signAudit } from '../../../db/audit.ts'
 import { saveAudit } from '../../../db/catalog/resources/commands.ts'
 import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import { outbox } from '../../../db/catalog/tables.ts'
@@ -6,7 +7,6 @@ import { appendOutbox, type OutboxEvent, outboxRow } from '../../../db/outbox.ts
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { RelationshipEvent, ResourceEventPayload } from '../../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
-import { canonicalJson, hmacSha256 } from '../../shared/data/digest.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { ChangeSource } from '../document/lifecycle.ts'
@@ -119,6 +119,5 @@ export const auditing = (tx: Tx, deps: Pick<CatalogDeps, 'keys'>, cause: AuditCa
 export const auditOf = ({ keys }: Pick<CatalogDeps, 'keys'>, cause: AuditCause, { details, ...row }: Audited) => {
   const { actor, roles, action, at, request_id, reason, command_id } = cause
   const columns = { actor, roles, action, at, request_id, reason, command_id, ...row }
-  const body = canonicalJson({ ...columns, details })
-  return { ...columns, body, mac: hmacSha256(keys.audit, body).toString('hex') }
+  return { ...columns, ...signAudit('catalog.audit', keys.audit, { ...columns, details }) }
 }

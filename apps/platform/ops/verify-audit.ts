@@ -1,25 +1,22 @@
-import { timingSafeEqual } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
 import { sql } from 'drizzle-orm'
-import { type Anchor, readAnchor } from '../../../db/audit.anchors.ts'
-import { AUDIT_LOGS, SEAL_START, sealHash } from '../../../db/audit.ts'
+import { type Anchor, anchoredHeads } from '../../../db/audit.anchors.ts'
+import { AUDIT_LOGS, SEAL_START } from '../../../db/audit.ts'
 import type { Db } from '../../../db/client.ts'
 import { secretKeysOf } from '../../shared/config.ts'
-import { canonicalJson, deriveKey, hmacSha256 } from '../../shared/data/digest.ts'
+import { deriveKey } from '../../shared/data/digest.ts'
 import { table } from '../../shared/data/print.ts'
-import { readKeyFile } from '../../shared/service/keys.ts'
 import { settingOf, withDb } from './access.ts'
+import { type Anchors, anchorsOfFile, anchorsOfStream } from './audit-anchors.ts'
+import { bearsId, breakOf, faultOf, isWhole, type Row, type Sealed } from './audit-rows.ts'
 
-type Row = Record<string, unknown> & { id: string; body: string; mac: string | null }
-type Sealed = { id: string; mac: string | null; seal_seq: string; prev_hash: string | null; seal_hash: string | null }
 /** What was found in one log: `fault` names the first bad row. */
-export type Verdict = { log: string; rows: number; sealed: number; fault?: string }
+export type Verdict = { log: string; rows: number; sealed: number; version_1: number; fault?: string }
 
 const BATCH = 1000
 
 /**
- * Reads an audit log to its end: each row's MAC, its columns against its signed body, the chain of sealed rows, and that
- * every row that an anchor names stands where it stood.
+ * Reads an audit log to its end: each row's MAC, all its columns against its signed body, that no row is a copy, the
+ * chain of sealed rows, and that every row that an anchor names stands where it stood.
  */
 export const verifyLog = async (
   db: Db,
@@ -27,117 +24,123 @@ export const verifyLog = async (
   keys: readonly Buffer[],
   anchors: readonly Anchor[] = [],
 ): Promise<Verdict> => {
-  // What was anchored first counts: a later anchor may have been made of a log that was changed by then.
-  const anchored = new Map(
-    anchors
-      .toReversed()
-      .flatMap(({ at, heads }) =>
-        heads.filter((head) => head.log === log).map(({ seal_seq, seal_hash }) => [seal_seq, { at, seal_hash }]),
-      ),
-  )
-  const verdict: Verdict = { log, rows: 0, sealed: 0 }
-  const from = sql.raw(log)
-  for (let after = '0'; ; ) {
+  const verdict: Verdict = { log, rows: 0, sealed: 0, version_1: 0 }
+  const fault =
+    (await readRows(db, log, keys, verdict)) ??
+    (await findCopy(db, log)) ??
+    (await readChain(db, log, anchoredHeads(anchors, log), verdict))
+  return fault === undefined ? verdict : { ...verdict, fault }
+}
+
+const AT = sql.raw(`to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`)
+
+const readRows = async (
+  db: Db,
+  log: string,
+  keys: readonly Buffer[],
+  verdict: Verdict,
+): Promise<string | undefined> => {
+  for (let after: string | undefined; ; ) {
+    const from = after === undefined ? sql`` : sql`where id > ${after}::bigint`
     const { rows } = await db.execute<Row>(
-      sql`select * from ${from} where id > ${after}::bigint order by id limit ${BATCH}`,
+      sql`select *, ${AT} as at from ${sql.raw(log)} ${from} order by id limit ${BATCH}`,
     )
     for (const row of rows) {
       verdict.rows += 1
-      const fault = faultOf(row, keys)
-      if (fault) return { ...verdict, fault: `row ${row.id}: ${fault}` }
+      const fault = faultOf(log, row, keys)
+      if (fault) return `row ${row.id}: ${fault}`
+      if (!isWhole(row)) verdict.version_1 += 1
     }
-    const last = rows.at(-1)
-    if (!last || rows.length < BATCH) break
-    after = last.id
+    after = rows.at(-1)?.id
+    if (rows.length < BATCH) return undefined
   }
+}
+
+/** Every body bears an id of its own (but those of version 1 in the catalog), so that a MAC stands in a log once. */
+const findCopy = async (db: Db, log: string): Promise<string | undefined> => {
+  const { rows } = await db.execute<{ first: string; second: string }>(
+    sql`select min(id)::text as first, max(id)::text as second from ${sql.raw(log)}
+        where body like '%"audit_id":%' or body like '%"event_id":%' group by mac having count(*) > 1 order by min(id) limit 1`,
+  )
+  return rows[0] && `row ${rows[0].second}: it is a copy of row ${rows[0].first}`
+}
+
+const readChain = async (
+  db: Db,
+  log: string,
+  anchored: ReturnType<typeof anchoredHeads>,
+  verdict: Verdict,
+): Promise<string | undefined> => {
   let prev = SEAL_START
+  let with_id = false
   for (let seq = 0n; ; ) {
     const { rows } = await db.execute<Sealed>(
-      sql`select id, mac, seal_seq, prev_hash, seal_hash from ${from} where seal_seq > ${String(seq)}::bigint order by seal_seq limit ${BATCH}`,
+      sql`select id, mac, seal_seq, prev_hash, seal_hash from ${sql.raw(log)}
+          where seal_seq > ${String(seq)}::bigint order by seal_seq limit ${BATCH}`,
     )
     for (const row of rows) {
-      const fault = breakOf(row, seq + 1n, prev)
-      if (fault) return { ...verdict, fault: `row ${row.id}: ${fault}` }
+      const fault = breakOf(row, seq + 1n, prev, with_id)
+      if (fault) return `row ${row.id}: ${fault}`
       seq += 1n
+      with_id ||= bearsId(row, seq, prev)
       prev = String(row.seal_hash)
       const anchor = anchored.get(String(seq))
       if (anchor && anchor.seal_hash !== prev)
-        return { ...verdict, fault: `row ${row.id}: it is not the one that was anchored at ${anchor.at}` }
+        return `row ${row.id}: it is not the one that was anchored at ${anchor.at}`
       anchored.delete(String(seq))
       verdict.sealed += 1
     }
     if (rows.length < BATCH) break
   }
   const [missing] = anchored
-  if (!missing) return verdict
-  const [number, { at }] = missing
-  return { ...verdict, fault: `the log ends before row number ${number}, which was anchored at ${at}` }
+  return missing && `the log ends before row number ${missing[0]}, which was anchored at ${missing[1].at}`
 }
 
-/** A row alone: the MAC over its body, and every column that its body names. */
-const faultOf = (row: Row, keys: readonly Buffer[]): string | undefined => {
-  const mac = Buffer.from(row.mac ?? '', 'hex')
-  const genuine = keys.some((key) => {
-    const right = hmacSha256(key, row.body)
-    return right.length === mac.length && timingSafeEqual(right, mac)
-  })
-  if (!genuine) return row.mac === null ? 'it has no MAC' : 'its MAC does not fit its body'
-  const body = JSON.parse(row.body) as Record<string, unknown>
-  const changed = Object.keys(body).find((name) => name in row && !same(row[name], body[name]))
-  return changed && `its column ${changed} is not what its body says`
-}
-
-const same = (stored: unknown, said: unknown): boolean => {
-  if (stored instanceof Date) return stored.getTime() === Date.parse(String(said))
-  if (typeof stored === 'string' && typeof said === 'string')
-    return stored === said || (!Number.isNaN(Date.parse(said)) && Date.parse(stored) === Date.parse(said))
-  return canonicalJson(stored ?? null) === canonicalJson(said ?? null)
-}
-
-const breakOf = (
-  { seal_seq, prev_hash, seal_hash, mac }: Sealed,
-  expected: bigint,
-  prev: string,
-): string | undefined => {
-  if (BigInt(seal_seq) !== expected) return `before it the sealed row number ${expected} is missing`
-  if (prev_hash !== prev) return 'it does not follow the row before it'
-  if (seal_hash !== sealHash(prev, expected, mac)) return 'its seal does not fit it'
-  return undefined
-}
-
-/** The anchors of the relay's file, and the number of the first line that its key did not sign. */
-const readAnchors = (): { file: string; anchors: Anchor[]; forged?: number } => {
-  const file = settingOf('relay', 'AUDIT__ANCHOR_FILE')
-  if (!existsSync(file)) return { file, anchors: [] }
-  const key = readKeyFile('RELAY__AUDIT__KEY_FILE', settingOf('relay', 'AUDIT__KEY_FILE'))
-  const anchors: Anchor[] = []
-  for (const line of readFileSync(file, 'utf8').trimEnd().split('\n')) {
-    const anchor = readAnchor(line, key)
-    if (!anchor) return { file, anchors, forged: anchors.length + 1 }
-    anchors.push(anchor)
-  }
-  return { file, anchors }
-}
+/** The keys under which an app signs its audit rows: the newest and those before it. */
+export const auditKeysOf = (app: string): Buffer[] =>
+  secretKeysOf(JSON.parse(settingOf(app, 'SECRET__KEYS'))).map((key) => deriveKey(key, 'audit'))
 
 /** `verify-audit`: all audit logs. Exits 3 when a row or an anchor is not as it was written. */
 export const verifyAudit = async (): Promise<number> => {
-  const { file, anchors, forged } = readAnchors()
+  const file = anchorsOfFile()
+  const stream = await anchorsOfStream().catch((error: Error) => error)
+  const places: Anchors[] = stream instanceof Error ? [file] : [file, stream]
+  const anchors = distinct(places)
   const verdicts: Verdict[] = []
-  for (const { app, table: log } of AUDIT_LOGS) {
-    const keys = secretKeysOf(JSON.parse(settingOf(app, 'SECRET__KEYS'))).map((key) => deriveKey(key, 'audit'))
-    verdicts.push(await withDb(app, (db) => verifyLog(db, log, keys, anchors)))
-  }
-  const rows = verdicts.map(({ log, rows, sealed, fault }) => [
+  for (const { app, table: log } of AUDIT_LOGS)
+    verdicts.push(await withDb(app, (db) => verifyLog(db, log, auditKeysOf(app), anchors)))
+  const rows = verdicts.map(({ log, rows, sealed, version_1, fault }) => [
     log,
     String(rows),
     fault ? '' : String(rows - sealed),
+    fault ? '' : String(version_1),
     fault ?? 'as written',
   ])
-  for (const line of table(['LOG', 'ROWS', 'NOT YET SEALED', 'VERDICT'], rows)) console.log(line)
-  console.log(
-    forged
-      ? `\n${file}, line ${forged}: this anchor was not signed by the key of the relay`
-      : `\n${anchors.length} anchors in ${file}, the last of ${anchors.at(-1)?.at ?? 'never'}`,
-  )
-  return forged || verdicts.some(({ fault }) => fault) ? 3 : 0
+  for (const line of table(['LOG', 'ROWS', 'NOT YET SEALED', 'VERSION 1', 'VERDICT'], rows)) console.log(line)
+  console.log('')
+  if (verdicts.some(({ fault, version_1 }) => !fault && version_1 > 0))
+    console.log(
+      'Rows of version 1 were written before all columns were signed: their time is held to that of their id.',
+    )
+  for (const place of places)
+    console.log(
+      place.forged
+        ? `${place.forged}: this anchor was not signed by the key of the relay`
+        : `${place.anchors.length} anchors in ${place.place}, the last of ${place.anchors.at(-1)?.at ?? 'never'}`,
+    )
+  if (stream instanceof Error) console.log(`stream AUDIT could not be read: ${stream.message}`)
+  for (const { at, restored } of anchors)
+    if (restored)
+      console.log(
+        `restore accepted at ${at} (epoch ${restored.epoch}): ${restored.lost.length} anchored rows are gone with it`,
+      )
+  if (places.some(({ forged }) => forged) || verdicts.some(({ fault }) => fault)) return 3
+  return stream instanceof Error ? 1 : 0
 }
+
+/** The anchors of all places, each once. */
+const distinct = (places: readonly Anchors[]): Anchor[] => [
+  ...new Map(
+    places.flatMap(({ lines, anchors }) => lines.map((line, i) => [line, anchors[i] as Anchor] as const)),
+  ).values(),
+]

@@ -34,7 +34,7 @@ const sealTable = async (pool: pg.Pool, table: string): Promise<boolean> => {
     let prev = head.rows[0]?.seal_hash ?? SEAL_START
     const seals = rows.map(({ id, mac }) => {
       seq += 1n
-      const seal = { id, seq: String(seq), prev, hash: sealHash(prev, seq, mac) }
+      const seal = { id, seq: String(seq), prev, hash: sealHash(prev, seq, mac, id) }
       prev = seal.hash
       return seal
     })

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
+import { signAudit } from '../../../db/audit.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { canonicalJson, deriveKey, hmacSha256 } from '../../shared/data/digest.ts'
+import { deriveKey, hmacSha256 } from '../../shared/data/digest.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { Store } from './store.ts'
 
@@ -58,7 +59,7 @@ export const createAudit = ({
       reason: reason ?? null,
       request_id,
     }
-    const body = canonicalJson({
+    const signed = signAudit('session.auth_events', key, {
       ...row,
       ...(session_id && { session: hidden(session_id) }),
       ...(ip_address && { ip_address }),
@@ -66,7 +67,7 @@ export const createAudit = ({
       ...(details && { details }),
     })
     try {
-      await store.appendAudit(JSON.stringify({ ...row, body, mac: hmacSha256(key, body).toString('hex') }))
+      await store.appendAudit(JSON.stringify({ ...row, ...signed }))
     } catch (error) {
       log.error({ err: error, action, outcome }, 'an audit event could not be written')
     }
