@@ -1,4 +1,5 @@
 import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
+import { createFence, refuseHeld } from '../../db/restore.ts'
 import { allow, requireScope, serviceAuth, userAuth } from '../shared/auth/http.ts'
 import { CATALOG_CODES, createHttpApp } from '../shared/http/app.ts'
 import { serveHealth } from '../shared/http/health.ts'
@@ -72,9 +73,11 @@ export const buildApp = async (deps: CatalogDeps) => {
       refusals: [CATALOG_CODES.text.status],
     },
   })
+  const fence = createFence(deps.db, 'catalog')
   const health = serveHealth(internal, telemetry, {
     postgres: { critical: true, run: () => deps.pool.query('select 1').then(() => undefined) },
     nats: { critical: false, run: deps.nats.check },
+    restore: { critical: false, run: () => refuseHeld(fence) },
     graph: { critical: false, run: deps.graph.check },
   })
   await internal.register(async (guarded) => {

@@ -7,7 +7,7 @@ import { startSweeper } from './upkeep/sweeper.ts'
 export const startBackground = (deps: OperationsDeps) => {
   const { config, nats, outcomes, projection, telemetry } = deps
   const prefix = config.SIGNALBOX__NATS__PREFIX
-  const consumer = startCatalogConsumer({ projection, log: telemetry.log, prefix })
+  const consumer = startCatalogConsumer({ projection, log: telemetry.log, prefix, fence: deps.fence })
   nats.onConnect((nc) => {
     nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), {
       callback: (_error, { data }) => outcomes.hear(data),

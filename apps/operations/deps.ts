@@ -1,4 +1,5 @@
 import { createDb } from '../../db/client.ts'
+import { createFence } from '../../db/restore.ts'
 import { createPrincipals, type Principals } from '../shared/auth/principals.ts'
 import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
 import type { AccessVerifier } from '../shared/auth/user-tokens.ts'
@@ -62,6 +63,8 @@ export const createDeps = (
     db,
     pool,
     closeDb: close,
+    /** What a restore of the database keeps from going on (production.md 9). */
+    fence: createFence(db, 'operations'),
     nats,
     keys: { fingerprint: deriveKey(secrets[0], 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
     pages: createPages([signing as Buffer, ...others]),

@@ -1,12 +1,14 @@
 import { sql } from 'drizzle-orm'
 import { operation_commands } from '../../db/operations/tables/index.ts'
+import { refuseHeld } from '../../db/restore.ts'
 import type { Checks } from '../shared/http/health.ts'
 import type { OperationsDeps } from './deps.ts'
 
 const UNDELIVERED_S = 10
 
 /** What this app needs and how it stands; only its own Postgres makes it unready (reliability.md 2.3). */
-export const checksOf = ({ pool, nats, db }: OperationsDeps): Checks => ({
+export const checksOf = ({ pool, nats, db, fence }: OperationsDeps): Checks => ({
+  restore: { critical: false, run: () => refuseHeld(fence) },
   postgres: { critical: true, run: () => pool.query('select 1').then(() => undefined) },
   nats: {
     critical: false,

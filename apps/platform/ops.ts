@@ -15,7 +15,8 @@ const USAGE = `usage: npm run ops -- <verb>
   verify-audit                            every audit row: MAC, columns, chain; names the first bad row and exits 3
   rebuild catalog [--apply]               builds the projection of the catalog anew and compares; exits 3 when they differ
   rebuild operations [--apply]            folds the events of every operation and compares its read models; exits 3 likewise
-  accept-restore                          Postgres was restored: lets the relay go on with what it says now
+  accept-restore [--dry-run]              Postgres was restored: says what NATS knows and the database lost, and makes its
+                                          state the only one; who was disabled since stays out unless --keep-access
   reconcile [--apply]                     asks the engine about every open operation; exits 3 when it has not got one
 Exit codes: 0 all is well, 1 it could not be done, 2 usage, 3 something was found.`
 
@@ -23,7 +24,13 @@ const parse = () => {
   try {
     return parseArgs({
       allowPositionals: true,
-      options: { reason: { type: 'string' }, apply: { type: 'boolean', default: false } },
+      options: {
+        reason: { type: 'string' },
+        apply: { type: 'boolean', default: false },
+        'dry-run': { type: 'boolean', default: false },
+        'keep-access': { type: 'boolean', default: false },
+        into: { type: 'string' },
+      },
     })
   } catch (error) {
     return { error: (error as Error).message }
@@ -44,7 +51,7 @@ else {
     'dead-letters': () => deadLetters(rest[0], rest[1], values.reason),
     'verify-audit': () => verifyAudit(),
     rebuild: () => (rest[0] === 'operations' ? rebuildOperations(values.apply) : rebuild(rest[0], values.apply)),
-    'accept-restore': () => acceptRestores(),
+    'accept-restore': () => acceptRestores(values['dry-run'], values['keep-access']),
     reconcile: () => reconcile(values.apply),
   }
   const act = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined

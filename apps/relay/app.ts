@@ -50,6 +50,10 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
 
   const leadSchema = (schema: Schema) => async (epoch: number) => {
     const stream = STREAM_OF[schema]
+    const guard =
+      schema === 'credential'
+        ? undefined
+        : await createRestoreGuard({ pool, schema, prefix, log, found: (held) => ahead.set({ schema }, held ? 1 : 0) })
     const publisher = createPublisher({
       pool,
       schema,
@@ -57,20 +61,19 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
       log,
       nats: nats.get,
       published: () => stream !== undefined,
+      ...(guard && { epoch: guard.epoch }),
       ...((schema === 'identity' || schema === 'credential') && {
         before: (row) => endSessions(deps.session, schema, row),
       }),
     })
     const loops: Loop[] = []
-    const guard =
-      schema === 'catalog' || schema === 'operations'
-        ? await createRestoreGuard({ pool, schema, prefix, log, found: (held) => ahead.set({ schema }, held ? 1 : 0) })
-        : undefined
+    // Accounts go on: what was lost of them is for the person who accepts.
+    const holds = schema === 'catalog' || schema === 'operations'
     const publish = startLoop(`publish ${schema}`, log, UNWOKEN_MS, async () =>
-      guard && !(await guard.clear(nats.get())) ? false : publisher.turn(),
+      guard && !(await guard.clear(nats.get())) && holds ? false : publisher.turn(),
     )
     const sequence = startLoop(`sequence ${schema}`, log, poll_ms, async () => {
-      if (guard?.isHeld()) return false
+      if (holds && guard?.isHeld()) return false
       const numbered = await sequenceOnce(pool, schema, epoch)
       if (numbered > 0) publish.wake()
       return numbered === BATCH

@@ -11,11 +11,14 @@ import { createPorts } from '../../apps/platform/base/ports.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
 import { checkBroker } from '../../apps/relay/events/broker.ts'
+import { findLost } from '../../apps/relay/events/lost.ts'
 import { createPublisher } from '../../apps/relay/events/publisher.ts'
-import { acceptRestore, createRestoreGuard } from '../../apps/relay/events/restore.ts'
+import { createRestoreGuard, isRestoreHeld, raiseEpoch, renewStreams } from '../../apps/relay/events/restore.ts'
 import { sequenceOnce } from '../../apps/relay/events/sequencer.ts'
-import { connectNats, consume, ensureStreams } from '../../apps/shared/events/events.ts'
+import { connectNats, consume, ensureStreams, epochOf } from '../../apps/shared/events/events.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { createDb } from '../../db/client.ts'
+import { createFence, refuseEvent } from '../../db/restore.ts'
 import { testDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -53,9 +56,17 @@ const write = async (...names: string[]) => {
     )
   await carry()
 }
-const carry = async () => {
+const carry = async (epoch = 0) => {
   while ((await sequenceOnce(pool, 'catalog', 1)) > 0);
-  const { turn } = createPublisher({ pool, schema: 'catalog', prefix: '', log, nats: () => nc, published: () => true })
+  const { turn } = createPublisher({
+    pool,
+    schema: 'catalog',
+    prefix: '',
+    log,
+    nats: () => nc,
+    published: () => true,
+    epoch: () => epoch,
+  })
   while (await turn());
 }
 const check = () => checkBroker(pool, nc, '', 'catalog', 'CATALOG', log)
@@ -67,7 +78,7 @@ beforeAll(async () => {
   const port = await createPorts().take('nats', 0)
   config = writeNatsConfig(dir, port, [])
   startServer()
-  database = await testDatabase('catalog')
+  database = await testDatabase('catalog', 'operations')
   pool = new pg.Pool({ connectionString: database.url })
   await pool.query(`insert into catalog.relay_state (name, epoch, next) values ('relay', 1, 1)`)
   nc = await until(() => connectNats(`nats://127.0.0.1:${port}`, 'test').catch(() => undefined), {
@@ -127,7 +138,7 @@ it('holds everything back when the database was restored, until a person accepts
   const found: boolean[] = []
   const lead = () => createRestoreGuard({ ...place, log, found: (held) => found.push(held) })
   expect(await (await lead()).clear(nc)).toBe(true)
-  expect(await acceptRestore(place, nc)).toBe(false)
+  expect(await isRestoreHeld(place)).toBe(false)
 
   await write('c1', 'c2', 'c3')
   await hears('c3')
@@ -143,12 +154,46 @@ it('holds everything back when the database was restored, until a person accepts
   expect(await other.clear(nc)).toBe(false)
   expect(found).toEqual([false, false, true, true])
 
+  // A consumer that was away meanwhile believes nothing of it, before and after.
+  const { db, close } = createDb(database.url, { app: 'test' })
+  const fence = createFence(db, 'catalog')
+  const believed: string[] = []
+  const refused: string[] = []
+  const careful = await consume({
+    nc,
+    prefix: '',
+    stream: 'CATALOG',
+    durable: 'careful',
+    fenced: async (message) => {
+      const why = refuseEvent(await fence(), 'catalog', epochOf(message))
+      if (why) refused.push(why)
+      return why
+    },
+    handle: async ({ agg_id }) => void believed.push(String(agg_id)),
+  })
+  await until(() => refused.length > 0, { what: 'a message is held' })
+  expect(believed).toEqual([])
+
   heard.length = 0
-  expect(await acceptRestore(place, nc)).toBe(true)
+  const lost = await findLost(pool, nc, '', 'catalog')
+  expect(lost.map(({ agg_id }) => agg_id)).toEqual(['c2', 'c3'])
+  await renewStreams(place, nc, lost)
+  await raiseEpoch(place, 1, lost)
   expect([await guard.clear(nc), await other.clear(nc)]).toEqual([true, true])
+  expect([guard.epoch(), other.epoch()]).toEqual([1, 1])
+  await carry(1)
   await write('c4')
   await hears('c1')
   await hears('c4')
   expect(heard).not.toContain('c2')
+  // What was told of another epoch waits, whatever brings it.
+  await until(() => believed.includes('c1'), { timeout_ms: 30_000, what: 'the careful consumer goes on' })
+  expect(believed).not.toContain('c2')
+  expect(believed).not.toContain('c4')
+  expect(refused).toContain('it was told in epoch 0, and the database is in epoch 1')
+  const { rows } = await pool.query<{ pub_seq: string }>(`select pub_seq from catalog.outbox where agg_id = 'c4'`)
+  expect(Number(rows[0]?.pub_seq)).toBeGreaterThan(Math.max(...lost.map(({ pub_seq }) => Number(pub_seq))))
+  await careful.stop()
+  await close()
   expect(await (await lead()).clear(nc)).toBe(true)
 }, 120_000)

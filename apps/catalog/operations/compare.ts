@@ -45,6 +45,34 @@ export const compareIndex = async (deps: Follower, swap: boolean): Promise<Compa
   return found
 }
 
+/**
+ * Writes the index anew from the log, in one transaction: for a database whose other side went back (production.md 9).
+ * Operations whose log no longer has its beginning stay as they are. Returns how many operations there are.
+ */
+export const refillIndex = async (deps: Follower): Promise<number> => {
+  const logged = new Map<string, Envelope[]>()
+  for (const id of await operationIds(deps)) logged.set(id, await eventsOf(deps, id))
+  return deps.db.transaction(async (tx) => {
+    for (const [id, events] of logged) {
+      if (events.length > 0 && events[0]?.agg_version !== 1) continue
+      await lockVersion(tx, inboxOf, CONSUMER, 'operation', id)
+      await forgetOperation(tx, id)
+      for (const event of events) await fold(tx, event)
+      await setVersion(tx, inboxOf, CONSUMER, 'operation', id, events.at(-1)?.agg_version ?? 0)
+    }
+    return logged.size
+  })
+}
+
+const eventsOf = async (deps: Follower, agg_id: string): Promise<Envelope[]> => {
+  const events: Envelope[] = []
+  for (;;) {
+    const more = await fetchEvents(deps, { agg_id, after: events.at(-1)?.agg_version ?? 0 })
+    if (more.length === 0) return events
+    events.push(...more)
+  }
+}
+
 /** All operations that the log or the index knows. */
 const operationIds = async (deps: Follower): Promise<string[]> => {
   const ids = new Set(await listIndexed(deps.db))
@@ -63,12 +91,7 @@ const compareOne = async (
   operation_id: string,
   swap: boolean,
 ): Promise<readonly [string, string] | undefined> => {
-  const events: Envelope[] = []
-  for (;;) {
-    const more = await fetchEvents(deps, { agg_id: operation_id, after: events.at(-1)?.agg_version ?? 0 })
-    if (more.length === 0) break
-    events.push(...more)
-  }
+  const events = await eventsOf(deps, operation_id)
   if (events[0]?.agg_version !== 1) return undefined
   try {
     return await deps.db.transaction(async (tx) => {

@@ -5,9 +5,10 @@ import { isPaused } from '../../../db/catalog/projections.ts'
 import { inboxOf } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
 import { lockVersion, parkLetter, receive, setVersion } from '../../../db/inbox.ts'
+import { createFence, refuseEvent } from '../../../db/restore.ts'
 import { OPERATION_ENDS, OPERATION_STATUSES } from '../../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../shared/crash.ts'
-import { consume, type Envelope } from '../../shared/events/events.ts'
+import { consume, type Envelope, epochOf } from '../../shared/events/events.ts'
 import { audienceOf } from '../../shared/service/scopes.ts'
 import type { CatalogDeps } from '../deps.ts'
 
@@ -143,6 +144,7 @@ const WATCH_MS = 1000
 export const startOperationsConsumer = (deps: CatalogDeps, watch_ms = WATCH_MS) => {
   const { log } = deps.telemetry
   const stopping = new AbortController()
+  const fence = createFence(deps.db, 'catalog')
   const open = (nc: NatsConnection) =>
     consume({
       nc,
@@ -150,6 +152,7 @@ export const startOperationsConsumer = (deps: CatalogDeps, watch_ms = WATCH_MS) 
       stream: 'OPERATIONS',
       durable: CONSUMER,
       filter: ['operations.operation.>'],
+      fenced: async (message) => refuseEvent(await fence(), 'operations', epochOf(message)),
       handle: (event) => applyOperationMessage(deps, event),
       park: park(deps),
       onError: (error) => log.warn({ err: error }, 'an event of operations could not be applied'),

@@ -204,7 +204,10 @@ export const moveStatus = async (
             admins.filter((id) => id !== user.id),
           ),
     )
-    const moved = user.status === to ? user : await setStatus(tx, req, user, to, event_id)
+    const moved =
+      user.status === to
+        ? user
+        : await setStatus(tx, { actor: eventActor(req), request_id: String(req.id) }, user, to, event_id)
     const detail = await detailOf(tx, moved)
     return {
       status: 200,
@@ -225,9 +228,10 @@ export const moveStatus = async (
   }
 }
 
-const setStatus = async (
+/** Moves the status and promises the event, on which the relay ends the sessions. */
+export const setStatus = async (
   tx: Tx,
-  req: FastifyRequest,
+  by: { actor: { type: string; id: string }; request_id: string | null },
   user: UserRow,
   to: UserStatus,
   event_id: string,
@@ -244,8 +248,8 @@ const setStatus = async (
     agg_id: user.id,
     agg_version: version,
     type: 'auth.user.status_changed.v1',
-    payload: { user_id: user.id, from: user.status, to, user_version: version, actor: eventActor(req) },
-    request_id: String(req.id),
+    payload: { user_id: user.id, from: user.status, to, user_version: version, actor: by.actor },
+    request_id: by.request_id,
   })
   return moved ?? user
 }

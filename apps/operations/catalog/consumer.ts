@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { NatsConnection } from 'nats'
 import type { Queryable } from '../../../db/client.ts'
 import { firstHeld } from '../../../db/operations/projection/rows.ts'
+import { type ReadFence, refuseEvent } from '../../../db/restore.ts'
 import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
 import { AppError } from '../../shared/errors.ts'
-import { consume } from '../../shared/events/events.ts'
+import { consume, epochOf } from '../../shared/events/events.ts'
 import type { Logger } from '../../shared/telemetry.ts'
 import type { CatalogProjection } from './projection.ts'
 
@@ -19,9 +20,11 @@ export const startCatalogConsumer = ({
   projection,
   log,
   prefix,
+  fence,
   watch_ms = WATCH_MS,
 }: {
   projection: CatalogProjection
+  fence?: ReadFence
   log: Logger
   prefix: string
   watch_ms?: number
@@ -54,6 +57,7 @@ export const startCatalogConsumer = ({
         prefix,
         stream: 'CATALOG',
         durable: 'operations-catalog',
+        ...(fence && { fenced: async (message) => refuseEvent(await fence(), 'catalog', epochOf(message)) }),
         handle: async (message) => {
           const result = await projection.apply(message as unknown as CatalogEvent)
           if (typeof result !== 'string')

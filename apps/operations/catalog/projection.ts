@@ -1,5 +1,6 @@
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockVersion } from '../../../db/inbox.ts'
+import { clearProjection, rewindWatermark, type Truth } from '../../../db/operations/projection/refill.ts'
 import {
   type Applied,
   applyOnce,
@@ -143,6 +144,29 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
     log.info({ watermark }, 'the projection of the catalog is filled')
   }
 
+  /**
+   * Fills the projection anew, in one transaction: readers see the old rows or the new ones. For a database whose owner
+   * went back (production.md 9). What of the log was not applied yet is read as before.
+   */
+  const refill = async (truth: readonly Truth[]): Promise<number> => {
+    const { types, relationship_types } = await catalog.types()
+    return db.transaction(async (tx) => {
+      await clearProjection(tx, truth)
+      await saveTypes(tx, types, relationship_types)
+      let count = 0
+      let end: string | undefined
+      for (let next: string | null | undefined; next !== null; ) {
+        const page: SnapshotPage = await catalog.snapshot(next ?? null)
+        end ??= page.watermark
+        if (page.items.length > 0) await foldSnapshot(tx, page.items)
+        count += page.items.length
+        next = page.next
+      }
+      await rewindWatermark(tx, end ?? '0')
+      return count
+    })
+  }
+
   let running: Promise<void> | undefined
   /** Brings the projection to the end of the catalog's log; callers at one time share one run. */
   const catchUp = (): Promise<void> => {
@@ -216,7 +240,7 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
     }
   }
 
-  return { apply, catchUp, park, followOne, lag, watermark: () => readWatermark(db) }
+  return { apply, catchUp, refill, park, followOne, lag, watermark: () => readWatermark(db) }
 }
 export type CatalogProjection = ReturnType<typeof createCatalogProjection>
 

@@ -11,6 +11,7 @@ import { type AcceptedCommand, appendCommand, getCommand } from '../../../db/ope
 import { appendAudit } from '../../../db/operations/facts/audit.ts'
 import { type Facts, stateFacts } from '../../../db/operations/facts/state.ts'
 import { idempotency } from '../../../db/operations/tables/index.ts'
+import { RESTORED } from '../../../db/restore.ts'
 import type { CommandKind } from '../../../workflows/operation/messages.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
@@ -188,6 +189,7 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
     if (claim.answer) return { answer: claim.answer }
     return { command_id: claim.command_id ?? command_id, sent: true, repeated: true }
   }
+  if (command.class === 'start') await refuseRestored(deps)
   const subject = unwrap(locking)
   const decision = await steps.decide(tx, subject, command_id)
   if (command.dry_run) throw new DryRun(decision.effect)
@@ -230,6 +232,15 @@ const transact = async <S>(deps: OperationsDeps, tx: Tx, command: Command, steps
   await together(stated, audited, queued)
   crashPoint('api.before_commit')
   return { command_id, sent: decision.payload !== null && !decision.awaits, repeated: false }
+}
+
+/** After a restore nothing starts until a person has accepted it; stopping always goes. */
+const refuseRestored = async ({ fence }: OperationsDeps): Promise<void> => {
+  if ((await fence()).held_since === null) return
+  throw new AppError('internal_error', 'restored', RESTORED, {
+    status: 503,
+    hint: 'Pause, cancel and reject go through. All else waits for who runs this installation.',
+  })
 }
 
 const unwrap = <T>(settled: PromiseSettledResult<T>): T => {

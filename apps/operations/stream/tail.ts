@@ -137,9 +137,11 @@ export const createTail = (deps: OperationsDeps) => {
     },
     /** Lets a stream follow from its cursor on. False: that is too far back or unknown, so it must fetch anew. */
     join: async (stream: Stream): Promise<boolean> => {
-      const { first, last } = await readLogEnds(db)
+      const [{ first, last }, { lost }] = await Promise.all([readLogEnds(db), deps.fence()])
       const { p } = stream.cursor
-      const resumable = p <= last && p + 1 >= Math.min(first, last + 1) && last - p <= MAX_CATCH_UP
+      // It has seen what a restore of the database took back.
+      const astray = lost !== null && p >= lost.from && p <= lost.to
+      const resumable = !astray && p <= last && p + 1 >= Math.min(first, last + 1) && last - p <= MAX_CATCH_UP
       if (!resumable) stream.cursor.p = last
       if (stream.isEnded()) return resumable
       streams.set(stream, undefined)

@@ -1,32 +1,157 @@
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { NatsConnection } from 'nats'
+import { type Anchor, type SealedHead, signAnchor } from '../../../db/audit.anchors.ts'
+import { AUDIT_LOGS } from '../../../db/audit.ts'
+import type { Db } from '../../../db/client.ts'
+import { appendAudit } from '../../../db/operations/facts/audit.ts'
+import { appendAnchor, readHeads } from '../../relay/audit/anchors.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
-import { acceptRestore, DENSE, type Dense } from '../../relay/events/restore.ts'
-import { connectNats } from '../../shared/events/events.ts'
-import { OpsError, settingOf, withDb } from './access.ts'
+import { findLost, type LostEvent, type Teller, TOLD } from '../../relay/events/lost.ts'
+import { isRestoreHeld, raiseEpoch, renewStreams } from '../../relay/events/restore.ts'
+import { table } from '../../shared/data/print.ts'
+import { connectNats, ensureStreams, prefixed } from '../../shared/events/events.ts'
+import { readKeyFile } from '../../shared/service/keys.ts'
+import { signalboxDir } from '../base/paths.ts'
+import { OpsError, operator, settingOf, withDb } from './access.ts'
+import { anchorsOfFile, anchorsOfStream, distinct } from './audit-anchors.ts'
+import { refillProjections } from './refill.ts'
+import { closeAccessAgain } from './restored-access.ts'
+import { auditKeysOf } from './verify-audit.ts'
+
+const SHOWN = 50
 
 /**
- * `accept-restore`: after Postgres was restored to an earlier state the relay holds all events back, for NATS knows
- * later ones. This makes those streams anew and lets the events of the database go out again.
+ * `accept-restore [--dry-run] [--keep-access]`: after Postgres was restored to an earlier state nothing goes out and
+ * nothing starts, for NATS knows a future that the database lost. This says what it was, and makes the database's state
+ * the only one: the steps may be repeated, and the last of them lets everybody go on (production.md 9).
  */
-export const acceptRestores = async (): Promise<number> => {
+export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Promise<number> => {
   settingOf('relay', 'NATS__URL')
   const config = loadRelayConfig()
+  const prefix = config.SIGNALBOX__NATS__PREFIX
   const nc = await connectNats(config.RELAY__NATS__URL, 'ops').catch((error: Error) => {
     throw new OpsError(`NATS does not answer: ${error.message}`)
   })
   try {
-    const prefix = config.SIGNALBOX__NATS__PREFIX
-    const accepted: string[] = []
-    await withDb('relay', async (db) => {
-      for (const schema of Object.keys(DENSE) as Dense[])
-        if (await acceptRestore({ pool: db.$client, schema, prefix }, nc)) accepted.push(schema)
+    return await withDb('relay', async (db) => {
+      const place = { pool: db.$client, prefix }
+      const lost = (
+        await Promise.all(Object.keys(TOLD).map((schema) => findLost(place.pool, nc, prefix, schema as Teller)))
+      ).flat()
+      if (lost.length === 0 && !(await isRestoreHeld(place))) {
+        console.log('The relay holds nothing back: no restore of the database was found.')
+        return 0
+      }
+      print(lost)
+      const found = [anchorsOfFile(), await anchorsOfStream()]
+      const anchors = distinct(found)
+      const epoch =
+        1 +
+        Math.max(await epochOf(db), ...lost.map((one) => one.epoch), ...anchors.map((one) => one.restored?.epoch ?? 0))
+      const heads = await lostHeads(db, anchors)
+      console.log(`${heads.length} anchored rows of the audit logs are lost with it.`)
+      if (dry_run) {
+        console.log(`Nothing was changed. Without --dry-run this state is accepted as epoch ${epoch}.`)
+        return 3
+      }
+      const file = keep(epoch, lost)
+      if (!keep_access) await closeAccessAgain(lost)
+      await refillProjections(db)
+      await renewStreams(place, nc, lost)
+      await anchor(nc, prefix, {
+        at: new Date().toISOString(),
+        heads: await readHeads(place.pool),
+        restored: { epoch, lost: heads },
+      })
+      await audit(epoch, lost.length, keep_access)
+      await raiseEpoch(place, epoch, lost)
+      nc.publish(
+        prefixed(prefix, 'auth.user.roles_changed.v1'),
+        JSON.stringify({ type: 'auth.user.roles_changed.v1', all: true }),
+      )
+      await nc.flush()
+      console.log(
+        `Accepted as epoch ${epoch}: the events of the database go out again. The lost ones stand in ${file}.`,
+      )
+      console.log('Now settle what the engine still runs: npm run ops -- reconcile --apply')
+      return 0
     })
-    if (accepted.length === 0) console.log('The relay holds nothing back: no restore of the database was found.')
-    else {
-      console.log(`Accepted for ${accepted.join(' and ')}: the events of the database go out again.`)
-      console.log('Now compare: rebuild catalog, rebuild operations, and reconcile for what the engine still runs.')
-    }
-    return 0
   } finally {
     await nc.close()
   }
 }
+
+const print = (lost: readonly LostEvent[]) => {
+  console.log(`NATS knows ${lost.length} events that the database does not:`)
+  const rows = lost.slice(0, SHOWN).map((event) => [event.schema, aboutOf(event), whatOf(event), event.occurred_at])
+  if (rows.length > 0) for (const line of table(['WHERE', 'ABOUT', 'WHAT', 'AT'], rows)) console.log(line)
+  if (lost.length > SHOWN) console.log(`… and ${lost.length - SHOWN} more`)
+}
+
+const aboutOf = ({ agg_type = '', agg_id = '', agg_version = 0, user_ids }: LostEvent): string =>
+  Array.isArray(user_ids) ? `users ${user_ids.join(', ')}` : `${agg_type} ${agg_id} v${agg_version}`
+
+/** A message of operations bears several events of one operation. */
+const whatOf = ({ type, to, events }: LostEvent): string => {
+  if (Array.isArray(events)) return [...new Set(events.map((event: { type?: string }) => event.type ?? ''))].join(', ')
+  return typeof to === 'string' ? `${type} to ${to}` : type
+}
+
+const epochOf = async (db: Db): Promise<number> => {
+  const { rows } = await db.$client.query<{ epoch: number }>(
+    `select coalesce(max(epoch), 0)::int as epoch from operations.relay_state where name = 'restored'`,
+  )
+  return rows[0]?.epoch ?? 0
+}
+
+/** On the disk before anything is thrown away. */
+const keep = (epoch: number, lost: readonly LostEvent[]): string => {
+  const file = join(signalboxDir(), `lost-${epoch}.jsonl`)
+  const handle = openSync(file, 'a', 0o600)
+  try {
+    for (const event of lost) writeSync(handle, `${JSON.stringify(event)}\n`)
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+  return file
+}
+
+/** What is anchored and not in the logs: the verifier would miss it for ever. */
+const lostHeads = async (db: Db, anchors: readonly Anchor[]): Promise<SealedHead[]> => {
+  const gone = new Set(anchors.flatMap(({ restored }) => restored?.lost ?? []).map(nameOf))
+  const said = new Map(anchors.flatMap(({ heads }) => heads.map((head) => [nameOf(head), head])))
+  const lost: SealedHead[] = []
+  for (const { table: log } of AUDIT_LOGS) {
+    const heads = [...said.values()].filter((head) => head.log === log && !gone.has(nameOf(head)))
+    const { rows } = await db.$client.query<{ seal_seq: string; seal_hash: string }>(
+      `select seal_seq::text, seal_hash from ${log} where seal_seq = any($1::bigint[])`,
+      [heads.map(({ seal_seq }) => seal_seq)],
+    )
+    const there = new Set(rows.map((row) => nameOf({ log, ...row })))
+    lost.push(...heads.filter((head) => !there.has(nameOf(head))))
+  }
+  return lost
+}
+const nameOf = ({ log, seal_seq, seal_hash }: SealedHead): string => `${log} ${seal_seq} ${seal_hash}`
+
+const anchor = async (nc: NatsConnection, prefix: string, what: Anchor) => {
+  const line = signAnchor(what, readKeyFile('RELAY__AUDIT__KEY_FILE', settingOf('relay', 'AUDIT__KEY_FILE')))
+  appendAnchor(settingOf('relay', 'AUDIT__ANCHOR_FILE'), line)
+  await ensureStreams(nc, prefix, ['AUDIT'])
+  await nc.jetstream().publish(prefixed(prefix, 'audit.anchor'), line)
+}
+
+const audit = (epoch: number, lost: number, keep_access: boolean) =>
+  withDb('operations', (db) =>
+    db.transaction((tx) =>
+      appendAudit(tx, auditKeysOf('operations')[0] as Buffer, {
+        actor: operator(),
+        action: 'restore.accept',
+        object: `restore:${epoch}`,
+        outcome: 'done',
+        reason: `${lost} events are lost${keep_access ? '; access was kept as restored' : ''}`,
+      }),
+    ),
+  )

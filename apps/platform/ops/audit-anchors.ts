@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { DeliverPolicy, type NatsConnection } from 'nats'
 import { type Anchor, readAnchor } from '../../../db/audit.anchors.ts'
-import { connectNats, prefixed, streamName } from '../../shared/events/events.ts'
+import { connectNats } from '../../shared/events/events.ts'
+import { readStream } from '../../shared/events/read.ts'
 import { readKeyFile } from '../../shared/service/keys.ts'
 import { settingOf } from './access.ts'
 
@@ -30,34 +30,19 @@ export const anchorsOfFile = (): Anchors => {
 export const anchorsOfStream = async (): Promise<Anchors> => {
   const nc = await connectNats(settingOf('relay', 'NATS__URL'), 'ops')
   try {
-    const lines = await linesOf(nc, process.env.SIGNALBOX__NATS__PREFIX ?? '')
+    const lines: string[] = []
+    const where = { stream: 'AUDIT', subject: 'audit.anchor' } as const
+    for await (const message of readStream(nc, process.env.SIGNALBOX__NATS__PREFIX ?? '', where))
+      lines.push(message.string())
     return read('stream AUDIT', lines, (n) => `stream AUDIT, anchor ${n}`)
   } finally {
     await nc.close()
   }
 }
 
-const NO_STREAM = 10_059
-const WAIT_MS = 5000
-
-const linesOf = async (nc: NatsConnection, prefix: string): Promise<string[]> => {
-  const name = streamName(prefix, 'AUDIT')
-  try {
-    const consumer = await nc.jetstream().consumers.get(name, {
-      filterSubjects: [prefixed(prefix, 'audit.anchor')],
-      deliver_policy: DeliverPolicy.All,
-    })
-    const lines: string[] = []
-    let pending = (await consumer.info(true)).num_pending
-    while (pending > 0)
-      for await (const message of await consumer.fetch({ max_messages: Math.min(pending, 500), expires: WAIT_MS })) {
-        lines.push(message.string())
-        pending -= 1
-      }
-    return lines
-  } catch (error) {
-    // Nothing has been anchored there yet.
-    if ((error as { api_error?: { err_code?: number } }).api_error?.err_code === NO_STREAM) return []
-    throw error
-  }
-}
+/** The anchors of all places, each once. */
+export const distinct = (places: readonly Anchors[]): Anchor[] => [
+  ...new Map(
+    places.flatMap(({ lines, anchors }) => lines.map((line, i) => [line, anchors[i] as Anchor] as const)),
+  ).values(),
+]

@@ -1,51 +1,129 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
-import { createEngine } from '../../relay/commands/temporal.ts'
+import type { Db } from '../../../db/client.ts'
+import { createInspection, type Inspection } from '../../relay/commands/inspect.ts'
+import { createEngine, type Engine } from '../../relay/commands/temporal.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
 import { table } from '../../shared/data/print.ts'
+import { signalboxDir } from '../base/paths.ts'
 import { OpsError, settingOf, withDb } from './access.ts'
 
-type Open = Record<string, unknown> & { operation_id: string; title: string; status: string }
+type Open = Record<string, unknown> & {
+  operation_id: string
+  title: string
+  engine_status: string
+  last_seq: number
+  sent_seq: number
+  record_seq: number
+}
+/** What is not the same here and there; `runs`: the engine carries a workflow of it. */
+type Difference = { operation_id: string; title: string; status: string; found: string; runs: boolean; row: boolean }
 
 /**
- * `reconcile [--apply]`: asks the engine about every operation that was started and has not ended, as after a restore
- * of Postgres or Temporal. With --apply each that the engine has not got is handed to operations, which pauses it as
- * engine_lost. Exits 3 when there is one.
+ * `reconcile [--apply]`: compares the open operations with the workflows that the engine runs, both ways, as after a
+ * restore of Postgres or Temporal: rows whose workflow is gone, workflows without a row, and workflows that know more
+ * than their row. With --apply what the engine still runs of them is saved and terminated, and operations pauses the rows
+ * as engine_lost. Exits 3 when there is a difference.
  */
 export const reconcile = async (apply: boolean): Promise<number> => {
   settingOf('relay', 'DATABASE__URL')
-  const engine = createEngine(loadRelayConfig())
+  const config = loadRelayConfig()
+  const engine = createEngine(config)
+  const inspection = createInspection(config)
   try {
     await engine.health().catch((error: Error) => {
       throw new OpsError(`Temporal does not answer: ${error.message}`)
     })
     return await withDb('relay', async (db) => {
-      const { rows } = await db.execute<Open>(
-        sql`select o.operation_id, o.title, o.status from operations.operations o join operations.operation_control c using (operation_id)
-            where not c.ended and exists (select 1 from operations.operation_commands k
-              where k.operation_id = o.operation_id and k.kind = 'start' and k.status in ('delivered', 'applied'))
-            order by o.operation_id`,
-      )
-      const lost: (Open & { found: string })[] = []
-      for (const operation of rows) {
-        const found = await engine.describe(operation.operation_id)
-        if (found !== 'running') lost.push({ ...operation, found })
-      }
-      const lines = lost.map(({ operation_id, title, status, found }) => [operation_id, title, status, found])
+      const { open, found } = await compare(db, engine, inspection)
+      const lines = found.map(({ operation_id, title, status, found }) => [operation_id, title, status, found])
       if (lines.length > 0)
         for (const line of table(['OPERATION', 'TITLE', 'STATUS', 'ENGINE'], lines)) console.log(line)
-      console.log(`${rows.length} operations are open; the engine runs ${rows.length - lost.length} of them.`)
-      if (lost.length === 0) return 0
-      if (!apply) console.log('With --apply the others are paused as engine_lost.')
-      else {
-        for (const { operation_id, found } of lost)
-          await db.execute(
-            sql`insert into operations.engine_findings (operation_id, found) values (${operation_id}, ${found})`,
-          )
-        console.log(`${lost.length} handed to operations: it pauses them as engine_lost.`)
-      }
+      console.log(`${open} operations are open; ${found.length} of them and of the workflows do not agree.`)
+      if (found.length === 0) return 0
+      if (!apply) console.log('With --apply rows are paused as engine_lost; workflows are saved and terminated.')
+      else for (const one of found) await settle(db, inspection, one)
       return 3
     })
   } finally {
-    await engine.close()
+    await Promise.all([engine.close(), inspection.close()])
   }
+}
+
+const compare = async (db: Db, engine: Engine, inspection: Inspection) => {
+  // The engine first: what begins meanwhile has its row already.
+  const running = await inspection.listRunning()
+  const open = await openOperations(db)
+  const found: Difference[] = []
+  for (const { operation_id, title, engine_status: status } of open.values()) {
+    const said = running.has(operation_id) ? 'running' : await engine.describe(operation_id)
+    const of = { operation_id, title, status, row: true }
+    if (said !== 'running') found.push({ ...of, found: said, runs: false })
+    else {
+      const word = await standing(db, inspection, operation_id)
+      if (word) found.push({ ...of, found: word, runs: true })
+    }
+  }
+  for (const [operation_id, title] of running)
+    if (!open.has(operation_id) && !(await isKnown(db, operation_id)))
+      found.push({ operation_id, title, status: '', found: 'without a row', runs: true, row: false })
+  return { open: open.size, found }
+}
+
+/** Operations that were started and have not ended, with the last command and fact that their rows know. */
+const openOperations = async (db: Db, id: string | null = null): Promise<Map<string, Open>> => {
+  const { rows } = await db.execute<Open>(
+    sql`select o.operation_id, o.title, o.engine_status, o.record_seq::int as record_seq,
+          (select coalesce(max(k.seq), 0)::int from operations.operation_commands k where k.operation_id = o.operation_id) as last_seq,
+          (select coalesce(max(k.seq), 0)::int from operations.operation_commands k
+            where k.operation_id = o.operation_id and k.kind <> 'start' and k.status in ('delivered', 'applied') and k.payload is not null) as sent_seq
+        from operations.operations o join operations.operation_control c using (operation_id)
+        where not c.ended and (${id}::uuid is null or o.operation_id = ${id}::uuid) and exists (select 1 from operations.operation_commands k
+          where k.operation_id = o.operation_id and k.kind = 'start' and k.status in ('delivered', 'applied'))
+        order by o.operation_id`,
+  )
+  return new Map(rows.map((row) => [row.operation_id, row]))
+}
+
+/** It is about to begin or to end: its row is there. */
+const isKnown = async (db: Db, operation_id: string): Promise<boolean> => {
+  const { rows } = await db.execute(sql`select 1 from operations.operations where operation_id = ${operation_id}`)
+  return rows.length > 0
+}
+
+const TRIES = 6
+const PAUSE_MS = 500
+
+/** What stays different between a workflow and its row: a fact that is being recorded, or a signal under way, does not. */
+const standing = async (db: Db, inspection: Inspection, operation_id: string): Promise<string | undefined> => {
+  for (let n = 1; ; n++) {
+    const state = await inspection.progressOf(operation_id)
+    const row = (await openOperations(db, operation_id)).get(operation_id)
+    if (!row) return undefined
+    if (!state) {
+      console.log(`${operation_id}: no worker answers for its workflow; how far it is stays open.`)
+      return undefined
+    }
+    const ahead = state.record_seq > row.record_seq || state.last_seq > row.last_seq
+    const behind = state.record_seq < row.record_seq || state.last_seq < row.sent_seq
+    if (!ahead && !behind) return undefined
+    if (n === TRIES) return ahead ? 'ahead of its row' : 'behind its row'
+    await delay(PAUSE_MS)
+  }
+}
+
+const settle = async (db: Db, inspection: Inspection, { operation_id, found, runs, row }: Difference) => {
+  if (runs) {
+    const dir = join(signalboxDir(), 'lost')
+    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    const file = join(dir, `${operation_id}.json`)
+    writeFileSync(file, await inspection.historyOf(operation_id), { mode: 0o600 })
+    await inspection.terminate(operation_id, `reconcile: ${found}`)
+    console.log(`${operation_id}: its workflow is saved in ${file} and terminated.`)
+  }
+  if (!row) return
+  await db.execute(sql`insert into operations.engine_findings (operation_id, found) values (${operation_id}, ${found})`)
+  console.log(`${operation_id}: handed to operations, which pauses it as engine_lost.`)
 }

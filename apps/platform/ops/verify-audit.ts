@@ -6,7 +6,7 @@ import { secretKeysOf } from '../../shared/config.ts'
 import { deriveKey } from '../../shared/data/digest.ts'
 import { table } from '../../shared/data/print.ts'
 import { settingOf, withDb } from './access.ts'
-import { type Anchors, anchorsOfFile, anchorsOfStream } from './audit-anchors.ts'
+import { type Anchors, anchorsOfFile, anchorsOfStream, distinct } from './audit-anchors.ts'
 import { bearsId, breakOf, faultOf, isWhole, type Row, type Sealed } from './audit-rows.ts'
 
 /** What was found in one log: `fault` names the first bad row. */
@@ -137,10 +137,3 @@ export const verifyAudit = async (): Promise<number> => {
   if (places.some(({ forged }) => forged) || verdicts.some(({ fault }) => fault)) return 3
   return stream instanceof Error ? 1 : 0
 }
-
-/** The anchors of all places, each once. */
-const distinct = (places: readonly Anchors[]): Anchor[] => [
-  ...new Map(
-    places.flatMap(({ lines, anchors }) => lines.map((line, i) => [line, anchors[i] as Anchor] as const)),
-  ).values(),
-]

@@ -41,7 +41,7 @@ export const createAnchors = ({ pool, nats, prefix, key, file, interval_ms }: An
       if (heads.length === 0) return false
       const anchor: Anchor = { at: new Date().toISOString(), heads }
       unsent = signAnchor(anchor, key)
-      append(file, unsent)
+      appendAnchor(file, unsent)
       last_ms = Date.parse(anchor.at)
       await send()
       return false
@@ -51,7 +51,8 @@ export const createAnchors = ({ pool, nats, prefix, key, file, interval_ms }: An
   }
 }
 
-const readHeads = async (pool: pg.Pool): Promise<SealedHead[]> => {
+/** The last sealed row of each log. */
+export const readHeads = async (pool: pg.Pool): Promise<SealedHead[]> => {
   const logs = AUDIT_LOGS.map(
     ({ table }) =>
       `(select '${table}' as log, seal_seq::text, seal_hash from ${table}
@@ -62,7 +63,7 @@ const readHeads = async (pool: pg.Pool): Promise<SealedHead[]> => {
 }
 
 /** On the disk before it counts as said. */
-const append = (file: string, line: string): void => {
+export const appendAnchor = (file: string, line: string): void => {
   const handle = openSync(file, 'a', 0o600)
   try {
     writeSync(handle, `${line}\n`)

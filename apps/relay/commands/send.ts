@@ -25,6 +25,7 @@ type CommandRow = {
 /**
  * Takes the next unsent command of each operation: strictly by seq, one in flight each, marked `sending` as it is taken.
  * A start that was never sent and is past its deadline belongs to the sweeper; it still holds back what follows it.
+ * After a restore of the database nothing but stopping goes out until a person has accepted it.
  */
 const TAKE = `
   with head as (
@@ -35,6 +36,7 @@ const TAKE = `
     select command_id from head
     where not (status = 'pending' and attempts = 0 and class = 'start' and coalesce(not_after < clock_timestamp(), false))
       and coalesce(next_try_at <= clock_timestamp(), true)
+      and (class = 'stop' or not exists (select from operations.relay_state where name = 'restored' and stream_created is not null))
     limit $2)
   update operations.operation_commands set status = 'sending', attempts = attempts + 1
   where command_id in (select command_id from due) and status in ('pending', 'sending')

@@ -28,13 +28,19 @@ export type Sent =
   | { kind: 'invalid'; error: string }
 export type Described = 'running' | 'closed' | 'gone'
 
-/** The relay's view of the engine: start once, signal with a request id, describe. Lazy, so that it runs without Temporal. */
-export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => {
+/** A client of the engine that connects when it is first used. */
+export const connectEngine = (config: RelayConfig) => {
   const connection = Connection.lazy({ address: config.RELAY__TEMPORAL__ADDRESS })
   const namespace = config.RELAY__TEMPORAL__NAMESPACE
   const codec = loadPayloadCodec('RELAY__TEMPORAL__PAYLOAD_KEYS', config.RELAY__TEMPORAL__PAYLOAD_KEYS)
   const dataConverter = dataConverterOf(codec)
   const client = new Client({ connection, namespace, ...(dataConverter && { dataConverter }) })
+  return { connection, client, codec, namespace }
+}
+
+/** The relay's view of the engine: start once, signal with a request id, describe. Lazy, so that it runs without Temporal. */
+export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => {
+  const { connection, client, codec, namespace } = connectEngine(config)
   const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + deadline_ms, run)
 
   return {

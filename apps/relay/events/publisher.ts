@@ -29,6 +29,8 @@ export type PublisherDeps = {
   log: Logger
   /** Acts that must come before the event goes out, such as ending a user's sessions. */
   before?: (row: OutboxRow) => Promise<void>
+  /** How many restores of the database were accepted; consumers believe no other epoch than theirs. */
+  epoch?: () => number
   /** Whether this row has a subject at all; credential's have none. */
   published: (row: OutboxRow) => boolean
 }
@@ -48,6 +50,8 @@ export const createPublisher = (deps: PublisherDeps) => {
     const h = headers()
     h.set('Sb-Pub-Seq', row.pub_seq)
     h.set('Sb-Agg-Version', row.agg_version)
+    const epoch = deps.epoch?.() ?? 0
+    if (epoch > 0) h.set('Sb-Epoch', String(epoch))
     if (trace) h.set('traceparent', trace)
     const body = JSON.stringify({
       ...envelope,

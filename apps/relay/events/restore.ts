@@ -1,88 +1,158 @@
 import type { NatsConnection } from 'nats'
 import type pg from 'pg'
-import { ensureStreams, type StreamName, streamName } from '../../shared/events/events.ts'
+import { FENCED, type Fenced, runOf } from '../../../db/restore.ts'
+import { ensureStreams, streamName } from '../../shared/events/events.ts'
 import type { Logger } from '../../shared/telemetry.ts'
+import { findLost, type LostEvent, type Teller, TOLD } from './lost.ts'
 
-/** Streams of dense events, by their schema. Those of accounts tell nothing that an older state would contradict. */
-export const DENSE = { catalog: 'CATALOG', operations: 'OPERATIONS' } as const satisfies Record<string, StreamName>
-export type Dense = keyof typeof DENSE
+type Place = { pool: pg.Pool; prefix: string }
 
-type Place = { pool: pg.Pool; schema: Dense; prefix: string }
-
-/** The number that the newest event of the stream bears; 0 when there is none. */
-const newestOf = async (nc: NatsConnection, prefix: string, schema: Dense): Promise<number> => {
-  const jsm = await ensureStreams(nc, prefix, [DENSE[schema]])
-  const name = streamName(prefix, DENSE[schema])
-  const { state } = await jsm.streams.info(name)
-  if (state.messages === 0) return 0
-  const message = await jsm.streams.getMessage(name, { seq: state.last_seq })
-  return Number(message.header.get('Sb-Pub-Seq') || 0)
-}
-
-const isHeld = async ({ pool, schema }: Place): Promise<boolean> => {
-  const { rowCount } = await pool.query(
-    `select 1 from ${schema}.relay_state where name = 'restored' and stream_created is not null`,
+/** Of the two schemas that follow one another, those that are in this database. */
+const fencedOf = async (pool: pg.Pool): Promise<Fenced[]> => {
+  const { rows } = await pool.query<{ schema: Fenced }>(
+    `select s as schema from unnest($1::text[]) s where to_regclass(s || '.relay_state') is not null`,
+    [FENCED],
   )
-  return rowCount === 1
+  return rows.map(({ schema }) => schema)
 }
+
+type State = { held: boolean; checked: boolean; epoch: number }
+
+const readState = async (pool: pg.Pool, schema: Teller, fenced: readonly Fenced[]): Promise<State> => {
+  const parts = fenced.map(
+    (at) => `select coalesce(bool_or(name = 'restored' and stream_created is not null), false) as held,
+        coalesce(bool_or(name = 'checked ${schema}' and stream_created = ${runOf(at)}), false) as checked,
+        coalesce(max(epoch) filter (where name = 'restored'), 0)::int as epoch
+      from ${at}.relay_state`,
+  )
+  const { rows } = await pool.query<State>(
+    `select bool_or(held) as held, bool_and(checked) as checked, max(epoch) as epoch from (${parts.join(' union all ')}) s`,
+  )
+  return rows[0] ?? { held: false, checked: true, epoch: 0 }
+}
+
+/** What the guard knows may be so old: a restore takes the database away for longer. */
+const TRUSTED_MS = 1000
 
 /**
- * Notices that the database was restored to an earlier state: the broker then holds events under numbers that are about
- * to be given again (reliability.md 4.8). It asks once, before the first event of this leadership goes out, with the
- * numbers as they were when it began; what it found is kept in a row, for the numbers go on.
+ * Notices that the database was restored to an earlier state: the broker then holds events that the database does not
+ * have (reliability.md 4.8). Asked by each leader before its first event goes out, and anew for each run of the database;
+ * what was found stands in a row of each schema, for all who must not go on.
  */
-export const createRestoreGuard = async (place: Place & { log: Logger; found: (held: boolean) => void }) => {
+export const createRestoreGuard = async (
+  place: Place & { schema: Teller; log: Logger; found: (held: boolean) => void },
+) => {
   const { pool, schema, prefix, log, found } = place
-  const { rows } = await pool.query<{ next: string }>(`select next from ${schema}.relay_state where name = 'relay'`)
-  const next = Number(rows[0]?.next ?? 1)
-  let held = await isHeld(place)
-  let asked = held
-  found(held)
+  const fenced = await fencedOf(pool)
+  let state = await readState(pool, schema, fenced)
+  let read_at = performance.now()
+  let asked = false
+  found(state.held)
 
   const ask = async (nc: NatsConnection) => {
-    const newest = await newestOf(nc, prefix, schema)
+    const lost = await findLost(pool, nc, prefix, schema, true)
     asked = true
-    if (newest < next) return
-    held = true
-    found(true)
-    log.error(
-      { schema, newest, next },
-      'NATS knows later events than the database, as after a restore: nothing goes out until `npm run ops -- accept-restore`',
-    )
-    await pool.query(
-      `insert into ${schema}.relay_state (name, stream_created, js_last_seq) values ('restored', $1, $2)
-       on conflict (name) do update set stream_created = excluded.stream_created, js_last_seq = excluded.js_last_seq`,
-      [new Date().toISOString(), newest],
-    )
+    if (lost.length > 0) {
+      log.error(
+        { schema, lost: lost.length, newest: lost.at(-1)?.event_id },
+        'NATS knows events that the database does not, as after a restore: nothing goes out until `npm run ops -- accept-restore`',
+      )
+      await hold(pool, fenced, schema, lost)
+    }
+    for (const at of fenced)
+      await pool.query(
+        `insert into ${at}.relay_state (name, stream_created) values ('checked ${schema}', ${runOf(at)})
+         on conflict (name) do update set stream_created = excluded.stream_created`,
+      )
   }
 
   return {
     /** Events get no numbers and do not go out until a person accepts. */
-    isHeld: () => held,
+    isHeld: () => state.held,
+    /** How many restores were accepted: what goes out bears it. */
+    epoch: () => state.epoch,
     /** Asks the broker, or whether a person has accepted meanwhile. Answers whether events may go out. */
     clear: async (nc: NatsConnection | undefined): Promise<boolean> => {
-      if (!asked && nc) await ask(nc)
-      if (held) {
-        held = await isHeld(place)
-        if (!held) found(false)
+      if (asked && state.checked && !state.held && performance.now() - read_at < TRUSTED_MS) return true
+      const before = state.held
+      state = await readState(pool, schema, fenced)
+      if (!(asked && state.checked) && nc) {
+        await ask(nc)
+        state = await readState(pool, schema, fenced)
       }
-      return !held
+      read_at = performance.now()
+      if (state.held !== before) found(state.held)
+      return !state.held
     },
   }
 }
 
+const hold = async (pool: pg.Pool, fenced: readonly Fenced[], schema: Teller, lost: readonly LostEvent[]) => {
+  for (const at of fenced)
+    await pool.query(
+      `insert into ${at}.relay_state (name, next, js_last_seq, stream_created)
+       values ('restored', (select coalesce(max(next), 1) from ${at}.relay_state where name = 'relay'), $1, $2)
+       on conflict (name) do update set stream_created = coalesce(relay_state.stream_created, excluded.stream_created),
+         next = case when relay_state.stream_created is null then excluded.next else relay_state.next end,
+         js_last_seq = case when relay_state.stream_created is null then excluded.js_last_seq
+           else greatest(relay_state.js_last_seq, excluded.js_last_seq) end`,
+      [at === schema ? newestNumber(lost) : null, new Date().toISOString()],
+    )
+}
+
+const newestNumber = (lost: readonly LostEvent[]): number => Math.max(0, ...lost.map(({ pub_seq }) => Number(pub_seq)))
+
+/** Whether a restore waits to be accepted. */
+export const isRestoreHeld = async ({ pool }: Pick<Place, 'pool'>): Promise<boolean> =>
+  (await readState(pool, 'catalog', await fencedOf(pool))).held
+
 /**
- * What a person decides after a restore: the stream with what no longer happened is made anew, and with it its consumers;
- * the events of the database go out again, and inboxes know those that they had. Answers whether there was one to accept.
+ * The streams of what a restore lost, made anew, and with them their consumers; what is lost of accounts leaves its
+ * stream. Emptied they would still drop as repeated what they have heard of in the last minutes.
  */
-export const acceptRestore = async (place: Place, nc: NatsConnection): Promise<boolean> => {
-  const { pool, schema, prefix } = place
-  if (!(await isHeld(place))) return false
+export const renewStreams = async ({ pool, prefix }: Place, nc: NatsConnection, lost: readonly LostEvent[]) => {
   const jsm = await nc.jetstreamManager()
-  // Emptied it would still drop as repeated what it has heard of in the last minutes.
-  await jsm.streams.delete(streamName(prefix, DENSE[schema]))
-  await ensureStreams(nc, prefix, [DENSE[schema]])
-  await pool.query(`update ${schema}.outbox set published_at = null, js_seq = null where published_at is not null`)
-  await pool.query(`update ${schema}.relay_state set stream_created = null where name = 'restored'`)
-  return true
+  for (const schema of await fencedOf(pool)) {
+    const name = streamName(prefix, TOLD[schema].stream)
+    await jsm.streams.delete(name).catch((error: { api_error?: { err_code?: number } }) => {
+      if (error.api_error?.err_code !== NO_STREAM) throw error
+    })
+    await ensureStreams(nc, prefix, [TOLD[schema].stream])
+  }
+  for (const { schema, seq } of lost)
+    if (TOLD[schema].stream === 'AUTH') await jsm.streams.deleteMessage(streamName(prefix, 'AUTH'), seq)
+}
+const NO_STREAM = 10_059
+
+/**
+ * Lets everybody go on under the next epoch, in one transaction: the events of the database go out again, and numbers
+ * that the lost future has used are never given again.
+ */
+export const raiseEpoch = async ({ pool }: Pick<Place, 'pool'>, epoch: number, lost: readonly LostEvent[]) => {
+  const fenced = await fencedOf(pool)
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    for (const at of fenced) {
+      const newest = newestNumber(lost.filter(({ schema }) => schema === at))
+      await client.query(`update ${at}.outbox set published_at = null, js_seq = null where published_at is not null`)
+      await client.query(
+        `insert into ${at}.relay_state as r (name, epoch, next, js_last_seq)
+         values ('restored', $1, (select coalesce(max(next), 1) from ${at}.relay_state where name = 'relay'), nullif($2::bigint, 0))
+         on conflict (name) do update set epoch = excluded.epoch, stream_created = null,
+           js_last_seq = nullif(greatest(r.js_last_seq, $2::bigint), 0)`,
+        [epoch, newest],
+      )
+      await client.query(
+        `update ${at}.relay_state set next = greatest(next, (select coalesce(js_last_seq, 0) + 1 from ${at}.relay_state where name = 'restored'))
+         where name = 'relay'`,
+      )
+    }
+    await client.query('commit')
+  } catch (error) {
+    await client.query('rollback').catch(() => {})
+    throw error
+  } finally {
+    client.release()
+  }
 }

@@ -106,6 +106,8 @@ export type ConsumeOptions = {
   durable: string
   /** Subjects without the prefix; all of the stream when empty. */
   filter?: string[]
+  /** Why a message must wait as it is, such as after a restore of the database: it comes again, and is never parked. */
+  fenced?: (message: JsMsg) => Promise<string | undefined>
   /** Applies one event; it must be idempotent. A throw gives the message back after a back-off. */
   handle: (event: Envelope, message: JsMsg) => Promise<void>
   /** After so many deliveries `park` is called and the message is dropped, so that one event never blocks the rest. */
@@ -113,6 +115,11 @@ export type ConsumeOptions = {
   park?: (event: Envelope | undefined, error: Error) => Promise<void>
   onError?: (error: Error) => void
 }
+
+const FENCED_MS = 2000
+
+/** The restore epoch under which an event was told (production.md 9). */
+export const epochOf = ({ headers }: Pick<JsMsg, 'headers'>): number => Number(headers?.get('Sb-Epoch') || 0)
 
 /** How long a pull waits at the server; also how soon a consumer that is gone is missed. */
 const PULL_MS = 10_000
@@ -159,6 +166,7 @@ export const consume = async (options: ConsumeOptions): Promise<{ stop: () => Pr
 const applyOne = async (message: JsMsg, options: ConsumeOptions, max_deliver: number): Promise<void> => {
   let event: Envelope | undefined
   try {
+    if (await options.fenced?.(message)) return message.nak(FENCED_MS)
     event = message.json<Envelope>()
     await options.handle(event, message)
     message.ack()

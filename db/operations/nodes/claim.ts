@@ -60,6 +60,9 @@ export type Claim =
       ended_at: number
     }
 
+/** Fences of a future that a restore lost stay below those of the epoch after it: no host that knows them refuses ours. */
+const FENCE_LIFT = `coalesce((select epoch from operations.relay_state where name = 'restored'), 0) * (2 ^ 40)::bigint`
+
 /**
  * $1 operation, $2 node, $3 role, $4 attempt, $5 generation, $6 whether the control row, and that of an external pool
  * also its places, are locked by a statement before this one, $7 the digest of the calendar that was found to let the
@@ -105,6 +108,7 @@ verdict as materialized (
       when (select places from outside) <= (select count(*) from operations.node_attempts o
         where o.executor = 'external' and coalesce(o.pool, 'default') = (select pool from outside)
           and o.phase in ('dispatched', 'running')) then 'executor_busy'
+      when exists (select from operations.relay_state where name = 'restored' and stream_created is not null) then 'restored'
       else 'granted' end as verdict
   from control c, node n left join known k on true),
 granted as (
@@ -114,7 +118,7 @@ granted as (
     $1 || ':' || $2 || case $3 when 'run' then ':' else ':c' end || $4,
     clock_timestamp() + make_interval(secs => (spec -> 'timeouts' ->> 'run_s')::double precision),
     case $3 when 'run' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'round', round, 'digest', digest) order by gate_id) from gate) end
-  from verdict, lateral (select nextval('operations.fence_seq') as fence) f where verdict = 'granted'
+  from verdict, lateral (select nextval('operations.fence_seq') + ${FENCE_LIFT} as fence) f where verdict = 'granted'
   on conflict (operation_id, node_id, role, attempt) do update
     set fence = excluded.fence, fences = a.fences || excluded.fences, phase = 'running', error = null, ended_at = null, heartbeat_at = clock_timestamp()
   returning a.fence, a.started_at),
@@ -144,7 +148,7 @@ select v.verdict, v.repeated, v.generation, v.phase, v.error, v.resume, coalesce
   extract(epoch from coalesce(g.started_at, v.started_at)) * 1000 as started_at, extract(epoch from v.ended_at) * 1000 as ended_at,
   extract(epoch from clock_timestamp()) * 1000 as now, g.fence,
   case when v.verdict = 'granted' then v.spec end as spec, case when v.verdict = 'granted' then v.input_overrides end as input_overrides,
-  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open', 'lease_lost', 'calendar', 'executor_busy') then (select coalesce(max(seq), 0) from operations.operation_commands
+  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open', 'lease_lost', 'calendar', 'executor_busy', 'restored') then (select coalesce(max(seq), 0) from operations.operation_commands
     where operation_id = $1 and status not in ('awaiting', 'withdrawn', 'superseded')) end as seq,
   case when v.verdict = 'executor_busy' then (select pool from outside) end as pool,
   case when v.verdict = 'gate_open' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'status', status, 'round', round)) from gate) end as gates,
@@ -154,7 +158,14 @@ select v.verdict, v.repeated, v.generation, v.phase, v.error, v.resume, coalesce
 from verdict v left join granted g on true`
 
 type Row = {
-  verdict: 'granted' | 'ended' | 'unknown' | 'recheck' | 'calendar' | Exclude<RefusedBy, 'frozen' | 'window_closed'>
+  verdict:
+    | 'granted'
+    | 'ended'
+    | 'unknown'
+    | 'recheck'
+    | 'calendar'
+    | 'restored'
+    | Exclude<RefusedBy, 'frozen' | 'window_closed'>
   repeated: boolean | null
   generation: number
   phase: string
@@ -194,6 +205,8 @@ export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, places: Pla
 type Places = Readonly<Record<string, number>>
 /** After so long a node asks again for a place by itself, should nobody tell it that one is free. */
 const PLACE_AGAIN_MS = 300_000
+/** The same, while a restore of the database waits to be accepted. */
+const RESTORED_AGAIN_MS = 15_000
 
 const ask = async (
   pool: pg.Pool,
@@ -280,6 +293,11 @@ const claimOf = (row: Row | undefined): Claim => {
     case 'recheck':
     case 'calendar':
       throw new Error(`a claim asked again for what it was given: ${row.verdict}`)
+    case 'restored': {
+      // Closed like a freeze that a person lifts; the node asks again by itself.
+      const closure: Closure = { kind: 'freeze', id: 'restored', until: Number(row.now) + RESTORED_AGAIN_MS }
+      return { ...refusalOf(row, 'frozen'), closure }
+    }
     case 'executor_busy': {
       const closure: Closure = { kind: 'executor', id: row.pool ?? '', until: Number(row.now) + PLACE_AGAIN_MS }
       return { ...refusalOf(row, 'executor_busy'), closure }

@@ -1,0 +1,41 @@
+import { appendAuditTo } from '../../../db/audit.ts'
+import type { Db } from '../../../db/client.ts'
+import { lastingAdmins, lockAdmins, lockUser } from '../../../db/identity/queries.ts'
+import { type UserStatus, user_events } from '../../../db/identity/tables.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { setStatus } from './change.ts'
+
+/** What became of a person who was shut out in a future that a restore of the database lost. */
+export type ShutOut = 'done' | 'as it is' | 'unknown' | 'the last administrator'
+
+const WORDS: Partial<Record<UserStatus, string>> = { DISABLED: 'user.disabled', DELETED: 'user.deleted' }
+
+/**
+ * Disables or deletes a person again (production.md 9): the restore has forgotten it, the installation has not. The last
+ * administrator stays, for nobody could mend that.
+ */
+export const shutOutAgain = (
+  db: Db,
+  audit_key: Uint8Array,
+  user_id: string,
+  to: 'DISABLED' | 'DELETED',
+  actor: string,
+): Promise<ShutOut> =>
+  db.transaction(async (tx) => {
+    await lockAdmins(tx)
+    const user = await lockUser(tx, user_id)
+    if (!user) return 'unknown'
+    if (user.status !== 'ACTIVE') return 'as it is'
+    const admins = await lastingAdmins(tx)
+    if (admins.includes(user_id) && admins.length === 1) return 'the last administrator'
+    const by = { actor: { type: 'system', id: 'accept-restore' }, request_id: null }
+    await setStatus(tx, by, user, to, uuidv7())
+    await appendAuditTo(tx, user_events, audit_key, {
+      actor,
+      action: WORDS[to] ?? to,
+      object: `user:${user_id}`,
+      outcome: 'done',
+      reason: 'It was so before the database was restored.',
+    })
+    return 'done'
+  })

@@ -1,0 +1,34 @@
+import type { Db } from '../../../db/client.ts'
+import type { Truth } from '../../../db/operations/projection/refill.ts'
+import { refillIndex } from '../../catalog/operations/compare.ts'
+import { createCatalogClient } from '../../operations/catalog/client.ts'
+import { createCatalogProjection } from '../../operations/catalog/projection.ts'
+import { createServiceSigner } from '../../shared/service/tokens.ts'
+import { createTelemetry } from '../../shared/telemetry.ts'
+import { settingOf, withDb } from './access.ts'
+
+export const signerOf = (app: string) =>
+  createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })
+
+/** Aggregates of which operations believes a later version than the catalog has told. */
+const AHEAD = `
+  select v.agg_type, v.agg_id, coalesce(max(o.agg_version), 0)::int as ver
+  from operations.projection_version v
+  left join catalog.outbox o on o.agg_type = v.agg_type and o.agg_id = v.agg_id
+  where v.consumer = 'catalog' and v.agg_type not in ('resource', 'health')
+  group by v.agg_type, v.agg_id, v.ver having v.ver > coalesce(max(o.agg_version), 0)`
+
+/** Clears and fills again what each app believes of the other, from what the other says now. `relay`: reads both. */
+export const refillProjections = async (relay: Db): Promise<void> => {
+  const { rows } = await relay.$client.query<Truth>(AHEAD)
+  const { log } = createTelemetry('ops', { level: 'silent' })
+  const resources = await withDb('operations', (db) => {
+    const catalog = createCatalogClient(settingOf('operations', 'CATALOG__URL'), signerOf('operations'))
+    return createCatalogProjection({ db, catalog, log, createIntent: async () => {} }).refill(rows)
+  })
+  const operations = await withDb('catalog', (db) => {
+    const config = { operations_url: settingOf('catalog', 'OPERATIONS__URL') }
+    return refillIndex({ db, config, trust: { signer: signerOf('catalog') } })
+  })
+  console.log(`Filled again: ${resources} resources in operations, ${operations} operations in the catalog.`)
+}

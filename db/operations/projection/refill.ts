@@ -1,0 +1,33 @@
+import { sql } from 'drizzle-orm'
+import type { Tx } from '../../client.ts'
+import { CATALOG_CONSUMER } from './rows.ts'
+
+/** An aggregate and the version that its owner has. */
+export type Truth = { agg_type: string; agg_id: string; ver: number }
+
+/**
+ * Forgets what is believed of the catalog, while its writers wait: a snapshot is folded in the same transaction. `truth`:
+ * other aggregates of which a later version is believed than the catalog has.
+ */
+export const clearProjection = async (tx: Tx, truth: readonly Truth[]): Promise<void> => {
+  await tx.execute(sql`lock table operations.catalog_resources, operations.catalog_relationships, operations.catalog_health,
+    operations.projection_version, operations.projection in share row exclusive mode`)
+  for (const name of ['catalog_resources', 'catalog_relationships', 'catalog_health'])
+    await tx.execute(sql`delete from ${sql.raw(`operations.${name}`)}`)
+  await tx.execute(sql`
+    delete from operations.projection_version where consumer = ${CATALOG_CONSUMER} and agg_type in ('resource', 'health')`)
+  await tx.execute(sql`
+    update operations.projection_version v set ver = least(v.ver, x.ver)
+    from jsonb_to_recordset(${JSON.stringify(truth)}::jsonb) as x(agg_type text, agg_id text, ver bigint)
+    where v.consumer = ${CATALOG_CONSUMER} and v.agg_type = x.agg_type and v.agg_id = x.agg_id`)
+  await tx.execute(sql`update operations.projection_version set held = false where consumer = ${CATALOG_CONSUMER}`)
+  await tx.execute(sql`
+    update operations.dead_letter set released_at = clock_timestamp()
+    where consumer = ${CATALOG_CONSUMER} and released_at is null`)
+}
+
+/** The watermark never stands behind the end of the catalog's log; what lies before it is read again. */
+export const rewindWatermark = async (tx: Tx, end: string): Promise<void> => {
+  await tx.execute(sql`
+    update operations.projection set pub_seq = least(pub_seq, ${end}::bigint) where name = ${CATALOG_CONSUMER}`)
+}
