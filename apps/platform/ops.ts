@@ -5,6 +5,7 @@ import { deadLetters } from './ops/dead-letters.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { rebuildOperations } from './ops/rebuild-operations.ts'
 import { reconcile } from './ops/reconcile.ts'
+import { restoreDrill } from './ops/restore-drill.ts'
 import { verifyAudit } from './ops/verify-audit.ts'
 
 /** `npm run ops -- <verb>`: what a person does when a store, an event or a row is not as it should be (reliability.md 4, 5). */
@@ -17,7 +18,10 @@ const USAGE = `usage: npm run ops -- <verb>
   rebuild operations [--apply]            folds the events of every operation and compares its read models; exits 3 likewise
   accept-restore [--dry-run]              Postgres was restored: says what NATS knows and the database lost, and makes its
                                           state the only one; who was disabled since stays out unless --keep-access
-  reconcile [--apply]                     asks the engine about every open operation; exits 3 when it has not got one
+  reconcile [--apply]                     compares open operations with the engine's workflows, both ways; exits 3 when they
+                                          differ; with --apply workflows that nobody owns are saved and terminated
+  restore-drill [--into DIR]              on a platform of its own: saves the database, changes, restores, accepts, reconciles,
+                                          verifies; exits 3 when something of the lost future is still believed
 Exit codes: 0 all is well, 1 it could not be done, 2 usage, 3 something was found.`
 
 const parse = () => {
@@ -53,6 +57,7 @@ else {
     rebuild: () => (rest[0] === 'operations' ? rebuildOperations(values.apply) : rebuild(rest[0], values.apply)),
     'accept-restore': () => acceptRestores(values['dry-run'], values['keep-access']),
     reconcile: () => reconcile(values.apply),
+    'restore-drill': () => restoreDrill(values.into),
   }
   const act = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
   if (!act) usage(verb === undefined ? '' : `"${verb}" is no verb.`)

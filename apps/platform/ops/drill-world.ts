@@ -1,0 +1,124 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { databaseUrl } from '../base/database.ts'
+import { ROOT } from '../base/paths.ts'
+import { silentScreen } from '../base/screen.ts'
+import { APPS } from '../run/apps.ts'
+import { runOf, startPlatform, writeRun } from '../run/supervisor.ts'
+import { dataFolder } from '../servers/postgres.ts'
+import { ensureServers } from '../servers/up.ts'
+import { OpsError } from './access.ts'
+
+/** Quick hashes, patience on a busy machine, and an anchor each second: nothing here is measured but the restore. */
+const SETTINGS = {
+  CREDENTIAL__HASH__MEMORY_KIB: '1024',
+  CREDENTIAL__HASH__TIME: '2',
+  CREDENTIAL__HASH__PARALLELISM: '1',
+  SIGNALBOX__PRESSURE__UTILISATION: '1',
+  SIGNALBOX__PRESSURE__DELAY_MS: '60000',
+  GATEWAY__PRESSURE__DELAY_MS: '60000',
+  RELAY__AUDIT__ANCHOR_S: '1',
+}
+/** Servers that other variables name would not be ours to restore. */
+const GIVEN = ['DATABASE_URL', 'REDIS_URL', 'NATS_URL', 'TEMPORAL_ADDRESS']
+
+/** A whole platform in a folder of its own, whose database can be saved and put back. */
+export const openWorld = async (dir: string) => {
+  if (existsSync(dir) && readdirSync(dir).length > 0)
+    throw new OpsError(`${dir} is not empty: a drill begins with nothing.`)
+  mkdirSync(dir, { recursive: true, mode: 0o755 })
+  for (const name of GIVEN) delete process.env[name]
+  const destinations = [{ scheme: 'http', host: '*', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }]
+  const policy = {
+    format: 'signalbox/executor-policy@1',
+    pools: { default: { destinations, secrets: ['secret://file/fleet-*'] } },
+  }
+  const policy_file = join(dir, 'executor-policy.yaml')
+  writeFileSync(policy_file, JSON.stringify(policy))
+  const platform = await startPlatform({
+    dir,
+    programs: await ensureServers(silentScreen),
+    any_ports: true,
+    prefer_ports: { postgres: 0, redis: 0, nats: 0, temporal: 0, temporal_ui: 0 },
+    fleet_port_base: 20_000 + (randomBytes(2).readUInt16BE() % 100) * 100,
+    env_overrides: { ...SETTINGS, WORKER__EXECUTORS__POLICY_FILE: policy_file },
+  })
+  const { context, servers, apps, gateway_url } = platform
+  writeRun(dir, runOf(platform))
+  const { admin_url } = servers.postgres
+  const database_url = databaseUrl(admin_url, context.database)
+  const saved = join(dir, 'backup')
+  const app = (name: string) => {
+    const found = apps.get(name) ?? servers.managed.find((server) => server.name === name)
+    if (!found) throw new Error(`${name} does not run`)
+    return found
+  }
+
+  return {
+    gateway_url,
+    url: (name: string) => `http://127.0.0.1:${context.ports[name]?.http ?? context.ports[name]?.internal}`,
+    internal: (name: string) => `http://127.0.0.1:${context.ports[name]?.internal}`,
+    app,
+    query: <T extends pg.QueryResultRow>(text: string): Promise<T[]> =>
+      withClient(database_url, async (client) => (await client.query<T>(text)).rows),
+    /** A base backup of the running server, with the log that makes it whole. */
+    backup: () => baseBackup(admin_url, dataFolder(dir), saved),
+    /** The database as it was saved; all else is as it is. */
+    restore: async (): Promise<void> => {
+      await Promise.all(APPS.map(({ name }) => apps.get(name)?.stop()))
+      await app('postgres').stop()
+      rmSync(dataFolder(dir), { recursive: true })
+      run('cp', ['-a', saved, dataFolder(dir)])
+      await app('postgres').start()
+      await Promise.all(APPS.map(({ name }) => apps.get(name)?.start()))
+      writeRun(dir, runOf(platform))
+    },
+    /** Runs `npm run ops -- …` on this platform, as a person would. */
+    ops: (...args: string[]): Promise<{ code: number | null; text: string }> =>
+      new Promise((resolve) => {
+        const child = spawn(process.execPath, [join(ROOT, 'apps/platform/ops.ts'), ...args], {
+          cwd: ROOT,
+          env: { ...process.env, SIGNALBOX_DIR: dir, NO_COLOR: '1' },
+          stdio: ['ignore', 'pipe', 'pipe'],
+        })
+        let text = ''
+        for (const stream of [child.stdout, child.stderr])
+          stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
+        child.once('close', (code) => resolve({ code, text }))
+      }),
+    close: platform.stop,
+  }
+}
+export type World = Awaited<ReturnType<typeof openWorld>>
+
+const withClient = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+  const client = new pg.Client({ connectionString: url, application_name: 'drill' })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+const run = (command: string, args: string[]) => {
+  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`)
+}
+
+const baseBackup = (url: string, from: string, to: string): Promise<void> =>
+  withClient(url, async (client) => {
+    await client.query(`select pg_backup_start('drill', true)`)
+    // Files that come and go meanwhile are made good by the log.
+    spawnSync('cp', ['-a', from, to])
+    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)')
+    rmSync(join(to, 'pg_wal'), { recursive: true })
+    run('cp', ['-a', join(from, 'pg_wal'), join(to, 'pg_wal')])
+    for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(to, name), { force: true })
+    const label = join(to, 'backup_label')
+    writeFileSync(label, rows[0]?.labelfile ?? '')
+    run('chown', ['--reference', to, label])
+  })

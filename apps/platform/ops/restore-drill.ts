@@ -1,0 +1,263 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ensureAccounts } from '../demo/accounts.ts'
+import { hostNames, register, seedCatalog } from '../demo/catalog.ts'
+import { type Account, ApiError, type Person, signIn, waitUntil } from '../demo/client.ts'
+import { createFleetClient } from '../demo/fleet.ts'
+import {
+  approveGate,
+  readOperation,
+  releaseIntent,
+  rotateIntent,
+  startOperation,
+  waitForEnd,
+  waitForGate,
+} from '../demo/operations.ts'
+import { openWorld, type World } from './drill-world.ts'
+
+const HOSTS = 4
+const LOST = ['lost-1', 'lost-2', 'lost-3', 'lost-4', 'lost-5']
+const SOON_MS = 60_000
+
+/**
+ * `restore-drill [--into DIR]`: the whole of a restore, on a platform of its own: saves the database, changes what can be
+ * changed, puts the old one back, accepts it, reconciles and verifies. Nothing of a running platform is touched. Exits 3
+ * when something of the lost future is still believed.
+ */
+export const restoreDrill = async (into: string | undefined): Promise<number> => {
+  const dir = into ?? join(mkdtempSync(join(tmpdir(), 'signalbox-drill-')), 'platform')
+  let failed = 0
+  const step = async <T>(what: string, act: () => Promise<T>): Promise<T> => {
+    const started = performance.now()
+    try {
+      const result = await act()
+      console.log(`ok    ${what} (${((performance.now() - started) / 1000).toFixed(1)} s)`)
+      return result
+    } catch (error) {
+      failed += 1
+      console.log(`FAIL  ${what}: ${(error as Error).message}`)
+      throw new Stopped()
+    }
+  }
+  /** What is found wrong here keeps nothing after it from being looked at. */
+  const check = (what: string, act: () => Promise<unknown>) => step(what, act).catch(ignoreStopped)
+  let world: World | undefined
+  try {
+    const open = await step('a platform of its own is up', () => openWorld(dir))
+    world = open
+    await story(open, dir, step, check)
+  } catch (error) {
+    ignoreStopped(error)
+  } finally {
+    await world?.close()
+    if (!into) rmSync(join(dir, '..'), { recursive: true, force: true })
+  }
+  console.log(failed === 0 ? 'The drill held.' : `The drill failed in ${failed} of its steps.`)
+  return failed === 0 ? 0 : 3
+}
+
+class Stopped extends Error {}
+const ignoreStopped = (error: unknown) => {
+  if (!(error instanceof Stopped)) throw error
+}
+
+type Step = <T>(what: string, act: () => Promise<T>) => Promise<T>
+type Check = (what: string, act: () => Promise<unknown>) => Promise<unknown>
+
+const story = async (world: World, dir: string, step: Step, check: Check): Promise<void> => {
+  const { people, paused } = await step('people, hosts, and an operation that waits at its gate', () =>
+    prepare(world, dir),
+  )
+  await step('the database is saved', world.backup)
+  const saved_at = Date.now()
+  const before = await beliefOf(world)
+  const lost = await step(
+    'then: a host deployed over a decided gate, one operation paused and one begun, a person disabled, 5 resources made',
+    () => goOn(world, people, paused),
+  )
+  const failed_at = Date.now()
+  await step('the saved database is put back, all else stays', world.restore)
+  console.log(
+    `      data of ${Math.round((failed_at - saved_at) / 1000)} s is lost; all apps are up after ${Math.round((Date.now() - failed_at) / 1000)} s`,
+  )
+
+  await check('everybody sees it: health says restored', () =>
+    waitUntil(
+      'health',
+      () => restoredIn(world),
+      (all) => all,
+      SOON_MS,
+    ),
+  )
+  await check('a start is refused, a stop is taken', () => refusesStart(world, people, paused))
+  await check('nothing of the lost future is believed before a person accepts', () => believes(world, before))
+  await check('accept-restore --dry-run says what is lost and changes nothing', async () => {
+    const { code, text } = await world.ops('accept-restore', '--dry-run')
+    expect(code === 3, text)
+    for (const id of [...LOST, lost.host, lost.olga, lost.released, lost.begun])
+      expect(text.includes(id), `${id} is not listed:\n${text}`)
+  })
+  await step('accept-restore', () => exits(world, 0, 'accept-restore'))
+  await check('nothing of it is believed afterwards', () => believes(world, before))
+  await check('who was disabled stays out', async () => {
+    const refused = await signIn(world.gateway_url, people.accounts.olga).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    expect(refused instanceof ApiError && refused.status === 401, `olga signs in: ${String(refused)}`)
+  })
+  await check('reconcile names the workflow without a row and the one ahead of its row', async () => {
+    const { code, text } = await world.ops('reconcile')
+    expect(code === 3, text)
+    expect(new RegExp(`${lost.begun} .*without a row`).test(text), text)
+    expect(new RegExp(`${paused} .*ahead of its row`).test(text), text)
+  })
+  await check('reconcile --apply settles both', async () => {
+    await exits(world, 3, 'reconcile', '--apply')
+    await waitUntil('paused as engine_lost', () => readOperation(people.eva, paused), isEngineLost, SOON_MS)
+    await waitUntil(
+      'nothing left over',
+      () => world.ops('reconcile'),
+      ({ text }) => !text.includes('without a row') && !text.includes('ahead of'),
+      SOON_MS,
+    )
+  })
+  await check('a write with an ETag of the lost future is refused with 412', () => refusesStale(people.ada, lost))
+  await check('events go out again: what is made now reaches operations', async () => {
+    await register(people.ada, {
+      resource_id: 'after',
+      type_key: 'topology.region',
+      name: 'after',
+      desired_state: { code: 'after' },
+    })
+    await waitUntil(
+      'the projection',
+      () => world.query(`select 1 from operations.catalog_resources where resource_id = 'after'`),
+      (rows) => rows.length === 1,
+      SOON_MS,
+    )
+  })
+  await check('verify-audit', () => exits(world, 0, 'verify-audit'))
+  await check('rebuild catalog: the projection is what the catalog says', () => exits(world, 0, 'rebuild', 'catalog'))
+  await check('rebuild operations: the read models are what their events say', () =>
+    exits(world, 0, 'rebuild', 'operations'),
+  )
+}
+
+const expect = (holds: boolean, otherwise: string): void => {
+  if (!holds) throw new Error(otherwise)
+}
+const exits = async (world: World, wanted: number, ...args: string[]) => {
+  const { code, text } = await world.ops(...args)
+  expect(code === wanted, `exit code ${code}:\n${text}`)
+}
+const isEngineLost = (operation: unknown) => (operation as { pause_reason?: string }).pause_reason === 'engine_lost'
+
+type People = { ada: Person; olga: Person; eva: Person; accounts: Record<string, Account> & { olga: Account } }
+
+const prepare = async (world: World, dir: string) => {
+  const { users } = await ensureAccounts(world.gateway_url, dir)
+  const accounts = Object.fromEntries(users.map((user) => [user.username, user])) as People['accounts']
+  const [ada, olga, eva] = (await Promise.all(
+    ['ada', 'olga', 'eva'].map((name) => signIn(world.gateway_url, accounts[name] as Account)),
+  )) as [Person, Person, Person]
+  await seedCatalog(ada, createFleetClient(world.url('fleet')), HOSTS, () => {})
+  const us1 = hostNames('us1', HOSTS)
+  const { operation_id } = await startOperation(olga, 'rotate us1', rotateIntent('rotate certificates us1', us1))
+  await waitForGate(eva, operation_id)
+  return { people: { ada, olga, eva, accounts }, paused: operation_id }
+}
+
+/** The future that will be lost. Operations is away at its end: what it has not read yet waits in the stream. */
+const goOn = async (world: World, { ada, olga, eva }: People, paused: string) => {
+  const eu1 = hostNames('eu1', HOSTS)
+  const host = eu1[0] ?? ''
+  const { operation_id: released } = await startOperation(
+    olga,
+    'release eu1',
+    releaseIntent('web 2.4.0 on eu1', eu1, '2.4.0'),
+  )
+  await approveGate(eva, released, await waitForGate(eva, released), 'The canary looks good.')
+  const { status } = await waitForEnd(eva, released)
+  expect(status === 'succeeded', `the release ended ${status}`)
+  const { operation_id: begun } = await startOperation(olga, 'rotate eu1', rotateIntent('rotate certificates eu1', eu1))
+  await waitForGate(eva, begun)
+  await olga.post(`/v1/operations/${paused}/pause`, { reason: 'looking at something' })
+  await waitUntil(
+    'the pause',
+    () => readOperation(eva, paused),
+    ({ status }) => status === 'paused',
+    SOON_MS,
+  )
+  const { version } = await ada.get<{ version: number }>(`/v1/resources/${host}`)
+  const { items } = await ada.get<{ items: { id: string; username: string }[] }>('/v1/admin/users?q=olga')
+  const id = items.find(({ username }) => username === 'olga')?.id ?? ''
+  await ada.post(`/v1/admin/users/${id}/disable`, { reason: 'left' })
+  await world.app('operations').stop()
+  for (const resource_id of LOST)
+    await register(ada, {
+      resource_id,
+      type_key: 'topology.region',
+      name: resource_id,
+      desired_state: { code: resource_id },
+    })
+  await waitUntil(
+    'all events out',
+    () => world.query('select 1 from catalog.outbox where published_at is null'),
+    (rows) => rows.length === 0,
+    SOON_MS,
+  )
+  await waitUntil(
+    'an anchor of it all',
+    () => world.query('select 1 from identity.user_events where seal_seq is null'),
+    (rows) => rows.length === 0,
+    SOON_MS,
+  )
+  return { released, begun, host, version, olga: id }
+}
+
+/** What operations believes of the catalog. */
+const beliefOf = async (world: World): Promise<string> =>
+  JSON.stringify(await world.query('select resource_id, version from operations.catalog_resources order by 1'))
+
+/** The consumers have had the lost events before them for some time; what they believe is as it was. */
+const believes = async (world: World, before: string) => {
+  await waitUntil(
+    'readiness',
+    () => world.ops('dead-letters'),
+    ({ code }) => code === 0,
+    SOON_MS,
+  )
+  const now = await beliefOf(world)
+  expect(now === before, `operations believes ${now} instead of ${before}`)
+}
+
+const restoredIn = async (world: World): Promise<boolean> => {
+  const said = ['operations', 'catalog'].map(async (name) => {
+    const answer = await fetch(`${world.internal(name)}/health/ready`)
+    const { status, checks } = (await answer.json()) as { status: string; checks: Record<string, { ok: boolean }> }
+    return status === 'degraded' && checks.restore?.ok === false
+  })
+  return (await Promise.all(said)).every(Boolean)
+}
+
+const refusesStart = async (world: World, { accounts }: People, waiting: string) => {
+  const olga = await signIn(world.gateway_url, accounts.olga)
+  const refused = await startOperation(
+    olga,
+    'while restored',
+    releaseIntent('web 2.4.1 on eu1', hostNames('eu1', HOSTS), '2.4.1'),
+  ).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  expect(refused instanceof ApiError && refused.body.code === 'restored', `the start came to ${String(refused)}`)
+  const { status } = await olga.post(`/v1/operations/${waiting}/pause`, { reason: 'the database was restored' })
+  expect(status < 300, `the pause came to ${status}`)
+}
+
+const refusesStale = async (ada: Person, { host, version }: { host: string; version: number }) => {
+  const now = await ada.get<{ version: number }>(`/v1/resources/${host}`)
+  expect(now.version < version, `${host} is at version ${now.version}, and was at ${version} in the lost future`)
+}
