@@ -445,3 +445,20 @@ describe('what targets and programs say', () => {
     expect(rows.flatMap(({ lines }) => lines.map(({ text }: { text: string }) => text))).toEqual([kept, kept])
   })
 })
+
+it('is refused while a restore of the database waits for a person, and begins above all fences of the lost future', async () => {
+  const operation_id = await setUp()
+  await connection.pool.query(
+    `insert into operations.relay_state (name, stream_created) values ('restored', '2026-01-01T00:00:00Z')`,
+  )
+  const held = await claim(operation_id)
+  expect(held).toMatchObject({ verdict: 'refused', reason: 'frozen', closure: { kind: 'freeze', id: 'restored' } })
+  expect(held.verdict === 'refused' && (held.closure?.until ?? 0)).toBeGreaterThan(Date.now())
+  await connection.pool.query(
+    `update operations.relay_state set stream_created = null, epoch = 3 where name = 'restored'`,
+  )
+  const begun = await claim(operation_id)
+  expect(begun).toMatchObject({ verdict: 'granted' })
+  expect(begun.verdict === 'granted' && begun.fence).toBeGreaterThan(3 * 2 ** 40)
+  await connection.pool.query(`delete from operations.relay_state where name = 'restored'`)
+})

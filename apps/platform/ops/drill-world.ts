@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
+import { connectNats } from '../../shared/events/events.ts'
 import { databaseUrl } from '../base/database.ts'
 import { ROOT } from '../base/paths.ts'
 import { silentScreen } from '../base/screen.ts'
@@ -64,6 +65,11 @@ export const openWorld = async (dir: string) => {
     app,
     query: <T extends pg.QueryResultRow>(text: string): Promise<T[]> =>
       withClient(database_url, async (client) => (await client.query<T>(text)).rows),
+    /** Lets a consumer read its stream from the start, as after a loss of NATS: what it had is offered to it again. */
+    forgetConsumer: async (stream: string, durable: string): Promise<void> => {
+      const nc = await connectNats(servers.nats.url('relay'), 'drill')
+      await (await nc.jetstreamManager()).consumers.delete(stream, durable).finally(() => nc.close())
+    },
     /** A base backup of the running server, with the log that makes it whole. */
     backup: () => baseBackup(admin_url, dataFolder(dir), saved),
     /** The database as it was saved; all else is as it is. */
