@@ -104,6 +104,24 @@ describe('a stream that comes back', () => {
     await third.stop()
   })
 
+  it('is told to fetch anew where a restore of the database took back what it has seen', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const first = await listenTo(p, p.people.vic, 'inbox,operations')
+    await command(operation_id, 'pause')
+    await first.next('operation', ({ data }) => data.operation_id === operation_id)
+    const last_event_id = first.lastId() as string
+    await first.stop()
+    await p.query(
+      `insert into operations.relay_state (name, epoch, next, js_last_seq) select 'restored', 1, 1, max(pub_seq) from operations.outbox`,
+    )
+    await until(async () => (await p.running[0]?.deps.fence())?.lost)
+    const second = await listenTo(p, p.people.vic, 'inbox,operations', { last_event_id })
+    await second.next('resync', ({ data }) => data.topic === 'inbox')
+    await second.stop()
+    await p.query(`delete from operations.relay_state where name = 'restored'`)
+    await until(async () => (await p.running[0]?.deps.fence())?.lost === null)
+  })
+
   it('knows its place in fifty logs by an id that a header can carry, and in no log that it has left', async () => {
     const ids = Array.from({ length: 120 }, (_, n) => `${'n'.repeat(90)}${100 + n}`)
     const nodes = ids.map((node_id) => ({ node_id, executor: 'noop', with: {} }))

@@ -72,7 +72,7 @@ const compare = async (db: Db, engine: Engine, inspection: Inspection) => {
   return { open: open.size, found }
 }
 
-/** Operations that were started and have not ended, with the last command and fact that their rows know. */
+/** Operations that were started, have not ended and are not given up, with the last command and fact that their rows know. */
 const openOperations = async (db: Db, id: string | null = null): Promise<Map<string, Open>> => {
   const { rows } = await db.execute<Open>(
     sql`select o.operation_id, o.title, o.engine_status, o.record_seq::int as record_seq,
@@ -80,7 +80,7 @@ const openOperations = async (db: Db, id: string | null = null): Promise<Map<str
           (select coalesce(max(k.seq), 0)::int from operations.operation_commands k
             where k.operation_id = o.operation_id and k.kind <> 'start' and k.status in ('delivered', 'applied') and k.payload is not null) as sent_seq
         from operations.operations o join operations.operation_control c using (operation_id)
-        where not c.ended and (${id}::uuid is null or o.operation_id = ${id}::uuid) and exists (select 1 from operations.operation_commands k
+        where not c.ended and c.pause_reason is distinct from 'engine_lost' and (${id}::uuid is null or o.operation_id = ${id}::uuid) and exists (select 1 from operations.operation_commands k
           where k.operation_id = o.operation_id and k.kind = 'start' and k.status in ('delivered', 'applied'))
         order by o.operation_id`,
   )

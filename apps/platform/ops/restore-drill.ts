@@ -66,15 +66,15 @@ type Step = <T>(what: string, act: () => Promise<T>) => Promise<T>
 type Check = (what: string, act: () => Promise<unknown>) => Promise<unknown>
 
 const story = async (world: World, dir: string, step: Step, check: Check): Promise<void> => {
-  const { people, paused } = await step('people, hosts, and an operation that waits at its gate', () =>
+  const { people, paused, ended } = await step('people, hosts, and two operations that wait at their gates', () =>
     prepare(world, dir),
   )
   await step('the database is saved', world.backup)
   const saved_at = Date.now()
   const before = await beliefOf(world)
   const lost = await step(
-    'then: a host deployed over a decided gate, one operation paused and one begun, a person disabled, 5 resources made',
-    () => goOn(world, people, paused),
+    'then: hosts deployed over a decided gate, operations ended, paused and begun, a person disabled, 5 resources made',
+    () => goOn(world, people, paused, ended),
   )
   const failed_at = Date.now()
   await step('the saved database is put back, all else stays', world.restore)
@@ -107,19 +107,24 @@ const story = async (world: World, dir: string, step: Step, check: Check): Promi
     )
     expect(refused instanceof ApiError && refused.status === 401, `olga signs in: ${String(refused)}`)
   })
-  await check('reconcile names the workflow without a row and the one ahead of its row', async () => {
-    const { code, text } = await world.ops('reconcile')
-    expect(code === 3, text)
-    expect(new RegExp(`${lost.begun} .*without a row`).test(text), text)
-    expect(new RegExp(`${paused} .*ahead of its row`).test(text), text)
-  })
-  await check('reconcile --apply settles both', async () => {
+  await check(
+    'reconcile names the workflow without a row, the one ahead of its row, and the row without a workflow',
+    async () => {
+      const { code, text } = await world.ops('reconcile')
+      expect(code === 3, text)
+      expect(new RegExp(`${lost.begun} .*without a row`).test(text), text)
+      expect(new RegExp(`${paused} .*ahead of its row`).test(text), text)
+      expect(new RegExp(`${ended} .*closed`).test(text), text)
+    },
+  )
+  await check('reconcile --apply settles them', async () => {
     await exits(world, 3, 'reconcile', '--apply')
-    await waitUntil('paused as engine_lost', () => readOperation(people.eva, paused), isEngineLost, SOON_MS)
+    for (const id of [paused, ended])
+      await waitUntil('paused as engine_lost', () => readOperation(people.eva, id), isEngineLost, SOON_MS)
     await waitUntil(
       'nothing left over',
       () => world.ops('reconcile'),
-      ({ text }) => !text.includes('without a row') && !text.includes('ahead of'),
+      ({ code }) => code === 0,
       SOON_MS,
     )
   })
@@ -163,13 +168,18 @@ const prepare = async (world: World, dir: string) => {
   )) as [Person, Person, Person]
   await seedCatalog(ada, createFleetClient(world.url('fleet')), HOSTS, () => {})
   const us1 = hostNames('us1', HOSTS)
-  const { operation_id } = await startOperation(olga, 'rotate us1', rotateIntent('rotate certificates us1', us1))
-  await waitForGate(eva, operation_id)
-  return { people: { ada, olga, eva, accounts }, paused: operation_id }
+  const begin = async (host: string) => {
+    const intent = rotateIntent(`rotate the certificate of ${host}`, [host])
+    const { operation_id } = await startOperation(olga, `rotate ${host}`, intent)
+    await waitForGate(eva, operation_id)
+    return operation_id
+  }
+  const [paused, ended] = [await begin(us1[0] ?? ''), await begin(us1[1] ?? '')]
+  return { people: { ada, olga, eva, accounts }, paused, ended }
 }
 
 /** The future that will be lost. Operations is away at its end: what it has not read yet waits in the stream. */
-const goOn = async (world: World, { ada, olga, eva }: People, paused: string) => {
+const goOn = async (world: World, { ada, olga, eva }: People, paused: string, ended: string) => {
   const eu1 = hostNames('eu1', HOSTS)
   const host = eu1[0] ?? ''
   const { operation_id: released } = await startOperation(
@@ -182,6 +192,8 @@ const goOn = async (world: World, { ada, olga, eva }: People, paused: string) =>
   expect(status === 'succeeded', `the release ended ${status}`)
   const { operation_id: begun } = await startOperation(olga, 'rotate eu1', rotateIntent('rotate certificates eu1', eu1))
   await waitForGate(eva, begun)
+  await approveGate(eva, ended, await waitForGate(eva, ended), 'It ends soon.')
+  await waitForEnd(eva, ended)
   await olga.post(`/v1/operations/${paused}/pause`, { reason: 'looking at something' })
   await waitUntil(
     'the pause',
