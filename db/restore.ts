@@ -3,7 +3,7 @@ import type { Queryable } from './client.ts'
 
 /**
  * What stands between a database that was put back to an earlier state and the world that went on without it
- * (production.md 9). Rows of `relay_state` in the schemas that follow one another, so that each app reads its own:
+ * (reliability.md 4.13). Rows of `relay_state` in the schemas that follow one another, so that each app reads its own:
  * - `restored`: `stream_created` says since when a person is waited for; `epoch` counts the restores that were accepted;
  *   `next` to `js_last_seq` are the event numbers that the last one lost.
  * - `checked <schema>`: for which run of the database the relay has compared that schema's events with the broker's.

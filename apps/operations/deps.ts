@@ -63,7 +63,7 @@ export const createDeps = (
     db,
     pool,
     closeDb: close,
-    /** What a restore of the database keeps from going on (production.md 9). */
+    /** What a restore of the database keeps from going on (reliability.md 4.13). */
     fence: createFence(db, 'operations'),
     nats,
     keys: { fingerprint: deriveKey(secrets[0], 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },

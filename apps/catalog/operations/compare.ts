@@ -46,7 +46,7 @@ export const compareIndex = async (deps: Follower, swap: boolean): Promise<Compa
 }
 
 /**
- * Writes the index anew from the log, in one transaction: for a database whose other side went back (production.md 9).
+ * Writes the index anew from the log, in one transaction: for a database whose other side went back (reliability.md 4.13).
  * Operations whose log no longer has its beginning stay as they are. Returns how many operations there are.
  */
 export const refillIndex = async (deps: Follower): Promise<number> => {

@@ -11,7 +11,7 @@ export type ShutOut = 'done' | 'as it is' | 'unknown' | 'the last administrator'
 const WORDS: Partial<Record<UserStatus, string>> = { DISABLED: 'user.disabled', DELETED: 'user.deleted' }
 
 /**
- * Disables or deletes a person again (production.md 9): the restore has forgotten it, the installation has not. The last
+ * Disables or deletes a person again (reliability.md 4.13): the restore has forgotten it, the installation has not. The last
  * administrator stays, for nobody could mend that.
  */
 export const shutOutAgain = (

@@ -146,7 +146,7 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
 
   /**
    * Fills the projection anew, in one transaction: readers see the old rows or the new ones. For a database whose owner
-   * went back (production.md 9). What of the log was not applied yet is read as before.
+   * went back (reliability.md 4.13). What of the log was not applied yet is read as before.
    */
   const refill = async (truth: readonly Truth[]): Promise<number> => {
     const { types, relationship_types } = await catalog.types()

@@ -36,7 +36,7 @@ const TRUSTED_MS = 1000
 
 /**
  * Notices that the database was restored to an earlier state: the broker then holds events that the database does not
- * have (reliability.md 4.8). Asked by each leader before its first event goes out, and anew for each run of the database;
+ * have (reliability.md 4.13). Asked by each leader before its first event goes out, and anew for each run of the database;
  * what was found stands in a row of each schema, for all who must not go on.
  */
 export const createRestoreGuard = async (

@@ -118,7 +118,7 @@ export type ConsumeOptions = {
 
 const FENCED_MS = 2000
 
-/** The restore epoch under which an event was told (production.md 9). */
+/** The restore epoch under which an event was told (reliability.md 4.13). */
 export const epochOf = ({ headers }: Pick<JsMsg, 'headers'>): number => Number(headers?.get('Sb-Epoch') || 0)
 
 /** How long a pull waits at the server; also how soon a consumer that is gone is missed. */
