@@ -110,6 +110,30 @@ describe('commands to Temporal', () => {
     expect(memo).toMatchObject({ operation_id, title: 'a test', plan_hash: 'sha256:0' })
   })
 
+  it('sends nothing but stops while a restore of the database waits for a person', async () => {
+    const [running, new_one] = [randomUUID(), randomUUID()]
+    const sender = senderOf(engine)
+    const sent = (id: string, ...wanted: string[]) =>
+      until(async () => {
+        await sender.turn()
+        return (await statuses(id)).join() === wanted.join()
+      })
+    await add(running, 1, 'start')
+    await sent(running, 'delivered')
+    await pool.query(
+      `insert into operations.relay_state (name, stream_created) values ('restored', '2026-01-01T00:00:00Z')`,
+    )
+    await add(new_one, 1, 'start')
+    await add(running, 2, 'pause')
+    await add(running, 3, 'resume', { class: 'start' })
+    await sent(running, 'delivered', 'delivered', 'pending')
+    expect(await statuses(new_one)).toEqual(['pending'])
+    await pool.query(`update operations.relay_state set stream_created = null where name = 'restored'`)
+    await sent(new_one, 'delivered')
+    await sent(running, 'delivered', 'delivered', 'delivered')
+    await pool.query(`delete from operations.relay_state where name = 'restored'`)
+  })
+
   it('names a command to those who wait once the engine has it; who waits for more than that goes on waiting', async () => {
     const { db, close } = createDb(database.url, { app: 'test' })
     const outcomes = createOutcomes(db, log)

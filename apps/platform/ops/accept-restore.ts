@@ -66,11 +66,6 @@ export const acceptRestores = async (dry_run: boolean, keep_access: boolean): Pr
       })
       await audit(epoch, lost.length, keep_access)
       await raiseEpoch(place, epoch, lost)
-      nc.publish(
-        prefixed(prefix, 'auth.user.roles_changed.v1'),
-        JSON.stringify({ type: 'auth.user.roles_changed.v1', all: true }),
-      )
-      await nc.flush()
       console.log(
         `Accepted as epoch ${epoch}: the events of the database go out again. The lost ones stand in ${file}.`,
       )

@@ -142,6 +142,17 @@ const story = async (world: World, dir: string, step: Step, check: Check): Promi
       SOON_MS,
     )
   })
+  await check('a relay that begins anew finds nothing lost', async () => {
+    await world.app('relay').stop()
+    await world.app('relay').start()
+    await waitUntil(
+      'the relay',
+      () => metricsOf(world, 'relay'),
+      (text) => /^relay_active\{schema="operations"[^}]*\} 1$/m.test(text) && !/^broker_ahead\{[^}]*\} 1$/m.test(text),
+      SOON_MS,
+    )
+    expect(!(await restoredIn(world)), 'health still says restored')
+  })
   await check('verify-audit', () => exits(world, 0, 'verify-audit'))
   await check('rebuild catalog: the projection is what the catalog says', () => exits(world, 0, 'rebuild', 'catalog'))
   await check('rebuild operations: the read models are what their events say', () =>
@@ -252,6 +263,9 @@ const believes = async (world: World, before: Belief) => {
     .map((id) => `${id} at version ${now.get(id) ?? 'none'} instead of ${before.get(id) ?? 'none'}`)
   expect(wrong.length === 0, `operations believes ${wrong.join(', ')}`)
 }
+
+const metricsOf = async (world: World, app: string): Promise<string> =>
+  (await fetch(`${world.internal(app)}/metrics`)).text()
 
 const restoredIn = async (world: World): Promise<boolean> => {
   const said = ['operations', 'catalog'].map(async (name) => {

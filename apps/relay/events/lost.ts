@@ -2,6 +2,7 @@ import type { NatsConnection } from 'nats'
 import type pg from 'pg'
 import { type Envelope, ensureStreams, epochOf, type StreamName, streamName } from '../../shared/events/events.ts'
 import { readStream } from '../../shared/events/read.ts'
+import { isUuid } from '../../shared/ids.ts'
 
 /** What the broker holds of a schema's events. Those of sessions come from Redis and say nothing of the database. */
 export const TOLD = {
@@ -38,7 +39,9 @@ export const findLost = async (
   const lost: LostEvent[] = []
   let told: LostEvent[] = []
   for await (const message of readStream(nc, prefix, { stream, subject, from })) {
-    told.push({ ...message.json<Envelope>(), schema, seq: message.seq, epoch: epochOf(message) })
+    const event = message.json<Envelope>()
+    if (!isUuid(event.event_id ?? '')) continue
+    told.push({ ...event, schema, seq: message.seq, epoch: epochOf(message) })
     if (told.length < BATCH) continue
     lost.push(...(await notOf(pool, schema, told)))
     told = []

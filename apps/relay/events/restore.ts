@@ -19,6 +19,7 @@ const fencedOf = async (pool: pg.Pool): Promise<Fenced[]> => {
 type State = { held: boolean; checked: boolean; epoch: number }
 
 const readState = async (pool: pg.Pool, schema: Teller, fenced: readonly Fenced[]): Promise<State> => {
+  if (fenced.length === 0) return { held: false, checked: true, epoch: 0 }
   const parts = fenced.map(
     (at) => `select coalesce(bool_or(name = 'restored' and stream_created is not null), false) as held,
         coalesce(bool_or(name = 'checked ${schema}' and stream_created = ${runOf(at)}), false) as checked,
@@ -28,7 +29,7 @@ const readState = async (pool: pg.Pool, schema: Teller, fenced: readonly Fenced[
   const { rows } = await pool.query<State>(
     `select bool_or(held) as held, bool_and(checked) as checked, max(epoch) as epoch from (${parts.join(' union all ')}) s`,
   )
-  return rows[0] ?? { held: false, checked: true, epoch: 0 }
+  return rows[0] as State
 }
 
 /** What the guard knows may be so old: a restore takes the database away for longer. */
