@@ -228,17 +228,16 @@ describe('a patch is refused by the name of what it would break', () => {
     nodes,
     gates: [gate('approval', 'armed')],
     max_parallel: 10,
+    risk_level: 'low',
     begun: new Set(['a']),
     spent: new Set(['old']),
     ...more,
   })
   const context = {
-    intent_id: 'i',
-    kind: 'graph',
-    labels: {},
-    targets: [host('eu1-web-01')],
-    library,
-    limits: { nodes: 7, edges: 100 },
+    ...inputOf([host('eu1-web-01')], { kind: 'graph', labels: {} }),
+    limits: { nodes: 7, edges: 100, graph_nodes: 7 },
+    diff: [],
+    procedure_risk: 0,
   }
   const codes = (changes: PatchChange[], more: Partial<Running> = {}) =>
     applyPatch(running(more), changes, context).violations.map(({ code }) => code)

@@ -1,6 +1,6 @@
 import type { PlanGate, PlanGraph, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { byText } from './order.ts'
-import type { Group } from './types.ts'
+import type { Group, PlannerInput } from './types.ts'
 
 type Linked = Pick<PlanNode, 'node_id' | 'depends_on'>
 
@@ -53,6 +53,21 @@ export const coneOf = (nodes: readonly Linked[], from: readonly string[]): Set<s
 }
 
 export type Timing = { p50_s: number; p90_s: number }
+const DEFAULT_ESTIMATE_S = 10
+
+/** How long a node takes: by its step's last successes, by its author, or by assumption. */
+export const timingOf =
+  ({ durations }: Pick<PlannerInput, 'durations'>) =>
+  (node: PlanNode): Timing => {
+    const known = node.step === undefined ? undefined : durations.get(node.step)
+    if (known) return known
+    const assumed = node.estimate_s ?? (node.kind === 'task' ? DEFAULT_ESTIMATE_S : waitOf(node))
+    return { p50_s: assumed, p90_s: assumed }
+  }
+const waitOf = (node: PlanNode): number => {
+  const { duration_s } = (node.with ?? {}) as { duration_s?: unknown }
+  return node.kind === 'wait' && typeof duration_s === 'number' ? duration_s : 0
+}
 
 /** Earliest start of each node and the chain that takes longest, when nothing waits for a slot or a gate. */
 export const scheduleOf = (nodes: PlanNode[], timing: (node: PlanNode) => Timing) => {

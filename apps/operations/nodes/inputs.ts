@@ -8,7 +8,8 @@ import { AppError } from '../../shared/errors.ts'
 import type { Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { specDigest } from '../graph/hashes.ts'
-import { lookAhead } from '../plans/ahead.ts'
+import { lookAhead, refuseBound } from '../plans/ahead.ts'
+import { throwIfRefused } from '../policies/authority.ts'
 
 /**
  * Puts a person's values in place of a node's inputs: a merge patch on the `with` of the plan, which stands until
@@ -29,6 +30,7 @@ export const overrideInputs = async (
       status: 422,
       violations: outlook.patched.violations.slice(0, 100),
     })
+  throwIfRefused(refuseBound(subject, outlook))
   const planned = outlook.rows.nodes.find((row) => row.node_id === node_id)?.spec
   const node = outlook.patched.nodes.find((candidate) => candidate.node_id === node_id)
   if (!planned || !node) throw new Error(`node ${node_id} is not in its graph`)

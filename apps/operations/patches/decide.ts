@@ -36,6 +36,7 @@ import {
   type Outlook,
   outcomeOfPatch,
   patchDigest,
+  refuseBound,
   refuseTouched,
   requirePatch,
   revisionOf,
@@ -63,6 +64,7 @@ export const proposeSteps = (deps: OperationsDeps, command: PatchCommand, body: 
     const outlook = await lookAhead(deps, tx, subject, changes)
     throwIfRefused(refuseTouched(outlook))
     refuseUnsound(outlook)
+    throwIfRefused(refuseBound(subject, outlook))
     refuseSecretsOf(deps, outlook)
     const { patched, diff_graph, result_hash, rearmed } = outlook
     const { touched } = patched
@@ -174,6 +176,7 @@ const approveSteps = (deps: OperationsDeps, command: PatchCommand, body: Approve
     const outlook = await lookAhead(deps, tx, subject, patch.changes as PatchChange[])
     throwIfRefused(refuseTouched(outlook, patch.patch_id))
     refuseUnsound(outlook)
+    throwIfRefused(refuseBound(subject, outlook))
     refuseSecretsOf(deps, outlook)
     if (outlook.result_hash !== patch.result_hash)
       throw refused(notApplicable('unsound', 'The patch would not do any more what was read.'))
@@ -256,7 +259,7 @@ const overtake = async (deps: OperationsDeps, tx: Tx, subject: Subject, plan_rev
   for (const other of others) {
     await liftHolds(tx, subject.operation_id, other.patch_id)
     const outlook = await lookAhead(deps, tx, subject, other.changes as PatchChange[])
-    const sound = outlook.patched.violations.length === 0 && refuseTouched(outlook) === undefined
+    const sound = outlook.patched.violations.length === 0 && !refuseTouched(outlook) && !refuseBound(subject, outlook)
     await movePatch(tx, subject.operation_id, other.patch_id, 'awaiting_approval', {
       status: 'not_applicable',
       status_reason: 'base_revision_moved',

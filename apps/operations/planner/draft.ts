@@ -14,7 +14,7 @@ import {
 import { nodeOf } from '../packs/defaults.ts'
 import { batchesOf } from './batch.ts'
 import { type Expanded, expandCompensation, expander, expandUnit, nodeIdOf } from './expand.ts'
-import { graphGates, type Places } from './gates.ts'
+import { entryPlace, graphGates, type Places } from './gates.ts'
 import { laneName, matchTargets } from './match.ts'
 
 /** What the rules build up before it is measured, guarded and hashed. */
@@ -50,7 +50,7 @@ export const graphDraft = ({ intent, targets, library, limits }: PlannerInput, v
     nodes,
     gates: graphGates(intent.graph?.gates ?? [], library, violations),
     groups: names.map((name) => ({ group_id: name, name, kind: 'batch' })),
-    places: [],
+    places: [entryPlace(entry)],
     entry,
     lanes: [],
     diff: [],
@@ -145,7 +145,7 @@ const expandOnce = (lane: Lane, plan: object, draft: Draft, violations: Violatio
   const done = expandUnit(unit, violations)
   draft.nodes.push(...done.nodes)
   return {
-    procedure,
+    gates: procedure.gates,
     entry: done.roots,
     after_canary: [],
     between_batches: [],
@@ -158,7 +158,7 @@ const expandFreely = (lane: Lane, order: Order, expand: Expand): Places => {
   const own = new Set(lane.targets.map((target) => target.resource_id))
   const waits = (target: Target) => (order.before.get(target.resource_id) ?? []).some((id) => own.has(id))
   return {
-    procedure: lane.procedure,
+    gates: lane.procedure.gates,
     entry: all.filter(({ target }) => !waits(target)).flatMap((one) => one.roots),
     after_canary: [],
     between_batches: [],
@@ -193,7 +193,7 @@ const expandBatches = (lane: Lane, batches: Batch[], draft: Draft, expand: Expan
   }
   const canary = batches.findIndex((batch) => batch.canary)
   return {
-    procedure: lane.procedure,
+    gates: lane.procedure.gates,
     entry: starts[0] ?? [],
     after_canary: canary < 0 ? [] : (starts[canary + 1] ?? []),
     between_batches: starts.slice(1),

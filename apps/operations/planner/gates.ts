@@ -8,9 +8,10 @@ import { policyOf, rejectingInTime } from '../packs/defaults.ts'
 import type { JudgedPlan } from '../policies/plans.ts'
 import type { RiskLevel } from './risk.ts'
 
-/** What a lane offers as places for gates. Guards of a place may be empty: the lane has no such place. */
+/** What a lane, a graph or a patch offers as places for gates. Guards of a place may be empty: there is no such place. */
 export type Places = {
-  procedure: Procedure
+  /** Gates that its procedure names. */
+  gates: Procedure['gates']
   entry: string[]
   /** First nodes of the batch after the first canary. */
   after_canary: string[]
@@ -31,7 +32,7 @@ export const wantedGates = (
 ): Wanted[] => {
   const wanted: Wanted[] = []
   for (const place of places)
-    for (const gate of place.procedure.gates) {
+    for (const gate of place.gates) {
       const policy = policies.get(gate.policy)
       if (!policy) continue
       const sets = guardsAt(place, gate.at, gate.step)
@@ -49,6 +50,15 @@ export const wantedGates = (
   }
   return wanted
 }
+
+/** Of what an author wrote by hand: every place is its beginning. */
+export const entryPlace = (entry: string[]): Places => ({
+  gates: [],
+  entry,
+  after_canary: [],
+  between_batches: [],
+  before_step: () => [],
+})
 
 const guardsAt = (place: Places, at: Place, step?: string): string[][] => {
   const sets =
@@ -181,7 +191,12 @@ export const refuseSilence = (gates: PlanGate[], risk: RiskLevel, warnings: Warn
  * Gives each gate its id: the policy's key, numbered where there are several. Equal policy and guards are one gate.
  * `rankOf` says how early a node comes.
  */
-export const nameGates = (wanted: Wanted[], taken: PlanGate[], rankOf: (node_id: string) => number): PlanGate[] => {
+export const nameGates = (
+  wanted: Wanted[],
+  taken: PlanGate[],
+  rankOf: (node_id: string) => number,
+  spent: ReadonlySet<string> = new Set(),
+): PlanGate[] => {
   const unique = new Map<string, Wanted>()
   for (const gate of wanted) {
     const same = digest([gate.kind, gate.policy.key, gate.policy.digest, gate.guards])
@@ -191,7 +206,7 @@ export const nameGates = (wanted: Wanted[], taken: PlanGate[], rankOf: (node_id:
   const sorted = [...unique.values()].sort(
     (a, b) => first(a) - first(b) || byText(a.policy.key, b.policy.key) || byText(a.guards.join(), b.guards.join()),
   )
-  const used = new Set(taken.map((gate) => gate.gate_id))
+  const used = new Set([...spent, ...taken.map((gate) => gate.gate_id)])
   const named = sorted.map((gate) => {
     let gate_id = gate.policy.key
     for (let n = 2; used.has(gate_id); n++) gate_id = `${gate.policy.key}-${n}`

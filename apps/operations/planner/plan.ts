@@ -1,16 +1,17 @@
 import type { PlanDocument } from '../../../db/operations/tables/index.ts'
 import type { PlanGraph, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Violation } from '../../shared/errors.ts'
-import { drawingOf, inRankOrder, ranksOf, scheduleOf, type Timing } from '../graph/graph.ts'
+import { drawingOf, inRankOrder, scheduleOf, timingOf } from '../graph/graph.ts'
 import { planHash, semanticDigest } from '../graph/hashes.ts'
 import { byText } from '../graph/order.ts'
 import { checkSoundness } from '../graph/soundness.ts'
 import { type PlannerInput, PlanRefusal, type TargetDiff, type Warning } from '../graph/types.ts'
 import type { PlanFacts, PolicyResult } from '../policies/plans.ts'
+import { gatesFor, refuseCeiling, weigh } from './bind.ts'
 import { changesDraft, graphDraft } from './draft.ts'
-import { covers, freezeGates, nameGates, overrideGates, refuseSilence, wantedGates, withBarriers } from './gates.ts'
+import { covers } from './gates.ts'
 import { leasesOf } from './leases.ts'
-import { dependentsOfTargets, exceeds, isCompensable, type Risk, riskOf } from './risk.ts'
+import { isCompensable, type Risk } from './risk.ts'
 
 export type PlanCounts = Record<'create' | 'update' | 'replace' | 'delete' | 'no_change' | 'nodes' | 'gates', number>
 export type Made = {
@@ -20,6 +21,8 @@ export type Made = {
   counts: PlanCounts
   impact: { dependents: string[]; dependents_count: number; compensable: boolean }
   risk: Risk
+  /** The largest risk that the procedures give themselves: nodes do not show it. */
+  procedure_risk: number
   policy_facts: PlanFacts
   policy_results: PolicyResult[]
   warnings: Warning[]
@@ -28,7 +31,6 @@ export type Made = {
   semantic_digest: string
 }
 
-const DEFAULT_ESTIMATE_S = 10
 const SHOWN_DEPENDENTS = 50
 
 /**
@@ -36,30 +38,23 @@ const SHOWN_DEPENDENTS = 50
  * PlanRefusal when there is nothing that could be run.
  */
 export const makePlan = (input: PlannerInput): Made => {
-  const { intent, library, limits } = input
+  const { intent, limits } = input
   const violations: Violation[] = []
   const draft = intent.kind === 'graph' ? graphDraft(input, violations) : changesDraft(input, violations)
   const { lanes, diff, warnings } = draft
   const nodes = inRankOrder(draft.nodes)
   const timing = timingOf(input)
-  const ranks = ranksOf(nodes)
   const target_ids = input.targets.map((target) => target.resource_id)
-  const dependents = dependentsOfTargets(target_ids, input.relationships)
-  const risk = riskOf({ intent, diff, targets: touched(input, nodes), dependents: dependents.length, nodes, lanes })
-  refuseRisk(intent.constraints, risk)
+  const procedure_risk = Math.max(0, ...lanes.map((lane) => lane.procedure.risk_base))
+  const weight = weigh(input, { nodes, diff, procedure_risk })
+  const { risk, dependents } = weight
+  const ceiling = refuseCeiling(intent.constraints, risk)
+  if (ceiling) throw new PlanRefusal(ceiling.code, ceiling.detail, [], 'policy_denied')
   const estimates = scheduleOf(nodes, timing)
   if (nodes.length === 0)
     warnings.push({ code: 'nothing_to_do', message: 'Every target is as wanted already: there is nothing to run.' })
-  const seen = policyFacts(input, risk, diff)
-  const facts = planFacts(input, seen)
-  const judged = input.judge?.(facts) ?? []
-  const wanted = [
-    ...wantedGates(draft.places, library, seen, warnings, violations),
-    ...overrideGates(judged, draft.entry),
-    ...freezeGates(library.freezes, input.targets, draft.entry, input.at, later(input.at, estimates.p90_s)),
-  ].map((gate) => withBarriers(gate, nodes))
-  const named = nameGates(wanted, draft.gates, (id) => ranks.get(id) ?? 0)
-  const gates = refuseSilence(named, risk.level, warnings)
+  const bound = { ...draft, nodes, until_s: estimates.p90_s }
+  const gates = gatesFor(input, bound, weight, warnings, violations)
   const existing = new Set(target_ids)
   violations.push(...checkSoundness(nodes, gates, { ...limits, programs: input.programs }, (id) => existing.has(id)))
   refuseUnsound(violations)
@@ -76,8 +71,9 @@ export const makePlan = (input: PlannerInput): Made => {
       compensable: isCompensable(nodes),
     },
     risk,
-    policy_facts: facts,
-    policy_results: judged.map(({ approvers: _, ...result }) => result),
+    procedure_risk,
+    policy_facts: weight.policy_facts,
+    policy_results: weight.judged.map(({ approvers: _, ...result }) => result),
     warnings,
     estimates,
     plan_hash: planHash(document),
@@ -116,61 +112,6 @@ const documentOf = (
     ].sort(byText),
     constraints: input.intent.constraints,
   }
-}
-
-/** Targets with at least one node: what is left alone carries no risk. */
-const touched = (input: PlannerInput, nodes: PlanNode[]): number => {
-  const ids = new Set(nodes.flatMap((node) => (node.target_id === undefined ? [] : [node.target_id])))
-  return input.targets.filter((target) => ids.has(target.resource_id)).length
-}
-
-/** What the condition of a gate policy sees (operations.md 4.2). */
-const policyFacts = ({ intent, targets }: PlannerInput, risk: Risk, diff: TargetDiff[]) => ({
-  kind: intent.kind,
-  labels: intent.labels,
-  risk: { level: risk.level, score: risk.score },
-  targets: targets.length,
-  types: unique(targets.map((target) => target.type_key)),
-  regions: unique(targets.flatMap((target) => (target.scope.region_id === null ? [] : [target.scope.region_id]))),
-  changes: unique(diff.map(({ change }) => change)),
-})
-/** What the Cedar policies of planning see (operations.md 4.3). */
-const planFacts = ({ intent }: PlannerInput, { risk, types, regions }: ReturnType<typeof policyFacts>): PlanFacts => ({
-  intent_id: intent.intent_id,
-  requester: intent.requester_id ?? '',
-  risk: risk.level,
-  types,
-  regions,
-  labels: intent.labels,
-})
-
-const unique = (texts: string[]): string[] => [...new Set(texts)].sort(byText)
-
-/** How long a node takes: by its step's last successes, by its author, or by assumption. */
-export const timingOf =
-  ({ durations }: Pick<PlannerInput, 'durations'>) =>
-  (node: PlanNode): Timing => {
-    const known = node.step === undefined ? undefined : durations.get(node.step)
-    if (known) return known
-    const assumed = node.estimate_s ?? (node.kind === 'task' ? DEFAULT_ESTIMATE_S : waitOf(node))
-    return { p50_s: assumed, p90_s: assumed }
-  }
-const waitOf = (node: PlanNode): number => {
-  const { duration_s } = (node.with ?? {}) as { duration_s?: unknown }
-  return node.kind === 'wait' && typeof duration_s === 'number' ? duration_s : 0
-}
-
-const later = (at: string, seconds: number): string => new Date(Date.parse(at) + seconds * 1000).toISOString()
-
-const refuseRisk = (constraints: Record<string, unknown>, risk: Risk): void => {
-  const ceiling = constraints.risk_ceiling as 'low' | 'medium' | 'high' | undefined
-  if (ceiling !== undefined && exceeds(risk.level, ceiling))
-    throw new PlanRefusal(
-      'risk_ceiling',
-      `The risk of this plan is ${risk.level} (${risk.score} points), above the ceiling ${ceiling}.`,
-      [],
-      'policy_denied',
-    )
 }
 
 const DEFAULT_POOL = 'default'

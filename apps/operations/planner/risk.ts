@@ -1,7 +1,7 @@
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { isObject } from '../../shared/data/pointer.ts'
 import { EXECUTORS } from '../graph/executors.ts'
-import type { Lane, PlannedIntent, Relationship, TargetDiff } from '../graph/types.ts'
+import type { PlannedIntent, Relationship, TargetDiff } from '../graph/types.ts'
 
 export type RiskLevel = 'low' | 'medium' | 'high' | 'critical'
 export type Risk = { level: RiskLevel; score: number; factors: { factor: string; points: number; detail: string }[] }
@@ -16,11 +16,11 @@ export type RiskFacts = {
   targets: number
   dependents: number
   nodes: PlanNode[]
-  lanes: Lane[]
+  procedure_risk: number
 }
 
 /** Points by operations.md 3.2: 0-19 low, 20-49 medium, 50-79 high, from 80 critical. */
-export const riskOf = ({ intent, diff, targets, dependents, nodes, lanes }: RiskFacts): Risk => {
+export const riskOf = ({ intent, diff, targets, dependents, nodes, procedure_risk }: RiskFacts): Risk => {
   const factors: Risk['factors'] = []
   const add = (factor: string, points: number, detail: string) => points > 0 && factors.push({ factor, points, detail })
   const many = (count: number) => (count > 100 ? 20 : count > 10 ? 10 : 0)
@@ -33,14 +33,19 @@ export const riskOf = ({ intent, diff, targets, dependents, nodes, lanes }: Risk
   add('dependents', many(dependents), `${dependents} resources depend on them.`)
   if (fragile > 0) add('not_idempotent', 5, `${fragile} nodes cannot simply be repeated.`)
   if (lasting > 0) add('not_compensable', 10, `${lasting} nodes after the first change cannot be undone.`)
-  const base = Math.max(0, ...lanes.map((lane) => lane.procedure.risk_base), ...nodes.map((node) => node.risk ?? 0))
+  const base = Math.max(procedure_risk, ...nodes.map((node) => node.risk ?? 0))
   add('procedure', base, 'What the procedure says of itself.')
   const score = factors.reduce((sum, factor) => sum + factor.points, 0)
   return { level: score >= 80 ? 'critical' : score >= 50 ? 'high' : score >= 20 ? 'medium' : 'low', score, factors }
 }
 
-const changes = (node: PlanNode): boolean =>
-  node.kind === 'task' && !(EXECUTORS.get(node.executor)?.reads(isObject(node.with) ? node.with : {}) ?? false)
+const changes = (node: PlanNode): boolean => node.kind === 'task' && !reads(node)
+const reads = ({ executor, with: values }: { executor: string; with?: unknown }): boolean =>
+  EXECUTORS.get(executor)?.reads(isObject(values) ? values : {}) ?? false
+
+/** Whether a node may change something at all, its undo included. */
+export const acts = (node: PlanNode): boolean =>
+  changes(node) || (node.compensate !== undefined && !reads(node.compensate))
 
 /** Changing nodes without compensation that have a change before them on the same target. */
 const uncompensated = (nodes: PlanNode[]): PlanNode[] => {

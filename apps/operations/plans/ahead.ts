@@ -21,9 +21,15 @@ import type { OperationsDeps } from '../deps.ts'
 import { drawingOf, inRankOrder, scheduleOf } from '../graph/graph.ts'
 import { specDigest } from '../graph/hashes.ts'
 import { gateSubject } from '../graph/subject.ts'
-import { applyPatch, diffGraph, type Patched, type Running, resultHash } from '../planner/patch.ts'
-import { resolveTargets } from '../targets/resolve.ts'
-import { diffOf } from './difference.ts'
+import type { PlannedIntent } from '../graph/types.ts'
+import { refuseCeiling } from '../planner/bind.ts'
+import { diffGraph, resultHash } from '../planner/patch.diff.ts'
+import { applyPatch, type Patched, type Running } from '../planner/patch.ts'
+import type { RiskLevel } from '../planner/risk.ts'
+import { refuseHard } from '../policies/plans.ts'
+import { loadTargets } from '../targets/resolve.ts'
+import { plannedOf } from './difference.ts'
+import { loadWorld } from './make.ts'
 
 const DEFAULT_ESTIMATE_S = 10
 
@@ -48,33 +54,20 @@ export const lookAhead = async (
   changes: readonly PatchChange[],
   { instead }: { /** Overrides of this node do not count any more. */ instead?: string } = {},
 ): Promise<Outlook> => {
-  const [read, targets, diff] = await Promise.all([
+  const [read, targets, planned] = await Promise.all([
     readRunning(tx, subject.operation_id),
-    resolveTargets(
-      tx,
-      { targets: subject.resource_ids.map((resource_id) => ({ resource_id })) },
-      Number.MAX_SAFE_INTEGER,
-    ),
-    diffOf(tx, subject),
+    loadTargets(tx, subject.resource_ids),
+    plannedOf(tx, subject),
   ])
+  const { diff, procedure_risk } = planned
   const rows = {
     ...read,
     nodes: read.nodes.map((row) => (row.node_id === instead ? { ...row, input_overrides: null } : row)),
   }
-  const running = runningOf(rows, subject.max_parallel)
-  const limits = deps.config
-  const patched = applyPatch(running, changes, {
-    intent_id: subject.intent_id,
-    kind: subject.kind,
-    labels: subject.labels,
-    targets,
-    library: deps.library,
-    limits: {
-      nodes: limits.OPERATIONS__LIMITS__PLAN_NODES,
-      edges: limits.OPERATIONS__LIMITS__PLAN_EDGES,
-      programs: deps.programs,
-    },
-  })
+  const running = runningOf(rows, subject)
+  const world = await loadWorld(tx, deps, targets, deps.clock.now().toISOString())
+  const intent = { ...subject, kind: subject.kind as PlannedIntent['kind'] }
+  const patched = applyPatch(running, changes, { ...world, intent, diff, procedure_risk })
   const overridden = patched.nodes.map((node) => withOverrides(node, rows))
   const gates = patched.gates.map((gate) => ({
     ...gate,
@@ -98,7 +91,7 @@ export const lookAhead = async (
   }
 }
 
-const runningOf = (rows: RunningRows, max_parallel: number): Running => ({
+const runningOf = (rows: RunningRows, { max_parallel, risk_level }: Subject): Running => ({
   nodes: rows.nodes.filter(({ removed }) => !removed).map(({ spec }) => spec),
   gates: rows.gates
     .filter(({ status, kind }) => status !== 'cancelled' && kind !== 'intervention')
@@ -111,6 +104,7 @@ const runningOf = (rows: RunningRows, max_parallel: number): Running => ({
       status,
     })),
   max_parallel,
+  risk_level: risk_level as RiskLevel,
   begun: new Set(rows.nodes.filter((row) => !isUntouched(row)).map(({ node_id }) => node_id)),
   spent: new Set([
     ...rows.nodes.filter(({ removed }) => removed).map(({ node_id }) => node_id),
@@ -153,6 +147,10 @@ export const refuseTouched = ({ rows, patched }: Outlook, own?: string): Refusal
     })
   return undefined
 }
+
+/** The ceiling of the intent and the hard policies of now: what they refuse of a plan they refuse of a patch. */
+export const refuseBound = (subject: Subject, { patched: { weight } }: Outlook): RefusalCode | undefined =>
+  weight && (refuseCeiling(subject.constraints, weight.risk) ?? refuseHard(weight.judged))
 
 export const notApplicable = (
   code: CodeOf<'patch_not_applicable'>,
@@ -216,6 +214,7 @@ export const revisionOf = async (tx: Tx, subject: Subject, patch: PatchRow, outl
     gates,
     removed_gates: patched.removed_gates,
     max_parallel: { before: max_parallel, after: patched.max_parallel },
+    risk_level: { before: subject.risk_level, after: patched.weight?.risk.level ?? subject.risk_level },
     graph: drawAgain(patched, drawn?.drawing.graph),
     result_hash,
     proposer_id: patch.proposer_id,

@@ -5,17 +5,28 @@ import { operations } from '../../../db/operations/tables/index.ts'
 import type { TargetDiff } from '../graph/types.ts'
 import type { PlanReport } from './types.ts'
 
-/** What the plan changes about its targets, as it was approved or taken over since. */
-export const diffOf = async (
+type Planned = { diff: TargetDiff[]; procedure_risk: number }
+
+/** What the plan of an operation came to: its changes as they were approved or taken over since, and its procedures' risk. */
+export const plannedOf = async (
   db: Queryable,
   { operation_id, plan_id }: { operation_id: string; plan_id: string },
-): Promise<TargetDiff[]> => {
+): Promise<Planned> => {
   const [plan, [row]] = await Promise.all([
     getPlan(db, plan_id),
     db.select({ moved: operations.diff_moved }).from(operations).where(eq(operations.operation_id, operation_id)),
   ])
-  const planned = ((plan?.report as unknown as PlanReport | undefined)?.diff ?? []) as TargetDiff[]
+  const report = plan?.report as unknown as Partial<PlanReport> | undefined
   const moved = (row?.moved ?? []) as TargetDiff[]
   const newer = new Set(moved.map(({ resource_id }) => resource_id))
-  return [...planned.filter(({ resource_id }) => !newer.has(resource_id)), ...moved]
+  return {
+    diff: [...(report?.diff ?? []).filter(({ resource_id }) => !newer.has(resource_id)), ...moved],
+    // Plans that were made before it was kept show it among the factors, with the risk of their nodes.
+    procedure_risk:
+      report?.procedure_risk ?? report?.risk?.factors.find(({ factor }) => factor === 'procedure')?.points ?? 0,
+  }
 }
+
+/** What it changes about its targets. */
+export const diffOf = async (db: Queryable, operation: Parameters<typeof plannedOf>[1]): Promise<TargetDiff[]> =>
+  (await plannedOf(db, operation)).diff

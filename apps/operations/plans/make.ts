@@ -6,7 +6,14 @@ import { AppError } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import type { OperationsConfig } from '../config.ts'
 import type { ProgramRules } from '../graph/executors.ts'
-import { type Library, type PlannedIntent, type PlannerInput, PlanRefusal, type ResourceType } from '../graph/types.ts'
+import {
+  type Library,
+  type PlannedIntent,
+  type PlannerInput,
+  PlanRefusal,
+  type ResourceType,
+  type Target,
+} from '../graph/types.ts'
 import type { SecretRules } from '../packs/executors.ts'
 import { laneName } from '../planner/match.ts'
 import { type Made, makePlan } from '../planner/plan.ts'
@@ -49,12 +56,13 @@ export const planIntent = async (
 
 const loadInput = async (
   db: Queryable,
-  { library, config, planPolicies, mayResolve, programs }: PlanningDeps,
+  deps: PlanningDeps,
   intent: Intent,
   exclude: readonly string[],
   at: string,
 ): Promise<PlannerInput> => {
   const request = intent.request as unknown as IntentBody
+  const { config, mayResolve } = deps
   const resolved = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
   const left_out = new Set(exclude)
   const targets = resolved.filter(({ resource_id }) => !left_out.has(resource_id))
@@ -62,6 +70,16 @@ const loadInput = async (
     db,
     targets.map(({ resource_id }) => resource_id),
   )
+  return { intent: requestOf(intent, request), mayResolve, ...(await loadWorld(db, deps, targets, at)) }
+}
+
+/** What plans of any intent on these targets are made on: what is known of the catalog, and the rules of this installation. */
+export const loadWorld = async (
+  db: Queryable,
+  { library, config, planPolicies, programs }: PlanningDeps,
+  targets: Target[],
+  at: string,
+) => {
   const { types, relationship_types } = await loadTypes(db)
   const inverse = new Map(relationship_types.map(({ type_key, inverse_key }) => [inverse_key, type_key]))
   const procedures = library.packs.flatMap((pack) => pack.procedures)
@@ -70,7 +88,6 @@ const loadInput = async (
     for (const key of order?.relationship_types ?? []) followed.add(inverse.get(key) ?? key)
   const ids = targets.map(({ resource_id }) => resource_id)
   return {
-    intent: plannedOf(intent, request),
     targets,
     relationships: await loadRelationships(db, ids, [...followed].sort(), DEPTH),
     relationship_types,
@@ -87,12 +104,11 @@ const loadInput = async (
     },
     at,
     judge: planPolicies.judge,
-    mayResolve,
     programs,
   }
 }
 
-const plannedOf = (intent: Intent, { change, action, runbook, graph }: IntentBody): PlannedIntent =>
+const requestOf = (intent: Intent, { change, action, runbook, graph }: IntentBody): PlannedIntent =>
   ({
     intent_id: intent.intent_id,
     requester_id: intent.requester_id,

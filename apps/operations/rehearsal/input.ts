@@ -1,7 +1,7 @@
 import type { PlanDocument } from '../../../db/operations/tables/index.ts'
 import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
+import { timingOf } from '../graph/graph.ts'
 import { type PlannerInput, PlanRefusal } from '../graph/types.ts'
-import { timingOf } from '../planner/plan.ts'
 import { calendarFor } from '../targets/calendar.ts'
 import type { Assumptions, RehearsalInput } from './types.ts'
 

@@ -26,6 +26,7 @@ export type Revision = {
   gates: (PlanGate & { subject: GateSubject; digest: string })[]
   removed_gates: readonly string[]
   max_parallel: { before: number; after: number }
+  risk_level: { before: string; after: string }
   graph: PlanGraph
   result_hash: string
   proposer_id: string
@@ -61,6 +62,7 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
     .set({
       plan_revision,
       max_parallel: revision.max_parallel.after,
+      risk_level: revision.risk_level.after,
       open_gates: waitingGates(operation_id),
       involved: sql`(select array_agg(distinct u) from unnest(${operations.involved} || ${sql.param([revision.proposer_id])}::text[]) u)`,
     })
@@ -90,6 +92,7 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
       gates: moved.before,
       added_gates: moved.added,
       max_parallel: revision.max_parallel.before,
+      risk_level: revision.risk_level.before,
     },
   }
 }
@@ -231,6 +234,8 @@ type PatchUndo = {
   gates: Record<string, unknown>[]
   added_gates: string[]
   max_parallel: number
+  /** Not in what was written before it was kept. */
+  risk_level?: string
 }
 
 /**
@@ -270,6 +275,7 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
     .set({
       plan_revision: sql`${operations.plan_revision} + 1`,
       max_parallel: undo.max_parallel,
+      ...(undo.risk_level !== undefined && { risk_level: undo.risk_level }),
       open_gates: waitingGates(operation_id),
     })
     .where(eq(operations.operation_id, operation_id))

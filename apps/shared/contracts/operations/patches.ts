@@ -123,6 +123,14 @@ export const GraphDifference = Type.Object({
   added_gates: Type.Array(Type.String()),
   removed_gates: Type.Array(Type.String()),
   max_parallel: Nullable(Type.Object({ before: Type.Integer(), after: Type.Integer() })),
+  risk: Type.Optional(
+    Nullable(
+      Type.Object(
+        { before: text('low'), after: text('high') },
+        { description: 'The risk level of the operation, where the patch moves it.' },
+      ),
+    ),
+  ),
 })
 /** Whose approval a patch needs. */
 export const PatchApproval = Type.Object({

@@ -1,0 +1,131 @@
+import type { PlanGate, PlanNode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import type { Violation } from '../../shared/errors.ts'
+import { coneOf, ranksOf } from '../graph/graph.ts'
+import { byText } from '../graph/order.ts'
+import type { PlannerInput, TargetDiff, Warning } from '../graph/types.ts'
+import { rejectingInTime } from '../packs/defaults.ts'
+import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
+import {
+  freezeGates,
+  nameGates,
+  overrideGates,
+  type Places,
+  refuseSilence,
+  type Wanted,
+  wantedGates,
+  withBarriers,
+} from './gates.ts'
+import { dependentsOfTargets, exceeds, type Risk, riskOf } from './risk.ts'
+
+/**
+ * What binds a graph, whoever made it: previews, starts and patches all ask here (operations.md 3.2), so a change meets
+ * the same risk, ceiling, policies and gates whichever way it comes.
+ */
+export type Weight = {
+  risk: Risk
+  dependents: string[]
+  /** What the condition of a gate policy sees (operations.md 4.2). */
+  seen: ReturnType<typeof gateFacts>
+  /** What the Cedar policies of planning see (operations.md 4.3). */
+  policy_facts: PlanFacts
+  judged: JudgedPlan[]
+}
+export type Weighed = {
+  nodes: PlanNode[]
+  diff: TargetDiff[]
+  /** The largest risk that procedures give themselves. */
+  procedure_risk: number
+}
+type WeighInput = Pick<PlannerInput, 'intent' | 'targets' | 'relationships' | 'judge'>
+
+/** How risky a graph is, and what the policies of planning say of it. */
+export const weigh = (input: WeighInput, { nodes, diff, procedure_risk }: Weighed): Weight => {
+  const { intent, targets } = input
+  const ids = new Set(nodes.flatMap((node) => (node.target_id === undefined ? [] : [node.target_id])))
+  // What is left alone carries no risk.
+  const touched = targets.filter((target) => ids.has(target.resource_id)).length
+  const dependents = dependentsOfTargets(
+    targets.map((target) => target.resource_id),
+    input.relationships,
+  )
+  const risk = riskOf({ intent, diff, targets: touched, dependents: dependents.length, nodes, procedure_risk })
+  const seen = gateFacts(input, risk, diff)
+  const policy_facts: PlanFacts = {
+    intent_id: intent.intent_id,
+    requester: intent.requester_id ?? '',
+    risk: risk.level,
+    types: seen.types,
+    regions: seen.regions,
+    labels: intent.labels,
+  }
+  return { risk, dependents, seen, policy_facts, judged: input.judge?.(policy_facts) ?? [] }
+}
+
+const gateFacts = ({ intent, targets }: WeighInput, risk: Risk, diff: TargetDiff[]) => ({
+  kind: intent.kind,
+  labels: intent.labels,
+  risk: { level: risk.level, score: risk.score },
+  targets: targets.length,
+  types: unique(targets.map((target) => target.type_key)),
+  regions: unique(targets.flatMap((target) => (target.scope.region_id === null ? [] : [target.scope.region_id]))),
+  changes: unique(diff.map(({ change }) => change)),
+})
+const unique = (texts: string[]): string[] => [...new Set(texts)].sort(byText)
+
+/** Why a graph of this risk may not be, by the ceiling of its intent. */
+export const refuseCeiling = (constraints: Record<string, unknown>, risk: Risk): RefusalCode | undefined => {
+  const ceiling = constraints.risk_ceiling as 'low' | 'medium' | 'high' | undefined
+  if (ceiling === undefined || !exceeds(risk.level, ceiling)) return undefined
+  return {
+    category: 'policy_denied',
+    code: 'risk_ceiling',
+    detail: `The risk of this plan is ${risk.level} (${risk.score} points), above the ceiling ${ceiling}.`,
+  }
+}
+
+export type Guarded = {
+  nodes: PlanNode[]
+  /** Gates that stand already: an author's, or those of the running graph. */
+  gates: PlanGate[]
+  places: Places[]
+  /** Where whoever must agree to the whole is asked. */
+  entry: string[]
+  /** How long the graph may take: freezes within that time are asked about. */
+  until_s: number
+  /** Ids that were given before and are not given again. */
+  spent?: ReadonlySet<string>
+}
+
+/**
+ * The gates of a graph: those that stand, and behind them what its procedures name, what gate policies and soft policies
+ * demand of such a graph, and what freezes it meets. What stands behind a gate of the same rule is not asked about twice.
+ */
+export const gatesFor = (
+  input: Pick<PlannerInput, 'library' | 'targets' | 'at'>,
+  { nodes, gates, places, entry, until_s, spent }: Guarded,
+  { seen, judged, risk }: Weight,
+  warnings: Warning[],
+  violations: Violation[],
+): PlanGate[] => {
+  const { library, targets, at } = input
+  const until = new Date(Date.parse(at) + until_s * 1000).toISOString()
+  const wanted = [
+    ...wantedGates(places, library, seen, warnings, violations),
+    ...overrideGates(judged, entry),
+    ...freezeGates(library.freezes, targets, entry, at, until),
+  ].flatMap((gate) => uncovered(gate, gates, nodes).map((left) => withBarriers(left, nodes)))
+  const ranks = ranksOf(nodes)
+  const named = nameGates(wanted, gates, (id) => ranks.get(id) ?? 0, spent)
+  return refuseSilence(named, risk.level, warnings)
+}
+
+/** A wanted gate without the nodes that a gate of the same rule holds already; none where nothing is left. */
+const uncovered = (gate: Wanted, standing: readonly PlanGate[], nodes: readonly PlanNode[]): Wanted[] => {
+  const same = new Set([gate.policy.digest, rejectingInTime(gate.policy).digest])
+  const held = coneOf(
+    nodes,
+    standing.flatMap(({ kind, policy, guards }) => (kind === gate.kind && same.has(policy.digest) ? guards : [])),
+  )
+  const guards = gate.guards.filter((id) => !held.has(id))
+  return guards.length > 0 ? [{ ...gate, guards }] : []
+}

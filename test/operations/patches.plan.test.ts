@@ -1,0 +1,241 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { type CatalogLog, catalogLog } from './support/catalog.ts'
+import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
+
+/** Revision n + 1 is a plan: what binds a preview and a start binds a patch (operations.md 2.6, 3.2). */
+
+const forbid = (id: string, detail: string, when: string, approvers = '') =>
+  `@id("${id}") @detail("${detail}") ${approvers} forbid (principal, action == Action::"plan.execute", resource is Plan)
+   when { ${when} };`
+const WATCH = `
+format: signalbox/gate-policy@1
+key: watch
+version: 1
+question: Somebody of storage looks at what is risky?
+applies: plan.risk.score >= 30
+place: { at: entry }
+approvals: { quorum: 1, groups: [{ group: storage, min: 1 }] }
+`
+const siteFolder = (files: Record<string, string>): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'site-'))
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(folder, name, '..'), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+  return folder
+}
+
+let catalog: CatalogLog
+let p: Platform
+beforeAll(async () => {
+  catalog = await catalogLog()
+  catalog.loadTypes()
+  catalog.put('eu1', { type_key: 'topology.region' })
+  p = await startPlatform({
+    relay: false,
+    catalog: createCatalogClient(catalog.url, () => 'token'),
+    env: {
+      OPERATIONS__COMMANDS__WAIT_MS: '0',
+      OPERATIONS__PROJECTION__MAX_LAG_MS: '0',
+      OPERATIONS__POLICY__DIR: siteFolder({
+        'hard.cedar': forbid('never_critical', 'Critical work is not done here.', 'resource.risk == "critical"'),
+        'soft.cedar': forbid(
+          'silver_high',
+          'Silver at high risk needs a second look.',
+          'resource.risk == "high" && resource.hasTag("tier") && resource.getTag("tier") == "silver"',
+          '@approvers("netops-leads")',
+        ),
+        'gates/watch.yaml': WATCH,
+      }),
+    },
+  })
+})
+afterAll(async () => {
+  await p.stop()
+  await catalog.close()
+})
+
+const reason = 'a test'
+const call = (node_id: string, target_id: string | undefined, more: Record<string, unknown> = {}) => ({
+  node_id,
+  executor: 'http',
+  with: { request: { method: 'POST', url: 'http://127.0.0.1:9/switch' } },
+  idempotent: true,
+  ...(target_id !== undefined && { target_id }),
+  ...more,
+})
+const look = (node_id: string, more: Record<string, unknown> = {}) => ({ node_id, executor: 'noop', with: {}, ...more })
+const netops = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+const add = (node: unknown) => ({ op: 'add_node', node })
+const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
+
+let number = 0
+const host = () => {
+  number += 1
+  catalog.put(`h-${number}`, { parent_id: 'eu1' })
+  return `h-${number}`
+}
+type Graph = { nodes: unknown[]; gates?: unknown[] }
+const started = async (graph: Graph, more: Record<string, unknown> = {}) => {
+  const { operation_id } = await p.startOperation(graph, { more })
+  return { operation_id, path: `/v1/operations/${operation_id}` }
+}
+const propose = (path: string, changes: unknown[], more: Record<string, unknown> = {}) =>
+  p.as('olga').post(`${path}/patches`, { base_revision: 1, reason, changes, ...more })
+const approve = (path: string, { body }: Reply, by: 'ivo' | 'eva' | 'ada') =>
+  p.as(by).post(`${path}/patches/${body.patch_id}/approve`, { reviewed_digest: body.digest })
+
+describe('a patch beside a gate', () => {
+  const guarded = async (more: { target?: boolean } = {}) => {
+    const target = more.target === false ? undefined : host()
+    const graph = {
+      nodes: [look('a'), call('b', target, { depends_on: ['a'] })],
+      gates: [{ gate_id: 'go', policy: netops, guards: ['b'] }],
+    }
+    return { ...(await started(graph)), target, other: host() }
+  }
+
+  it('that adds a twin of a guarded node asks who guards its target', async () => {
+    const { path, target } = await guarded()
+    const twin = await propose(path, [add(call('twin', target, { depends_on: ['a'] }))])
+    expect(must(twin, 201).body.required).toMatchObject({ policies: ['go'], groups: [{ group: 'netops', min: 1 }] })
+    expect(problem(await approve(path, twin, 'ivo'))).toBe('403 policy_denied/not_eligible')
+    expect((await approve(path, twin, 'eva')).status).toBe(202)
+  })
+
+  it('that makes an unguarded node act on that target asks them as well', async () => {
+    const target = host()
+    const { path } = await started({
+      nodes: [look('a', { target_id: target }), call('b', target, { depends_on: ['a'] })],
+      gates: [{ gate_id: 'go', policy: netops, guards: ['b'] }],
+    })
+    const { executor, with: values } = call('x', target)
+    const turned = await propose(path, [{ op: 'update_node', node_id: 'a', set: { executor, with: values } }])
+    expect(must(turned, 201, 202).body.required.policies).toEqual(['go'])
+  })
+
+  it('that acts where nobody says asks everybody who guards an act; one elsewhere, or that acts not, nobody', async () => {
+    const { path, target, other } = await guarded()
+    const required = async (node: unknown) =>
+      must(await propose(path, [add(node)], { dry_run: true }), 200).body.effect.required.map(
+        ({ key }: { key: string }) => key,
+      )
+    expect(await required(call('n', undefined))).toEqual(['go'])
+    expect(await required(look('n'))).toEqual([])
+    expect(await required(look('n', { target_id: target }))).toEqual(['go'])
+    expect(problem(await propose(path, [add(call('n', other))]))).toBe('422 patch_not_applicable/unsound')
+    const nowhere = await guarded({ target: false })
+    const twin = await propose(nowhere.path, [add(call('n', undefined))], { dry_run: true })
+    expect(twin.body.effect.required).toHaveLength(1)
+  })
+
+  it('of a service, which no vote can stand for, is refused', async () => {
+    const target = host()
+    const { path } = await started({
+      nodes: [look('a'), call('b', target, { depends_on: ['a'] })],
+      gates: [{ gate_id: 'probe', policy: { check: { service: 'prober', timeout_s: 60 } }, guards: ['b'] }],
+    })
+    const twin = await propose(path, [add(call('twin', target))])
+    expect(problem(twin)).toBe('422 patch_not_applicable/unsound')
+    expect(twin.body.violations).toMatchObject([{ code: 'gate_weakened', pointer: '/gates/probe' }])
+    must(await propose(path, [add(call('twin', target, { depends_on: ['b'] }))]), 201, 202)
+  })
+})
+
+describe('a patch that raises the risk', () => {
+  const plain = (labels: Record<string, string> = {}, constraints: Record<string, unknown> = {}) =>
+    started({ nodes: [look('a'), look('b', { depends_on: ['a'] })] }, { labels, constraints })
+  const risky = (risk: number) => [add(look('n', { depends_on: ['a'], risk }))]
+
+  it('above the ceiling of its intent is refused, as a plan is', async () => {
+    const more = { constraints: { risk_ceiling: 'low' } }
+    await expect(started({ nodes: [look('a', { risk: 25 })] }, more)).rejects.toThrow('risk_ceiling')
+    const { path } = await plain({}, more.constraints)
+    expect(problem(await propose(path, risky(25)))).toBe('403 policy_denied/risk_ceiling')
+    expect(problem(await propose(path, risky(25), { dry_run: true }))).toBe('403 policy_denied/risk_ceiling')
+    const update = [{ op: 'update_node', node_id: 'b', set: { risk: 25 } }]
+    expect(problem(await propose(path, update))).toBe('403 policy_denied/risk_ceiling')
+    must(await propose(path, risky(19)), 201, 202)
+  })
+
+  it('moves the risk of the operation, so that interventions need a second person; a withdrawal moves it back', async () => {
+    const { path, operation_id } = await plain()
+    const levelOf = async () => must(await p.as('vic').get(path), 200).body.risk_level
+    const proposed = must(await propose(path, risky(55)), 201, 202)
+    expect(proposed.body.diff_graph).toMatchObject({ risk: { before: 'low', after: 'high' } })
+    expect(await levelOf()).toBe('low')
+    must(await approve(path, proposed, 'ivo'), 201, 202)
+    expect(await levelOf()).toBe('high')
+    const second = { type: 'skip', node_id: 'b', payload: {}, reason }
+    expect((await p.as('olga').post(`${path}/interventions`, second)).body).toMatchObject({
+      intervention: { status: 'awaiting_second_person' },
+    })
+    expect(operation_id).toBeTruthy()
+  })
+
+  it('is refused by the hard policies of now, at its proposal and at each vote', async () => {
+    const { path } = await plain()
+    const refused = await propose(path, risky(90))
+    expect(problem(refused)).toBe('403 policy_denied/hard_policy')
+    expect(refused.body).toMatchObject({ policy_ids: ['never_critical'], detail: 'Critical work is not done here.' })
+  })
+
+  it('gets the gates of soft policies and of gate policies around what it adds and changes', async () => {
+    const { path, operation_id } = await plain({ tier: 'silver' })
+    const changes = [...risky(55), { op: 'update_node', node_id: 'b', set: { name: 'B' } }]
+    const proposed = must(await propose(path, changes), 201, 202)
+    expect(proposed.body.diff_graph.added_gates.toSorted()).toEqual(['silver_high', 'watch'])
+    must(await approve(path, proposed, 'ivo'), 201, 202)
+    const gates = await p.query(
+      'select gate_id, kind, guards, status from operations.gates where operation_id = $1 order by gate_id',
+      [operation_id],
+    )
+    expect(gates).toEqual([
+      { gate_id: 'silver_high', kind: 'policy_override', guards: ['b', 'n'], status: 'armed' },
+      { gate_id: 'watch', kind: 'approval', guards: ['b', 'n'], status: 'armed' },
+    ])
+    const nodes = await p.query(
+      'select node_id, gate_ids from operations.nodes where operation_id = $1 order by node_id',
+      [operation_id],
+    )
+    expect(nodes).toEqual([
+      { node_id: 'a', gate_ids: [] },
+      { node_id: 'b', gate_ids: expect.arrayContaining(['silver_high', 'watch']) },
+      { node_id: 'n', gate_ids: expect.arrayContaining(['silver_high', 'watch']) },
+    ])
+    // What stands behind them already is not asked about twice.
+    const more = [add(look('m', { depends_on: ['n'] }))]
+    const again = must(await propose(path, more, { base_revision: 2 }), 201, 202)
+    expect(again.body.diff_graph.added_gates).toEqual([])
+    expect(again.body.required.policies.toSorted()).toEqual(['silver_high', 'watch'])
+  })
+
+  it('cannot take a gate of such a policy away: it is asked again', async () => {
+    const graph = { nodes: [look('a'), look('b', { depends_on: ['a'], risk: 30 })] }
+    const { path } = await started(graph)
+    const { body } = await p.as('vic').get(`${path}/gates`)
+    expect(body.items).toMatchObject([{ gate_id: 'watch', guards: ['a'] }])
+    const proposed = must(await propose(path, [{ op: 'remove_gate', gate_id: 'watch' }]), 201, 202)
+    expect(proposed.body).toMatchObject({
+      diff_graph: { added_gates: ['watch-2'], removed_gates: ['watch'] },
+      required: { policies: ['watch'] },
+    })
+  })
+
+  it('and takes only away is never refused for what was there before', async () => {
+    const { path, operation_id } = await started({ nodes: [look('a'), look('b', { depends_on: ['a'], risk: 20 })] })
+    await p.query(
+      `update operations.operations set constraints = constraints || '{"risk_ceiling": "low"}' where operation_id = $1`,
+      [operation_id],
+    )
+    expect((await propose(path, [{ op: 'set_limits', max_parallel: 2 }], { dry_run: true })).status).toBe(200)
+    expect((await propose(path, [{ op: 'remove_node', node_id: 'b' }], { dry_run: true })).status).toBe(200)
+    expect(problem(await propose(path, [{ op: 'update_node', node_id: 'a', set: { name: 'A' } }]))).toBe(
+      '403 policy_denied/risk_ceiling',
+    )
+  })
+})
