@@ -174,7 +174,11 @@ describe('a patch that raises the risk', () => {
     expect((await p.as('olga').post(`${path}/interventions`, second)).body).toMatchObject({
       intervention: { status: 'awaiting_second_person' },
     })
-    expect(operation_id).toBeTruthy()
+    // The engine never took the patch over: a cancel takes it back.
+    must(await p.as('olga').post(`${path}/cancel`, { reason }), 200, 202)
+    const [row] = await p.query(`select status from operations.patches where operation_id = $1`, [operation_id])
+    expect(row).toEqual({ status: 'not_applicable' })
+    expect(await levelOf()).toBe('low')
   })
 
   it('is refused by the hard policies of now, at its proposal and at each vote', async () => {

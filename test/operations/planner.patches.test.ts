@@ -1,0 +1,208 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { coneOf } from '../../apps/operations/graph/graph.ts'
+import { type GraphGate, type GraphNode, type PlannerInput, PlanRefusal } from '../../apps/operations/graph/types.ts'
+import { loadLibrary } from '../../apps/operations/packs/library.ts'
+import { refuseCeiling } from '../../apps/operations/planner/bind.ts'
+import { applyPatch, type Patched, type Running } from '../../apps/operations/planner/patch.ts'
+import { type Made, makePlan } from '../../apps/operations/planner/plan.ts'
+import { loadPlanPolicies, refuseHard } from '../../apps/operations/policies/plans.ts'
+import type { PlanGate } from '../../apps/shared/contracts/operations/graph.ts'
+import type { PatchChange } from '../../apps/shared/contracts/operations/patches.ts'
+import { hosts, inputOf } from './support/planner.ts'
+
+/** A site whose policies look at the risk: at 30 points people of storage are asked, above that others, at last nobody. */
+const siteFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'site-'))
+  const gate = (key: string, applies: string, at: string) =>
+    `format: signalbox/gate-policy@1\nkey: ${key}\nversion: 1\nquestion: May it?\napplies: ${applies}\nplace: { at: ${at} }\napprovals: { quorum: 1, groups: [{ group: storage, min: 1 }] }\n`
+  const forbid = (id: string, risk: string) =>
+    `@id("${id}") @detail("No.") forbid (principal, action == Action::"plan.execute", resource is Plan) when { resource.risk == "${risk}" };`
+  mkdirSync(join(folder, 'gates'))
+  writeFileSync(join(folder, 'gates/watch.yaml'), gate('watch', 'plan.risk.score >= 30', 'entry'))
+  writeFileSync(join(folder, 'gates/late.yaml'), gate('late', 'plan.risk.score >= 45', 'between_batches'))
+  writeFileSync(join(folder, 'soft.cedar'), forbid('high', 'high'))
+  writeFileSync(join(folder, 'hard.cedar'), forbid('critical', 'critical'))
+  return folder
+}
+const site = siteFolder()
+const library = loadLibrary({ policy_dir: site })
+const { judge } = loadPlanPolicies(site)
+const targets = hosts(3)
+
+type NodeSpec = { deps: number[]; target: number; acts: boolean; risk: number; undo: boolean }
+const nodeSpecs = fc.record<NodeSpec>({
+  deps: fc.array(fc.nat(20), { maxLength: 2 }),
+  target: fc.nat(3),
+  acts: fc.boolean(),
+  risk: fc.constantFrom(0, 0, 0, 10, 25, 40, 55, 80),
+  undo: fc.boolean(),
+})
+const worlds = fc.record({
+  before: fc.array(nodeSpecs, { minLength: 1, maxLength: 8 }),
+  added: fc.array(nodeSpecs, { maxLength: 4 }),
+  /** Nodes of before, by position, that get another risk. */
+  raised: fc.array(fc.tuple(fc.nat(20), fc.constantFrom(0, 25, 55, 80)), { maxLength: 2 }),
+  removed: fc.array(fc.nat(20), { maxLength: 1 }),
+  gates: fc.array(fc.array(fc.nat(20), { minLength: 1, maxLength: 3 }), { maxLength: 2 }),
+  ceiling: fc.constantFrom(undefined, 'low' as const, 'medium' as const, 'high' as const),
+  environment: fc.constantFrom('demo', 'prod'),
+})
+type World = typeof worlds extends fc.Arbitrary<infer T> ? T : never
+
+const nodeOf = (spec: NodeSpec, i: number, name: string): GraphNode => ({
+  node_id: name,
+  ...(spec.acts
+    ? { executor: 'http', with: { request: { method: 'POST', url: 'http://127.0.0.1:9/' } } }
+    : { executor: 'noop', with: {} }),
+  depends_on: i === 0 ? [] : [...new Set(spec.deps.map((dep) => `n${dep % i}`))],
+  ...(spec.target < targets.length && { target_id: targets[spec.target]?.resource_id ?? '' }),
+  ...(spec.risk > 0 && { risk: spec.risk }),
+  ...(spec.undo && { compensate: { executor: 'noop', with: {} } }),
+})
+const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+
+/** The graph of before, the patch, and the graph that it makes, all as an author would write them. */
+const stagesOf = (world: World) => {
+  const before = world.before.map((spec, i) => nodeOf(spec, i, `n${i}`))
+  const at = (place: number) => `n${place % before.length}`
+  const gates: GraphGate[] = world.gates.map((guards, i) => ({
+    gate_id: `g${i}`,
+    policy,
+    guards: [...new Set(guards.map(at))],
+  }))
+  const guarded = new Set(gates.flatMap(({ guards }) => guards))
+  const needed = new Set(before.flatMap(({ depends_on = [] }) => depends_on))
+  const added = world.added.map((spec, i) => nodeOf(spec, before.length, `x${i}`))
+  const needs = new Set(added.flatMap(({ depends_on = [] }) => depends_on))
+  const removed = world.removed.map(at).filter((id) => !guarded.has(id) && !needed.has(id) && !needs.has(id))
+  const raised = new Map(world.raised.map(([place, risk]) => [at(place), risk]))
+  for (const id of removed) raised.delete(id)
+  const changes: PatchChange[] = [
+    ...added.map((node) => ({ op: 'add_node', node }) as PatchChange),
+    ...[...raised].map(([node_id, risk]) => ({ op: 'update_node', node_id, set: { risk } }) as PatchChange),
+    ...removed.map((node_id) => ({ op: 'remove_node', node_id }) as PatchChange),
+  ]
+  const after = [...before, ...added]
+    .filter(({ node_id }) => !removed.includes(node_id))
+    .map((node) => {
+      const risk = raised.get(node.node_id)
+      return risk === undefined ? node : { ...node, risk }
+    })
+  return { before, after, gates, changes }
+}
+
+const inputFor = (world: World, nodes: GraphNode[], gates: GraphGate[], bound = true): PlannerInput => ({
+  ...inputOf(targets, {
+    kind: 'graph',
+    labels: { environment: world.environment },
+    constraints: bound && world.ceiling ? { risk_ceiling: world.ceiling } : {},
+    graph: { nodes, gates },
+  }),
+  library,
+  judge,
+})
+const planOf = (input: PlannerInput): Made | PlanRefusal => {
+  try {
+    return makePlan(input)
+  } catch (error) {
+    if (error instanceof PlanRefusal) return error
+    throw error
+  }
+}
+const runningOf = (plan: Made): Running => ({
+  nodes: plan.document.nodes,
+  gates: plan.document.gates.map((gate) => ({ ...gate, status: 'armed' })),
+  max_parallel: 10,
+  risk_level: plan.risk.level,
+  begun: new Set(),
+  spent: new Set(),
+})
+const author = (gate: PlanGate) => /^g\d$/.test(gate.gate_id)
+/** Nodes that a gate of this rule holds back. */
+const heldBy = (
+  { nodes, gates }: { nodes: readonly { node_id: string; depends_on: string[] }[]; gates: PlanGate[] },
+  { kind, policy }: PlanGate,
+) =>
+  coneOf(
+    nodes,
+    gates.flatMap((other) => (other.kind === kind && other.policy.digest === policy.digest ? other.guards : [])),
+  )
+const refusalOf = (input: PlannerInput, { weight }: Patched): string | undefined =>
+  weight && (refuseCeiling(input.intent.constraints, weight.risk) ?? refuseHard(weight.judged))?.code
+
+describe('a patch of any graph', () => {
+  it('is refused or gated as a plan of the graph that it makes', () => {
+    const seen = { refused: 0, gated: 0, risk: new Set<string>() }
+    fc.assert(
+      fc.property(worlds, (world) => {
+        const { before, after, gates, changes } = stagesOf(world)
+        // The plan of before holds, or there is nothing to patch: its ceiling is looked at in the plan of after alone.
+        const planned = planOf(inputFor(world, before, gates, false))
+        if (planned instanceof PlanRefusal || refuseHard(planned.policy_results)) return
+        const input = inputFor(world, after, gates)
+        const context = { ...input, diff: planned.diff, procedure_risk: planned.procedure_risk }
+        const patched = applyPatch(runningOf(planned), changes, context)
+        const again = planOf(input)
+        if (!patched.weight) {
+          // It only takes away: nothing is there that was not planned.
+          expect(patched.nodes.map(({ node_id }) => node_id)).not.toContainEqual(expect.stringMatching(/^x/))
+          return
+        }
+        seen.risk.add(patched.weight.risk.level)
+        if (again instanceof PlanRefusal) {
+          expect(refusalOf(input, patched) ?? patched.violations[0]?.code).toBe(again.code)
+          seen.refused += 1
+          return
+        }
+        expect(patched.violations).toEqual([])
+        expect(patched.weight.risk).toEqual(again.risk)
+        expect(refusalOf(input, patched)).toBe(refuseHard(again.policy_results)?.code)
+        const brought = new Set([...patched.added, ...patched.touched])
+        for (const gate of again.document.gates.filter((one) => !author(one))) {
+          const held = heldBy(patched, gate)
+          for (const id of heldBy(again.document, gate)) if (brought.has(id)) expect(held).toContain(id)
+          seen.gated += 1
+        }
+        // And the gates that guarded before guard still.
+        for (const gate of planned.document.gates)
+          expect(patched.gates.find(({ gate_id }) => gate_id === gate.gate_id)?.policy).toEqual(gate.policy)
+      }),
+      { numRuns: 400 },
+    )
+    expect(seen.refused).toBeGreaterThan(20)
+    expect(seen.gated).toBeGreaterThan(20)
+    expect([...seen.risk].sort()).toEqual(['critical', 'high', 'low', 'medium'])
+  })
+
+  it('asks every gate that guards a target on which it brings something', () => {
+    let asked = 0
+    fc.assert(
+      fc.property(worlds, (world) => {
+        const { before, gates, changes } = stagesOf(world)
+        const planned = planOf(inputFor(world, before, gates, false))
+        if (planned instanceof PlanRefusal) return
+        const context = { ...inputFor(world, before, gates), diff: [], procedure_risk: 0 }
+        const patched = applyPatch(runningOf(planned), changes, context)
+        const brought = patched.nodes.filter(({ node_id }) => [...patched.added, ...patched.touched].includes(node_id))
+        const required = new Set(patched.required.map(({ digest }) => digest))
+        for (const gate of planned.document.gates) {
+          const cone = coneOf(planned.document.nodes, gate.guards)
+          const guarded = new Set(
+            planned.document.nodes.flatMap(({ node_id, target_id }) =>
+              cone.has(node_id) && target_id !== undefined ? [target_id] : [],
+            ),
+          )
+          if (!brought.some(({ target_id }) => target_id !== undefined && guarded.has(target_id))) continue
+          expect(required).toContain(gate.policy.digest)
+          asked += 1
+        }
+      }),
+      { numRuns: 200 },
+    )
+    expect(asked).toBeGreaterThan(20)
+  })
+})
