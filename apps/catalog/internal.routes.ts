@@ -10,12 +10,19 @@ import {
   ResourceUpdateCommand,
 } from '../shared/contracts/catalog/commands.ts'
 import { ResourceParams } from '../shared/contracts/catalog/common.ts'
-import { EventsPage, EventsQuery, Snapshot, SnapshotQuery } from '../shared/contracts/catalog/events.ts'
+import {
+  EventsPage,
+  EventsQuery,
+  Snapshot,
+  SnapshotQuery,
+  Versions,
+  VersionsQuery,
+} from '../shared/contracts/catalog/events.ts'
 import { JSON_LIMITS } from '../shared/data/json.ts'
 import { errorReplies, sendStored } from '../shared/http/app.ts'
 import { runCommand } from './command/run.ts'
 import type { CatalogDeps } from './deps.ts'
-import { readEvents, readSnapshot } from './resources/events.ts'
+import { readEvents, readSnapshot, readVersions } from './resources/events.ts'
 import { applyBatch, type CheckShape } from './results/batch.ts'
 import {
   healthObservation,
@@ -158,5 +165,21 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
       preHandler: requireScope('catalog:read'),
     },
     (req) => readSnapshot(deps, req.query),
+  )
+
+  app.post(
+    '/internal/v1/resources::versions',
+    {
+      schema: {
+        summary: 'Read versions',
+        description:
+          'The versions of up to 1,000 resources at this moment, for who must know that what it has seen still holds. Not in the specification.',
+        tags,
+        body: VersionsQuery,
+        response: { 200: Versions, ...errorReplies },
+      },
+      preHandler: requireScope('catalog:read'),
+    },
+    (req) => readVersions(deps, req.body),
   )
 }

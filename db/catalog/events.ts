@@ -44,6 +44,17 @@ export const snapshotRows = (db: Queryable, after: string | undefined, limit: nu
   )
 }
 
+/** Versions of these resources now; ids that are not there are missing in the answer. */
+export const versionsOf = (
+  db: Queryable,
+  resource_ids: readonly string[],
+): Promise<{ resource_id: string; version: string }[]> =>
+  rowsOf(
+    db,
+    sql`select r.resource_id, s.version from catalog.resource r join catalog.resource_state s on s.rid = r.rid
+        where r.resource_id = any(${array(resource_ids, 'text')})`,
+  )
+
 /** Open edges that leave these resources, with the ids of both ends. */
 export const edgesOut = (
   db: Queryable,

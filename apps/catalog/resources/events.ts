@@ -1,7 +1,14 @@
 import type { Static } from 'typebox'
-import { edgesOut, eventsAfter, eventsOf, type OutboxRow, snapshotRows } from '../../../db/catalog/events.ts'
+import {
+  edgesOut,
+  eventsAfter,
+  eventsOf,
+  type OutboxRow,
+  snapshotRows,
+  versionsOf,
+} from '../../../db/catalog/events.ts'
 import { lastPubSeq } from '../../../db/catalog/resources/lists.ts'
-import type { CatalogEvent, EventsQuery, SnapshotQuery } from '../../shared/contracts/catalog/events.ts'
+import type { CatalogEvent, EventsQuery, SnapshotQuery, VersionsQuery } from '../../shared/contracts/catalog/events.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { documentOf, relationshipId, timeText } from '../read/documents.ts'
@@ -64,3 +71,11 @@ export const readSnapshot = async ({ db, registry }: CatalogDeps, query: Static<
   const next = items.length === limit ? (items.at(-1)?.document.resource_id ?? null) : null
   return { items, next, watermark }
 }
+
+/** What these resources stand at now, whether their events have been numbered and sent or not. */
+export const readVersions = async ({ db }: CatalogDeps, { resource_ids }: VersionsQuery) => ({
+  items: (await versionsOf(db, resource_ids)).map(({ resource_id, version }) => ({
+    resource_id,
+    version: Number(version),
+  })),
+})

@@ -9,6 +9,7 @@ const TIMEOUT_MS = 2000
 const PAGE = 500
 
 export type EventsPage = { items: CatalogEvent[]; last_pub_seq: string }
+export type ResourceVersion = { resource_id: string; version: number }
 export type SnapshotPage = { items: SnapshotItem[]; next: string | null; watermark: string }
 
 /** The catalog did not answer, or not as agreed. */
@@ -21,10 +22,15 @@ export class CatalogUnavailable extends Error {
 
 /** Reads of the catalog's internal API that feed the projection: events missed, first fill, types. */
 export const createCatalogClient = (base_url: string, signer: ServiceSigner) => {
-  const get = async <T>(path: string): Promise<T> => {
+  const call = async <T>(path: string, body?: unknown): Promise<T> => {
     try {
       const response = await fetch(new URL(path, base_url), {
-        headers: { authorization: `Bearer ${signer(audienceOf('catalog'))}`, accept: 'application/json' },
+        ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+        headers: {
+          authorization: `Bearer ${signer(audienceOf('catalog'))}`,
+          accept: 'application/json',
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
         signal: AbortSignal.timeout(TIMEOUT_MS),
         redirect: 'error',
       })
@@ -36,20 +42,23 @@ export const createCatalogClient = (base_url: string, signer: ServiceSigner) => 
   }
   return {
     eventsAfter: (pub_seq: string, limit = PAGE) =>
-      get<EventsPage>(`/internal/v1/events?after=${pub_seq}&limit=${limit}`),
+      call<EventsPage>(`/internal/v1/events?after=${pub_seq}&limit=${limit}`),
     eventsOf: (agg_type: string, agg_id: string, after_version: number) =>
-      get<EventsPage>(
+      call<EventsPage>(
         `/internal/v1/events?agg_type=${encodeURIComponent(agg_type)}&agg_id=${encodeURIComponent(agg_id)}&after_version=${after_version}&limit=${PAGE}`,
       ),
     snapshot: (after: string | null) =>
-      get<SnapshotPage>(
+      call<SnapshotPage>(
         `/internal/v1/snapshot?limit=${PAGE}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`,
       ),
+    /** What these resources, at most 1,000, stand at in the catalog itself. */
+    versions: async (resource_ids: readonly string[]) =>
+      (await call<{ items: ResourceVersion[] }>('/internal/v1/resources:versions', { resource_ids })).items,
     /** A document that was too large for its event. */
-    document: (href: string) => get<ResourceDocument>(href.replace(/^\/v1\//, '/internal/v1/')),
+    document: (href: string) => call<ResourceDocument>(href.replace(/^\/v1\//, '/internal/v1/')),
     types: async () => ({
-      types: (await get<{ items: ResourceType[] }>(`/internal/v1/resource-types?page_size=${PAGE}`)).items,
-      relationship_types: (await get<{ items: RelationshipType[] }>('/internal/v1/relationship-types')).items,
+      types: (await call<{ items: ResourceType[] }>(`/internal/v1/resource-types?page_size=${PAGE}`)).items,
+      relationship_types: (await call<{ items: RelationshipType[] }>('/internal/v1/relationship-types')).items,
     }),
   }
 }

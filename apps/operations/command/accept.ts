@@ -60,6 +60,8 @@ export type Decision = {
 }
 
 export type Steps<S> = {
+  /** What is asked of others before the transaction, so that no lock waits for them. */
+  ahead?: () => Promise<void>
   /** Locks and reads what the command is about; throws not_found. */
   lock: (tx: Tx) => Promise<S>
   /** Policy, state, version, then compare-and-swap writes, in that order; throws the refusal. */
@@ -150,6 +152,7 @@ class DryRun extends Error {
 /** The command transaction alone: for callers that do not wait for an outcome. */
 export const acceptCommand = async <S>(deps: OperationsDeps, command: Command, steps: Steps<S>): Promise<Accepted> => {
   try {
+    await steps.ahead?.()
     const accepted = await deps.db.transaction((tx) => transact(deps, tx, command, steps))
     crashPoint('api.after_commit')
     if ('command_id' in accepted && !accepted.repeated) {

@@ -3,6 +3,7 @@ import type { Tx } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { ASKED_AGAIN } from '../../../db/operations/gates/ask.ts'
 import { listGuardingGates } from '../../../db/operations/gates/rows.ts'
+import { listTargets } from '../../../db/operations/leases/drift.ts'
 import { listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
@@ -12,10 +13,11 @@ import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
 import type { RetryBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
+import { askHeads } from '../catalog/heads.ts'
 import type { Command, Steps } from '../command/accept.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { refuseOn } from '../operations/control.ts'
+import { refuseDrifted, refuseOn } from '../operations/control.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { overrideInputs } from './inputs.ts'
 import { readNode } from './read.ts'
@@ -26,81 +28,87 @@ export type NodeCommand = Command & { node_id: string; caller: Caller }
  * Retry: the node, and with scope downstream all that came after it, begin again in a new generation; gates that
  * guarded them are armed again where what they release has changed.
  */
-export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: RetryBody): Steps<Subject> => ({
-  lock: (tx) => lockVisible(deps, tx, command),
-  decide: async (tx, subject, command_id) => {
-    const scope = body.scope ?? 'downstream'
-    const all = await listNodeFacts(tx, subject.operation_id)
-    const node = all.find(({ node_id }) => node_id === command.node_id)
-    if (!node) throw notFound('node', command.node_id)
-    const object = operationObject(subject)
-    throwIfRefused(refuseByPolicy(deps, command.caller, 'node.retry', object, subject.places))
-    const cone = resetCone(all, command.node_id, scope)
-    refuseOn(
-      deps,
-      command,
-      subject,
-      refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined }),
-    )
-    checkIfMatch(command.if_match, subject.revision)
-    if (body.expected_generation !== undefined && body.expected_generation !== node.generation)
-      throw generationMoved(node.generation)
+export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: RetryBody): Steps<Subject> => {
+  const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
+  return {
+    ahead: heads.ahead,
+    lock: (tx) => lockVisible(deps, tx, command),
+    decide: async (tx, subject, command_id) => {
+      const scope = body.scope ?? 'downstream'
+      const all = await listNodeFacts(tx, subject.operation_id)
+      const node = all.find(({ node_id }) => node_id === command.node_id)
+      if (!node) throw notFound('node', command.node_id)
+      const object = operationObject(subject)
+      throwIfRefused(refuseByPolicy(deps, command.caller, 'node.retry', object, subject.places))
+      const cone = resetCone(all, command.node_id, scope)
+      refuseOn(
+        deps,
+        command,
+        subject,
+        refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined }),
+      )
+      checkIfMatch(command.if_match, subject.revision)
+      if (body.expected_generation !== undefined && body.expected_generation !== node.generation)
+        throw generationMoved(node.generation)
+      heads.require()
 
-    const node_ids = cone.map(({ node_id }) => node_id)
-    const undo = await readUndo(tx, subject.operation_id, node_ids)
-    const swapped = await swapNodes(tx, subject.operation_id, generationsOf(cone), RESET)
-    if (swapped !== cone.length) throw generationMoved(node.generation)
-    const asked =
-      body.input_overrides && (await overrideInputs(deps, tx, subject, command.node_id, body.input_overrides))
-    const rearmed = await rearmGates(tx, subject.operation_id, node_ids)
-    const changed = rearmed.filter(({ change }) => change !== undefined)
-    const payload: CommandBodies['retry_node'] = {
-      node_id: command.node_id,
-      scope,
-      generations: Object.fromEntries(cone.map(({ node_id, generation }) => [node_id, generation + 1])),
-      gates: {
-        ...Object.fromEntries(rearmed.map(({ gate_id, status, round }) => [gate_id, { status, round }])),
-        ...asked?.gates,
-      },
-      ...(asked && { guarded_by: asked.guarded_by }),
-    }
-    const said = { actor: command.actor, command_id, reason: command.reason }
-    const events: TimelineEvent[] = [
-      ...cone.map(({ node_id, generation }, index) => ({
-        ...said,
-        type: 'node.reset',
-        node_id,
-        data: {
-          generation: generation + 1,
-          scope,
-          ...(body.reconciliation && { reconciliation: body.reconciliation }),
+      const node_ids = cone.map(({ node_id }) => node_id)
+      const undo = await readUndo(tx, subject.operation_id, node_ids)
+      const swapped = await swapNodes(tx, subject.operation_id, generationsOf(cone), RESET)
+      if (swapped !== cone.length) throw generationMoved(node.generation)
+      await refuseDrifted(deps, tx, subject, node_ids)
+      const asked =
+        body.input_overrides && (await overrideInputs(deps, tx, subject, command.node_id, body.input_overrides))
+      const rearmed = await rearmGates(tx, subject.operation_id, node_ids)
+      const changed = rearmed.filter(({ change }) => change !== undefined)
+      const payload: CommandBodies['retry_node'] = {
+        node_id: command.node_id,
+        scope,
+        generations: Object.fromEntries(cone.map(({ node_id, generation }) => [node_id, generation + 1])),
+        gates: {
+          ...Object.fromEntries(rearmed.map(({ gate_id, status, round }) => [gate_id, { status, round }])),
+          ...asked?.gates,
         },
-        ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
-      })),
-      ...changed.map(({ gate_id, status, round }) => ({ ...said, type: `gate.${status}`, gate_id, data: { round } })),
-      ...(asked?.events ?? []).map((event) => ({ ...said, ...event })),
-    ]
-    const rearmed_gates = rearmedOf(payload)
-    return {
-      payload,
-      events,
-      // Rows as they were before the inputs moved come first: they are put back last.
-      undo: { nodes: undo, gates: beforeOf([...(asked?.undo ?? []), ...changed.map(({ undo: before }) => before)]) },
-      effect: { reset_cone: node_ids, rearmed_gates },
-      object: `node:${subject.operation_id}/${command.node_id}`,
-      before: { state: node.state, generation: node.generation },
-    }
-  },
-  render: async ({ operation_id, payload }) => {
-    const body = payload as CommandBodies['retry_node']
-    return {
-      ...(await readNode(deps, command.caller, operation_id, command.node_id)),
-      reset_cone: Object.keys(body.generations),
-      rearmed_gates: rearmedOf(body),
-    }
-  },
-  allowed: async () => (await readNode(deps, command.caller, command.operation_id, command.node_id)).allowed_actions,
-})
+        ...(asked && { guarded_by: asked.guarded_by }),
+      }
+      const said = { actor: command.actor, command_id, reason: command.reason }
+      const events: TimelineEvent[] = [
+        ...cone.map(({ node_id, generation }, index) => ({
+          ...said,
+          type: 'node.reset',
+          node_id,
+          data: {
+            generation: generation + 1,
+            scope,
+            ...(body.reconciliation && { reconciliation: body.reconciliation }),
+          },
+          ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
+        })),
+        ...changed.map(({ gate_id, status, round }) => ({ ...said, type: `gate.${status}`, gate_id, data: { round } })),
+        ...(asked?.events ?? []).map((event) => ({ ...said, ...event })),
+      ]
+      const rearmed_gates = rearmedOf(payload)
+      return {
+        payload,
+        events,
+        // Rows as they were before the inputs moved come first: they are put back last.
+        undo: { nodes: undo, gates: beforeOf([...(asked?.undo ?? []), ...changed.map(({ undo: before }) => before)]) },
+        effect: { reset_cone: node_ids, rearmed_gates },
+        object: `node:${subject.operation_id}/${command.node_id}`,
+        before: { state: node.state, generation: node.generation },
+      }
+    },
+    render: async ({ operation_id, payload }) => {
+      const body = payload as CommandBodies['retry_node']
+      return {
+        ...(await readNode(deps, command.caller, operation_id, command.node_id)),
+        reset_cone: Object.keys(body.generations),
+        rearmed_gates: rearmedOf(body),
+      }
+    },
+    allowed: async () => (await readNode(deps, command.caller, command.operation_id, command.node_id)).allowed_actions,
+  }
+}
 
 /** Gates that are asked before anything of the cone runs. */
 const rearmedOf = ({ gates: now }: CommandBodies['retry_node']): string[] =>

@@ -4,7 +4,7 @@ import { lockUnsentStarts } from '../../../db/operations/commands/rows.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { listAskedAgain } from '../../../db/operations/gates/ask.ts'
 import { cancelGates } from '../../../db/operations/gates/rows.ts'
-import { repin } from '../../../db/operations/leases/drift.ts'
+import { listTargets, repin } from '../../../db/operations/leases/drift.ts'
 import { listReleased, setLeaseState, takeLeases } from '../../../db/operations/leases/rows.ts'
 import { countForStop, listCompensations, listStartable } from '../../../db/operations/nodes/rows.ts'
 import { supersede } from '../../../db/operations/operations/undo.ts'
@@ -15,6 +15,7 @@ import { hasEnded, refuseCancel, refusePause, refuseResume } from '../../../work
 import type { CancelMode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
+import { askHeads } from '../catalog/heads.ts'
 import type { Command, Decision, Steps } from '../command/accept.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -39,10 +40,12 @@ export const pauseSteps = (deps: OperationsDeps, command: Command): Steps<Subjec
   })
 
 /** Resume: claims are granted again; with `acknowledge_drift` the new values of changed targets are taken. */
-export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_drift: boolean): Steps<Subject> =>
-  onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
+export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_drift: boolean): Steps<Subject> => {
+  const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
+  const steps = onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
     refuseOn(deps, command, subject, refuseResume(subject.facts, { acknowledge_drift }))
     checkIfMatch(command.if_match, subject.revision)
+    heads.require()
     const ignored = subject.constraints.on_drift === 'ignore'
     const drift = await driftOf(tx, deps, subject)
     const node_ids = ignored ? [] : drift.drifted.map(({ node_id }) => node_id)
@@ -67,6 +70,8 @@ export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_
       effect: { drifted: node_ids, next_nodes, ...(asked && { rearmed_gates: Object.keys(asked.gates) }) },
     }
   })
+  return { ...steps, ahead: heads.ahead }
+}
 
 const driftUnacknowledged = (drifted: string[]) =>
   new AppError(
@@ -75,6 +80,32 @@ const driftUnacknowledged = (drifted: string[]) =>
     'Targets have changed since the plan. Resume with acknowledge_drift: true to take their new values.',
     { extra: { drifted } },
   )
+
+/**
+ * Refuses to begin nodes of a running operation again on targets that are not as they were planned. While it is paused
+ * they wait for a resume, which asks whoever sends it.
+ */
+export const refuseDrifted = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  subject: Subject,
+  node_ids: readonly string[],
+): Promise<void> => {
+  if (subject.facts.control !== 'run' || subject.constraints.on_drift === 'ignore') return
+  const { drifted } = await driftOf(tx, deps, subject)
+  const moved = drifted.filter(({ node_id }) => node_ids.includes(node_id))
+  const [first] = moved
+  if (!first) return
+  throw new AppError(
+    'stale_catalog_projection',
+    'drift_unacknowledged',
+    `"${first.resource_id}" has changed since the plan: "${first.node_id}" would do something else.`,
+    {
+      hint: 'Pause the operation, retry the node, and resume with acknowledge_drift: true to take the new values.',
+      extra: { drifted: moved.map(({ node_id }) => node_id) },
+    },
+  )
+}
 
 /** Leases that were given back during the pause are taken again, all or none. */
 const retakeLeases = async (tx: Tx, { operation_id, plan_id, lease_state }: Subject): Promise<void> => {

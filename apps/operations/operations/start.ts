@@ -7,6 +7,7 @@ import { lockCalendar } from '../../../db/operations/plans/calendar.ts'
 import {
   type Intent,
   intentOfPlan,
+  listTargetsOfPlan,
   lockIntent,
   lockPlan,
   moveIntent,
@@ -21,6 +22,7 @@ import { nextOpening, type OperationCalendar } from '../../shared/data/calendar.
 import { digest } from '../../shared/data/digest.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
+import { askHeads } from '../catalog/heads.ts'
 import type { Command, Decision, Steps } from '../command/accept.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { specDigest } from '../graph/hashes.ts'
@@ -49,43 +51,48 @@ export const startSteps = (
   command: Command,
   plan_id: string,
   body: StartBody,
-): Steps<StartSubject> => ({
-  lock: (tx) => lockSubject(tx, command, plan_id),
-  decide: async (tx, subject, command_id) => {
-    const { plan, intent, places } = subject
-    const { caller } = command
-    if (!caller) throw new Error('a plan is started by a person')
-    throwIfRefused(refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places))
-    throwIfRefused(refusePlanPolicy(deps, plan))
-    throwIfRefused(refuseStart(plan))
-    throwIfRefused(refuseHash(plan, body))
-    throwIfRefused(refuseWindow(deps, body))
-    const pins = await currentPins(deps, tx, subject)
-    const blockers = body.dry_run
-      ? await listBlockers(tx, plan.document.leases)
-      : await takeLeases(tx, command.operation_id, plan.document.leases, { queue: body.on_conflict !== 'reject' })
-    if (blockers.length > 0 && body.on_conflict === 'reject') throw leaseHeld(blockers)
-    const now = deps.clock.now()
-    const opens_at = openingFor(deps, plan, body, now.getTime())
-    const resource_ids = pins.map(({ resource_id }) => resource_id)
-    const window_id = body.window_id ?? plan.document.constraints.window_id
-    await lockCalendar(tx, 'to read')
-    const calendar = await calendarOf(tx, deps, { resource_ids, window_id }, now.getTime())
-    return writeOperation(tx, command, subject, {
-      body,
-      pins,
-      command_id,
-      blockers,
-      now: now.toISOString(),
-      opens_at,
-      calendar,
-    })
-  },
-  render: ({ operation_id }) => readOperation(deps, command.caller, operation_id),
-  allowed: async () =>
-    command.caller ? (await renderPlan(deps, deps.db, command.caller, plan_id)).allowed_actions : [],
-  location: (operation_id) => `/v1/operations/${operation_id}`,
-})
+): Steps<StartSubject> => {
+  const heads = askHeads(deps, () => listTargetsOfPlan(deps.db, plan_id))
+  return {
+    ahead: heads.ahead,
+    lock: (tx) => lockSubject(tx, command, plan_id),
+    decide: async (tx, subject, command_id) => {
+      const { plan, intent, places } = subject
+      const { caller } = command
+      if (!caller) throw new Error('a plan is started by a person')
+      throwIfRefused(refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places))
+      throwIfRefused(refusePlanPolicy(deps, plan))
+      throwIfRefused(refuseStart(plan))
+      throwIfRefused(refuseHash(plan, body))
+      throwIfRefused(refuseWindow(deps, body))
+      heads.require()
+      const pins = await currentPins(deps, tx, subject)
+      const blockers = body.dry_run
+        ? await listBlockers(tx, plan.document.leases)
+        : await takeLeases(tx, command.operation_id, plan.document.leases, { queue: body.on_conflict !== 'reject' })
+      if (blockers.length > 0 && body.on_conflict === 'reject') throw leaseHeld(blockers)
+      const now = deps.clock.now()
+      const opens_at = openingFor(deps, plan, body, now.getTime())
+      const resource_ids = pins.map(({ resource_id }) => resource_id)
+      const window_id = body.window_id ?? plan.document.constraints.window_id
+      await lockCalendar(tx, 'to read')
+      const calendar = await calendarOf(tx, deps, { resource_ids, window_id }, now.getTime())
+      return writeOperation(tx, command, subject, {
+        body,
+        pins,
+        command_id,
+        blockers,
+        now: now.toISOString(),
+        opens_at,
+        calendar,
+      })
+    },
+    render: ({ operation_id }) => readOperation(deps, command.caller, operation_id),
+    allowed: async () =>
+      command.caller ? (await renderPlan(deps, deps.db, command.caller, plan_id)).allowed_actions : [],
+    location: (operation_id) => `/v1/operations/${operation_id}`,
+  }
+}
 
 /** The intent before the plan: in the order in which a preview locks them. */
 const lockSubject = async (tx: Tx, { caller }: Command, plan_id: string): Promise<StartSubject> => {

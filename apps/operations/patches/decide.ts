@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import type { AcceptedCommand } from '../../../db/operations/commands/rows.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { listTargets } from '../../../db/operations/leases/drift.ts'
 import { writeRevision } from '../../../db/operations/patches/apply.ts'
 import { closePatch } from '../../../db/operations/patches/close.ts'
 import {
@@ -25,6 +26,7 @@ import type {
 } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
+import { askHeads } from '../catalog/heads.ts'
 import { type Command, type Decision, runCommand, type Steps } from '../command/accept.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -49,72 +51,77 @@ const EXPIRES_S = 86_400
 const SHOWN_VIOLATIONS = 100
 
 /** Proposes a patch: what it would change is held from this moment, until it is decided (operations.md 2.6). */
-export const proposeSteps = (deps: OperationsDeps, command: PatchCommand, body: ProposeBody): Steps<Subject> => ({
-  lock: (tx) => lockVisible(deps, tx, command),
-  decide: async (tx, subject, command_id) => {
-    const { operation_id, plan_revision } = subject
-    const { patch_id, actor, caller } = command
-    const { base_revision, changes } = body
-    throwIfRefused(
-      refuseByPolicy(deps, caller, 'patch.propose', { ...operationObject(subject), type: 'Patch' }, subject.places),
-    )
-    refuseOn(deps, command, subject, refusePatch(subject.facts))
-    checkIfMatch(command.if_match, subject.revision)
-    throwIfRefused(refuseBase(base_revision, plan_revision))
-    const outlook = await lookAhead(deps, tx, subject, changes)
-    throwIfRefused(refuseTouched(outlook))
-    refuseUnsound(outlook)
-    throwIfRefused(refuseBound(subject, outlook))
-    refuseSecretsOf(deps, outlook)
-    const { patched, diff_graph, result_hash, rearmed } = outlook
-    const { touched } = patched
-    const patch_digest = patchDigest(patch_id, base_revision, changes, result_hash)
-    await insertPatch(tx, {
-      operation_id,
-      patch_id,
-      base_revision,
-      changes: changes as Record<string, unknown>[],
-      reason: body.reason,
-      ticket: body.ticket ?? null,
-      proposer: actor,
-      proposer_id: caller.user_id,
-      digest: patch_digest,
-      result_hash,
-      diff_graph,
-      held_nodes: touched,
-      rearmed_gates: rearmed,
-      required: patched.required,
-      expires_at: sql`clock_timestamp() + make_interval(secs => ${body.expires_in_s ?? EXPIRES_S})` as never,
-    })
-    if (touched.length > 0 && (await holdNodes(tx, operation_id, touched, patch_id)) !== touched.length)
-      throw refused(notApplicable('patch_overlap', 'Another patch took one of these nodes a moment ago.'))
-    const effect = {
-      patch_id,
-      diff_graph,
-      held_nodes: touched,
-      rearmed_gates: rearmed,
-      required: patched.required,
-      result_hash,
-    }
-    return {
-      payload: touched.length > 0 ? { patch_id, node_ids: touched } : null,
-      events: [
-        {
-          ...said(command, command_id),
-          type: 'patch.awaiting_approval',
-          data: { base_revision, digest: patch_digest, held_nodes: touched },
-          evidence: evidenceOf(`${actor.name} proposed patch ${patch_id}`, patch_id, patch_digest),
-        },
-      ],
-      effect,
-      object: `patch:${operation_id}/${patch_id}`,
-      before: { plan_revision },
-    }
-  },
-  ...answered(deps, command),
-  allowed: async () => [],
-  location: (operation_id, command_id) => `/v1/operations/${operation_id}/patches/${command_id}`,
-})
+export const proposeSteps = (deps: OperationsDeps, command: PatchCommand, body: ProposeBody): Steps<Subject> => {
+  const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
+  return {
+    ahead: heads.ahead,
+    lock: (tx) => lockVisible(deps, tx, command),
+    decide: async (tx, subject, command_id) => {
+      const { operation_id, plan_revision } = subject
+      const { patch_id, actor, caller } = command
+      const { base_revision, changes } = body
+      throwIfRefused(
+        refuseByPolicy(deps, caller, 'patch.propose', { ...operationObject(subject), type: 'Patch' }, subject.places),
+      )
+      refuseOn(deps, command, subject, refusePatch(subject.facts))
+      checkIfMatch(command.if_match, subject.revision)
+      throwIfRefused(refuseBase(base_revision, plan_revision))
+      heads.require()
+      const outlook = await lookAhead(deps, tx, subject, changes)
+      throwIfRefused(refuseTouched(outlook))
+      refuseUnsound(outlook)
+      throwIfRefused(refuseBound(subject, outlook))
+      refuseSecretsOf(deps, outlook)
+      const { patched, diff_graph, result_hash, rearmed } = outlook
+      const { touched } = patched
+      const patch_digest = patchDigest(patch_id, base_revision, changes, result_hash)
+      await insertPatch(tx, {
+        operation_id,
+        patch_id,
+        base_revision,
+        changes: changes as Record<string, unknown>[],
+        reason: body.reason,
+        ticket: body.ticket ?? null,
+        proposer: actor,
+        proposer_id: caller.user_id,
+        digest: patch_digest,
+        result_hash,
+        diff_graph,
+        held_nodes: touched,
+        rearmed_gates: rearmed,
+        required: patched.required,
+        expires_at: sql`clock_timestamp() + make_interval(secs => ${body.expires_in_s ?? EXPIRES_S})` as never,
+      })
+      if (touched.length > 0 && (await holdNodes(tx, operation_id, touched, patch_id)) !== touched.length)
+        throw refused(notApplicable('patch_overlap', 'Another patch took one of these nodes a moment ago.'))
+      const effect = {
+        patch_id,
+        diff_graph,
+        held_nodes: touched,
+        rearmed_gates: rearmed,
+        required: patched.required,
+        result_hash,
+      }
+      return {
+        payload: touched.length > 0 ? { patch_id, node_ids: touched } : null,
+        events: [
+          {
+            ...said(command, command_id),
+            type: 'patch.awaiting_approval',
+            data: { base_revision, digest: patch_digest, held_nodes: touched },
+            evidence: evidenceOf(`${actor.name} proposed patch ${patch_id}`, patch_id, patch_digest),
+          },
+        ],
+        effect,
+        object: `patch:${operation_id}/${patch_id}`,
+        before: { plan_revision },
+      }
+    },
+    ...answered(deps, command),
+    allowed: async () => [],
+    location: (operation_id, command_id) => `/v1/operations/${operation_id}/patches/${command_id}`,
+  }
+}
 
 const refuseBase = (base_revision: number, plan_revision: number): RefusalCode | undefined =>
   base_revision === plan_revision
@@ -164,8 +171,9 @@ export const approvePatch = async (deps: OperationsDeps, command: PatchCommand, 
   }
 }
 
-const approveSteps = (deps: OperationsDeps, command: PatchCommand, body: ApprovePatchBody): Steps<Subject> =>
-  onPatch(deps, command, 'approve', async (tx, subject, patch, command_id) => {
+const approveSteps = (deps: OperationsDeps, command: PatchCommand, body: ApprovePatchBody): Steps<Subject> => {
+  const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
+  const steps = onPatch(deps, command, 'approve', async (tx, subject, patch, command_id) => {
     throwIfRefused(refuseDigestOf(patch.digest, body.reviewed_digest))
     if (body.comment === undefined && patch.required.some((policy) => policy.comment_on_approve))
       throw new AppError('validation_error', 'schema_violation', 'A gate that the patch touches asks for a comment.', {
@@ -173,6 +181,7 @@ const approveSteps = (deps: OperationsDeps, command: PatchCommand, body: Approve
         violations: [{ pointer: '/comment', code: 'required', message: 'is required by a policy' }],
       })
     throwIfRefused(refuseBase(patch.base_revision, subject.plan_revision))
+    heads.require()
     const outlook = await lookAhead(deps, tx, subject, patch.changes as PatchChange[])
     throwIfRefused(refuseTouched(outlook, patch.patch_id))
     refuseUnsound(outlook)
@@ -199,6 +208,8 @@ const approveSteps = (deps: OperationsDeps, command: PatchCommand, body: Approve
     if (status === 'awaiting_approval') return { payload: null, events: [voted], effect }
     return apply(deps, tx, { command, subject, patch, outlook, command_id, voted })
   })
+  return { ...steps, ahead: heads.ahead }
+}
 
 type Applying = {
   command: PatchCommand

@@ -38,6 +38,15 @@ export const listMovedTargets = async (
   return rows.map((row) => ({ ...row, version: Number(row.version) }))
 }
 
+/** Resources that an operation pins; none where there is no such operation. */
+export const listTargets = async (db: Queryable, operation_id: string): Promise<string[]> => {
+  const [row] = await db
+    .select({ resource_ids: operations.resource_ids })
+    .from(operations)
+    .where(eq(operations.operation_id, operation_id))
+  return row?.resource_ids ?? []
+}
+
 /** Nodes that an approved patch has added or changed. */
 export const listPatchedNodes = async (db: Queryable, operation_id: string): Promise<Set<string>> => {
   const rows = await db

@@ -157,6 +157,15 @@ export const intentOfPlan = (db: Queryable, plan_id: string): Promise<string | u
     .where(eq(plans.plan_id, plan_id))
     .then((rows) => rows[0]?.intent_id)
 
+/** Resources whose versions a plan pins; none where there is no such plan. */
+export const listTargetsOfPlan = async (db: Queryable, plan_id: string): Promise<string[]> => {
+  const [row] = await db
+    .select({ pins: sql<{ resource_id: string }[]>`${plans.document} -> 'catalog_pins'` })
+    .from(plans)
+    .where(eq(plans.plan_id, plan_id))
+  return (row?.pins ?? []).map(({ resource_id }) => resource_id)
+}
+
 export const getPlanGraph = (db: Queryable, plan_id: string) =>
   db
     .select({

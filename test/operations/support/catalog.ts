@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { CatalogEvent, RelationshipEvent } from '../../../apps/shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/resources.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
@@ -152,7 +153,12 @@ export const catalogLog = async () => {
     },
   }
 
-  const answer = (url: URL): unknown => {
+  const answer = (url: URL, sent: string): unknown => {
+    if (url.pathname === '/internal/v1/resources:versions') {
+      const { resource_ids } = JSON.parse(sent) as { resource_ids: string[] }
+      const there = resource_ids.flatMap((id) => documents.get(id) ?? [])
+      return { items: there.map(({ resource_id, version }) => ({ resource_id, version })) }
+    }
     const limit = Number(url.searchParams.get('limit') ?? 500)
     const last_pub_seq = String(events.length)
     if (url.pathname === '/internal/v1/events') {
@@ -200,10 +206,11 @@ export const catalogLog = async () => {
     return undefined
   }
 
-  const server = createServer((req, res) => {
+  const server = createServer(async (req, res) => {
     const url = new URL(req.url ?? '/', 'http://catalog')
     state.requests.push(`${url.pathname}${url.search}`)
-    const body = state.away ? undefined : answer(url)
+    const sent = await text(req)
+    const body = state.away ? undefined : answer(url, sent)
     const authorized = /^Bearer .+/.test(req.headers.authorization ?? '')
     res.writeHead(!authorized ? 401 : body === undefined ? 503 : 200, { 'content-type': 'application/json' })
     res.end(JSON.stringify(body ?? {}))

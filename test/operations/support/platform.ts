@@ -117,16 +117,25 @@ const identityOf = (people: Record<string, Person>) => {
   }
 }
 
-/** The catalog as far as the projection pulls from it: an empty log. Resources are put into the projection by tests. */
-const emptyCatalog = {
-  eventsAfter: async () => ({ items: [], last_pub_seq: '0' }),
-  eventsOf: async () => ({ items: [], last_pub_seq: '0' }),
-  snapshot: async () => ({ items: [], next: null, watermark: '0' }),
-  document: async () => {
-    throw new Error('there is no document')
-  },
-  types: async () => ({ types: [], relationship_types: [] }),
-} as unknown as Trust['catalog']
+/** The catalog as far as this app asks it: an empty log. Resources are put into the projection by tests, and are so there. */
+const emptyCatalog = (database_url: string) =>
+  ({
+    eventsAfter: async () => ({ items: [], last_pub_seq: '0' }),
+    eventsOf: async () => ({ items: [], last_pub_seq: '0' }),
+    snapshot: async () => ({ items: [], next: null, watermark: '0' }),
+    document: async () => {
+      throw new Error('there is no document')
+    },
+    types: async () => ({ types: [], relationship_types: [] }),
+    versions: async (resource_ids: readonly string[]) => {
+      const client = new pg.Client({ connectionString: database_url })
+      await client.connect()
+      const known = 'select resource_id, version::int from operations.catalog_resources where resource_id = any($1)'
+      const { rows } = await client.query(known, [resource_ids])
+      await client.end()
+      return rows
+    },
+  }) as unknown as Trust['catalog']
 
 export type Options = {
   instances?: number
@@ -143,10 +152,11 @@ export const startPlatform = async ({
   instances = 1,
   env = {},
   relay = true,
-  catalog = emptyCatalog,
+  catalog: given_catalog,
   linked = false,
 }: Options = {}) => {
   const database = await testDatabase('operations')
+  const catalog = given_catalog ?? emptyCatalog(database.url)
   const link = linked ? await startLink(database.url) : undefined
   const services = testServices()
   const prefix = `t${randomBytes(4).toString('hex')}`

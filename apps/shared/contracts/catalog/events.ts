@@ -87,3 +87,13 @@ export const Snapshot = Type.Object({
   next: nullable(Type.String()),
   watermark: text('1042', { description: 'Events after this pub_seq may be newer than this page.' }),
 })
+
+export const VersionsQuery = Type.Object(
+  { resource_ids: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { minItems: 1, maxItems: 1000 }) },
+  { ...closed, examples: [{ resource_ids: ['eu1-web-01'] }] },
+)
+export type VersionsQuery = Static<typeof VersionsQuery>
+export const Versions = Type.Object(
+  { items: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), version: Type.Integer() })) },
+  { description: 'Resources that are not there are not among them.' },
+)

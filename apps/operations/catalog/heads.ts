@@ -1,0 +1,106 @@
+import type { Queryable } from '../../../db/client.ts'
+import { loadVersions } from '../../../db/operations/plans/planning.ts'
+import { AppError } from '../../shared/errors.ts'
+import { type CatalogClient, CatalogUnavailable, type ResourceVersion } from './client.ts'
+import { refuseHeld } from './consumer.ts'
+import type { CatalogProjection } from './projection.ts'
+
+const WAIT_MS = 2000
+
+type HeadsDeps = { db: Queryable; projection: CatalogProjection; trust: { catalog: CatalogClient } }
+
+/**
+ * Makes sure that what is known here of these resources is what the catalog says of them at this moment: asks it for
+ * their versions in one round trip, and fetches what is missing. Refuses with 503 where the catalog does not answer,
+ * or says what cannot be followed in time: an old truth starts nothing.
+ */
+export const requireHeads = async (
+  { db, projection, trust }: HeadsDeps,
+  resource_ids: readonly string[],
+): Promise<void> => {
+  if (resource_ids.length === 0) return
+  const end = Date.now() + WAIT_MS
+  // Read first: what is newer here than the answer after it was never in that catalog.
+  const known = await loadVersions(db, resource_ids)
+  const heads = await trust.catalog.versions(resource_ids).catch(unanswered)
+  const ahead = heads.find(({ resource_id, version }) => (known.get(resource_id) ?? 0) > version)
+  if (ahead) throw foreign(ahead, known.get(ahead.resource_id) ?? 0)
+  let behind = behindOf(heads, known)
+  if (behind.length > 0) await projection.catchUp().catch(unlessAway)
+  while (behind.length > 0) {
+    const now = await loadVersions(db, resource_ids)
+    behind = behindOf(behind, now)
+    const [first] = behind
+    if (!first) return
+    await refuseHeld(db, resource_ids)
+    if (Date.now() > end) throw late(first, now.get(first.resource_id) ?? 0)
+    // What has no number in the log yet is found with the resource itself.
+    for (const { resource_id } of behind) await projection.followOne('resource', resource_id).catch(unlessAway)
+  }
+}
+
+const behindOf = (heads: readonly ResourceVersion[], known: ReadonlyMap<string, number>): ResourceVersion[] =>
+  heads.filter(({ resource_id, version }) => (known.get(resource_id) ?? 0) < version)
+
+const unlessAway = (error: unknown): void => {
+  if (!(error instanceof CatalogUnavailable)) throw error
+}
+
+const HINT = 'Send the same request again in a moment. To stop what runs, pause and cancel need no catalog.'
+
+const unanswered = (error: unknown): never => {
+  if (!(error instanceof CatalogUnavailable)) throw error
+  throw new AppError(
+    'stale_catalog_projection',
+    'projection_lag',
+    'The catalog does not answer: nobody can say now whether the targets are as planned.',
+    { status: 503, retryable: true, retry_after_ms: 1000, hint: HINT, cause: error },
+  )
+}
+
+const late = ({ resource_id, version }: ResourceVersion, known: number) =>
+  new AppError(
+    'stale_catalog_projection',
+    'projection_lag',
+    `"${resource_id}" is at version ${version} in the catalog; version ${known} is known here.`,
+    {
+      status: 503,
+      retryable: true,
+      retry_after_ms: 1000,
+      hint: HINT,
+      extra: { resource_id, watermark: { observed: String(known), required: String(version) } },
+    },
+  )
+
+/** The catalog was put back to an earlier time, or is another one. */
+const foreign = ({ resource_id, version }: ResourceVersion, known: number) =>
+  new AppError(
+    'stale_catalog_projection',
+    'projection_gap',
+    `"${resource_id}" is at version ${version} in the catalog, but version ${known} was seen here.`,
+    {
+      status: 503,
+      hint: 'The catalog was restored: somebody who runs this installation has to accept that first.',
+      extra: { resource_id, watermark: { observed: String(known), required: String(version) } },
+    },
+  )
+
+/**
+ * The heads of a command's targets: asked for before its transaction, so that no lock waits for the catalog, and refused
+ * inside it, behind not found, policy and state.
+ */
+export const askHeads = (deps: HeadsDeps, targets: () => Promise<readonly string[]>) => {
+  let refusal: { error: unknown } | undefined
+  return {
+    ahead: async (): Promise<void> => {
+      try {
+        await requireHeads(deps, await targets())
+      } catch (error) {
+        refusal = { error }
+      }
+    },
+    require: (): void => {
+      if (refusal) throw refusal.error
+    },
+  }
+}

@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { type CatalogLog, catalogLog } from './support/catalog.ts'
+import { must, type Platform, type Reply, startPlatform } from './support/platform.ts'
+
+/**
+ * What starts, starts on what is true: on what the catalog itself says at that moment. Nothing follows its events here,
+ * as while NATS or the consumer is away: what has not been fetched is not known.
+ */
+let catalog: CatalogLog
+let p: Platform
+beforeAll(async () => {
+  catalog = await catalogLog()
+  catalog.loadTypes()
+  catalog.put('eu1', { type_key: 'topology.region' })
+  p = await startPlatform({
+    relay: false,
+    catalog: createCatalogClient(catalog.url, () => 'token'),
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '0' },
+  })
+})
+afterAll(async () => {
+  await p.stop()
+  await catalog.close()
+})
+
+const reason = 'a test'
+const problem = ({ status, body }: Reply) => `${status} ${body.category}/${body.code}`
+let number = 0
+let host: string
+beforeEach(async () => {
+  number += 1
+  host = `h-${number}`
+  catalog.put(host, { parent_id: 'eu1' })
+  await p.deps.projection.catchUp()
+})
+
+const planned = async (more: Record<string, unknown> = {}) => {
+  const body = {
+    kind: 'change',
+    title: 'web 2.4.0',
+    reason,
+    targets: [{ resource_id: host }],
+    change: { op: 'update', desired_state_patch: { release: '2.4.0' } },
+    ...more,
+  }
+  const intent = must(await p.as('olga').post('/v1/intents', body), 201).body
+  return must(await p.as('olga').post(`/v1/intents/${intent.intent_id}/plan-preview`, {}), 201).body
+}
+const start = (plan: { plan_id: string; plan_hash: string }, more: Record<string, unknown> = {}, options = {}) =>
+  p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash, ...more }, options)
+const started = async (more: Record<string, unknown> = {}) => {
+  const { operation_id } = must(await start(await planned(more)), 202).body
+  const path = `/v1/operations/${operation_id}`
+  return {
+    operation_id,
+    path,
+    send: (verb: string, body = {}) => p.as('olga').post(`${path}/${verb}`, { reason, ...body }),
+  }
+}
+const moved = () => catalog.put(host, { desired_state: { hostname: host, release: '2.3.10' } })
+const relabelled = () => catalog.put(host, { labels: { rack: 'b' } })
+
+describe('a start', () => {
+  it('right after the catalog has answered a write to a target is refused, and the plan is stale', async () => {
+    const plan = await planned()
+    moved()
+    expect(problem(await start(plan, { dry_run: true }))).toBe('409 stale_catalog_projection/resource_version_moved')
+    expect(problem(await start(plan))).toBe('409 stale_catalog_projection/resource_version_moved')
+    expect((await p.as('vic').get(`/v1/plans/${plan.plan_id}`)).body.status).toBe('stale')
+  })
+
+  it('sees a write that has no number in the log yet, which nobody was told of', async () => {
+    const plan = await planned()
+    catalog.put(host, { desired_state: { hostname: host, release: '2.3.11' } }, [], { pub_seq: null })
+    expect(problem(await start(plan))).toBe('409 stale_catalog_projection/resource_version_moved')
+  })
+
+  it('takes over a version that moved without a value', async () => {
+    const plan = await planned()
+    relabelled()
+    const { operation_id } = must(await start(plan), 202).body
+    const [row] = await p.query(`select pins from operations.operations where operation_id = $1`, [operation_id])
+    expect(row).toEqual({ pins: { [host]: 2 } })
+  })
+
+  it('is refused while the catalog does not answer, with a way out, and goes on under its key when it does', async () => {
+    const plan = await planned()
+    const key = randomUUID()
+    catalog.state.away = true
+    try {
+      const refused = await start(plan, {}, { key })
+      expect(problem(refused)).toBe('503 stale_catalog_projection/projection_lag')
+      expect(refused.body).toMatchObject({ retryable: true, hint: expect.stringContaining('pause and cancel') })
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+      // Who may not start it, or reads another paper, hears that first.
+      expect(
+        problem(await p.as('vic').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash })),
+      ).toBe('403 policy_denied/permission_missing')
+      expect(problem(await start({ ...plan, plan_hash: `sha256:${'0'.repeat(64)}` }))).toBe(
+        '412 version_conflict/plan_hash_moved',
+      )
+    } finally {
+      catalog.state.away = false
+    }
+    const accepted = must(await start(plan, {}, { key }), 202)
+    catalog.state.away = true
+    expect((await start(plan, {}, { key })).text).toBe(accepted.text)
+    catalog.state.away = false
+  })
+
+  it('is refused where the catalog is older than what was seen here: it was put back', async () => {
+    relabelled()
+    await p.deps.projection.catchUp()
+    const plan = await planned()
+    const now = catalog.documents.get(host)
+    if (!now) throw new Error('no document')
+    catalog.documents.set(host, { ...now, version: 1 })
+    expect(problem(await start(plan))).toBe('503 stale_catalog_projection/projection_gap')
+  })
+
+  it('asks nobody about what has no target', async () => {
+    catalog.state.away = true
+    await p.query('update operations.projection set at = clock_timestamp()')
+    await p.startOperation({ nodes: [{ node_id: 'a', executor: 'noop', with: {} }] })
+    catalog.state.away = false
+  })
+})
+
+describe('a running operation', () => {
+  it('is resumed only on what the catalog says now', async () => {
+    const { send } = await started()
+    must(await send('pause'), 200, 202)
+    moved()
+    const refused = await send('resume')
+    expect(problem(refused)).toBe('409 stale_catalog_projection/drift_unacknowledged')
+    expect(refused.body.drifted).toContain(`drain.${host}`)
+    must(await send('resume', { acknowledge_drift: true }), 200, 202)
+  })
+
+  it('retries a node only on what the catalog says now, or where a resume comes after it', async () => {
+    const { operation_id, path, send } = await started()
+    await p.query(`update operations.nodes set state = 'failed' where operation_id = $1 and node_id = $2`, [
+      operation_id,
+      `drain.${host}`,
+    ])
+    const retry = () => p.as('olga').post(`${path}/nodes/drain.${host}/retry`, { reason })
+    moved()
+    const refused = await retry()
+    expect(problem(refused)).toBe('409 stale_catalog_projection/drift_unacknowledged')
+    expect(refused.body.hint).toContain('acknowledge_drift')
+    must(await send('pause'), 200, 202)
+    must(await retry(), 200, 202)
+    expect(problem(await send('resume'))).toBe('409 stale_catalog_projection/drift_unacknowledged')
+  })
+
+  it('can be paused and cancelled while the catalog is away, not resumed, retried or patched', async () => {
+    const { operation_id, path, send } = await started()
+    await p.query(`update operations.nodes set state = 'failed' where operation_id = $1 and node_id = $2`, [
+      operation_id,
+      `drain.${host}`,
+    ])
+    const lag = '503 stale_catalog_projection/projection_lag'
+    catalog.state.away = true
+    try {
+      expect(problem(await p.as('olga').post(`${path}/nodes/drain.${host}/retry`, { reason }))).toBe(lag)
+      const changes = [{ op: 'set_limits', max_parallel: 2 }]
+      expect(problem(await send('patches', { base_revision: 1, changes }))).toBe(lag)
+      must(await send('pause'), 200, 202)
+      expect(problem(await send('resume'))).toBe(lag)
+      must(await send('cancel'), 200, 202)
+    } finally {
+      catalog.state.away = false
+    }
+  })
+})
