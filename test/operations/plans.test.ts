@@ -687,6 +687,38 @@ describe('a start', () => {
     expect(await operationsOf(plan)).toHaveLength(1)
   })
 
+  it('is bound by the policies of now: one that asks for a gate since makes the plan stale', async () => {
+    const [one] = p.running.map(({ deps }) => deps)
+    if (!one) throw new Error('an instance')
+    const kept = one.planPolicies
+    one.planPolicies = loadPlanPolicies()
+    const { intent, plan } = await planned({ labels: { environment: 'demo', tier: 'silver' } })
+    one.planPolicies = kept
+    const refused = await start(plan)
+    expect(problem(refused)).toBe('409 invalid_state_transition/plan_not_ready')
+    expect(refused.body).toMatchObject({ policies: ['silver'], hint: expect.stringContaining('Preview') })
+    expect(await read(plan)).toMatchObject({ status: 'stale', status_reason: expect.stringContaining('silver') })
+    const again = must(await preview(intent.intent_id), 201).body
+    expect(again.gates[0]).toMatchObject({ gate_id: 'silver' })
+    expect((await start(again)).status).toBe(202)
+  })
+
+  it('is bound by the risk of now: by more that depends on a target it can be above the ceiling', async () => {
+    const low = { constraints: { risk_ceiling: 'low' } }
+    const one = { targets: [{ resource_id: hosts[0] ?? '' }] }
+    const { plan } = await planned({ ...one, ...low })
+    const { plan: free } = await planned(one)
+    expect(plan.risk).toMatchObject({ level: 'low' })
+    for (let n = 0; n < 11; n++) {
+      catalog.put(`d${number}-${n}`)
+      catalog.link({ type_key: 'depends_on', from_id: `d${number}-${n}`, to_id: hosts[0] ?? '' })
+    }
+    await p.deps.projection.catchUp()
+    expect(problem(await start(plan))).toBe('403 policy_denied/risk_ceiling')
+    const { operation_id } = must(await start(free), 202).body
+    expect((await p.as('vic').get(`/v1/operations/${operation_id}`)).body.risk_level).toBe('medium')
+  })
+
   it('is refused while an event of a target is set aside: what is shown of it is not what the catalog says', async () => {
     const { intent, plan } = await planned()
     const [id] = hosts as [string]

@@ -27,7 +27,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf, runCommand } from '../command/accept.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { isMovedPin, markStale } from '../plans/preview.ts'
+import { isOutdated, markStale } from '../plans/preview.ts'
 import { maySeeResource, visibleSql } from '../policies/visibility.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
 import { readGraph, readOperation, requireVisible } from './read.ts'
@@ -73,7 +73,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       try {
         return sendStored(reply, await runCommand(deps, command, startSteps(deps, command, plan_id, req.body)))
       } catch (error) {
-        if (isMovedPin(error) && !dry_run) await markStale(deps, command, plan_id, error.message)
+        if (isOutdated(error) && !dry_run) await markStale(deps, command, plan_id, error.message)
         throw error
       }
     },

@@ -27,7 +27,7 @@ import type { Command, Decision, Steps } from '../command/accept.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { specDigest } from '../graph/hashes.ts'
 import { gateSubject } from '../graph/subject.ts'
-import { planIntent } from '../plans/make.ts'
+import { bindAgain, planIntent } from '../plans/make.ts'
 import { movedPins, refusePlanPolicy, renderPlan } from '../plans/preview.ts'
 import { planObject, refuseStart } from '../plans/rules.ts'
 import type { PlanReport } from '../plans/types.ts'
@@ -67,6 +67,7 @@ export const startSteps = (
       throwIfRefused(refuseWindow(deps, body))
       heads.require()
       const pins = await currentPins(deps, tx, subject)
+      const risk = await bindAgain(tx, deps, intent, plan)
       const blockers = body.dry_run
         ? await listBlockers(tx, plan.document.leases)
         : await takeLeases(tx, command.operation_id, plan.document.leases, { queue: body.on_conflict !== 'reject' })
@@ -80,6 +81,7 @@ export const startSteps = (
       return writeOperation(tx, command, subject, {
         body,
         pins,
+        risk_level: risk.level,
         command_id,
         blockers,
         now: now.toISOString(),
@@ -168,6 +170,8 @@ const currentPins = async (
 
 type Decided = {
   body: StartBody
+  /** By what is known now; the plan shows that of its preview. */
+  risk_level: string
   pins: Plan['document']['catalog_pins']
   command_id: string
   blockers: Blocker[]
@@ -181,7 +185,7 @@ const writeOperation = async (
   tx: Tx,
   command: Command,
   { plan, intent, graph }: StartSubject,
-  { body, pins, command_id, blockers, now, opens_at, calendar }: Decided,
+  { body, pins, risk_level, command_id, blockers, now, opens_at, calendar }: Decided,
 ): Promise<Decision> => {
   const { operation_id, actor } = command
   const { document } = plan
@@ -201,7 +205,7 @@ const writeOperation = async (
     kind: intent.kind,
     requester: intent.requester,
     starter_id: actor.id,
-    risk_level: report.risk.level,
+    risk_level,
     labels: intent.labels,
     ticket: intent.ticket,
     retry_of: intent.retry_of,

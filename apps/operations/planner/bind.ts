@@ -2,10 +2,11 @@ import type { PlanGate, PlanNode, RefusalCode } from '../../shared/contracts/ope
 import type { Violation } from '../../shared/errors.ts'
 import { coneOf, ranksOf } from '../graph/graph.ts'
 import { byText } from '../graph/order.ts'
-import type { PlannerInput, TargetDiff, Warning } from '../graph/types.ts'
+import type { Library, PlannerInput, TargetDiff, Warning } from '../graph/types.ts'
 import { rejectingInTime } from '../packs/defaults.ts'
 import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import {
+  entryPlace,
   freezeGates,
   nameGates,
   overrideGates,
@@ -121,11 +122,25 @@ export const gatesFor = (
 
 /** A wanted gate without the nodes that a gate of the same rule holds already; none where nothing is left. */
 const uncovered = (gate: Wanted, standing: readonly PlanGate[], nodes: readonly PlanNode[]): Wanted[] => {
-  const same = new Set([gate.policy.digest, rejectingInTime(gate.policy).digest])
   const held = coneOf(
     nodes,
-    standing.flatMap(({ kind, policy, guards }) => (kind === gate.kind && same.has(policy.digest) ? guards : [])),
+    standing.filter((other) => sameRule(gate, other)).flatMap(({ guards }) => guards),
   )
   const guards = gate.guards.filter((id) => !held.has(id))
   return guards.length > 0 ? [{ ...gate, guards }] : []
+}
+
+/** Whether a gate asks as is wanted, or the same but for its end in silence. */
+const sameRule = ({ kind, policy }: Wanted, other: PlanGate): boolean =>
+  kind === other.kind && [policy.digest, rejectingInTime(policy).digest].includes(other.policy.digest)
+
+/** Policies that ask about such a graph as they are now, and by which none of its gates asks. */
+export const unaskedPolicies = (
+  library: Library,
+  { nodes, gates }: Pick<Guarded, 'nodes' | 'gates'>,
+  { seen, judged }: Weight,
+): string[] => {
+  const all = nodes.map(({ node_id }) => node_id)
+  const wanted = [...wantedGates([entryPlace(all)], library, seen, [], []), ...overrideGates(judged, all)]
+  return wanted.filter((gate) => !gates.some((other) => sameRule(gate, other))).map(({ policy }) => policy.key)
 }

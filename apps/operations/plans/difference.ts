@@ -3,28 +3,21 @@ import type { Queryable } from '../../../db/client.ts'
 import { getPlan } from '../../../db/operations/plans/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import type { TargetDiff } from '../graph/types.ts'
-import type { PlanReport } from './types.ts'
-
-type Planned = { diff: TargetDiff[]; procedure_risk: number }
+import { type Measured, measuredOf } from './make.ts'
 
 /** What the plan of an operation came to: its changes as they were approved or taken over since, and its procedures' risk. */
 export const plannedOf = async (
   db: Queryable,
   { operation_id, plan_id }: { operation_id: string; plan_id: string },
-): Promise<Planned> => {
+): Promise<Measured> => {
   const [plan, [row]] = await Promise.all([
     getPlan(db, plan_id),
     db.select({ moved: operations.diff_moved }).from(operations).where(eq(operations.operation_id, operation_id)),
   ])
-  const report = plan?.report as unknown as Partial<PlanReport> | undefined
+  const { diff, procedure_risk } = measuredOf(plan?.report)
   const moved = (row?.moved ?? []) as TargetDiff[]
   const newer = new Set(moved.map(({ resource_id }) => resource_id))
-  return {
-    diff: [...(report?.diff ?? []).filter(({ resource_id }) => !newer.has(resource_id)), ...moved],
-    // Plans that were made before it was kept show it among the factors, with the risk of their nodes.
-    procedure_risk:
-      report?.procedure_risk ?? report?.risk?.factors.find(({ factor }) => factor === 'procedure')?.points ?? 0,
-  }
+  return { diff: [...diff.filter(({ resource_id }) => !newer.has(resource_id)), ...moved], procedure_risk }
 }
 
 /** What it changes about its targets. */

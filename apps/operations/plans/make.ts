@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../db/client.ts'
 import { loadDurations, loadRelationships, loadTypes } from '../../../db/operations/plans/planning.ts'
-import type { Intent } from '../../../db/operations/plans/rows.ts'
+import type { Intent, Plan } from '../../../db/operations/plans/rows.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { AppError } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
@@ -15,13 +15,16 @@ import {
   type Target,
 } from '../graph/types.ts'
 import type { SecretRules } from '../packs/executors.ts'
+import { refuseCeiling, unaskedPolicies, weigh } from '../planner/bind.ts'
 import { laneName } from '../planner/match.ts'
 import { type Made, makePlan } from '../planner/plan.ts'
-import type { PlanPolicies } from '../policies/plans.ts'
+import type { Risk } from '../planner/risk.ts'
+import { throwIfRefused } from '../policies/authority.ts'
+import { type PlanPolicies, refuseHard } from '../policies/plans.ts'
 import { rehearsalOf } from '../rehearsal/input.ts'
 import type { Assumptions, RehearsalInput } from '../rehearsal/types.ts'
 import { libraryNow } from '../targets/calendar.ts'
-import { resolveTargets } from '../targets/resolve.ts'
+import { loadTargets, resolveTargets } from '../targets/resolve.ts'
 
 export type PlanningDeps = {
   library: Library
@@ -33,6 +36,8 @@ export type PlanningDeps = {
 
 /** How far order and impact look beyond the targets. */
 const DEPTH = 4
+/** How far risk does: the dependents of the targets, and theirs. */
+const IMPACT_DEPTH = 2
 
 /**
  * Plans an intent on what is known of the catalog now; with `assumed` also what its rehearsal is told. Throws the refusal
@@ -120,6 +125,53 @@ const requestOf = (intent: Intent, { change, action, runbook, graph }: IntentBod
     ...(runbook && { runbook }),
     ...(graph && { graph }),
   }) as PlannedIntent
+
+export type Measured = Pick<Made, 'diff' | 'procedure_risk'>
+
+/** What a stored plan was measured by. */
+export const measuredOf = (report: unknown): Measured => {
+  const { diff = [], procedure_risk, risk } = (report ?? {}) as Partial<Made>
+  // Plans that were made before it was kept show it among the factors, with the risk of their nodes.
+  const shown = risk?.factors.find(({ factor }) => factor === 'procedure')?.points ?? 0
+  return { diff, procedure_risk: procedure_risk ?? shown }
+}
+
+/**
+ * What a plan that was made before comes to now, by what binds a preview: policies, catalog and risk may have moved
+ * since. Throws the refusal of its ceiling, of a hard policy, or of a policy that asks for a gate it has not.
+ */
+export const bindAgain = async (
+  db: Queryable,
+  { library, planPolicies }: PlanningDeps,
+  intent: Intent,
+  { document, report }: Plan,
+): Promise<Risk> => {
+  const { diff, procedure_risk } = measuredOf(report)
+  const ids = document.catalog_pins.map(({ resource_id }) => resource_id)
+  const input = {
+    intent: requestOf(intent, intent.request as unknown as IntentBody),
+    targets: await loadTargets(db, ids),
+    relationships: await loadRelationships(db, ids, ['depends_on'], IMPACT_DEPTH),
+    judge: planPolicies.judge,
+  }
+  const weight = weigh(input, { nodes: document.nodes, diff, procedure_risk })
+  throwIfRefused(refuseCeiling(document.constraints, weight.risk) ?? refuseHard(weight.judged))
+  const [first, ...more] = unaskedPolicies(library, document, weight)
+  if (first) throw new PlanOutdated([first, ...more])
+  return weight.risk
+}
+
+/** A plan on which somebody would be asked now who is not asked by it. */
+export class PlanOutdated extends AppError {
+  constructor(policies: string[]) {
+    super(
+      'invalid_state_transition',
+      'plan_not_ready',
+      `The policy ${policies[0]} asks for a gate now that this plan does not have.`,
+      { hint: 'Preview the intent again and review the plan with its gates.', extra: { policies } },
+    )
+  }
+}
 
 const HINTS: Record<string, string> = {
   risk_ceiling: 'Raise the ceiling in the intent, or make the change smaller.',

@@ -28,7 +28,7 @@ import { isVisible, placesFor } from '../policies/visibility.ts'
 import { assumptionsOf } from '../rehearsal/input.ts'
 import { rehearseApart } from '../rehearsal/thread.ts'
 import { listConflicts } from './conflicts.ts'
-import { planIntent } from './make.ts'
+import { PlanOutdated, planIntent } from './make.ts'
 import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './rules.ts'
 import type { PlanReport } from './types.ts'
 
@@ -248,5 +248,9 @@ export const markStale = (
     movePlan(tx, plan_id, ['ready'], { status: 'stale', status_reason: reason }, { actor, request_id }),
   )
 
-export const isMovedPin = (error: unknown): error is AppError =>
-  error instanceof AppError && error.category === 'stale_catalog_projection' && error.code === 'resource_version_moved'
+/** Whether a start was refused by what has moved since the plan was made: its targets, or the policies. */
+export const isOutdated = (error: unknown): error is AppError =>
+  error instanceof PlanOutdated ||
+  (error instanceof AppError &&
+    error.category === 'stale_catalog_projection' &&
+    error.code === 'resource_version_moved')
