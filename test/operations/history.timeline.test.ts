@@ -129,4 +129,39 @@ describe('the timeline', () => {
     const { items } = must(await p.as('eva').get('/v1/gates?for=all'), 200).body
     expect(items.filter((item: { operation_id: string }) => item.operation_id === operation_id)).toEqual([])
   })
+
+  it('shows no attempt as sent out that a stop had overtaken: its claim is refused', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const path = `/v1/operations/${operation_id}`
+    const record = (record_seq: number, attempt: number) => {
+      const change = { t: 'node' as const, id: 'before', state: 'dispatched', at: Date.now(), generation: 1, attempt }
+      const report = { engine_status: 'running', blocked_on: [], open_gates: 0 }
+      return recordChanges(p.deps.db, operation_id, { record_seq, changes: [change], report } as never, engine)
+    }
+    const told = async () =>
+      must(await p.as('vic').get(`${path}/timeline?node_id=before`), 200).body.events.map(({ type }: Event) => type)
+    await record(1, 1)
+    expect(await told()).toEqual(['node.dispatched'])
+    must(await p.as('olga').post(`${path}/pause`, { reason: 'wait' }), 202)
+    await record(2, 2)
+    expect(await told()).toEqual(['node.dispatched'])
+  })
+})
+
+it('an operation says that it waits for the engine, which has not taken over what was decided', async () => {
+  const { operation_id } = await p.startOperation(gated())
+  const path = `/v1/operations/${operation_id}`
+  const blocked = async () => must(await p.as('vic').get(path), 200).body.blocked_on
+  expect(await blocked()).toEqual([])
+  const age = `update operations.operation_commands set created_at = created_at - interval '10 s' where operation_id = $1`
+  await p.query(age, [operation_id])
+  expect(await blocked()).toMatchObject([{ kind: 'engine', id: operation_id, since: expect.any(String) }])
+  const { items } = must(await p.as('vic').get('/v1/operations?page_size=500'), 200).body
+  const row = items.find((item: { operation_id: string }) => item.operation_id === operation_id)
+  expect(row.blocked_on).toMatchObject([{ kind: 'engine' }])
+  await p.query(`update operations.operation_commands set status = 'delivered' where operation_id = $1`, [operation_id])
+  expect(await blocked()).toEqual([])
+  must(await p.as('olga').post(`${path}/cancel`, { reason: 'enough' }), 202)
+  await p.query(age, [operation_id])
+  expect(await blocked()).toMatchObject([{ kind: 'engine' }])
 })

@@ -179,11 +179,11 @@ export const policyProperties = {
       closed,
     ),
   ),
-  deadline_s: Type.Optional(seconds(60, 2_592_000)),
+  deadline_s: Type.Optional(seconds(1, 2_592_000)),
   escalation: Type.Optional(
     Type.Array(
       Type.Object(
-        { after_s: seconds(60, 2_592_000), add_groups: Type.Array(Group, { minItems: 1, maxItems: 20 }) },
+        { after_s: seconds(1, 2_592_000), add_groups: Type.Array(Group, { minItems: 1, maxItems: 20 }) },
         closed,
       ),
       { maxItems: 10 },

@@ -93,12 +93,15 @@ type AttemptRow = {
 
 const attemptKey = (node_id: string, role: string, attempt: number) => `${role} ${attempt} ${node_id}`
 
-/** The history of node changes: one event each, with evidence where something was decided about the world. */
+/**
+ * The history of node changes: one event each, with evidence where something was decided about the world. None for an
+ * attempt that was sent out when the operation had been stopped: its claim is refused.
+ */
 export const nodeEvents = async (
   tx: Tx,
   operation_id: string,
   changes: readonly NodeChange[],
-): Promise<(change: NodeChange) => TimelineEvent> => {
+): Promise<(change: NodeChange) => TimelineEvent | undefined> => {
   const keys = changes.map(({ id, attempt, role = 'run' }) => ({ node_id: id, attempt, role }))
   const attempts = new Map<string, AttemptRow>()
   if (keys.length > 0) {
@@ -108,7 +111,17 @@ export const nodeEvents = async (
       join operations.node_attempts a on a.operation_id = ${operation_id} and a.node_id = r.node_id and a.role = r.role and a.attempt = r.attempt`)
     for (const row of rows) attempts.set(attemptKey(row.node_id, row.role, row.attempt), row)
   }
-  return (change) => eventOf(change, attempts.get(attemptKey(change.id, change.role ?? 'run', change.attempt)))
+  const rowOf = ({ id, role = 'run', attempt }: NodeChange) => attempts.get(attemptKey(id, role, attempt))
+  const onItsWay = (change: NodeChange) => change.state === 'dispatched' && !rowOf(change)
+  const stopped = changes.some(onItsWay) && (await isStopped(tx, operation_id))
+  return (change) => (stopped && onItsWay(change) ? undefined : eventOf(change, rowOf(change)))
+}
+
+const isStopped = async (tx: Tx, operation_id: string): Promise<boolean> => {
+  const { rows } = await tx.execute<{ control: string }>(
+    sql`select control from operations.operation_control where operation_id = ${operation_id}`,
+  )
+  return rows[0]?.control !== 'run'
 }
 
 const eventOf = (change: NodeChange, row: AttemptRow | undefined): TimelineEvent => {

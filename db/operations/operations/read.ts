@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-orm'
-import type { CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { BlockedOn, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { OperationListQuery } from '../../../apps/shared/contracts/operations/operations.ts'
 import { first, type Queryable } from '../../client.ts'
 import { anyCase, iso, operation_summary_view as summary } from '../expressions.ts'
@@ -8,6 +8,7 @@ import {
   gates,
   leases,
   nodes,
+  operation_commands,
   operation_control,
   operations,
   outbox,
@@ -22,6 +23,15 @@ export const readAsOf = async (db: Queryable): Promise<{ time: string; seq: stri
   return rows[0] ?? { time: '', seq: '0' }
 }
 
+/** So long may a command be on its way before its operation is said to wait for the engine. */
+const ENGINE_LATE = sql`interval '5 s'`
+/** What the engine last reported, and the engine itself where it has not taken over what was decided since. */
+const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || coalesce((
+  select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.created_at)),
+    'message', 'The workflow engine does not answer; what was decided is sent to it again and again.'))
+  from ${operation_commands} k where k.operation_id = ${summary.operation_id} and k.status in ('pending', 'sending')
+    and k.created_at < clock_timestamp() - ${ENGINE_LATE} having count(*) > 0), '[]'::jsonb)`
+
 /** The members of a list row; visibility and commands read more of the same row. */
 const summaryColumns = {
   operation_id: summary.operation_id,
@@ -32,7 +42,7 @@ const summaryColumns = {
   status: summary.status,
   pause_reason: summary.pause_reason,
   end_reason: summary.end_reason,
-  blocked_on: summary.blocked_on,
+  blocked_on: blockedOn,
   progress: summary.progress,
   requester: summary.requester,
   risk_level: summary.risk_level,

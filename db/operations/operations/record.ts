@@ -103,7 +103,11 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
     of('when').map(({ id }) => id),
   )
   const facts = changes.flatMap((change) =>
-    change.t === 'node' && !change.again ? [toEvent(change)] : change.t === 'catalog' ? [catalogEvent(change)] : [],
+    change.t === 'node' && !change.again
+      ? (toEvent(change) ?? [])
+      : change.t === 'catalog'
+        ? [catalogEvent(change)]
+        : [],
   )
   const lent: TimelineEvent[] = []
   for (const { to } of of('leases')) {
