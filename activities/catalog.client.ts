@@ -21,27 +21,37 @@ export type Applied =
 /** The catalog did not answer, or cannot now: worth another try. */
 export class CatalogAway extends Error {}
 
-/** Writes of node results to the catalog's internal API. Throws CatalogAway when it should be tried again. */
-export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => ({
-  apply: async (command: ResourceUpdateCommand): Promise<Applied> => {
-    const path = `/internal/v1/resources/${encodeURIComponent(command.resource_id)}/apply-operation-result`
-    let response: Response
-    let body: Record<string, unknown>
+/** Writes of node results to the catalog's internal API, and versions of its resources. Throws CatalogAway when it should be tried again. */
+export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => {
+  const post = async (path: string, body: unknown): Promise<{ status: number; body: Record<string, unknown> }> => {
     try {
-      response = await fetch(new URL(path, base_url), {
+      const response = await fetch(new URL(path, base_url), {
         method: 'POST',
         headers: { authorization: `Bearer ${signer(audienceOf('catalog'))}`, 'content-type': 'application/json' },
-        body: JSON.stringify(command),
+        body: JSON.stringify(body),
         signal: AbortSignal.timeout(TIMEOUT_MS),
         redirect: 'error',
       })
-      body = (await response.json()) as Record<string, unknown>
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
     } catch (error) {
       throw new CatalogAway(`The catalog did not answer: ${(error as Error).message}`)
     }
-    return readAnswer(response.status, body)
-  },
-})
+  }
+  return {
+    apply: async (command: ResourceUpdateCommand): Promise<Applied> => {
+      const path = `/internal/v1/resources/${encodeURIComponent(command.resource_id)}/apply-operation-result`
+      const { status, body } = await post(path, command)
+      return readAnswer(status, body)
+    },
+    /** The version of a resource at this moment; nothing where it is not there. */
+    versionOf: together(async (resource_ids) => {
+      const { status, body } = await post('/internal/v1/resources:versions', { resource_ids })
+      if (status !== 200) throw new CatalogAway(`The catalog answered ${status}, ${String(body.code)}`)
+      const { items } = body as { items: { resource_id: string; version: number }[] }
+      return new Map(items.map(({ resource_id, version }) => [resource_id, version]))
+    }),
+  }
+}
 export type CatalogWriter = ReturnType<typeof createCatalogWriter>
 
 const readAnswer = (status: number, body: Record<string, unknown>): Applied => {
@@ -58,4 +68,33 @@ const readAnswer = (status: number, body: Record<string, unknown>): Applied => {
   }
   if (status === 404 || status === 422 || status === 400) return { status: 'refused', message }
   throw new CatalogAway(`The catalog answered ${status}, ${message}`)
+}
+
+const MOST_AT_ONCE = 1000
+
+/** Asks one by one, sent many at a time: whoever asks while a request is under way goes with the next, never with an older answer. */
+const together = (ask: (ids: string[]) => Promise<ReadonlyMap<string, number>>) => {
+  const waiting: { id: string; settle: PromiseWithResolvers<number | undefined> }[] = []
+  let busy = false
+  const run = async () => {
+    busy = true
+    while (waiting.length > 0) {
+      const now = waiting.splice(0, MOST_AT_ONCE)
+      await ask([...new Set(now.map(({ id }) => id))]).then(
+        (found) => {
+          for (const { id, settle } of now) settle.resolve(found.get(id))
+        },
+        (error) => {
+          for (const { settle } of now) settle.reject(error)
+        },
+      )
+    }
+    busy = false
+  }
+  return (id: string): Promise<number | undefined> => {
+    const settle = Promise.withResolvers<number | undefined>()
+    waiting.push({ id, settle })
+    if (!busy) void run()
+    return settle.promise
+  }
 }

@@ -2,14 +2,23 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createCatalogWriter, type ResourceUpdateCommand } from '../../activities/catalog.client.ts'
+import { until } from '../support/until.ts'
 import { createEngine, type Engine, node } from './support/engine.ts'
 
 let engine: Engine
 const commands: ResourceUpdateCommand[] = []
 let answer: (command: ResourceUpdateCommand, call: number) => { status: number; body: unknown }
+/** What the catalog says that the target stands at; nothing: it does not answer. */
+let version: number | undefined = 4
+let asked = 0
 const server = createServer(async (req, res) => {
   const chunks: Buffer[] = []
   for await (const chunk of req) chunks.push(chunk as Buffer)
+  if (req.url?.endsWith(':versions')) {
+    asked += 1
+    const items = version === undefined ? undefined : [{ resource_id: 'host-1', version }]
+    return res.writeHead(items ? 200 : 503, { 'content-type': 'application/json' }).end(JSON.stringify({ items }))
+  }
   commands.push(JSON.parse(Buffer.concat(chunks).toString('utf8')) as ResourceUpdateCommand)
   const { status, body } = answer(commands.at(-1) as ResourceUpdateCommand, commands.length)
   res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -76,4 +85,56 @@ it('a version that somebody else moved on is for a person to judge; one of its o
   })
   await engine.client.workflow.getHandle(operation_id).cancel()
   await engine.ends(operation_id)
+})
+
+it('begins nothing on a target that has moved on in the catalog, until that has been looked at', async () => {
+  answer = () => ({ status: 200, body: { version: 6 } })
+  version = 5
+  const operation_id = await engine.start(spec())
+  const blocked = async () => (await engine.read.operation(operation_id)).blocked_on[0]
+  await until(async () => (await blocked())?.kind === 'catalog', { timeout_ms: 30_000 })
+  expect(await blocked()).toMatchObject({ id: 'host-1', message: expect.stringContaining('as it was planned') })
+  expect(await engine.read.attempts(operation_id)).toEqual([])
+  // A version that moved without a value is pinned anew.
+  await engine.pool.query(`update operations.operations set pins = '{"host-1": 5}' where operation_id = $1`, [
+    operation_id,
+  ])
+  expect((await engine.ends(operation_id)).status).toBe('succeeded')
+  expect(await engine.read.attempts(operation_id)).toMatchObject([{ node_id: 'deploy', attempt: 1 }])
+  version = 4
+}, 90_000)
+
+it('begins nothing on a target while the catalog does not answer; a stop needs no catalog', async () => {
+  answer = () => ({ status: 200, body: { version: 5 } })
+  version = undefined
+  const operation_id = await engine.start(spec())
+  await until(async () => (await engine.read.operation(operation_id)).blocked_on[0]?.kind === 'catalog', {
+    timeout_ms: 30_000,
+  })
+  version = 4
+  expect((await engine.ends(operation_id)).status).toBe('succeeded')
+  version = undefined
+  const stopped = await engine.start(spec())
+  await until(async () => (await engine.read.operation(stopped)).blocked_on[0]?.kind === 'catalog', {
+    timeout_ms: 30_000,
+  })
+  await engine.client.workflow.getHandle(stopped).cancel()
+  expect((await engine.ends(stopped)).status).toBe('cancelled')
+  expect(await engine.read.attempts(stopped)).toEqual([])
+  version = 4
+}, 90_000)
+
+it('asks about many targets of one moment in few round trips, and never gives an answer from before the question', async () => {
+  version = 4
+  asked = 0
+  const { port } = server.address() as AddressInfo
+  const { versionOf } = createCatalogWriter(`http://127.0.0.1:${port}`, () => 'token')
+  const first = versionOf('host-1')
+  version = 5
+  const later = await Promise.all(Array.from({ length: 200 }, () => versionOf('host-1')))
+  expect(await first).toBeGreaterThanOrEqual(4)
+  expect(new Set(later)).toEqual(new Set([5]))
+  expect(asked).toBe(2)
+  expect(await versionOf('nowhere')).toBeUndefined()
+  version = 4
 })

@@ -82,8 +82,8 @@ const driftUnacknowledged = (drifted: string[]) =>
   )
 
 /**
- * Refuses to begin nodes of a running operation again on targets that are not as they were planned. While it is paused
- * they wait for a resume, which asks whoever sends it.
+ * Refuses to begin nodes of a running operation on targets that are not as they were planned; versions that moved without
+ * a value are pinned anew. While it is paused they wait for a resume, which asks whoever sends it.
  */
 export const refuseDrifted = async (
   deps: OperationsDeps,
@@ -92,10 +92,14 @@ export const refuseDrifted = async (
   node_ids: readonly string[],
 ): Promise<void> => {
   if (subject.facts.control !== 'run' || subject.constraints.on_drift === 'ignore') return
-  const { drifted } = await driftOf(tx, deps, subject)
+  const { drifted, pins } = await driftOf(tx, deps, subject)
   const moved = drifted.filter(({ node_id }) => node_ids.includes(node_id))
   const [first] = moved
-  if (!first) return
+  if (!first) {
+    const changed = new Set(drifted.map(({ resource_id }) => resource_id))
+    const silent = Object.entries(pins).filter(([resource_id]) => !changed.has(resource_id))
+    return repin(tx, subject.operation_id, subject.pins, Object.fromEntries(silent))
+  }
   throw new AppError(
     'stale_catalog_projection',
     'drift_unacknowledged',

@@ -30,7 +30,7 @@ import { askHeads } from '../catalog/heads.ts'
 import { type Command, type Decision, runCommand, type Steps } from '../command/accept.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { refuseOn } from '../operations/control.ts'
+import { refuseDrifted, refuseOn } from '../operations/control.ts'
 import { secretViolations } from '../planner/plan.ts'
 import {
   lookAhead,
@@ -235,6 +235,8 @@ const apply = async (
     decided_by: command.actor,
     decided_at: sql`clock_timestamp()` as never,
   })
+  // What it brings begins on the targets as they are now: it was read and approved so.
+  await refuseDrifted(deps, tx, subject, [...outlook.patched.touched, ...outlook.patched.added])
   const overtaken = await overtake(deps, tx, subject, plan_revision)
   const by = said(command, command_id)
   return {

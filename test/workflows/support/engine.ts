@@ -111,7 +111,10 @@ export type Spec = {
 }
 
 const NO_GRAPH: PlanGraph = { nodes: [], groups: [], gates: [], critical_path: [] }
-const NO_CATALOG: CatalogWriter = { apply: async () => ({ status: 'refused', message: 'no catalog in this test' }) }
+const NO_CATALOG: CatalogWriter = {
+  apply: async () => ({ status: 'refused', message: 'no catalog in this test' }),
+  versionOf: async () => undefined,
+}
 
 /**
  * Real Temporal, real Postgres, real worker; the API's part (rows of a decision) and the relay's (the signal with

@@ -69,6 +69,7 @@ const CLOSED_BY: Record<Closure['kind'], (id: string) => string> = {
   freeze: (id) => `The freeze ${id} is not over.`,
   window: (id) => `The window ${id} is closed.`,
   executor: (id) => `The agents of pool ${id} have as much work as they may have at once.`,
+  catalog: (id) => `The catalog does not say that ${id} is as it was planned; asking again.`,
 }
 
 const holdsBack = (s: State, gate: State['gates'][number]): boolean =>

@@ -89,7 +89,7 @@ export type Doing =
   | 'delay' // the claim said no for a reason that no command explains: asked again soon
   | 'parked' // the claim said no because of a command that is on its way
   | 'held' // an open patch would change it
-  | 'shut' // a window is closed, a freeze holds it, or the agents of its pool have enough to do
+  | 'shut' // a window is closed, a freeze holds it, the agents of its pool have enough to do, or its target moved
 
 export type Role = 'run' | 'undo'
 
@@ -212,13 +212,22 @@ export type RecordResult = {
 
 /** Why a claim was refused (operations.md 1.5). `seq`: the last command the rows know of. */
 export type Refusal = {
-  reason: 'stopped' | 'superseded' | 'held' | 'gate_open' | 'lease_lost' | 'frozen' | 'window_closed' | 'executor_busy'
+  reason:
+    | 'stopped'
+    | 'superseded'
+    | 'held'
+    | 'gate_open'
+    | 'lease_lost'
+    | 'frozen'
+    | 'window_closed'
+    | 'executor_busy'
+    | 'drifted'
   seq: number
   generation: number
   gates: { gate_id: string; status: GateStatus; round: number }[]
   /** An earlier try of this attempt had begun: its effect may be there. */
   repeated: boolean
-  /** Of frozen, window_closed and executor_busy: by what, and until when. */
+  /** Of frozen, window_closed, executor_busy and drifted: by what, and until when. */
   closure?: Closure
 }
 

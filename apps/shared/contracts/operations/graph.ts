@@ -67,7 +67,7 @@ export const RETRYABLE: ReadonlySet<string> = new Set([
 export type NodeError = { class: string; message: string; retryable: boolean; hint?: string }
 
 /** What keeps a ready node from starting, the calendar or agents who have enough to do, and when to look again (milliseconds since 1970). */
-export type Closure = { kind: 'freeze' | 'window' | 'executor'; id: string; until: number }
+export type Closure = { kind: 'freeze' | 'window' | 'executor' | 'catalog'; id: string; until: number }
 
 /** A reason why nothing moves: shown to people as it is. */
 export type BlockedOn = {

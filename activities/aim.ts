@@ -1,0 +1,44 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Context } from '@temporalio/activity'
+import { readAim } from '../db/operations/nodes/aim.ts'
+import type { Refusal } from '../workflows/operation/state/types.ts'
+import { CatalogAway } from './catalog.client.ts'
+import type { ActivityDeps } from './deps.ts'
+import type { AttemptInput } from './execution.ts'
+
+/** So long an attempt waits here until what the catalog says has been looked at; most of that takes a moment. */
+const PATIENCE_MS = 3000
+const LOOK_MS = 200
+/** After so long the node asks again. */
+const AGAIN_MS = 5000
+
+/**
+ * Why an attempt may not begin on its target: the catalog has moved on from the version that was planned, or does not
+ * answer (operations.md 1.5, "target as planned"). A version that moved without a value is pinned anew by operations,
+ * another pauses the operation; until one of both has happened the node waits.
+ */
+export const refuseAim = async (deps: ActivityDeps, input: AttemptInput): Promise<Refusal | undefined> => {
+  if (input.role !== 'run') return undefined
+  for (const end = Date.now() + PATIENCE_MS; ; ) {
+    const aim = await readAim(deps.pool, input)
+    if (!aim) return undefined
+    const version = await deps.catalog.versionOf(aim.target_id).catch(unlessAway)
+    if (version === aim.version) return undefined
+    if (version === 'away' || Date.now() >= end)
+      return {
+        reason: 'drifted',
+        repeated: aim.repeated,
+        seq: aim.seq,
+        generation: input.generation,
+        gates: [],
+        closure: { kind: 'catalog', id: aim.target_id, until: Date.now() + AGAIN_MS },
+      }
+    Context.current().heartbeat()
+    await delay(LOOK_MS)
+  }
+}
+
+const unlessAway = (error: unknown): 'away' => {
+  if (error instanceof CatalogAway) return 'away'
+  throw error
+}
