@@ -392,6 +392,10 @@ describe('leases', () => {
     await engine.statusIs(operation_id, 'paused')
     expect(await engine.read.operation(operation_id)).toMatchObject({ pause_reason: 'catalog_drift' })
     expect(target.paths()).toEqual(['/a'])
+    // Who resumes takes the version over.
+    await engine.pool.query(`update operations.operations set pins = '{"three": 5}' where operation_id = $1`, [
+      operation_id,
+    ])
     await resume(operation_id)
     expect((await engine.ends(operation_id)).status).toBe('succeeded')
   })

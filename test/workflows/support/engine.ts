@@ -10,6 +10,7 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker'
 import { eq, sql } from 'drizzle-orm'
+import type pg from 'pg'
 import type { CatalogWriter } from '../../../activities/catalog.client.ts'
 import type { ActivityDeps } from '../../../activities/deps.ts'
 import { createExecutors } from '../../../activities/executors/index.ts'
@@ -111,10 +112,14 @@ export type Spec = {
 }
 
 const NO_GRAPH: PlanGraph = { nodes: [], groups: [], gates: [], critical_path: [] }
-const NO_CATALOG: CatalogWriter = {
+/** A catalog that takes no writes, and holds what a test has put into the projection. */
+const projectedCatalog = (pool: pg.Pool): CatalogWriter => ({
   apply: async () => ({ status: 'refused', message: 'no catalog in this test' }),
-  versionOf: async () => undefined,
-}
+  versionOf: async (resource_id) => {
+    const known = 'select version::int from operations.catalog_resources where resource_id = $1'
+    return (await pool.query<{ version: number }>(known, [resource_id])).rows[0]?.version
+  },
+})
 
 /**
  * Real Temporal, real Postgres, real worker; the API's part (rows of a decision) and the relay's (the signal with
@@ -155,7 +160,7 @@ export const createEngine = async (
     }),
     secrets_dir: '/nonexistent',
     env: { TEST_TOKEN: 'Bearer s3cret-token' },
-    catalog: options.catalog ?? NO_CATALOG,
+    catalog: options.catalog ?? projectedCatalog(pool),
     leave: new AbortController().signal,
     limits: { max_parallel: 500, slice_s: 30, force_grace_s: 2 },
     wake: () => {},
