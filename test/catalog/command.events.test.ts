@@ -68,6 +68,33 @@ describe('the log', () => {
     expect((await c.internally('GET', `/events?agg_type=resource&after=1`)).status).toBe(400)
   })
 
+  it('may be behind: versions are those of this moment, numbered or not, of all that are there', async () => {
+    const [one, two] = [await fresh(), await fresh()]
+    await whole()
+    const { last_pub_seq } = await log('after=0&limit=1')
+    await c.result(one, { expected_version: 1, changes: { observed_state_patch: { release: '4.0.0' } } })
+    const asked = await c.internally('POST', '/resources:versions', { resource_ids: [two, one, one, 'nowhere'] })
+    const byId = (a: { resource_id: string }, b: { resource_id: string }) => (a.resource_id < b.resource_id ? -1 : 1)
+    expect(asked.body.items.toSorted(byId)).toEqual(
+      [
+        { resource_id: one, version: 2 },
+        { resource_id: two, version: 1 },
+      ].sort(byId),
+    )
+    expect((await log('after=0&limit=1')).last_pub_seq).toBe(last_pub_seq)
+    const wrong = (body: unknown) => c.internally('POST', '/resources:versions', body)
+    for (const body of [
+      { resource_ids: [] },
+      { resource_ids: ['a'.repeat(129)] },
+      {},
+      { resource_ids: [one], more: 1 },
+    ])
+      expect((await wrong(body)).status).toBe(400)
+    expect(
+      (await c.internally('POST', '/resources:versions', { resource_ids: [one] }, { service: 'fleet' })).status,
+    ).toBe(403)
+  })
+
   it('and the snapshot agree: folding the log gives the documents and the open edges', async () => {
     const [one, two] = [await fresh(), await fresh()]
     const edge = (op: string) => [{ op, type_key: 'depends_on', target_id: two }]
