@@ -155,6 +155,31 @@ describe('a running operation', () => {
     expect(problem(await send('resume'))).toBe('409 stale_catalog_projection/drift_unacknowledged')
   })
 
+  it('takes over versions that moved without a value where a retry or a patch lets something begin', async () => {
+    const { operation_id, path } = await started()
+    // All is done, so nobody has looked at the version that came then.
+    await p.query(`update operations.nodes set state = 'succeeded', attempt = 1 where operation_id = $1`, [
+      operation_id,
+    ])
+    const [last] = await p.query<{ node_id: string }>(
+      `update operations.nodes set state = 'failed' where operation_id = $1 and node_id like 'undrain%' returning node_id`,
+      [operation_id],
+    )
+    const pinned = async () =>
+      (await p.query(`select pins from operations.operations where operation_id = $1`, [operation_id]))[0]?.pins[host]
+    relabelled()
+    must(await p.as('olga').post(`${path}/nodes/${last?.node_id}/retry`, { reason }), 200, 202)
+    expect(await pinned()).toBe(2)
+    await p.query(`update operations.nodes set state = 'succeeded' where operation_id = $1`, [operation_id])
+    catalog.put(host, { labels: { rack: 'c' } })
+    const node = { node_id: 'more', executor: 'noop', with: {}, target_id: host }
+    const changes = [{ op: 'add_node', node }]
+    const proposed = must(await p.as('olga').post(`${path}/patches`, { base_revision: 1, reason, changes }), 201, 202)
+    const vote = { reviewed_digest: proposed.body.digest }
+    must(await p.as('eva').post(`${path}/patches/${proposed.body.patch_id}/approve`, vote), 200, 202)
+    expect(await pinned()).toBe(3)
+  })
+
   it('can be paused and cancelled while the catalog is away, not resumed, retried or patched', async () => {
     const { operation_id, path, send } = await started()
     await p.query(`update operations.nodes set state = 'failed' where operation_id = $1 and node_id = $2`, [
