@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Context } from '@temporalio/activity'
-import { readAim } from '../db/operations/nodes/aim.ts'
+import { type Aim, readAim } from '../db/operations/nodes/aim.ts'
 import type { Refusal } from '../workflows/operation/state/types.ts'
 import { CatalogAway } from './catalog.client.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -12,31 +12,42 @@ const LOOK_MS = 200
 /** After so long the node asks again. */
 const AGAIN_MS = 5000
 
+/** Operations that are known to have no target: their attempts are not asked about. */
+const MOST_KNOWN = 10_000
+
 /**
  * Why an attempt may not begin on its target: the catalog has moved on from the version that was planned, or does not
  * answer (operations.md 1.5, "target as planned"). A version that moved without a value is pinned anew by operations,
  * another pauses the operation; until one of both has happened the node waits.
  */
-export const refuseAim = async (deps: ActivityDeps, input: AttemptInput): Promise<Refusal | undefined> => {
-  if (input.role !== 'run') return undefined
-  for (const end = Date.now() + PATIENCE_MS; ; ) {
-    const aim = await readAim(deps.pool, input)
-    if (!aim) return undefined
-    const version = await deps.catalog.versionOf(aim.target_id).catch(unlessAway)
-    if (version === aim.version) return undefined
-    if (version === 'away' || Date.now() >= end)
-      return {
-        reason: 'drifted',
-        repeated: aim.repeated,
-        seq: aim.seq,
-        generation: input.generation,
-        gates: [],
-        closure: { kind: 'catalog', id: aim.target_id, until: Date.now() + AGAIN_MS },
+export const createAims = ({ pool, catalog }: Pick<ActivityDeps, 'pool' | 'catalog'>) => {
+  const aimless = new Set<string>()
+  return async (input: AttemptInput): Promise<Refusal | undefined> => {
+    if (input.role !== 'run' || aimless.has(input.operation_id)) return undefined
+    for (const end = Date.now() + PATIENCE_MS; ; ) {
+      const aim = await readAim(pool, input)
+      if (aim === 'never') {
+        if (aimless.size >= MOST_KNOWN) aimless.clear()
+        aimless.add(input.operation_id)
       }
-    Context.current().heartbeat()
-    await delay(LOOK_MS)
+      if (typeof aim === 'string') return undefined
+      const version = await catalog.versionOf(aim.target_id).catch(unlessAway)
+      if (version === aim.version) return undefined
+      if (version === 'away' || Date.now() >= end) return drifted(aim, input)
+      Context.current().heartbeat()
+      await delay(LOOK_MS)
+    }
   }
 }
+
+const drifted = ({ target_id, seq, repeated }: Aim, { generation }: AttemptInput): Refusal => ({
+  reason: 'drifted',
+  repeated,
+  seq,
+  generation,
+  gates: [],
+  closure: { kind: 'catalog', id: target_id, until: Date.now() + AGAIN_MS },
+})
 
 const unlessAway = (error: unknown): 'away' => {
   if (error instanceof CatalogAway) return 'away'

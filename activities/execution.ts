@@ -19,7 +19,7 @@ import {
 } from '../db/operations/nodes/attempts.ts'
 import { type Claim, claimAttempt } from '../db/operations/nodes/claim.ts'
 import type { AttemptResult } from '../workflows/operation/state/types.ts'
-import { refuseAim } from './aim.ts'
+import { createAims } from './aim.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { ExecutorContext, ExecutorResult } from './executors/types.ts'
 import { inputsOf, isWanted, namesOfWork, type Work, workOf } from './inputs.ts'
@@ -44,25 +44,28 @@ const HELD_BYTES = 256 * 1024
 const PATIENCE_MS = 20_000
 
 /** One attempt of a node: claim, resolve, executor, result. Two commits, and nothing in between that could be lost. */
-export const createExecutionActivities = (deps: ActivityDeps) => ({
-  run_attempt: async (input: AttemptInput): Promise<AttemptResult> => {
-    const aside = await patiently(() => refuseAim(deps, input))
-    if (aside) {
-      deps.observe.refused(aside.reason)
-      return { status: 'refused', refusal: aside }
-    }
-    // Nothing has happened yet: while Postgres is away the attempt waits, rather than end as one nobody knows about.
-    const claim = await patiently(() => claimAttempt(deps.pool, input, deps.policy.places))
-    if (claim.verdict === 'refused') {
-      deps.observe.refused(claim.reason)
-      const { verdict: _, ...refusal } = claim
-      return { status: 'refused', refusal }
-    }
-    if (claim.verdict === 'ended') return endedBefore(claim)
-    crashPoint('activity.after_claim')
-    return carryOut(deps, input, claim)
-  },
-})
+export const createExecutionActivities = (deps: ActivityDeps) => {
+  const refuseAim = createAims(deps)
+  return {
+    run_attempt: async (input: AttemptInput): Promise<AttemptResult> => {
+      const aside = await patiently(() => refuseAim(input))
+      if (aside) {
+        deps.observe.refused(aside.reason)
+        return { status: 'refused', refusal: aside }
+      }
+      // Nothing has happened yet: while Postgres is away the attempt waits, rather than end as one nobody knows about.
+      const claim = await patiently(() => claimAttempt(deps.pool, input, deps.policy.places))
+      if (claim.verdict === 'refused') {
+        deps.observe.refused(claim.reason)
+        const { verdict: _, ...refusal } = claim
+        return { status: 'refused', refusal }
+      }
+      if (claim.verdict === 'ended') return endedBefore(claim)
+      crashPoint('activity.after_claim')
+      return carryOut(deps, input, claim)
+    },
+  }
+}
 
 type Granted = Extract<Claim, { verdict: 'granted' }>
 

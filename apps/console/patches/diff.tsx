@@ -43,9 +43,9 @@ export const PatchDiff = ({
       change.op === 'add_gate' ? [[change.gate.gate_id, change.gate]] : [],
     ),
   )
-  const { added, removed, changed, added_gates, removed_gates, max_parallel } = diff
+  const { added, removed, changed, added_gates, removed_gates, max_parallel, risk = null } = diff
   const lists = [added, removed, changed, added_gates, removed_gates]
-  if (max_parallel === null && lists.every(({ length }) => length === 0))
+  if (max_parallel === null && risk === null && lists.every(({ length }) => length === 0))
     return <p className="text-muted">{tChange.patch.nothing}</p>
   return (
     <ul className="flex flex-col">
@@ -83,6 +83,11 @@ export const PatchDiff = ({
       {max_parallel ? (
         <Row change="update" kind={tChange.patch.limit} name="">
           <FieldDiffs fields={[{ path: 'max_parallel', ...max_parallel }]} />
+        </Row>
+      ) : null}
+      {risk ? (
+        <Row change="update" kind={tChange.patch.risk} name="">
+          <FieldDiffs fields={[{ path: 'risk', ...risk }]} />
         </Row>
       ) : null}
     </ul>

@@ -11,33 +11,41 @@ export type Aim = {
 }
 
 /**
- * What an attempt aims at, as its operation has it pinned or has written it itself. Nothing where no version counts: the
- * node has no target, its drift is to be ignored, the attempt has begun, or its claim is refused anyway.
+ * What an attempt aims at, as its operation has it pinned or has written it itself. `nothing` where no version counts: the
+ * node has no target, its drift is to be ignored, the attempt has begun, or its claim is refused anyway; `never` where the
+ * whole operation has no target.
  */
 const AIM = `
-select n.target_id, greatest((o.pins ->> n.target_id)::bigint, coalesce(i.version_to, 0)) as version,
+select o.pins = '{}' as aimless, n.target_id, greatest((o.pins ->> n.target_id)::bigint, coalesce(i.version_to, 0)) as version,
   (select coalesce(max(seq), 0) from operations.operation_commands
    where operation_id = $1 and status not in ('awaiting', 'withdrawn', 'superseded')) as seq,
-  k.phase is not null as repeated
+  k.phase is not null as repeated,
+  coalesce(o.pins ? n.target_id and c.control = 'run' and o.constraints ->> 'on_drift' is distinct from 'ignore'
+    and coalesce(k.phase, 'cancelled') = 'cancelled', false) as counts
 from operations.nodes n
   join operations.operations o using (operation_id)
   join operations.operation_control c using (operation_id)
   left join operations.resource_operation_index i on i.operation_id = $1 and i.resource_id = n.target_id
   left join operations.node_attempts k on k.operation_id = $1 and k.node_id = $2 and k.role = 'run' and k.attempt = $3
-where n.operation_id = $1 and n.node_id = $2 and o.pins ? n.target_id and c.control = 'run'
-  and o.constraints ->> 'on_drift' is distinct from 'ignore'
-  and coalesce(k.phase, 'cancelled') = 'cancelled'`
+where n.operation_id = $1 and n.node_id = $2`
+
+type Row = {
+  aimless: boolean
+  counts: boolean
+  target_id: string
+  version: string
+  seq: string
+  repeated: boolean
+}
 
 export const readAim = async (
   pool: pg.Pool,
   { operation_id, node_id, attempt }: { operation_id: string; node_id: string; attempt: number },
-): Promise<Aim | undefined> => {
-  const values = [operation_id, node_id, attempt]
-  const { rows } = await pool.query<{ target_id: string; version: string; seq: string; repeated: boolean }>({
-    name: 'aim',
-    text: AIM,
-    values,
-  })
+): Promise<Aim | 'nothing' | 'never'> => {
+  const { rows } = await pool.query<Row>({ name: 'aim', text: AIM, values: [operation_id, node_id, attempt] })
   const [row] = rows
-  return row && { ...row, version: Number(row.version), seq: Number(row.seq) }
+  if (row?.aimless) return 'never'
+  if (!row?.counts) return 'nothing'
+  const { target_id, version, seq, repeated } = row
+  return { target_id, version: Number(version), seq: Number(seq), repeated }
 }

@@ -73,6 +73,7 @@ export const patch = {
   added_step: 'Step',
   gate: 'Gate',
   limit: 'Steps at a time',
+  risk: 'Risk of the operation',
   nothing: 'The graph stays as it is.',
   held: 'Held until it is decided',
   held_none: 'Nothing is held: it touches no step that exists.',
