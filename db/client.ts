@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
+import { type Deadline, deadlineNow } from '../apps/shared/deadline.ts'
 
 /** A connection pool; reads take it or a transaction, writes take a transaction only. */
 export type Db = NodePgDatabase<Record<string, never>> & { $client: pg.Pool }
@@ -33,7 +34,8 @@ export const createDb = (
     // Earlier than the statement's own time-out: who waits for a lock hears 409 in_progress, not an outage.
     lock_timeout: Math.min(lock_timeout_ms, statement_timeout_ms - 200),
     idle_in_transaction_session_timeout: 10_000,
-    options: '-c timezone=UTC',
+    // A statement whose client went away, killed or cut off at its deadline, ends and gives its locks back.
+    options: '-c timezone=UTC -c client_connection_check_interval=250',
   })
   // A server that goes away breaks idle connections; the pool opens new ones, so there is nothing to do here.
   pool.on('error', () => {})
@@ -68,15 +70,23 @@ const ROLLBACK = /^rollback$/i
 const COMMIT = /^commit$/i
 
 /** What pg keeps of a connection; not in its types. */
-type Wire = { connection?: { stream?: Pick<Writable, 'cork' | 'uncork' | 'destroy'> } }
+type Wire = {
+  connection?: { stream?: Pick<Writable, 'cork' | 'uncork' | 'destroy'> }
+  connectionParameters?: { statement_timeout?: number | string | false }
+}
+type Callback = (error: Error | null, result?: unknown) => void
+/** A transaction of a request: no statement is sent after its deadline, and a commit least of all. */
+type Bounded = { deadline: Deadline; letGo: () => void; committing: boolean }
 
 /**
  * Prepares what it runs again and again: parsing and planning cost more than most of our statements themselves. What is
  * asked in one turn of the event loop goes out as one write: system calls cost more than what they carry. A `begin` is
- * not waited for, so that it goes out with the first statement of its transaction.
+ * not waited for, so that it goes out with the first statement of its transaction. What a request asks for ends with the
+ * deadline of that request: its connection is cut, and the server rolls back.
  */
 class PreparingClient extends pg.Client {
   private corked = false
+  private bounded: Bounded | undefined
 
   // biome-ignore lint/suspicious/noExplicitAny: pg's own overloads, passed through as they are
   override query(config: any, values?: any, callback?: any): any {
@@ -84,31 +94,89 @@ class PreparingClient extends pg.Client {
     const bare = given.submit !== undefined || given.name !== undefined || !Array.isArray(given.values ?? values)
     const name = bare ? undefined : nameOf(given.text)
     this.writeTogether()
-    if (BEGIN.test(given.text) && callback === undefined) return this.begin(config)
-    if (ROLLBACK.test(given.text) && callback === undefined) return this.rollback(config)
-    if (COMMIT.test(given.text) && callback === undefined) return this.commit({ ...given, name })
-    return super.query(name === undefined ? config : { ...given, name }, values, callback)
+    if (callback === undefined) {
+      if (BEGIN.test(given.text)) return this.begin(given)
+      if (ROLLBACK.test(given.text)) return this.rollback(config)
+      if (COMMIT.test(given.text)) return this.commit({ ...given, name })
+    }
+    const named = name === undefined ? config : { ...given, name }
+    if (this.bounded)
+      return this.bounded.deadline.over
+        ? refused(this.bounded.deadline, callback)
+        : super.query(named, values, callback)
+    const deadline = typeof callback === 'function' ? deadlineNow() : undefined
+    return deadline ? this.queryWithin(deadline, named, values, callback) : super.query(named, values, callback)
   }
 
-  /** It says nothing that is of use. Should it ever fail, nothing may follow it on this connection. */
+  /** A statement outside a transaction, as a pool sends it. */
+  private queryWithin(deadline: Deadline, config: pg.QueryConfig, values: unknown[], callback: Callback): void {
+    if (deadline.over) {
+      refused(deadline, callback)
+      return
+    }
+    const letGo = () => this.giveUp(deadline.refusal())
+    deadline.hold(letGo)
+    super.query(config as never, values, (error: Error, result: unknown) => {
+      deadline.release(letGo)
+      callback(error, result)
+    })
+  }
+
+  /**
+   * It says nothing that is of use. Should it ever fail, nothing may follow it on this connection. A statement near the
+   * deadline gets no more time than is left, though the cut connection ends it too.
+   */
   private begin(config: pg.QueryConfig): Promise<object> {
-    super.query(config).catch((error: Error) => this.giveUp(error))
+    const deadline = deadlineNow()
+    if (deadline?.over) return refused(deadline) as Promise<object>
+    let { text } = config
+    if (deadline) {
+      const bounded: Bounded = {
+        deadline,
+        committing: false,
+        letGo: () => bounded.committing || this.giveUp(deadline.refusal()),
+      }
+      this.bounded = bounded
+      deadline.hold(bounded.letGo)
+      const left_ms = Math.ceil(deadline.left_ms)
+      if (left_ms < Number((this as unknown as Wire).connectionParameters?.statement_timeout || 0))
+        text = `${text}; set local statement_timeout = ${left_ms}`
+    }
+    super.query({ ...config, text }).catch((error: Error) => this.giveUp(error))
     return Promise.resolve({ rows: [], rowCount: 0 })
   }
 
   /** Fails only on a connection that is broken: why it broke is what its transaction has said, and is not hidden by this. */
-  private rollback(config: pg.QueryConfig): Promise<object> {
-    return super.query(config).catch((error: Error) => {
-      this.giveUp(error)
+  private async rollback(config: pg.QueryConfig): Promise<object> {
+    try {
+      return await super.query(config as pg.QueryConfig)
+    } catch (error) {
+      this.giveUp(error as Error)
       return { rows: [], rowCount: 0 }
-    })
+    } finally {
+      this.unbind()
+    }
   }
 
   /** A transaction in which a statement failed ends by its commit, too, but has kept nothing: that is a failure. */
   private async commit(config: pg.QueryConfig): Promise<object> {
-    const result = await super.query(config)
-    if (result.command === 'ROLLBACK') throw new Error('the transaction had failed before its commit')
-    return result
+    const { bounded } = this
+    // Its caller then rolls back.
+    if (bounded?.deadline.over) throw bounded.deadline.refusal()
+    if (bounded) bounded.committing = true
+    try {
+      const result = await super.query(config)
+      if (result.command === 'ROLLBACK') throw new Error('the transaction had failed before its commit')
+      return result
+    } finally {
+      this.unbind()
+    }
+  }
+
+  private unbind(): void {
+    const { bounded } = this
+    this.bounded = undefined
+    bounded?.deadline.release(bounded.letGo)
   }
 
   /** Gives the connection up. */
@@ -126,6 +194,13 @@ class PreparingClient extends pg.Client {
       stream.uncork()
     })
   }
+}
+
+/** What a statement after its deadline gets, in the way in which it was asked. */
+const refused = ({ refusal }: Deadline, callback?: Callback): Promise<never> | undefined => {
+  if (callback === undefined) return Promise.reject(refusal())
+  process.nextTick(callback, refusal())
+  return undefined
 }
 
 /** Takes what was sent last in a transaction and need not be waited for before its commit. */

@@ -20,6 +20,7 @@ import { foldSnapshot } from '../../../db/operations/projection/snapshot.ts'
 import { inboxOf } from '../../../db/operations/tables/index.ts'
 import type { CatalogEvent, IntentRequestedPayload } from '../../shared/contracts/catalog/events.ts'
 import { crashPoint } from '../../shared/crash.ts'
+import { apart } from '../../shared/deadline.ts'
 import { isDatabaseAway } from '../../shared/http/problems.ts'
 import type { Logger } from '../../shared/telemetry.ts'
 import type { CatalogClient, SnapshotPage } from './client.ts'
@@ -170,7 +171,7 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
   let running: Promise<void> | undefined
   /** Brings the projection to the end of the catalog's log; callers at one time share one run. */
   const catchUp = (): Promise<void> => {
-    running ??= follow().finally(() => {
+    running ??= apart(follow).finally(() => {
       running = undefined
     })
     return running

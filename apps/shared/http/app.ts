@@ -14,6 +14,7 @@ import { text } from '../contracts/text.ts'
 import { addFormats } from '../data/formats.ts'
 import { JSON_LIMITS, type JsonLimits } from '../data/json.ts'
 import { AppError, CATEGORIES, type Category, type CodeOf, overloaded, unavailable } from '../errors.ts'
+import { Deadline, withinDeadline } from '../deadline.ts'
 import { createAnswered, type Edge, requestIdOf } from '../process/edge.ts'
 import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from '../process/mtls.ts'
 import { withinTrace } from '../process/trace.ts'
@@ -176,7 +177,7 @@ export const createHttpApp = (options: HttpOptions) => {
     if (!req.url.includes('%00')) return done()
     done(unstorable(codes, req.url.split('?')[0]?.includes('%00') ? '/params' : '/querystring'))
   })
-  // From here on, for reading a body begins anew in the context of its connection.
+  // As with the deadline: after the body.
   app.addHook('preValidation', (req, _reply, done) => withinTrace(req.headers.traceparent, done))
   // Ajv turns "1e999" into Infinity and then holds no bound against it.
   app.addHook('preHandler', (req, _reply, done) => {
@@ -229,27 +230,42 @@ const admitOurs = (app: HttpApp, codes: EdgeCodes, mtls: Mtls) => {
 
 /**
  * Answers 503 when the time of a request is over: that of this app, or less if the caller says in `x-request-deadline`
- * how many milliseconds it will wait (a private listener: the gateway alone sets it). Fastify's own `handlerTimeout`
- * knows one time per route, and makes and ends an abort signal for every request.
+ * how many milliseconds it will wait (a private listener: the gateway alone sets it). The work of the request ends first,
+ * in the database too. A read also ends when its caller goes away. Fastify's own `handlerTimeout` knows one time per
+ * route, and makes and ends an abort signal for every request.
  */
 const boundTime = (app: HttpApp, telemetry: Telemetry, codes: EdgeCodes, deadline_ms: number) => {
   const exceeded = telemetry.counter('deadline_exceeded_total', 'Requests that were not answered in time.')
+  const refusal = () => unavailable('The answer took too long.', undefined, codes.outage)
   app.decorateRequest('ends_at', Number.POSITIVE_INFINITY)
+  app.decorateRequest('deadline', undefined)
   app.addHook('onRequest', (req, reply, done) => {
     if (req.routeOptions.config?.endless) return done()
     const given = Number(req.headers['x-request-deadline'])
-    const late = () => {
-      if (reply.sent) return
-      exceeded.inc()
-      if (reply.raw.headersSent) reply.raw.destroy()
-      else reply.send(unavailable('The answer took too long.', undefined, codes.outage))
-    }
     const time_ms = given > 0 ? Math.min(given, deadline_ms) : deadline_ms
     req.ends_at = performance.now() + time_ms
+    const deadline = new Deadline(req.ends_at, refusal)
+    req.deadline = deadline
+    const late = async () => {
+      if (reply.sent) return
+      exceeded.inc()
+      await deadline.end()
+      if (reply.sent) return
+      if (reply.raw.headersSent) reply.raw.destroy()
+      else reply.send(refusal())
+    }
     const timer = setTimeout(late, time_ms)
-    reply.raw.once('close', () => clearTimeout(timer))
+    reply.raw.once('close', () => {
+      const answered = reply.raw.writableFinished
+      if (answered) deadline.answered()
+      else if (req.method === 'GET') void deadline.end()
+      // Nobody waits for what a write says, but it must end in its time all the same.
+      if (answered || req.method === 'GET') clearTimeout(timer)
+    })
     done()
   })
+  // Reading a body begins anew in the context of its connection, so the context is set after it.
+  app.addHook('preValidation', (req, _reply, done) => withinDeadline(req.deadline, done))
 }
 
 const answerErrors = (target: HttpApp, { codes, onRefused }: HttpOptions) => {
@@ -291,6 +307,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** When its caller is told that it took too long, in the process's `performance.now()`: long work stops by then. */
     ends_at: number
+    /** The same for the work in the database; undefined for a stream. */
+    deadline: Deadline | undefined
   }
   interface FastifyContextConfig {
     /** A stream that stays open: it is no request under way. */

@@ -52,6 +52,8 @@ export const isDatabaseAway = (error: unknown): boolean => {
 /** Maps whatever a handler threw to an AppError: schema violations, Fastify's own refusals, database outages. */
 export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyRequest): AppError => {
   if (error instanceof AppError) return error
+  // The end of the request's time, as the connection that it cut says it.
+  if ((error as Error).cause instanceof AppError) return (error as Error).cause as AppError
   const known = error as FastifyError & {
     cause?: { code?: string; message?: string }
     validation?: ErrorObject[]
