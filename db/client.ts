@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
-import { type Deadline, deadlineNow } from '../apps/shared/deadline.ts'
+import { type Deadline, deadlineNow } from '../apps/shared/process/deadline.ts'
 
 /** A connection pool; reads take it or a transaction, writes take a transaction only. */
 export type Db = NodePgDatabase<Record<string, never>> & { $client: pg.Pool }

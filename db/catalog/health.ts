@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
 import type { Queryable, Tx } from '../client.ts'
 import { array, rowsOf } from './resources/rows.ts'
@@ -113,10 +113,8 @@ export const checksAt = (db: Queryable, rid: string, at: string): Promise<Observ
         order by source, check_key, observed_at desc, command_id desc`,
   )
 
-/** A resource on the way of a roll-up, and whose health takes from it. */
-export type FlowRow = {
-  dependent: string
-  reltype_id: number
+/** What the own health of a resource now follows from. */
+export type HealthRow = {
   rid: string
   resource_id: string
   lifecycle_status: string
@@ -124,41 +122,48 @@ export type FlowRow = {
   health_reason: string
   health_expires_at: string | null
 }
+/** `dependent` takes health from `peer`. */
+export type FlowRow = { dependent: string; reltype_id: number; peer: string }
+/** Types along whose edges health flows: from where out-edges lead, and from where in-edges come. */
+export type FlowTypes = { out: readonly number[]; incoming: readonly number[] }
 
-/**
- * The peers from which these resources take health: where out-edges of the first types lead, and where in-edges of the
- * second types come from; at most `limit`.
- */
+/** The peers from which `dependent` takes health, with the type of the edge. */
+const peersOf = (dependent: SQL, { out, incoming }: FlowTypes): SQL =>
+  sql`(select dst as peer, reltype_id from catalog.relationship
+         where src = ${dependent} and reltype_id = any(${array(out, 'smallint')})
+       union all
+       select src, reltype_id from catalog.relationship
+         where dst = ${dependent} and reltype_id = any(${array(incoming, 'smallint')}))`
+
+/** These resources and all from which they take health, however far, in one statement; the nearest first, at most `limit`. */
+export const listFlowing = (
+  db: Queryable,
+  rids: readonly string[],
+  types: FlowTypes,
+  limit: number,
+): Promise<HealthRow[]> =>
+  rowsOf(
+    db,
+    sql`with recursive way(rid) as (
+          select unnest(${array(rids, 'bigint')})
+          union
+          select e.peer from way cross join lateral ${peersOf(sql`way.rid`, types)} e)
+        select w.rid, n.resource_id, s.lifecycle_status, s.health_status, s.health_reason, s.health_expires_at
+        from (select rid from way limit ${limit}) w
+        join catalog.resource n on n.rid = w.rid join catalog.resource_state s on s.rid = w.rid`,
+  )
+
+/** From whom these resources take health; at most `limit`. */
 export const listFlows = (
   db: Queryable,
   rids: readonly string[],
-  { out, incoming }: { out: readonly number[]; incoming: readonly number[] },
+  types: FlowTypes,
   limit: number,
 ): Promise<FlowRow[]> =>
   rowsOf(
     db,
-    sql`select e.dependent, e.reltype_id, e.peer as rid, n.resource_id, s.lifecycle_status, s.health_status,
-          s.health_reason, s.health_expires_at
-        from (select src as dependent, reltype_id, dst as peer from catalog.relationship
-                where src = any(${array(rids, 'bigint')}) and reltype_id = any(${array(out, 'smallint')})
-              union all
-              select dst, reltype_id, src from catalog.relationship
-                where dst = any(${array(rids, 'bigint')}) and reltype_id = any(${array(incoming, 'smallint')})) e
-        join catalog.resource n on n.rid = e.peer
-        join catalog.resource_state s on s.rid = e.peer
-        limit ${limit}`,
-  )
-
-/** What own health now is worked out from, of these resources. */
-export const healthRows = (
-  db: Queryable,
-  ids: readonly string[],
-): Promise<Omit<FlowRow, 'dependent' | 'reltype_id'>[]> =>
-  rowsOf(
-    db,
-    sql`select n.rid, n.resource_id, s.lifecycle_status, s.health_status, s.health_reason, s.health_expires_at
-        from catalog.resource n join catalog.resource_state s on s.rid = n.rid
-        where n.resource_id = any(${array(ids, 'text')})`,
+    sql`select f.rid as dependent, e.reltype_id, e.peer from unnest(${array(rids, 'bigint')}) as f(rid)
+        cross join lateral ${peersOf(sql`f.rid`, types)} e limit ${limit}`,
   )
 
 /** Resources whose checks ran out since they were last looked at. */

@@ -1,16 +1,17 @@
-import { healthRows, listFlows, readChecksOf } from '../../../db/catalog/health.ts'
-import { getResourcesByRid, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { listFlowing, listFlows, readChecksOf } from '../../../db/catalog/health.ts'
+import { visibleRids } from '../../../db/catalog/resources/lists.ts'
+import { getRids, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { Queryable } from '../../../db/client.ts'
-import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
 import { healthOf } from '../capabilities/offers.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Types } from '../packs/registry.ts'
-import { visibleOf } from '../read/access.ts'
 import type { Reader } from '../read/lists.ts'
-import { type CausePath, causesOf, type Flow, type HealthGraph, rollUp } from '../rules/roll-up.ts'
+import { type CausePath, causesOf, type HealthGraph, rollUp } from '../rules/roll-up.ts'
 
 /** At most so many resources are looked at for one roll-up. */
 const MAX_VISITED = 100_000
+/** And at most so many ways between them. */
+const MAX_FLOWS = 500_000
 const MAX_CAUSES = 5
 
 type Loaded = HealthGraph & { names: Map<string, string>; truncated: boolean }
@@ -23,7 +24,7 @@ export const readRollUp = async (deps: CatalogDeps, row: ResourceRow, reader: Re
   const now = deps.clock.now()
   return deps.db.transaction(
     async (tx) => {
-      const graph = await load(tx, deps.registry.types, [row], now)
+      const graph = await load(tx, deps.registry.types, [row.rid], now)
       const rolled = rollUp(graph)
       const causes = causesOf(row.rid, graph, rolled, (rid) => graph.names.get(rid) ?? rid, MAX_CAUSES)
       return {
@@ -42,42 +43,32 @@ export const readRollUps = async (deps: CatalogDeps, ids: readonly string[]) => 
   const now = deps.clock.now()
   return deps.db.transaction(
     async (tx) => {
-      const rows = await healthRows(tx, ids)
-      const graph = await load(tx, deps.registry.types, rows, now)
+      const rids = await getRids(tx, ids)
+      const graph = await load(tx, deps.registry.types, [...rids.values()], now)
       const rolled = rollUp(graph)
-      const statuses = new Map(rows.map(({ rid, resource_id }) => [resource_id, rolled.get(rid) ?? 'unknown']))
+      const statuses = new Map([...rids].map(([resource_id, rid]) => [resource_id, rolled.get(rid) ?? 'unknown']))
       return { statuses, visited: graph.own.size, truncated: graph.truncated }
     },
     { isolationLevel: 'repeatable read', accessMode: 'read only' },
   )
 }
 
-type Root = Awaited<ReturnType<typeof healthRows>>[number]
-
-const load = async (db: Queryable, types: Types, roots: readonly Root[], now: Date): Promise<Loaded> => {
+/** All that these take health from, in two statements: a round trip for each level would be thousands on a long chain. */
+const load = async (db: Queryable, types: Types, roots: readonly string[], now: Date): Promise<Loaded> => {
   const ids = (flows: string) => types.relationships.filter(({ health }) => health.flows === flows).map(({ id }) => id)
   const along = { out: ids('to_from'), incoming: ids('from_to') }
-  const own = new Map<string, HealthStatus>()
-  const names = new Map(roots.map(({ rid, resource_id }) => [rid, resource_id]))
-  const flows: Flow[] = []
-  const learn = async (rows: Parameters<typeof healthOf>[1]) => {
-    for (const [rid, { status }] of await healthOf(db, rows, now)) own.set(rid, status)
+  const found = await listFlowing(db, roots, along, MAX_VISITED + 1)
+  const rows = found.slice(0, MAX_VISITED)
+  const rids = rows.map(({ rid }) => rid)
+  const flows = await listFlows(db, rids, along, MAX_FLOWS + 1)
+  const health = await healthOf(db, rows, now)
+  return {
+    own: new Map(rids.map((rid) => [rid, health.get(rid)?.status ?? 'unknown'])),
+    flows: flows.slice(0, MAX_FLOWS).map(({ dependent, peer, reltype_id }) => ({ dependent, peer, kind: reltype_id })),
+    rules: new Map(types.relationships.map(({ id, health }) => [id, health])),
+    names: new Map(rows.map(({ rid, resource_id }) => [rid, resource_id])),
+    truncated: found.length > MAX_VISITED || flows.length > MAX_FLOWS,
   }
-  await learn(roots)
-  let truncated = false
-  for (let level = roots.map(({ rid }) => rid); level.length > 0; ) {
-    const room = MAX_VISITED - own.size
-    const rows = await listFlows(db, level, along, room + 1)
-    truncated ||= rows.length > room
-    const fresh = rows.slice(0, room).filter(({ rid }) => !own.has(rid))
-    for (const { dependent, rid, reltype_id } of rows.slice(0, room))
-      flows.push({ dependent, peer: rid, kind: reltype_id })
-    for (const { rid, resource_id } of fresh) names.set(rid, resource_id)
-    await learn(fresh)
-    level = truncated ? [] : [...new Set(fresh.map(({ rid }) => rid))]
-  }
-  const rules = new Map(types.relationships.map(({ id, health }) => [id, health]))
-  return { own, flows, rules, names, truncated }
 }
 
 const describe = async (
@@ -88,8 +79,8 @@ const describe = async (
   reader: Reader,
   now: Date,
 ) => {
-  const rows = await getResourcesByRid(db, [...new Set(causes.flatMap(({ path }) => path))])
-  const seen = await visibleOf(db, deps.registry.types, reader.access, rows)
+  const rids = [...new Set(causes.flatMap(({ path }) => path))]
+  const seen = await visibleRids(db, rids, reader.access, deps.registry.types.topologyIds)
   const checks = Map.groupBy(
     await readChecksOf(
       db,

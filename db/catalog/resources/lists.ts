@@ -28,6 +28,22 @@ export const accessSql = (access: RowAccess, topology_type_ids: readonly number[
   return limits.length > 0 ? sql`(${sql.join(limits, sql` or `)})` : sql`false`
 }
 
+/** Which of these resources, by row number, the caller may see. */
+export const visibleRids = async (
+  db: Queryable,
+  rids: readonly string[],
+  access: RowAccess,
+  topology_type_ids: readonly number[],
+): Promise<ReadonlySet<string>> => {
+  if (access === 'all' || rids.length === 0) return new Set(rids)
+  const rows = await rowsOf<{ rid: string }>(
+    db,
+    sql`select r.rid from catalog.resource r
+        where r.rid = any(${array(rids, 'bigint')}) and ${accessSql(access, topology_type_ids)}`,
+  )
+  return new Set(rows.map(({ rid }) => rid))
+}
+
 /** Keys that a list can be sorted by, as SQL and with the type that a key's text is read back as. */
 const SORT_KEYS = {
   resource_id: { value: sql`r.resource_id`, type: sql`text collate "C"` },
