@@ -68,11 +68,11 @@ export const markProvidersSwept = async (tx: Tx, rid: string, now: string): Prom
   return rows.map(({ provider_id }) => provider_id)
 }
 
-/** Moves what is said of a resource's capabilities on by one; gives the new number. */
-export const moveCapabilities = async (tx: Tx, rid: string): Promise<number> => {
+/** Moves the number of what is said of a resource's capabilities on, by one for each event; gives the new number. */
+export const moveCapabilities = async (tx: Tx, rid: string, by: number): Promise<number> => {
   const [row] = await rowsOf<{ capability_revision: number }>(
     tx,
-    sql`update catalog.resource_state set capability_revision = capability_revision + 1 where rid = ${rid}
+    sql`update catalog.resource_state set capability_revision = capability_revision + ${by} where rid = ${rid}
         returning capability_revision`,
   )
   return row?.capability_revision ?? 0

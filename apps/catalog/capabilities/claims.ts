@@ -2,7 +2,7 @@ import { claimedOwners, listOffers, moveCapabilities, type OfferRow, offers } fr
 import { getResourcesByRid, type LockMode, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
-import { type Cause, eventOf, tell } from '../command/outbox.ts'
+import { type Cause, eventOf, tell, partsOf } from '../command/outbox.ts'
 import type { StoredRelationshipType, Types } from '../packs/registry.ts'
 import type { EdgePlan } from '../relationships/edges.ts'
 import { freeOf } from '../rules/matching.ts'
@@ -97,30 +97,34 @@ export const tellClaims = async (
     })
   const others = [...byOwner.keys()].filter((rid) => rid !== own_rid && !leaving?.has(rid))
   for (const owner of await getResourcesByRid(tx, others)) {
-    const event = capabilityEventOf(
-      cause,
-      { ...owner, type_key: types.keyOf(owner.type_id), capability_revision: await moveCapabilities(tx, owner.rid) },
-      owner.version,
-      eventsOf(owner.rid),
-    )
-    await tell(tx, event)
+    const told = eventsOf(owner.rid)
+    const capability_revision = await moveCapabilities(tx, owner.rid, partsOf(told).length)
+    const subject = { ...owner, type_key: types.keyOf(owner.type_id), capability_revision }
+    await tell(tx, ...capabilityEventsOf(cause, subject, owner.version, told))
   }
   return leaving?.has(own_rid) ? [] : eventsOf(own_rid)
 }
 
 type Owner = { resource_id: string; type_key: string; version: number; generation: number; capability_revision: number }
 
-/** The event of one change of what a resource offers, or of what is claimed of it. */
-export const capabilityEventOf = (
+/**
+ * The events of one change of what a resource offers, or of what is claimed of it: one, or as many as it takes parts. The
+ * last has the number that the resource is at.
+ */
+export const capabilityEventsOf = (
   cause: Cause,
   { capability_revision, ...owner }: Owner,
   previous_version: number | null,
   providers: readonly ProviderEvent[],
-) =>
-  eventOf(cause, owner, previous_version, {
-    type: 'capability.changed',
-    agg_type: 'capability',
-    agg_id: owner.resource_id,
-    agg_version: capability_revision,
-    payload: { providers },
-  })
+) => {
+  const parts = partsOf(providers)
+  return parts.map((part, index) =>
+    eventOf(cause, owner, previous_version, {
+      type: 'capability.changed',
+      agg_type: 'capability',
+      agg_id: owner.resource_id,
+      agg_version: capability_revision - parts.length + 1 + index,
+      payload: { providers: part },
+    }),
+  )
+}

@@ -3,10 +3,12 @@ import { saveAudit } from '../../../db/catalog/resources/commands.ts'
 import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import { outbox } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
-import { appendOutbox, type OutboxEvent, outboxRow } from '../../../db/outbox.ts'
+import { type OutboxEvent, outboxRow } from '../../../db/outbox.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { RelationshipEvent, ResourceEventPayload } from '../../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
+import { canonicalJson, hmacSha256 } from '../../shared/data/digest.ts'
+import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { ChangeSource } from '../document/lifecycle.ts'
@@ -30,7 +32,37 @@ export type Cause = {
 type Subject = { resource_id: string; type_key: string; version: number; generation: number }
 type Told = { type: string; agg_type: string; agg_id: string; agg_version: number; payload: Record<string, unknown> }
 
+/** No payload of an event is larger, as JSON (reliability.md 4.2). */
 const MAX_PAYLOAD_BYTES = 262_144
+/** Where a list is divided among several events, each takes about this much of it, and so many items. */
+const PART_BYTES = 131_072
+const PART_ITEMS = 500
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
+/** A list in parts that each fit into an event. */
+export const partsOf = <T>(items: readonly T[]): T[][] => {
+  const parts: T[][] = []
+  let room = 0
+  for (const item of items) {
+    const bytes = bytesOf(item) + 1
+    const last = parts.at(-1)
+    if (last && bytes <= room && last.length < PART_ITEMS) last.push(item)
+    else {
+      parts.push([item])
+      room = PART_BYTES
+    }
+    room -= bytes
+  }
+  return parts
+}
+
+/** The evidence that an event names itself; the versions of the resource name all of it. */
+const evidenceIn = ({ evidence_refs }: Cause) => {
+  const [named = [], ...more] = partsOf(evidence_refs)
+  if (more.length === 0) return { evidence_refs: named }
+  return { evidence_refs: named, evidence_omitted: evidence_refs.length - named.length }
+}
 
 /** The outbox row of one event. */
 export const eventOf = (
@@ -51,16 +83,29 @@ export const eventOf = (
     actor: cause.actor,
     command_id: cause.command_id,
     operation_id: cause.operation_id,
-    evidence_refs: cause.evidence_refs,
+    ...evidenceIn(cause),
     ...payload,
   },
 })
 
 /** Promises events in this order. Call it last in the transaction, under the aggregate's lock (catalog.md 11). */
-export const tell = (tx: Tx, ...events: OutboxEvent[]): Promise<void> => appendOutbox(tx, outbox, ...events)
+export const tell = async (tx: Tx, ...events: OutboxEvent[]): Promise<void> => {
+  await Promise.all(events.map((event) => telling(tx, event)))
+}
 
-/** The same for one event, sent when it is awaited. */
-export const telling = (tx: Tx, event: OutboxEvent) => outboxRow(tx, outbox, event)
+/** The same for one event, sent when it is awaited. Refuses what no consumer could take. */
+export const telling = (tx: Tx, event: OutboxEvent) => {
+  const statement = outboxRow(tx, outbox, event)
+  const fits = statement.values.every((value) => typeof value !== 'string' || isSmall(value))
+  if (fits) return statement
+  throw new AppError('validation_error', 'too_large', `The change is larger than ${MAX_PAYLOAD_BYTES} bytes.`, {
+    status: 413,
+    hint: 'Divide the change into smaller ones.',
+  })
+}
+
+const isSmall = (text: string): boolean =>
+  text.length * 3 <= MAX_PAYLOAD_BYTES || Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES
 
 type ResourceChange = {
   type: 'resource.created' | 'resource.updated' | 'resource.retired'
@@ -68,31 +113,51 @@ type ResourceChange = {
   relationship_changes: RelationshipEvent[]
 }
 
-/** The event of one version of a resource: exactly one per version. */
-export const resourceEventOf = (
+/**
+ * The events of one version of a resource: exactly one `resource.*`. Where its document or its relationships do not fit,
+ * the document is to be fetched, and the relationships come in parts before it, an aggregate of their own that is named
+ * by the id of the event.
+ */
+export const resourceEventsOf = (
   cause: Cause,
   row: ResourceRow,
   document: ResourceDocument,
   change: ResourceChange,
-): OutboxEvent => {
+): OutboxEvent[] => {
   const { type, changed_paths, relationship_changes } = change
-  const payload: ResourceEventPayload = {
-    summary: summaryOf(row, document),
-    changed_paths,
-    relationship_changes,
-    document,
-  }
-  if (Buffer.byteLength(JSON.stringify(payload)) > MAX_PAYLOAD_BYTES) {
-    delete payload.document
-    payload.fetch_href = `/internal/v1/resources/${row.resource_id}`
-  }
-  return eventOf(cause, document, row.version === 1 ? null : row.version - 1, {
-    type,
-    agg_type: 'resource',
-    agg_id: row.resource_id,
-    agg_version: row.version,
-    payload,
-  })
+  const summary = summaryOf(row, document)
+  const previous = row.version === 1 ? null : row.version - 1
+  const whole = (payload: ResourceEventPayload) =>
+    eventOf(cause, document, previous, {
+      type,
+      agg_type: 'resource',
+      agg_id: row.resource_id,
+      agg_version: row.version,
+      payload,
+    })
+  const fits = ({ payload }: OutboxEvent) => bytesOf(payload) <= MAX_PAYLOAD_BYTES
+  // Far more edges than a command may name: nobody need count their bytes.
+  const many = relationship_changes.length > PART_ITEMS
+  const full = !many && whole({ summary, changed_paths, relationship_changes, document })
+  if (full && fits(full)) return [full]
+  const fetch_href = `/internal/v1/resources/${row.resource_id}`
+  const lean = !many && whole({ summary, changed_paths, relationship_changes, fetch_href })
+  if (lean && fits(lean)) return [lean]
+  const parts = partsOf(relationship_changes)
+  const counted = { summary, changed_paths, relationship_changes: [], relationship_parts: parts.length }
+  const last = whole({ ...counted, document })
+  const main = fits(last) ? last : whole({ ...counted, fetch_href })
+  const { name, lifecycle_status, health_status } = summary
+  const told = parts.map((part, index) =>
+    eventOf({ ...cause, evidence_refs: [] }, document, previous, {
+      type: 'resource.relationships',
+      agg_type: 'relationships',
+      agg_id: main.event_id,
+      agg_version: index + 1,
+      payload: { of: type, summary: { name, lifecycle_status, health_status }, relationship_changes: part },
+    }),
+  )
+  return [...told, main]
 }
 
 type Audited = {

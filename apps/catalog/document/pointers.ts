@@ -36,3 +36,17 @@ export const changedPaths = (before: unknown, after: unknown, at = ''): string[]
   const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
   return keys.flatMap((key) => changedPaths(before[key], after[key], `${at}/${escapeToken(key)}`))
 }
+
+const MAX_PATHS = 500
+const MAX_PATH_BYTES = 16_384
+
+/** Pointers that say where something changed, as exactly as a short list can: of too many, what holds them. */
+export const fewPaths = (paths: string[]): string[] => {
+  let few = paths
+  for (let depth = 8; depth > 0 && isLong(few); depth--)
+    few = [...new Set(few.map((path) => path.split('/', depth + 1).join('/')))]
+  return few
+}
+
+const isLong = (paths: readonly string[]): boolean =>
+  paths.length > MAX_PATHS || paths.reduce((bytes, path) => bytes + Buffer.byteLength(path), 0) > MAX_PATH_BYTES

@@ -40,6 +40,9 @@ const wordsOf = (known: string[]) => {
   }
 }
 
+/** Aggregates that tell of a resource's versions. */
+const RESOURCE = new Set(['resource', 'relationships'])
+
 /** About what an object of the overlay takes, for the bound on memory. */
 const OVERLAY_BYTES = 200
 
@@ -124,21 +127,29 @@ export const createStore = (base: GraphArrays) => {
     return found ? low : -1
   }
 
-  const insertArc = (rid: number, arc: Arc): void => {
-    const list = arcs.get(rid) ?? []
+  /** The place of an arc in the overlay's list, or where it belongs. */
+  const placeOfArc = (list: readonly Arc[], wanted: Position): number => {
     let low = 0
     for (let high = list.length; low < high; ) {
       const middle = (low + high) >>> 1
       const one = list[middle] as Arc
-      if (order(arc, one.type, one.out, one.peer) > 0) low = middle + 1
+      if (order(wanted, one.type, one.out, one.peer) > 0) low = middle + 1
       else high = middle
     }
-    list.splice(low, 0, arc)
+    return low
+  }
+  const insertArc = (rid: number, arc: Arc): void => {
+    const list = arcs.get(rid) ?? []
+    list.splice(placeOfArc(list, arc), 0, arc)
     arcs.set(rid, list)
     changed += 1
   }
-  const findArc = (rid: number, type: number, out: boolean, peer: number): number =>
-    arcs.get(rid)?.findIndex((arc) => arc.type === type && arc.out === out && arc.peer === peer) ?? -1
+  const findArc = (rid: number, type: number, out: boolean, peer: number): number => {
+    const list = arcs.get(rid) ?? []
+    const place = placeOfArc(list, { type, out, peer })
+    const found = list[place]
+    return found && found.type === type && found.out === out && found.peer === peer ? place : -1
+  }
 
   const addEdge = (src: number, type: number, dst: number, no: number): void => {
     if (findLoaded(src, type, dst) >= 0 || findArc(src, type, true, dst) >= 0) return
@@ -159,21 +170,24 @@ export const createStore = (base: GraphArrays) => {
     edges -= 1
   }
 
+  /** The event of a version, or a part of its relationships, which comes before it. */
   const applyResource = (event: GraphEvent, types: Types): void => {
     const rid = Number(event.rid)
+    const part = event.agg_type === 'relationships'
+    const [version, type] = part ? [event.version ?? 0, event.of] : [event.agg_version, event.type]
     if (!has(rid) && !added.has(rid)) {
-      const type = types.newest(event.type_key ?? '')
-      if (!type) throw new UnknownName(`type ${event.type_key}`)
+      const known = types.newest(event.type_key ?? '')
+      if (!known) throw new UnknownName(`type ${event.type_key}`)
       const id = event.resource_id ?? ''
       const health = healths.numberOf(event.health_status ?? 'unknown')
-      const node = { id, name: event.name ?? '', kind: OPEN, type: type.id, parent: 0, version: 0, health_revision: 0 }
+      const node = { id, name: event.name ?? '', kind: OPEN, type: known.id, parent: 0, version: 0, health_revision: 0 }
       added.set(rid, { ...node, lifecycle: 0, health })
       addedIds.set(id, rid)
       size = Math.max(size, rid + 1)
       nodes += 1
       changed += 1
     }
-    if (event.agg_version <= num(rid, 'version')) return
+    if (version <= num(rid, 'version')) return
     const moves = (event.changes ?? []).map((change) => resolve(change, types))
     for (const { op, relation, from, to, no } of moves) {
       if (op === 'added') addEdge(from, relation.id, to, no)
@@ -181,13 +195,14 @@ export const createStore = (base: GraphArrays) => {
       // Containment is told by either end, so a child's place is read from its edge; where it ended stays its place.
       if (!relation.containment) continue
       if (op === 'added') moveTo(from, to)
-      else if (op === 'removed' && event.type !== 'resource.retired' && num(from, 'parent') === to) moveTo(from, 0)
+      else if (op === 'removed' && type !== 'resource.retired' && num(from, 'parent') === to) moveTo(from, 0)
     }
+    if (part) return
     changing(rid, () => {
-      if (event.type === 'resource.retired') setNum(rid, 'kind', CLOSED)
+      if (type === 'resource.retired') setNum(rid, 'kind', CLOSED)
       setNum(rid, 'lifecycle', lifecycles.numberOf(event.lifecycle_status ?? 'unknown'))
     })
-    setNum(rid, 'version', event.agg_version)
+    setNum(rid, 'version', version)
   }
 
   const changing = (rid: number, change: () => void): void => (counts ? counts.changing(rid, change) : change())
@@ -244,7 +259,7 @@ export const createStore = (base: GraphArrays) => {
     apply: (events: readonly GraphEvent[], types: Types): void => {
       rankTypes(types)
       for (const event of events) {
-        if (event.rid !== null && event.agg_type === 'resource') applyResource(event, types)
+        if (event.rid !== null && RESOURCE.has(event.agg_type)) applyResource(event, types)
         else if (event.rid !== null && event.agg_type === 'health') applyHealth(event)
         watermark = event.pub_seq
       }

@@ -6,10 +6,10 @@ import {
   offers,
 } from '../../../db/catalog/providers.ts'
 import { getResourcesByRid, lockStates } from '../../../db/catalog/resources/rows.ts'
-import { capabilityEventOf } from '../capabilities/claims.ts'
+import { capabilityEventsOf } from '../capabilities/claims.ts'
 import { toldOf } from '../capabilities/declare.ts'
 import { usesCapability } from '../capabilities/offers.ts'
-import { tell } from '../command/outbox.ts'
+import { partsOf, tell } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { sweepCause } from './observe.ts'
 
@@ -31,9 +31,9 @@ export const sweepProviders = async (deps: CatalogDeps): Promise<boolean> => {
       if (!owner || ids.length === 0) return
       const rows = await listOffers(tx, usesCapability(types), [offers.ids(ids)], ids.length)
       const providers = rows.map((row) => ({ provider: toldOf(row.capability_key, row), change: 'expired' as const }))
-      const capability_revision = await moveCapabilities(tx, rid)
+      const capability_revision = await moveCapabilities(tx, rid, partsOf(providers).length)
       const subject = { ...owner, type_key: types.keyOf(owner.type_id), capability_revision }
-      await tell(tx, capabilityEventOf(sweepCause(now, 'capabilities.sweep'), subject, owner.version, providers))
+      await tell(tx, ...capabilityEventsOf(sweepCause(now, 'capabilities.sweep'), subject, owner.version, providers))
     })
   }
   if (rids.length > 0) deps.wake()

@@ -1,5 +1,5 @@
 import { listOffers, offers, withdrawProviders } from '../../../db/catalog/providers.ts'
-import { cascadeOf, closeEdge, type EdgeRow, edgesFrom, edgesTo } from '../../../db/catalog/relationships/rows.ts'
+import { cascadeOf, closeEdgesOf, countEdgesOf, type EdgeRow, edgesTo } from '../../../db/catalog/relationships/rows.ts'
 import { getResourcesByRid, type LockMode, type ResourceRow, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts'
@@ -14,6 +14,10 @@ import { edgeEvent, type Sees } from '../relationships/edges.ts'
 
 const MAX_CASCADE = 200
 const MAX_BLOCKERS = 20
+/** So many of those that still need a resource are counted. */
+const MAX_COUNTED = 1000
+/** So many relationships close within the time of one request. */
+const MAX_CLOSED = 50_000
 /** Far more than the definitions of capabilities that there are. */
 const MAX_WITHDRAWN = 10_000
 
@@ -62,31 +66,39 @@ export const closeAllEdges = async (
   row: ResourceRow,
   { leaving, sees, cause }: { leaving: ReadonlySet<string>; sees: Sees; cause: Cause },
 ): Promise<{ edges: RelationshipEvent[]; providers: ProviderEvent[] }> => {
-  const blocking = (await edgesTo(tx, row.rid, idsWith(types, 'restrict'))).filter((edge) => !leaving.has(edge.src))
+  const needed = { except: [...leaving], limit: MAX_COUNTED + 1 }
+  const blocking = await edgesTo(tx, row.rid, idsWith(types, 'restrict'), needed)
   if (blocking.length > 0) throw await blocked(tx, types, row, blocking, sees)
-  const incoming = await edgesTo(
-    tx,
-    row.rid,
-    types.relationships.map(({ id }) => id),
-  )
-  const edges = [...(await edgesFrom(tx, row.rid)), ...incoming]
-  const peers = await getResourcesByRid(tx, [...new Set(edges.flatMap(({ src, dst }) => [src, dst]))])
-  const ids = new Map(peers.map((peer) => [peer.rid, peer.resource_id]))
-  const events: RelationshipEvent[] = []
+  if ((await countEdgesOf(tx, row.rid, MAX_CLOSED + 1)) > MAX_CLOSED) throw tooManyToClose(row)
   const claimed: Claimed = new Map()
-  for (const edge of edges) {
-    const closed = await closeEdge(tx, edge, cause)
+  const edges = (await closeEdgesOf(tx, row.rid, cause)).map((edge) => {
     const type_key = types.relationshipById(edge.reltype_id)?.type_key ?? ''
-    if (closed) events.push(edgeEvent('removed', closed, type_key, ids))
     const { provider_id } = edge.properties
     if (isClaim({ type_key }) && typeof provider_id === 'string') claimed.set(provider_id, 'removed')
-  }
+    return edgeEvent(
+      'removed',
+      edge,
+      type_key,
+      new Map([
+        [edge.src, edge.from_id],
+        [edge.dst, edge.to_id],
+      ]),
+    )
+  })
   await tellClaims(tx, types, claimed, { own_rid: row.rid, leaving, cause })
   const open = await listOffers(tx, usesCapability(types), [offers.of(row.rid), offers.open], MAX_WITHDRAWN)
   await withdrawProviders(tx, row.rid, cause.at, cause.command_id)
   const providers = open.map((one) => ({ provider: toldOf(one.capability_key, one), change: 'withdrawn' as const }))
-  return { edges: events, providers }
+  return { edges, providers }
 }
+
+const tooManyToClose = ({ resource_id }: ResourceRow) =>
+  new AppError(
+    'validation_error',
+    'too_many_relationships',
+    `More than ${MAX_CLOSED} relationships would close with ${resource_id}.`,
+    { status: 422, hint: 'Remove relationships of it first, 100 in one command.' },
+  )
 
 const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[], sees: Sees) => {
   const rows = await getResourcesByRid(
@@ -103,7 +115,7 @@ const blocked = async (tx: Tx, types: Types, row: ResourceRow, edges: EdgeRow[],
   return new AppError(
     'validation_error',
     'blocked_by_dependents',
-    `${visible.length} resources still need ${row.resource_id}.`,
+    `${edges.length > MAX_COUNTED ? 'At least ' : ''}${visible.length} resources still need ${row.resource_id}.`,
     {
       status: 422,
       extra: { blockers: visible.slice(0, MAX_BLOCKERS), blockers_count: visible.length },

@@ -7,7 +7,7 @@ import { equalJson } from '../../shared/data/pointer.ts'
 import { auditOf, type Cause } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { driftOf } from '../document/common.ts'
-import type { JsonObject } from '../document/pointers.ts'
+import { fewPaths, type JsonObject } from '../document/pointers.ts'
 import type { StoredType } from '../packs/registry.ts'
 import { documentDelta, documentOf, factsChanged, storedDocument } from '../read/documents.ts'
 import { identityHash } from '../rules/change.ts'
@@ -40,8 +40,11 @@ export type Next = {
 
 export const NOTES = ['display_name', 'owner', 'labels', 'annotations'] as const
 
-/** The columns that the next version moves, in `resource` (often none) and in `resource_state`. */
-export const columnsOf = (next: Next, cause: Cause, provides: boolean) => {
+/**
+ * The columns that the next version moves, in `resource` (often none) and in `resource_state`; `told`: how many events
+ * tell of its capabilities.
+ */
+export const columnsOf = (next: Next, cause: Cause, told: number) => {
   const { row, type, change, lifecycle_status, desired_state, observed_state, ends } = next
   const desired_moved = !equalJson(desired_state, row.desired_state)
   const generation = row.generation + (desired_moved ? 1 : 0)
@@ -66,7 +69,7 @@ export const columnsOf = (next: Next, cause: Cause, provides: boolean) => {
     drift_paths: drift.paths,
     ...(lifecycle_status !== row.lifecycle_status && { lifecycle_at: cause.at }),
     ...(drift.status !== row.drift_status && { drift_at: cause.at }),
-    ...(provides && { capability_revision: row.capability_revision + 1 }),
+    ...(told > 0 && { capability_revision: row.capability_revision + told }),
     ...(cause.operation_id !== null && {
       last_operation_id: cause.operation_id,
       last_command_id: cause.command_id,
@@ -97,7 +100,7 @@ export const recordOf = (
   const document = documentOf(row, types)
   const old = before && documentOf(before, types)
   const changed_paths = [
-    ...(old ? factsChanged(old, document) : []),
+    ...(old ? fewPaths(factsChanged(old, document)) : []),
     ...(edges.length > 0 ? ['/relationships'] : []),
     ...(providers.length > 0 ? ['/provided_capabilities'] : []),
   ]

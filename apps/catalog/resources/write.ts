@@ -4,9 +4,9 @@ import type { Tx } from '../../../db/client.ts'
 import { inOne, type Statement } from '../../../db/rows.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
-import { capabilityEventOf, tellClaims } from '../capabilities/claims.ts'
+import { capabilityEventsOf, tellClaims } from '../capabilities/claims.ts'
 import { applyCapabilities, type ProviderEvent } from '../capabilities/declare.ts'
-import { type Cause, resourceEventOf, tell, telling } from '../command/outbox.ts'
+import { type Cause, partsOf, resourceEventsOf, tell, telling } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { JsonObject } from '../document/pointers.ts'
@@ -94,7 +94,7 @@ export const startChange = async (
     return { row, previous_version: row.version, applied: false, changed_paths: [], ignored, writes }
   }
   const next = { row, type, change, lifecycle_status, desired_state, observed_state, ends }
-  const rows = nextRows(tx, next, cause, providers.length > 0)
+  const rows = nextRows(tx, next, cause, providers)
   const after = await startVersion(tx, deps, movesRow(plan) ? await write(tx, rows) : rows, {
     before: row,
     cause,
@@ -142,8 +142,8 @@ const movesRow = ({ resolved }: EdgePlan): boolean => resolved.some(({ relation 
 /** The row of a version and the writes that make it; none left when it was read back. */
 type Rows = { row: ResourceRow } & Unsent
 
-const nextRows = (tx: Tx, next: Next, cause: Cause, provides: boolean): Rows => {
-  const { fixed, state } = columnsOf(next, cause, provides)
+const nextRows = (tx: Tx, next: Next, cause: Cause, providers: readonly ProviderEvent[]): Rows => {
+  const { fixed, state } = columnsOf(next, cause, partsOf(providers).length)
   const { identity_hash, ...shown } = fixed
   const moved = Object.keys(fixed).length > 0
   return {
@@ -188,10 +188,14 @@ const startVersion = async (
   const now = follows ? await settleHealth(tx, deps, row, cause, 'lifecycle') : row
   if (providers.length > 0) {
     const subject = { ...document, capability_revision: row.capability_revision }
-    await tell(tx, capabilityEventOf(cause, subject, row.version - 1, providers))
+    await tell(tx, ...capabilityEventsOf(cause, subject, row.version - 1, providers))
   }
   const change = { type: event, changed_paths, relationship_changes: edges }
-  return { row: now, changed_paths, writes: [...all, telling(tx, resourceEventOf(cause, now, document, change))] }
+  const events = resourceEventsOf(cause, now, document, change).map((one) => telling(tx, one))
+  // Parts of an event come before it, so they are sent one by one.
+  const last = events.pop() as Statement
+  for (const part of events) await part
+  return { row: now, changed_paths, writes: [...all, last] }
 }
 
 /** The reference to the operation and its evidence: kept for applied commands and for those that changed nothing. */
@@ -233,7 +237,7 @@ const endWith = async (
         ends: true,
       },
       cause,
-      gone.providers.length > 0,
+      gone.providers,
     )
     await writeVersion(tx, deps, rows, {
       before: member,

@@ -16,7 +16,7 @@ import type { Tx } from '../../../db/client.ts'
 import type { ResourceUpdateCommand } from '../../shared/contracts/catalog/commands.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { resourceEventOf } from '../command/outbox.ts'
+import { resourceEventsOf } from '../command/outbox.ts'
 import { type Answer, type Command, claimOf, replayOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refuseVersion } from '../resources/lock.ts'
@@ -106,7 +106,7 @@ const createWritten = (deps: CatalogDeps, rows: Map<string, ResourceRow>) => {
       !equalJson(held.desired_state, row.desired_state) || !equalJson(held.observed_state, row.observed_state)
     let after = row
     if (applied) {
-      const { fixed, state } = columnsOf({ ...held, row, change, ends: false }, cause, false)
+      const { fixed, state } = columnsOf({ ...held, row, change, ends: false }, cause, 0)
       after = { ...row, ...fixed, ...state } as ResourceRow
       rows.set(body.resource_id, after)
       moved.set(row.rid, after)
@@ -118,7 +118,7 @@ const createWritten = (deps: CatalogDeps, rows: Map<string, ResourceRow>) => {
       into.revisions.push(record.revision)
       into.audits.push(record.audit)
       const event = { type: 'resource.updated' as const, changed_paths: record.changed_paths, relationship_changes: [] }
-      into.events.push(resourceEventOf(cause, after, record.document, event))
+      into.events.push(...resourceEventsOf(cause, after, record.document, event))
     }
     keep(after, row.version, cause)
     const result = resultOf(after, row.version, applied, [], applied ? undefined : 'no_change')

@@ -8,6 +8,9 @@ export type GraphEventRow = {
   type: string
   agg_type: string
   agg_version: number
+  /** Of a part of a resource's relationships: the version and the event that it belongs to. */
+  version: number | null
+  of: string | null
   rid: string | null
   resource_id: string | null
   type_key: string | null
@@ -27,11 +30,11 @@ export const graphEventsAfter = (
   rowsOf(
     db,
     sql`select o.pub_seq::text as pub_seq, o.type, o.agg_type, o.agg_version::float8 as agg_version, r.rid,
-          p.resource_id, p.type_key, p.summary->>'name' as name, p.summary->>'lifecycle_status' as lifecycle_status,
+          p.version, p."of", p.resource_id, p.type_key, p.summary->>'name' as name, p.summary->>'lifecycle_status' as lifecycle_status,
           coalesce(p.status, p.summary->>'health_status') as health_status, p.relationship_changes as changes
         from catalog.outbox o
         cross join lateral jsonb_to_record(o.payload)
-          as p(resource_id text, type_key text, summary jsonb, status text, relationship_changes jsonb)
+          as p(resource_id text, type_key text, version integer, "of" text, summary jsonb, status text, relationship_changes jsonb)
         left join catalog.resource r on r.resource_id = p.resource_id
         where o.pub_seq > ${pub_seq} ${to === undefined ? sql`` : sql`and o.pub_seq <= ${to}`} order by o.pub_seq limit ${limit}`,
   )

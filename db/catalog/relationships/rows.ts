@@ -124,19 +124,47 @@ export const reaches = async (db: Queryable, reltype_id: number, from: string, t
   return row?.found ?? false
 }
 
-export const edgesFrom = (db: Queryable, rid: string): Promise<EdgeRow[]> =>
-  rowsOf(db, sql`select ${columns} from catalog.relationship where src = ${rid} order by rel_no`)
+/** An edge that was closed, with the ids of both ends. */
+export type ClosedEdge = EdgeRow & { from_id: string; to_id: string }
 
+/** Closes every open edge of a resource in one statement: their rows move to history, each told with one revision more. */
+export const closeEdgesOf = (tx: Tx, rid: string, { at }: EdgeCause): Promise<ClosedEdge[]> =>
+  rowsOf(
+    tx,
+    sql`with gone as (
+          delete from catalog.relationship where src = ${rid} or dst = ${rid} returning *),
+        kept as (
+          insert into catalog.relationship_history
+            (src, reltype_id, dst, rev, properties, valid_from, command_id, operation_id, rel_no, valid_to)
+          select src, reltype_id, dst, rev, properties, valid_from, command_id, operation_id, rel_no,
+            greatest(valid_from, ${at}::timestamptz) from gone)
+        select g.src, g.reltype_id, g.dst, g.rel_no, g.rev + 1 as rev, g.properties, g.valid_from,
+          a.resource_id as from_id, b.resource_id as to_id
+        from gone g join catalog.resource a on a.rid = g.src join catalog.resource b on b.rid = g.dst order by g.rel_no`,
+  )
+
+/** How many open edges a resource has, up to a limit. */
+export const countEdgesOf = async (db: Queryable, rid: string, limit: number): Promise<number> => {
+  const [row] = await rowsOf<{ n: number }>(
+    db,
+    sql`select count(*)::int as n from (
+          select from catalog.relationship where src = ${rid} or dst = ${rid} limit ${limit}) x`,
+  )
+  return row?.n ?? 0
+}
+
+/** Edges of these types that lead to a resource, but not from any of `except`; at most `limit`. */
 export const edgesTo = (
   db: Queryable,
   rid: string,
   reltype_ids: readonly number[],
-  limit = 100_000,
+  { except, limit }: { except: readonly string[]; limit: number },
 ): Promise<EdgeRow[]> =>
   rowsOf(
     db,
     sql`select ${columns} from catalog.relationship
-        where dst = ${rid} and reltype_id = any(${array(reltype_ids, 'smallint')}) order by src limit ${limit}`,
+        where dst = ${rid} and reltype_id = any(${array(reltype_ids, 'smallint')})
+          and src <> all(${array(except, 'bigint')}) order by src limit ${limit}`,
   )
 
 /** Everything that ends with this resource along edges that cascade, itself first. At most `limit`. */

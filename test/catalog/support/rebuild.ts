@@ -74,13 +74,16 @@ const foldedDocuments = async (c: Catalog): Promise<Facts> => {
 
 const fold = ({ documents, edges, healths }: Facts, event: CatalogEvent): void => {
   if (event.agg_type === 'health') healths.set(event.agg_id, (event as unknown as { status: string }).status)
-  if (event.agg_type !== 'resource') return
-  const { document, relationship_changes } = event as unknown as {
+  const part = event.agg_type === 'relationships'
+  if (event.agg_type !== 'resource' && !part) return
+  const { document, relationship_changes, of } = event as unknown as {
     document?: Document
+    of?: string
     relationship_changes: (Edge & { op: string })[]
   }
+  const type = part ? of : event.type
   // Too large for an event: the document is fetched by whoever needs it, and nothing here can be compared.
-  documents.set(event.agg_id, document ?? 'large')
+  if (!part) documents.set(event.agg_id, document ?? 'large')
   if (event.type === 'resource.created') healths.set(event.agg_id, 'unknown')
   for (const { op, ...edge } of relationship_changes) {
     if (op === 'removed') edges.delete(edge.relationship_id)
@@ -89,7 +92,7 @@ const fold = ({ documents, edges, healths }: Facts, event: CatalogEvent): void =
     const child = edge.type_key === 'contained_in' && documents.get(edge.from_id)
     if (!child || child === 'large') continue
     if (op === 'added') documents.set(edge.from_id, { ...child, parent_id: edge.to_id })
-    else if (op === 'removed' && event.type !== 'resource.retired' && child.parent_id === edge.to_id)
+    else if (op === 'removed' && type !== 'resource.retired' && child.parent_id === edge.to_id)
       documents.set(edge.from_id, { ...child, parent_id: null })
   }
 }

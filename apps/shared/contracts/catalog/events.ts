@@ -37,8 +37,18 @@ export type ResourceEventPayload = {
   summary: Record<string, unknown>
   changed_paths: string[]
   relationship_changes: RelationshipEvent[]
+  /** The relationships came before, in so many events `resource.relationships` with this event's id as agg_id. */
+  relationship_parts?: number
   document?: ResourceDocument
   fetch_href?: string
+}
+
+/** A part of the relationships that a version of a resource changed, told before its own event. */
+export type RelationshipsEventPayload = {
+  /** The type of that event. */
+  of: string
+  summary: Record<string, unknown>
+  relationship_changes: RelationshipEvent[]
 }
 
 export type IntentRequestedPayload = {
