@@ -36,14 +36,25 @@ const Change = Type.Object({
   properties: Members,
 })
 const aggregate = { agg_version: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }
+/** The catalog divides what is more; before it did, one event could hold all relationships of a resource. */
+const Changes = Type.Array(Change, { maxItems: 200_000 })
 const Resource = Type.Object({
   ...aggregate,
   agg_type: Type.Literal('resource'),
   agg_id: Id,
-  relationship_changes: Type.Array(Change, { maxItems: 10_000 }),
+  relationship_changes: Changes,
+  relationship_parts: Type.Optional(Type.Integer({ minimum: 1 })),
   document: Type.Optional(Document),
   /** A path of the catalog, and nothing that leads to another host with our token. */
   fetch_href: Type.Optional(Type.String({ pattern: '^/(internal/)?v1/resources/[A-Za-z0-9._:~-]+$', maxLength: 300 })),
+})
+const Relationships = Type.Object({
+  ...aggregate,
+  agg_type: Type.Literal('relationships'),
+  agg_id: Type.String({ format: 'uuid' }),
+  resource_id: Id,
+  version: Type.Integer({ minimum: 1 }),
+  relationship_changes: Changes,
 })
 const Health = Type.Object({ ...aggregate, agg_type: Type.Literal('health'), agg_id: Id, status: Text })
 const Intent = Type.Object({
@@ -64,6 +75,7 @@ const PAYLOADS: Record<string, SchemaCheck> = {
   'resource.created': compileSchema(Resource),
   'resource.updated': compileSchema(Resource),
   'resource.retired': compileSchema(Resource),
+  'resource.relationships': compileSchema(Relationships),
   'health.changed': compileSchema(Health),
   'intent.requested': compileSchema(Intent),
   'type.pack_loaded': compileSchema(Type.Object({ ...aggregate, agg_type: Type.Literal('type') })),
@@ -73,7 +85,7 @@ const PAYLOADS: Record<string, SchemaCheck> = {
 export const payloadFault = (event: CatalogEvent): Pick<Violation, 'pointer' | 'message'> | undefined => {
   const [fault] = PAYLOADS[event.type]?.(event) ?? []
   if (fault) return fault
-  if (!event.type.startsWith('resource.')) return undefined
+  if (event.agg_type !== 'resource') return undefined
   const { document, fetch_href } = event as { document?: { resource_id: string; version: number }; fetch_href?: string }
   if (!document) return fetch_href === undefined ? { pointer: '/document', message: 'is required' } : undefined
   if (document.resource_id !== event.agg_id) return { pointer: '/document/resource_id', message: 'is another resource' }

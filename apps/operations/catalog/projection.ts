@@ -6,6 +6,7 @@ import {
   applyOnce,
   CATALOG_CONSUMER,
   foldHealth,
+  foldPart,
   foldResource,
   moveWatermark,
   ProjectionGap,
@@ -13,15 +14,20 @@ import {
   projectedVersion,
   type ResourceEvent,
   readWatermark,
+  requireParts,
   saveTypes,
   startWatermark,
 } from '../../../db/operations/projection/rows.ts'
 import { foldSnapshot } from '../../../db/operations/projection/snapshot.ts'
 import { inboxOf } from '../../../db/operations/tables/index.ts'
-import type { CatalogEvent, IntentRequestedPayload } from '../../shared/contracts/catalog/events.ts'
+import type {
+  CatalogEvent,
+  IntentRequestedPayload,
+  RelationshipsEventPayload,
+} from '../../shared/contracts/catalog/events.ts'
 import { crashPoint } from '../../shared/crash.ts'
-import { apart } from '../../shared/process/deadline.ts'
 import { isDatabaseAway } from '../../shared/http/problems.ts'
+import { apart } from '../../shared/process/deadline.ts'
 import type { Logger } from '../../shared/telemetry.ts'
 import type { CatalogClient, SnapshotPage } from './client.ts'
 import { payloadFault } from './payloads.ts'
@@ -43,6 +49,7 @@ export const KNOWN_EVENTS: ReadonlySet<string> = new Set([
   'resource.created',
   'resource.updated',
   'resource.retired',
+  'resource.relationships',
   'health.changed',
   'type.pack_loaded',
   'intent.requested',
@@ -90,9 +97,14 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
         await createIntent(tx, intent, event.request_id)
       }
     }
+    if (event.type === 'resource.relationships')
+      return (tx) => foldPart(tx, event as CatalogEvent & RelationshipsEventPayload)
     const told = event as unknown as ResourceEvent
     const document = told.document ?? (await catalog.document(String(told.fetch_href)))
-    return (tx) => foldResource(tx, { ...told, document })
+    return async (tx) => {
+      if (told.relationship_parts) await requireParts(tx, told.event_id, told.relationship_parts)
+      await foldResource(tx, { ...told, document })
+    }
   }
 
   /** Fetches what lies between from the catalog. False: the catalog has not got it (yet). */
@@ -104,8 +116,15 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
 
   /** Applies one event; a gap is filled from the catalog first. What cannot be filled now is the answer. */
   const apply = async (event: CatalogEvent): Promise<Result> => {
-    const result = await attempt(event)
+    const result = await attempt(event.event_href === undefined ? event : await wholeOf(event))
     return typeof result === 'string' ? result : result.gap
+  }
+
+  /** An event that was too large for NATS, as the catalog has it. */
+  const wholeOf = async (event: CatalogEvent): Promise<CatalogEvent> => {
+    const { agg_type, agg_id, agg_version } = event
+    const { items } = await catalog.eventsOf(agg_type, agg_id, agg_version - 1)
+    return items.find(({ event_id }) => event_id === event.event_id) ?? event
   }
 
   const attempt = async (event: CatalogEvent): Promise<Applied | { gap: Gap; cause?: unknown }> => {

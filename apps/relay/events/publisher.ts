@@ -53,12 +53,9 @@ export const createPublisher = (deps: PublisherDeps) => {
     const epoch = deps.epoch?.() ?? 0
     if (epoch > 0) h.set('Sb-Epoch', String(epoch))
     if (trace) h.set('traceparent', trace)
-    const body = JSON.stringify({
-      ...envelope,
-      agg_version: Number(row.agg_version),
-      occurred_at: occurred_at.toISOString(),
-      ...payload,
-    })
+    const head = { ...envelope, agg_version: Number(row.agg_version), occurred_at: occurred_at.toISOString() }
+    const whole = JSON.stringify({ ...head, ...payload })
+    const body = fits(deps, whole) ? whole : JSON.stringify({ ...head, ...referenceTo(row) })
     const ack = await js.publish(subject(deps, row), body, { msgID: row.event_id, headers: h, timeout: 5000 })
     crashPoint('publisher.after_ack')
     return { js_seq: ack.seq }
@@ -106,7 +103,7 @@ export const createPublisher = (deps: PublisherDeps) => {
          from ${deps.schema}.outbox where published_at is null and pub_seq is not null and parked is null order by pub_seq limit ${BATCH}`,
       )
       if (rows.length === 0) return false
-      const byAggregate = Map.groupBy(rows, (row) => `${row.agg_type}/${row.agg_id}`)
+      const byAggregate = Map.groupBy(rows, orderedWith)
       const js = deps.nats()?.jetstream()
       const results = await Promise.allSettled([...byAggregate.values()].map((group) => publishAggregate(group, js)))
       const failed = results.find((result) => result.status === 'rejected')
@@ -120,6 +117,28 @@ const subject = ({ schema, prefix }: PublisherDeps, row: OutboxRow): string =>
   schema === 'catalog' || schema === 'operations'
     ? subjectOf(prefix, schema, row.agg_type, row.agg_id)
     : prefixed(prefix, row.type)
+
+/** What goes out one after the other: an aggregate, and parts of a resource's relationships with that resource. */
+const orderedWith = ({ agg_type, agg_id, payload }: OutboxRow): string =>
+  agg_type === 'relationships' ? `resource/${payload.resource_id}` : `${agg_type}/${agg_id}`
+
+const MAX_PAYLOAD = 1_048_576
+/** What headers and the protocol may take of a message. */
+const ROOM_BYTES = 4096
+
+/** Rows from before payloads had a bound may be larger than NATS takes. The catalog alone gives events out by HTTP. */
+const fits = ({ schema, nats }: PublisherDeps, body: string): boolean =>
+  schema !== 'catalog' || Buffer.byteLength(body) <= (nats()?.info?.max_payload ?? MAX_PAYLOAD) - ROOM_BYTES
+
+const isShort = (value: unknown): boolean =>
+  typeof value === 'string' ? value.length <= 1000 : typeof value !== 'object' || value === null
+
+/** The short members of a payload that is too large, and where the event can be read. */
+const referenceTo = ({ payload, agg_type, agg_id, agg_version }: OutboxRow): Record<string, unknown> => ({
+  ...Object.fromEntries(Object.entries(payload).filter(([, value]) => isShort(value))),
+  evidence_refs: [],
+  event_href: `/internal/v1/events?agg_type=${encodeURIComponent(agg_type)}&agg_id=${encodeURIComponent(agg_id)}&after_version=${Number(agg_version) - 1}&limit=1`,
+})
 
 /** Refused by the server for what it is (too large, no such subject), not for when it came. */
 const isUnpublishable = (error: unknown): boolean =>

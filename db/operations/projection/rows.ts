@@ -2,6 +2,7 @@ import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import type {
   CatalogEvent,
   RelationshipEvent,
+  RelationshipsEventPayload,
   ResourceEventPayload,
 } from '../../../apps/shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/resources.ts'
@@ -67,8 +68,7 @@ const lockResource = (tx: Tx, resource_id: string) => tx.execute(sql`select ${ke
 
 export const foldResource = async (tx: Tx, event: ResourceEvent): Promise<void> => {
   await saveResource(tx, event.document)
-  const changes = event.relationship_changes.toSorted((a, b) => a.relationship_id.localeCompare(b.relationship_id))
-  for (const change of changes) await foldRelationship(tx, change)
+  await foldRelationships(tx, event.relationship_changes)
   if (event.operation_id)
     await tx
       .update(resource_operation_index)
@@ -108,22 +108,56 @@ type Members = Record<string, unknown>
 const NEXT_CHANGE = sql<number>`nextval('operations.catalog_change_seq')`
 const NOW = sql<string>`clock_timestamp()`
 
+/** A part of the relationships that a version changed; one that is known with all it changed has brought it already. */
+export const foldPart = async (
+  tx: Tx,
+  { resource_id, version, relationship_changes }: CatalogEvent & RelationshipsEventPayload,
+): Promise<void> => {
+  if ((await projectedVersion(tx, resource_id ?? '')) < (version ?? 0))
+    await foldRelationships(tx, relationship_changes)
+}
+
+/** Throws a ProjectionGap where not all parts of an event's relationships are known. */
+export const requireParts = async (tx: Tx, event_id: string, parts: number): Promise<void> => {
+  const { ver } = await lockVersion(tx, inboxOf, CATALOG_CONSUMER, 'relationships', event_id)
+  if (ver < parts) throw new ProjectionGap('relationships', event_id, ver, parts)
+}
+
+const EDGES_AT_ONCE = 1000
+
 /** An edge is told by either of its ends, so its own rev decides; what was removed never comes back. */
-const foldRelationship = async (tx: Tx, change: RelationshipEvent): Promise<void> => {
-  const { op, relationship_id, rev, type_key, from_id, to_id, properties } = change
-  const edge = { relationship_id, rev, type_key, from_id, to_id, properties: properties as Members }
-  const row = { ...edge, open: op !== 'removed' }
-  await tx
-    .insert(catalog_relationships)
-    .values(row)
-    .onConflictDoUpdate({
-      target: catalog_relationships.relationship_id,
-      set: row,
-      setWhere:
-        op === 'removed'
-          ? sql`${catalog_relationships.open}`
-          : sql`${catalog_relationships.open} and ${catalog_relationships.rev} < excluded.rev`,
-    })
+const foldRelationships = async (tx: Tx, changes: readonly RelationshipEvent[]): Promise<void> => {
+  const last = new Map<string, RelationshipEvent>()
+  for (const change of changes) {
+    const known = last.get(change.relationship_id)
+    if (!known || change.op === 'removed' || change.rev > known.rev) last.set(change.relationship_id, change)
+  }
+  const edges = [...last.values()].sort((a, b) => a.relationship_id.localeCompare(b.relationship_id))
+  const row = catalog_relationships
+  for (let from = 0; from < edges.length; from += EDGES_AT_ONCE) {
+    await tx
+      .insert(row)
+      .values(
+        edges
+          .slice(from, from + EDGES_AT_ONCE)
+          .map(({ op, relationship_id, rev, type_key, from_id, to_id, properties }) => ({
+            ...{ relationship_id, rev, type_key, from_id, to_id, properties: properties as Members },
+            open: op !== 'removed',
+          })),
+      )
+      .onConflictDoUpdate({
+        target: row.relationship_id,
+        set: {
+          rev: sql`excluded.rev`,
+          type_key: sql`excluded.type_key`,
+          from_id: sql`excluded.from_id`,
+          to_id: sql`excluded.to_id`,
+          properties: sql`excluded.properties`,
+          open: sql`excluded.open`,
+        },
+        setWhere: sql`${row.open} and (not excluded.open or ${row.rev} < excluded.rev)`,
+      })
+  }
 }
 
 export const foldHealth = async (tx: Tx, resource_id: string, status: string): Promise<void> => {

@@ -26,6 +26,9 @@ const envelope = {
   command_id: nullable(Type.String()),
   operation_id: nullable(Type.String()),
   evidence_refs: Type.Array(EvidenceRef),
+  event_href: Type.Optional(
+    Type.String({ description: 'On NATS alone: the event was too large for it and is to be read here.' }),
+  ),
 }
 export const CatalogEvent = Type.Object(envelope, { additionalProperties: true })
 export type CatalogEvent = Static<typeof CatalogEvent>
