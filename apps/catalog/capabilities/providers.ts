@@ -72,7 +72,7 @@ export const readCapabilities = async (
   const { types } = deps.registry
   const statuses = statusesOf(query.status)
   await awaitChange(deps, query, reader)
-  const at = pastTime(query.at, deps.clock, deps.config.history_d)
+  const at = await pastTime(deps, query.at, deps.config.history_d)
   if (at !== undefined && (query.min_change ?? query.max_lag_ms) !== undefined)
     throw invalid('at', 'does not go with min_change and max_lag_ms: the past does not change')
   const { row, scope } = await findAt(deps, resource_id, at, reader)

@@ -12,7 +12,7 @@ import { isObject, type JsonObject } from '../document/pointers.ts'
 import { type Access, accessOf, type MayWrite, reaches } from '../read/access.ts'
 import { etagOf } from '../read/documents.ts'
 import type { Cause } from './outbox.ts'
-import { type Command, publicCommandId } from './run.ts'
+import { type Command, publicCommandId, type Stamp } from './run.ts'
 
 /** What every public write shares: who writes, under which key and permission, from which request. */
 export type Write = {
@@ -56,7 +56,7 @@ export const commandOf = (deps: CatalogDeps, write: Write): Command => {
   }
 }
 
-export const causeOf = (write: Write, command_id: string, at: string): Cause => ({
+const causeOf = (write: Write, command_id: string, at: string): Cause => ({
   actor: `user:${write.caller.user_id}`,
   roles: write.caller.roles,
   source: 'user',
@@ -68,6 +68,14 @@ export const causeOf = (write: Write, command_id: string, at: string): Cause => 
   evidence_refs: [],
   at,
 })
+
+/** The cause of a change, asked for under its locks, when the time of the change is set. */
+export type Causing = (locked?: ResourceRow) => Cause
+
+export const causing =
+  (write: Write, command_id: string, stamp: Stamp): Causing =>
+  (locked) =>
+    causeOf(write, command_id, stamp(locked))
 
 /**
  * The permission that a write needs: catalog:record to state facts, else catalog:write. For a type that is written at
@@ -131,7 +139,7 @@ export const preconditionOf = (
   if_match: string | undefined,
   ...expected: (number | undefined)[]
 ): { version: number; status: 409 | 412 } => {
-  const match = if_match === undefined ? null : /^"(\d{1,10})(-\d{1,10}x?)?"$/.exec(if_match.trim())
+  const match = if_match === undefined ? null : /^"(\d{1,10})(-\d{1,10}(-[0-9a-f]{1,8})?x?)?"$/.exec(if_match.trim())
   if (if_match !== undefined && if_match.trim() !== '*' && !match) throw conflicts('If-Match is not one of our tags.')
   const tag = match ? Number(match[1]) : undefined
   const versions = [tag, ...expected].filter((version) => version !== undefined)

@@ -42,8 +42,13 @@ const DAY_MS = 86_400_000
 
 /** The resource of a command that is `alone`, under its lock; none where there is none. */
 export type Held = { row: ResourceRow | undefined }
+/**
+ * The time of a change. It is asked for under the locks of the change, so that times follow the order of commits, and
+ * lies not before the last change of what is locked, if another clock was ahead.
+ */
+export type Stamp = (locked?: Pick<ResourceRow, 'updated_at'>) => string
 /** The work of a command, under its claim. */
-export type CommandWork = (tx: Tx, now: string, held?: Held) => Promise<Work>
+export type CommandWork = (tx: Tx, stamp: Stamp, held?: Held) => Promise<Work>
 
 /**
  * Runs one command once, in one transaction (catalog.md 8, steps 3 to 11). The claim comes first: a repeat gets the
@@ -113,6 +118,13 @@ export const alreadyExists = (clash: Clash, existing_resource_id?: string): AppE
     hint: 'Change the existing resource, or choose another id and name.',
   })
 
+export const stampOf =
+  ({ clock }: Pick<CatalogDeps, 'clock'>): Stamp =>
+  (locked) => {
+    const last = locked ? Date.parse(locked.updated_at) : 0
+    return new Date(Math.max(clock.now().getTime(), last)).toISOString()
+  }
+
 /** The row that claims a command's id and key. */
 export const claimOf = (deps: CatalogDeps, { kind, alone: _, ...row }: Command, now: Date) => {
   const retain_d = kind === 'internal' ? deps.config.retain_internal_d : deps.config.retain_public_d
@@ -140,7 +152,7 @@ export const claimAndWork = async (
   const [claimed, held] = await together(claim, hold(tx, command_id, alone))
   if (!claimed) return replay(tx, command)
 
-  const { status, headers = {}, body, resource_id, writes = [] } = await work(tx, now.toISOString(), held)
+  const { status, headers = {}, body, resource_id, writes = [] } = await work(tx, stampOf(deps), held)
   const bytes = Buffer.from(JSON.stringify(body))
   const sent = inOne(storeAnswer(tx, command_id, { status, headers, body: bytes, resource_id }), ...writes).execute()
   if (last) last(sent)

@@ -17,7 +17,7 @@ import { readRollUp } from './roll-up.ts'
 export const readHealth = async (deps: CatalogDeps, resource_id: string, query: HealthQuery, reader: Reader) => {
   await awaitChange(deps, query, reader)
   const { row } = await findVisible(deps, resource_id, reader)
-  const at = pastTime(query.at, deps.clock, deps.config.observations_d)
+  const at = await pastTime(deps, query.at, deps.config.observations_d)
   if (query.history_since === undefined && query.page_token !== undefined) throw noHistory()
   return {
     ...(at === undefined ? await healthOfNow(deps, row, reader) : await healthThen(deps, row, at)),

@@ -13,9 +13,8 @@ import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { refuseLate } from '../command/late.ts'
-import type { Cause } from '../command/outbox.ts'
-import { asObject, causeOf, commandOf, mayWriteOf, readAccess, rehearse, type Write } from '../command/request.ts'
-import { type Answer, alreadyExists, clashOf, runCommand } from '../command/run.ts'
+import { asObject, commandOf, mayWriteOf, readAccess, rehearse, type Write, type Causing, causing } from '../command/request.ts'
+import { type Answer, alreadyExists, clashOf, runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
 import type { JsonObject } from '../document/pointers.ts'
@@ -40,15 +39,15 @@ const MISSING_LABEL = 'signalbox/import-missing'
  */
 export const importItems = async (deps: CatalogDeps, body: ImportRequest, write: Write): Promise<Answer> => {
   if (write.query.validate_only) {
-    const cause = causeOf(write, NO_COMMAND, deps.clock.now().toISOString())
+    const by = causing(write, NO_COMMAND, stampOf(deps))
     const made = new Map<string, string>()
-    const reply = rehearsed(await rehearse(deps.db, (tx) => takeAll(tx, deps, body, write, cause, made)), made)
+    const reply = rehearsed(await rehearse(deps.db, (tx) => takeAll(tx, deps, body, write, by, made)), made)
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)), replayed: false }
   }
   const command = commandOf(deps, write)
-  return runCommand(deps, command, async (tx, at) => ({
+  return runCommand(deps, command, async (tx, stamp) => ({
     status: 200,
-    body: await takeAll(tx, deps, body, write, causeOf(write, command.command_id, at)),
+    body: await takeAll(tx, deps, body, write, causing(write, command.command_id, stamp)),
     resource_id: null,
   }))
 }
@@ -57,7 +56,7 @@ type Taking = {
   deps: CatalogDeps
   request: ImportRequest
   write: Write
-  cause: Cause
+  by: Causing
   /** Ids of this source that are known by now. */
   known: Map<string, string>
   /** What this request made, by our ids: a refusal calls it as the source does. */
@@ -69,13 +68,14 @@ const takeAll = async (
   deps: CatalogDeps,
   request: ImportRequest,
   write: Write,
-  cause: Cause,
+  as: Causing,
   made = new Map<string, string>(),
 ): Promise<ImportReply> => {
   const { source, items } = request
   await lockSource(tx, source.name)
   const known = await getImported(tx, source.name, idsIn(items))
-  const taking = { deps, request, write, cause: { ...cause, source: 'import' as const }, known, made }
+  const by: Causing = (locked) => ({ ...as(locked), source: 'import' })
+  const taking = { deps, request, write, by, known, made }
   const results: ImportResult[] = []
   const again: number[] = []
   const isSpent = timeOf(write)
@@ -150,14 +150,14 @@ const takeOne = async (tx: Tx, taking: Taking, item: ImportItem, index: number):
 type Settled = { outcome: ImportOutcome; row: ResourceRow; diff: ImportResult['diff']; missing: string[] }
 
 const settle = async (tx: Tx, taking: Taking, item: ImportItem): Promise<Settled> => {
-  const { request, known, cause } = taking
+  const { request, known, by } = taking
   const parent_id = parentOf(item, known)
   const edges = edgesOf(item, known)
   const found = known.get(item.external_id) ?? (await twinOf(tx, taking, item, parent_id))
   const done = found
     ? await change(tx, taking, item, found, parent_id, edges.found)
     : await create(tx, taking, item, parent_id, edges.found)
-  await saveImported(tx, request.source.name, item.external_id, done.row.resource_id, cause.at)
+  await saveImported(tx, request.source.name, item.external_id, done.row.resource_id, by().at)
   return { ...done, missing: edges.missing }
 }
 
@@ -221,7 +221,7 @@ const twinOf = async (
 
 const create = async (
   tx: Tx,
-  { deps, write, cause, made: called }: Taking,
+  { deps, write, by, made: called }: Taking,
   item: ImportItem,
   parent_id: string | undefined,
   relationships: RelationshipChange[],
@@ -242,11 +242,11 @@ const create = async (
     ...(relationships.length > 0 && { relationships: relationships.map(({ op: _, ...edge }) => edge) }),
   }
   called.set(body.resource_id, item.external_id)
-  const made = await insertNew(tx, deps, body, factsOf(write), cause)
+  const made = await insertNew(tx, deps, body, factsOf(write), by)
   let { row } = made.row
   if (item.provided_capabilities) {
     const locked = await lockResource(tx, deps.registry.types, row.resource_id, { read: 'all' })
-    row = (await applyChange(tx, deps, locked, { capability_changes: item.provided_capabilities }, cause)).row
+    row = (await applyChange(tx, deps, locked, { capability_changes: item.provided_capabilities }, by(row))).row
   }
   const document = documentOf(row, deps.registry.types)
   const diff = SHOWN.flatMap((name) => differences({}, asObject({ [name]: document[name] }))).concat(
@@ -275,7 +275,7 @@ const withoutNull = (state: Record<string, unknown> | undefined): JsonObject => 
 
 const change = async (
   tx: Tx,
-  { deps, request, write, cause, known }: Taking,
+  { deps, request, write, by, known }: Taking,
   item: ImportItem,
   resource_id: string,
   parent_id: string | undefined,
@@ -295,7 +295,7 @@ const change = async (
   const lacking = mayWrite(row.type_id, await scopeOfRow(tx, types, row))
   if (lacking !== undefined) throw outOfScope(row.resource_id, lacking)
   if (types.keyOf(row.type_id) !== item.type_key) throw typeChanged(row, types.keyOf(row.type_id), item.type_key)
-  const written = await applyChange(tx, deps, locked, changeOf(row, item), cause)
+  const written = await applyChange(tx, deps, locked, changeOf(row, item), by(row))
   const [before, after] = [row, written.row].map((one) => asObject(shownOf(documentOf(one, types))))
   const ignored = new Set(written.ignored.map(({ pointer }) => pointer))
   const diff = differences(before ?? {}, after ?? {}).concat(

@@ -146,8 +146,17 @@ export const itemOf = (row: ResourceRow, scope: Scope, types: Types, with_state:
   return item
 }
 
-export const etagOf = (row: Pick<ResourceRow, 'version' | 'health_revision'>): string =>
-  `"${row.version}-${row.health_revision}"`
+/** Names all that the document shows: its version, its health, and where it stands, for what is above it may move. */
+export const etagOf = (row: Pick<ResourceRow, 'version' | 'health_revision' | 'path'>): string =>
+  `"${row.version}-${row.health_revision}${placeOf(row.path)}"`
+
+/** A short name of a path; of one without ancestors, none. */
+const placeOf = (path: string): string => {
+  if (!path.includes('.')) return ''
+  let hash = 0x811c9dc5
+  for (let i = 0; i < path.length; i++) hash = Math.imul(hash ^ path.charCodeAt(i), 0x01000193)
+  return `-${(hash >>> 0).toString(16)}`
+}
 
 /** The flat list fields of an event. */
 export const summaryOf = (row: ResourceRow, document: ResourceDocument): Record<string, unknown> => ({

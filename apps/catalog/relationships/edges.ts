@@ -54,8 +54,11 @@ export type EdgePlan = {
   mayWrite: MayWrite | undefined
 }
 export type Ignored = { pointer: string; code: string }
-/** `claimed`: the providers of which more or less is claimed now. */
-export type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[]; claimed: Claimed }
+/**
+ * `claimed`: the providers of which more or less is claimed now. `moved`: other resources that have another parent now, as
+ * they were before.
+ */
+export type EdgeOutcome = { events: RelationshipEvent[]; ignored: Ignored[]; claimed: Claimed; moved: ResourceRow[] }
 
 /** What changes of edges will touch, found before anything is locked (catalog.md 3, "Locks"). */
 export const planEdges = async (
@@ -159,7 +162,8 @@ export const edgeEvent = (
 
 /**
  * Applies changes of edges in order and then checks the whole against the limits: max always, min while active, no
- * cycle. Containment moves the subtree. Only the commanded resource's version grows.
+ * cycle. Containment moves the subtree. The commanded resource gets a version, and so does each child that it takes or
+ * lets go, for its parent is part of the child.
  */
 export const applyEdges = async (
   tx: Tx,
@@ -173,7 +177,7 @@ export const applyEdges = async (
     `Relationships opened where a resource had ${MANY_EDGES} of their type.`,
     ['type_key'],
   )
-  const outcome: EdgeOutcome = { events: [], ignored: [], claimed: new Map() }
+  const outcome: EdgeOutcome = { events: [], ignored: [], claimed: new Map(), moved: [] }
   const violations: Violation[] = []
   const ids = new Map([[row.rid, row.resource_id]])
   const claims = await readClaims(tx, types, plan, row.rid)
@@ -201,8 +205,10 @@ export const applyEdges = async (
   if (violations.length > 0) throw violated(violations)
   await checkClaims(tx, types, claims)
   await checkCycles(tx, { types, row, type }, plan)
-  for (const [child_rid, pointer] of childrenMoved(row, plan))
-    await followParent(tx, deps, types, { child_rid, pointer, mayWrite: plan.mayWrite })
+  for (const [child_rid, pointer] of childrenMoved(row, plan)) {
+    const before = await followParent(tx, deps, types, { child_rid, pointer, mayWrite: plan.mayWrite })
+    if (before && before.rid !== row.rid) outcome.moved.push(before)
+  }
   return outcome
 }
 

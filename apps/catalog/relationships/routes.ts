@@ -38,7 +38,7 @@ export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps;
       const reader = side.reader(req)
       const { row } = await findVisible(deps, req.params.resource_id, reader)
       const { page_size, page_token, direction, min_change, max_lag_ms, ...query } = req.query
-      const at = pastTime(query.at, deps.clock, deps.config.history_d)
+      const at = await pastTime(deps, query.at, deps.config.history_d)
       const list = { route: 'relationships', resource_id: row.resource_id, direction, ...query }
       const relationship_types = valuesOf(query.relationship_types)
       const peer_types = valuesOf(query.peer_types)

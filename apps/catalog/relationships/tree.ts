@@ -1,5 +1,5 @@
 import { getOutEdge } from '../../../db/catalog/relationships/rows.ts'
-import { getResourcesByRid, getSubtree, moveSubtree } from '../../../db/catalog/resources/rows.ts'
+import { getResourcesByRid, getSubtree, moveSubtree, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -22,19 +22,20 @@ export type Move = {
 /**
  * Brings parent and path of a resource in line with its containment edge, and the paths of all below it, under the lock
  * of the tree. Who moves a resource must be allowed to write it and all below it, where they were and where they go.
+ * Returns the resource as it was if it moved.
  */
 export const followParent = async (
   tx: Tx,
   { config }: Pick<CatalogDeps, 'config'>,
   types: Types,
   { child_rid, mayWrite, pointer }: Move,
-): Promise<void> => {
+): Promise<ResourceRow | undefined> => {
   const relation = types.relationship('contained_in')
   const [child] = await getResourcesByRid(tx, [child_rid])
-  if (!relation || !child) return
+  if (!relation || !child) return undefined
   const edge = await getOutEdge(tx, child_rid, relation.id)
   const [parent] = edge ? await getResourcesByRid(tx, [edge.dst]) : []
-  if ((parent?.rid ?? null) === child.parent_rid) return
+  if ((parent?.rid ?? null) === child.parent_rid) return undefined
   const before = await getSubtree(tx, child.path, MAX_SUBTREE + 1)
   if (before.length > MAX_SUBTREE) throw tooLarge(child.resource_id)
   const path = parent ? `${parent.path}.${child.rid}` : child.rid
@@ -46,6 +47,7 @@ export const followParent = async (
     resource_id === child.resource_id ? resource_id : `everything in ${child.resource_id}`
   if (mayWrite) await refuseForeign(tx, types, [...before, ...after], mayWrite, nameOf)
   await moveSubtree(tx, child, path, parent?.rid ?? null)
+  return child
 }
 
 const deepest = (rows: readonly Placed[]): number => rows.reduce((most, { path }) => Math.max(most, depthOf(path)), 0)

@@ -15,8 +15,8 @@ import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { tellClaims } from '../capabilities/claims.ts'
 import type { Cause } from '../command/outbox.ts'
-import { causeOf, commandOf, headersOf, mayWriteOf, readAccess, rehearse, type Write } from '../command/request.ts'
-import { type Answer, alreadyExists, runCommand, type Work } from '../command/run.ts'
+import { causeOf, commandOf, headersOf, mayWriteOf, readAccess, rehearse, type Write, type Causing, causing, permissionFor } from '../command/request.ts'
+import { type Answer, alreadyExists, runCommand, type Work, type Stamp, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { driftOf } from '../document/common.ts'
 import { refusedAs } from '../document/names.ts'
@@ -38,7 +38,7 @@ import { depthOf, depthViolations } from '../rules/depth.ts'
 import { checkNotes } from '../rules/notes.ts'
 import { requestIntent } from './intents.ts'
 import { scopeOfRow } from './lock.ts'
-import { writeVersion } from './write.ts'
+import { versionMoved, writeVersion } from './write.ts'
 
 /**
  * Creates a resource (catalog.md 7.4): at once for record types and for facts (record_only), else as `planned` with an
@@ -55,17 +55,16 @@ export const createResource = async (deps: CatalogDeps, body: ResourceCreate, wr
 
 const createAs = async (deps: CatalogDeps, body: Wanted, write: Write): Promise<Answer> => {
   const { resource_id } = body
-  const create = (tx: Tx, cause: Cause) => insertNew(tx, deps, body, write, cause)
+  const create = (tx: Tx, by: Causing) => insertNew(tx, deps, body, write, by)
   if (write.query.validate_only) {
-    const at = deps.clock.now().toISOString()
-    const { row, intent } = await rehearse(deps.db, (tx) => create(tx, causeOf(write, NO_COMMAND, at)))
+    const { row, intent } = await rehearse(deps.db, (tx) => create(tx, causing(write, NO_COMMAND, stampOf(deps))))
     const resource = viewOf(row.row, row.scope, deps.registry.types)
     const rehearsal = { resource, changed_paths: row.changed_paths, would_create_intent: intent !== undefined }
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(rehearsal)), replayed: false }
   }
   const command = commandOf(deps, write)
-  const work = async (tx: Tx, at: string): Promise<Work> => {
-    const { row, intent } = await create(tx, causeOf(write, command.command_id, at))
+  const work = async (tx: Tx, stamp: Stamp): Promise<Work> => {
+    const { row, intent } = await create(tx, causing(write, command.command_id, stamp))
     const resource = viewOf(row.row, row.scope, deps.registry.types)
     return {
       status: intent ? 202 : 201,
@@ -82,12 +81,13 @@ export const NO_COMMAND = '00000000-0000-0000-0000-000000000000'
 type Wanted = ResourceCreate & { resource_id: string }
 
 /** A new resource with its edges, first version and, where its type asks for one, its intent. */
-export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: Write, cause: Cause) => {
+export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: Write, by: Causing) => {
   const { types } = deps.registry
   const known = types.newest(body.type_key)
   const mayWrite = mayWriteOf(deps, write)
   const { plan, parent, parent_at } = await lockForCreate(tx, deps, body, mayWrite)
   const read = readAccess(deps, write.caller)
+  const cause = by(parent)
 
   const lacking = mayWrite(known?.id ?? -1, parent ? await scopeOfRow(tx, types, parent) : NOWHERE)
   if (lacking !== undefined) throw outOfScope(body.resource_id, lacking)
@@ -107,6 +107,7 @@ export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: 
   const place = { types, row, type: facts.type }
   const edges = await applyEdges(tx, deps, place, plan, cause)
   await checkCardinality(tx, place, { lifecycle_status: row.lifecycle_status, entered: true }, plan)
+  await versionMoved(tx, deps, edges.moved, cause)
   // Nothing of a new resource can be claimed yet: all that is told is of others.
   await tellClaims(tx, types, edges.claimed, { own_rid: rid, cause })
   const [tied = row] = plan.resolved.some(({ relation }) => relation?.containment)

@@ -43,7 +43,7 @@ type Found = { row: ListRow; view: ResourceView }
 export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { at: string }, reader: Reader) => {
   const { types } = deps.registry
   const { page_size, page_token, include, fields, at, ...filters } = query
-  refusePresent(deps, query)
+  await refusePresent(deps, query)
   const selected = fieldsOf(fields)
   const with_state = includedOf(include).has('state') || selected !== undefined
   const list = { route: 'resources', at, ...filters }
@@ -77,8 +77,8 @@ export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { a
   }
 }
 
-const refusePresent = (deps: CatalogDeps, query: ResourceListQuery & { at: string }): void => {
-  pastTime(query.at, deps.clock, deps.config.history_d)
+const refusePresent = async (deps: CatalogDeps, query: ResourceListQuery & { at: string }): Promise<void> => {
+  await pastTime(deps, query.at, deps.config.history_d)
   for (const name of PRESENT)
     if (query[name] !== undefined && query[name] !== 'none') throw invalid(name, 'does not go with at')
   const foreign = [...includedOf(query.include)].find((name) => name !== 'state')

@@ -7,7 +7,8 @@ import { AppError, type Violation } from '../../shared/errors.ts'
 import { type Cause, recordAudit } from '../command/outbox.ts'
 import {
   asObject,
-  causeOf,
+  type Causing,
+  causing,
   commandOf,
   headersOf,
   mayWriteOf,
@@ -17,7 +18,7 @@ import {
   splitPatch,
   type Write,
 } from '../command/request.ts'
-import { type Answer, type Held, runCommand, type Work } from '../command/run.ts'
+import { type Answer, type Held, runCommand, stampOf, type Work } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { jsonPatch, type PatchOperation } from '../document/json-patch.ts'
 import { changedPaths, isObject, type JsonObject, parsePointer } from '../document/pointers.ts'
@@ -49,13 +50,11 @@ export const patchResource = async (
   const precondition = preconditionOf(if_match, write.query.expected_version, given?.expected_version)
   const patch = given ? given.patch : (body as PatchOperation[])
   refuseMembers(patch, write.query.mode === 'record_only')
-  const run = (tx: Tx, cause: Cause, held?: Held) =>
-    change(tx, deps, resource_id, patch, precondition, write, cause, held)
+  const run = (tx: Tx, by: Causing, held?: Held) => change(tx, deps, resource_id, patch, precondition, write, by, held)
 
   if (write.query.validate_only) {
-    const at = deps.clock.now().toISOString()
     const done = await rehearse(deps.db, async (tx) => {
-      const changed = await run(tx, causeOf(write, NO_COMMAND, at))
+      const changed = await run(tx, causing(write, NO_COMMAND, stampOf(deps)))
       await sendAll(changed.writes)
       return changed
     })
@@ -68,8 +67,8 @@ export const patchResource = async (
   }
   const alone = isAlone({ lifecycle_status: lifecycleIn(patch) }) ? resource_id : undefined
   const command = { ...commandOf(deps, write), alone }
-  return runCommand(deps, command, async (tx, at, held): Promise<Work> => {
-    const { row, writes, view, intent } = await run(tx, causeOf(write, command.command_id, at), held)
+  return runCommand(deps, command, async (tx, stamp, held): Promise<Work> => {
+    const { row, writes, view, intent } = await run(tx, causing(write, command.command_id, stamp), held)
     return {
       status: intent ? 202 : 200,
       headers: headersOf(row, intent?.href),
@@ -142,7 +141,7 @@ const change = async (
   patch: JsonObject | PatchOperation[],
   precondition: Precondition,
   write: Write,
-  cause: Cause,
+  by: Causing,
   held: Held | undefined,
 ) => {
   const { types } = deps.registry
@@ -151,6 +150,7 @@ const change = async (
   const wish = { read, mayWrite, lifecycle_status: lifecycleIn(patch), held }
   const locked = await lockResource(tx, types, resource_id, wish)
   const { row } = locked
+  const cause = by(row)
   const type = types.byId(row.type_id)
   const scope = await scopeOfRow(tx, types, row)
   const lacking = mayWrite(row.type_id, scope)

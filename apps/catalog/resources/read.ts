@@ -1,7 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { readChecks } from '../../../db/catalog/health.ts'
 import { listVersions, type RevisionRow, revisionsUpTo, versionAt } from '../../../db/catalog/resources/history.ts'
 import { getResource, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
-import type { Clock } from '../../shared/clock.ts'
+import { oldestStamp } from '../../../db/catalog/resources/stamps.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
 import type { ResourceDocument, ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
@@ -32,7 +33,7 @@ type Asked = { include?: string[]; fields?: string[]; at?: string; at_version?: 
 
 /**
  * One resource from truth with its tag, or as it was at a version or time (catalog.md 9, "History"). History has no tag,
- * and neither has what holds more than the resource.
+ * and neither has what holds more than the resource: its version does not count that.
  */
 export const readResource = async (
   deps: CatalogDeps,
@@ -48,7 +49,7 @@ export const readResource = async (
   const now = await currentView(deps, row, scope)
   const parts = (await partsOf(deps, [row], included, reader)).get(row.rid)
   const view = { ...now.view, ...parts }
-  return included.has('relationships') || included.has('capabilities') ? { view } : { view, etag: now.etag }
+  return included.size > (included.has('state') ? 1 : 0) ? { view } : { view, etag: now.etag }
 }
 
 const twoTimes = () =>
@@ -78,17 +79,48 @@ const currentView = async (
   return { view: viewOf(row, scope, types), etag: etagOf(row) }
 }
 
-/** A time that was asked about, which must not lie ahead (400) or before what is kept, in days (410). */
-export const pastTime = (at: string | undefined, clock: Clock, kept_d?: number): string | undefined => {
+/**
+ * A time that was asked about, which must not lie ahead (400) or before what is kept, in days (410). Returns when no open
+ * command can stamp that time any more, so that the answer never changes; 503 `projection_lag` when that does not come.
+ */
+export const pastTime = async (
+  { db, clock, config }: Pick<CatalogDeps, 'db' | 'clock' | 'config'>,
+  at: string | undefined,
+  kept_d?: number,
+): Promise<string | undefined> => {
   if (at === undefined) return at
-  if (kept_d !== undefined && new Date(at).getTime() < clock.now().getTime() - kept_d * DAY_MS)
-    throw pruned(`What was at ${at}`)
-  if (new Date(at) <= clock.now()) return at
-  throw new AppError('validation_error', 'time_in_future', 'at lies in the future.', {
+  const time = new Date(at).getTime()
+  const asked = clock.now().getTime()
+  if (kept_d !== undefined && time < asked - kept_d * DAY_MS) throw pruned(`What was at ${at}`)
+  if (time > asked) throw inFuture()
+  const until = performance.now() + config.stale_wait_ms
+  for (;;) {
+    // The clock is read before the locks: who takes one later stamps a later time.
+    const now = clock.now().getTime()
+    const settled = Math.min(now - CLOCKS_DIFFER_MS, (await oldestStamp(db)) ?? Number.POSITIVE_INFINITY)
+    if (time < settled) return at
+    if (performance.now() >= until) throw unsettled(new Date(settled).toISOString(), at)
+    await delay(SETTLE_POLL_MS)
+  }
+}
+
+/** The clocks of our processes are at most so far from one another. */
+const CLOCKS_DIFFER_MS = 50
+const SETTLE_POLL_MS = 20
+
+const inFuture = () =>
+  new AppError('validation_error', 'time_in_future', 'at lies in the future.', {
     violations: [{ pointer: '/querystring/at', code: 'time_in_future', message: 'lies in the future' }],
     hint: 'Leave at out to read what is now.',
   })
-}
+
+const unsettled = (observed: string, required: string) =>
+  new AppError('stale_projection', 'projection_lag', 'A command that may belong to that time is still open.', {
+    retryable: true,
+    retry_after_ms: 1000,
+    extra: { watermark: { observed, required } },
+    hint: 'Send the same request again, or ask for a time before watermark.observed.',
+  })
 
 const DAY_MS = 86_400_000
 
@@ -105,7 +137,7 @@ const pruned = (what: string) =>
 
 /** A resource as it was at a time; 404 before it was there, 410 when that is no longer kept. */
 export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string): Promise<ResourceView> => {
-  const at = pastTime(time, deps.clock) as string
+  const at = (await pastTime(deps, time)) as string
   const version = await versionAt(deps.db, row.rid, at)
   if (version !== undefined) return readVersion(deps, row, version, at)
   if (new Date(at) < new Date(row.created_at)) throw noVersion(row.resource_id, `at ${at}`)

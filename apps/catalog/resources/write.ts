@@ -82,6 +82,7 @@ export const startChange = async (
     at: cause.at,
     command_id: cause.command_id,
   })
+  await versionMoved(tx, deps, edges.moved, cause)
   const claims = await tellClaims(tx, types, edges.claimed, { own_rid: row.rid, cause })
   const providers = [...withdrawn, ...capabilities.events, ...claims]
 
@@ -206,6 +207,32 @@ export const keepReferences = (tx: Tx, row: ResourceRow, version_from: number, c
     ...(operation ? [saveOperationRef(tx, operation)] : []),
     ...(first ? [saveEvidence(tx, [first, ...others])] : []),
   ]
+}
+
+/** A version of each resource that another's command put under another parent, from the rows as they were. */
+export const versionMoved = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  moved: readonly ResourceRow[],
+  cause: Cause,
+): Promise<void> => {
+  const { types } = deps.registry
+  const rows = await getResourcesByRid(
+    tx,
+    moved.map(({ rid }) => rid),
+  )
+  for (const before of moved) {
+    const row = rows.find(({ rid }) => rid === before.rid)
+    const type = row && (types.version(row.type_id, row.type_version) ?? types.byId(row.type_id))
+    if (!row || !type) throw new Error(`resource ${before.resource_id} moved to where it cannot be read`)
+    const states = {
+      desired_state: row.desired_state as JsonObject,
+      observed_state: row.observed_state as JsonObject,
+    }
+    const next = { row, type, change: {}, lifecycle_status: row.lifecycle_status, ...states, ends: false }
+    const told = { before, cause, edges: [], providers: [], event: 'resource.updated' as const }
+    await writeVersion(tx, deps, nextRows(tx, next, cause, []), told)
+  }
 }
 
 /** Closes the edges of a resource that ends, and ends all that cascades from it, each with its own version and event. */

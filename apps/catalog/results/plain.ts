@@ -11,13 +11,14 @@ import {
   updateStates,
 } from '../../../db/catalog/resources/batch.ts'
 import { lockAndGetAll, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { openStamp } from '../../../db/catalog/resources/stamps.ts'
 import { audit, evidence_ref, outbox, resource_operation, revision } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { ResourceUpdateCommand } from '../../shared/contracts/catalog/commands.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { resourceEventsOf } from '../command/outbox.ts'
-import { type Answer, type Command, claimOf, replayOf } from '../command/run.ts'
+import { type Answer, type Command, claimOf, replayOf, type Stamp, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refuseVersion } from '../resources/lock.ts'
 import { columnsOf, recordOf, referencesOf } from '../resources/versions.ts'
@@ -44,7 +45,7 @@ export const applyPlain = async (
 ): Promise<(Answer | AppError)[]> => {
   const now = deps.clock.now()
   const claims = items.map(({ command }) => claimOf(deps, command, now))
-  const fresh = await claimCommands(tx, claims)
+  const [fresh] = await Promise.all([claimCommands(tx, claims), openStamp(tx, now)])
   const used = items.filter(({ command }) => !fresh.has(command.command_id)).map(({ command }) => command)
   const known = used.length > 0 ? await getCommands(tx, used) : []
   const rows = await lockRows(
@@ -52,11 +53,12 @@ export const applyPlain = async (
     items.filter(({ command }) => fresh.has(command.command_id)).map(({ body }) => body.resource_id),
   )
   const written = createWritten(deps, rows)
+  const stamp = stampOf(deps)
   const refused: string[] = []
   const outcomes = items.map((item): Answer | AppError => {
     const { command } = item
     try {
-      if (fresh.has(command.command_id)) return written.apply(item, now.toISOString())
+      if (fresh.has(command.command_id)) return written.apply(item, stamp)
       return replayOf(command, holderOf(command, known))
     } catch (error) {
       if (!(error instanceof AppError)) throw error
@@ -94,12 +96,12 @@ const createWritten = (deps: CatalogDeps, rows: Map<string, ResourceRow>) => {
     into.evidence.push(...evidence)
   }
 
-  const apply = ({ command, body, sender }: Plain, at: string): Answer => {
+  const apply = ({ command, body, sender }: Plain, stamp: Stamp): Answer => {
     const row = rows.get(body.resource_id)
     if (!row) throw notFound('resource', body.resource_id)
     const conflict = refuseVersion(row, body.expected_version)
     if (conflict) throw conflict
-    const cause = causeOf(body, sender, at)
+    const cause = causeOf(body, sender, stamp(row))
     const change = changeOf(row, body.changes)
     const held = validate(deps, { row, plan: NO_EDGES }, change, cause)
     const applied =

@@ -90,11 +90,11 @@ export const resultOf = (
 export const operationResult = (deps: CatalogDeps, body: ResourceUpdateCommand, sender: Sender): Prepared => {
   refuseEmpty(body)
   const { changes, resource_id } = body
-  const work: CommandWork = async (tx, at, held) => {
+  const work: CommandWork = async (tx, stamp, held) => {
     const locked = await lockResource(tx, deps.registry.types, resource_id, { ...changes, read: 'all', held })
     const conflict = refuseVersion(locked.row, body.expected_version)
     if (conflict) throw conflict
-    const cause = causeOf(body, sender, at)
+    const cause = causeOf(body, sender, stamp(locked.row))
     const written = await startChange(tx, deps, locked, changeOf(locked.row, changes), cause)
     let { row, applied } = written
     if (changes.health_status !== undefined) {
@@ -152,7 +152,7 @@ const observeResult = (
 /** What a resource says that it provides. */
 export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesCommand, sender: Sender): Prepared => ({
   command: commandOf(deps, body, sender, true),
-  work: async (tx, at, held) => {
+  work: async (tx, stamp, held) => {
     const locked = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all', held })
     const conflict = refuseVersion(locked.row, body.expected_version)
     if (conflict) throw conflict
@@ -160,7 +160,7 @@ export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesComman
       capability_changes: body.provided_capability_changes,
       capability_mode: body.mode ?? 'merge',
     }
-    const written = await startChange(tx, deps, locked, change, causeOf(body, sender, at))
+    const written = await startChange(tx, deps, locked, change, causeOf(body, sender, stamp(locked.row)))
     const code = written.applied ? undefined : 'no_change'
     const result = resultOf(written.row, written.previous_version, written.applied, written.ignored, code)
     return { ...result, writes: written.writes }
@@ -183,11 +183,11 @@ export const healthObservation = (deps: CatalogDeps, body: HealthObservation, se
       },
     )
   }
-  const work: CommandWork = async (tx, at, held) => {
+  const work: CommandWork = async (tx, stamp, held) => {
     const { row } = await lockResource(tx, deps.registry.types, body.resource_id, { read: 'all', held })
     const conflict = body.expected_version === undefined ? undefined : refuseVersion(row, body.expected_version)
     if (conflict) throw conflict
-    const cause = causeOf(body, sender, at)
+    const cause = causeOf(body, sender, stamp(row))
     const { source, check_key, status, ttl_s, summary, attributes } = body
     const observation = { source, check_key, status, ttl_s, summary, attributes, observed_at: body.observed_at }
     const observed = await observe(tx, deps, row, observation, cause)

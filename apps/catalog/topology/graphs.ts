@@ -71,7 +71,7 @@ const drawn = async (
   by?: 'sql' | 'memory',
 ): Promise<Graph> => {
   const { query } = request
-  const past = pastOf(deps, query)
+  const past = await pastOf(deps, query)
   const bounds = boundsOf(query, deps.config.graph_max_nodes)
   const reach = { ...reachOf(deps.registry.types, request, reader), past }
   const store = past === undefined && by !== 'sql' ? deps.graph.store() : undefined
@@ -116,12 +116,15 @@ const refused = (
     ...(hint && { hint }),
   })
 
-const pastOf = (deps: CatalogDeps, { at, page_token, min_change, max_lag_ms }: GraphQuery): Reach['past'] => {
+const pastOf = async (
+  deps: CatalogDeps,
+  { at, page_token, min_change, max_lag_ms }: GraphQuery,
+): Promise<Reach['past']> => {
   if (at === undefined) return undefined
   const beside = { page_token, min_change, max_lag_ms }
   for (const [name, value] of Object.entries(beside))
     if (value !== undefined) throw refused(name, 'does not go with at: the past does not change')
-  pastTime(at, deps.clock, deps.config.history_d)
+  await pastTime(deps, at, deps.config.history_d)
   const ended = deps.registry.types.all.flatMap(({ id, lifecycle }) =>
     lifecycle.terminal.map((state) => `${id} ${state}`),
   )

@@ -3,18 +3,22 @@ import { first, type Queryable, type Tx } from '../../client.ts'
 import { insertRow, insertRows, updateRow } from '../../rows.ts'
 import { audit, command_log, evidence_ref, resource_operation, revision } from '../tables.ts'
 import { array } from './rows.ts'
+import { STAMPED } from './stamps.ts'
 
 /** Command log, revisions, references and audit: what a command leaves behind beside its change. */
 export type CommandLogRow = typeof command_log.$inferSelect
 
 /**
- * Takes a command id and key, or says that one of them is taken. A twin that still runs makes it wait. The statement is
- * sent by the call itself: what the caller sends next without waiting comes after it.
+ * Takes a command id and key, or says that one of them is taken. A twin that still runs makes it wait. From here on the
+ * command is open: it stamps nothing before its `created_at`. The statement is sent by the call itself: what the caller
+ * sends next without waiting comes after it.
  */
 export const claimCommand = async (tx: Tx, row: typeof command_log.$inferInsert): Promise<boolean> => {
-  const { rowCount } = await insertRow(tx, command_log, row, 'on conflict do nothing').execute()
+  const { rowCount } = await insertRow(tx, command_log, row, CLAIM).execute()
   return rowCount === 1
 }
+
+const CLAIM = `on conflict do nothing returning ${STAMPED}`
 
 /** The row that holds this command id, else the one that holds this key. */
 export const getCommand = async (

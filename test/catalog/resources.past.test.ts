@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { until } from '../support/until.ts'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
+
+let c: Catalog
+let other: pg.Client
+beforeAll(async () => {
+  c = await startCatalog({ env: { CATALOG__STALE__WAIT_MS: '300' } })
+  await seedRegion(c, 'eu1', 1)
+  await seedRegion(c, 'us1', 1)
+  other = new pg.Client({ connectionString: c.config.CATALOG__DATABASE__URL })
+  await other.connect()
+})
+afterAll(async () => {
+  await other.end()
+  await c.stop()
+})
+
+const box = async (over: Record<string, unknown> = {}) =>
+  (
+    await c.as('ada').record({
+      type_key: 'infra.generic',
+      name: `b-${randomUUID()}`,
+      desired_state: { provider: 'p', kind: 'box' },
+      ...over,
+    })
+  ).resource_id as string
+const read = (path: string) => c.as('vic').get(path, { once: true })
+const now = () => c.deps.clock.now().toISOString()
+/** Holds the lock of a resource from outside, so that a command on it stays open. */
+const holding = async (id: string, run: () => Promise<void>) => {
+  await other.query('begin')
+  await other.query(
+    `select from catalog.resource_state s join catalog.resource r using (rid) where r.resource_id = $1 for update of s`,
+    [id],
+  )
+  try {
+    await run()
+  } finally {
+    await other.query('rollback')
+  }
+}
+const waiting = () =>
+  until(
+    async () =>
+      (await c.rows(`select from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'catalog'`))
+        .length > 0,
+    {
+      what: 'a command that waits',
+    },
+  )
+
+describe('what was at a time', () => {
+  it.each([
+    ['a resource', (id: string, at: string) => `/v1/resources/${id}?at=${at}`],
+    ['a list', (_: string, at: string) => `/v1/resources?type_key=infra.generic&include=state&at=${at}`],
+    ['relationships', (id: string, at: string) => `/v1/resources/${id}/relationships?at=${at}`],
+    ['capabilities', (id: string, at: string) => `/v1/resources/${id}/capabilities?at=${at}`],
+    ['health', (id: string, at: string) => `/v1/resources/${id}/health?at=${at}`],
+    ['a graph', (id: string, at: string) => `/v1/graphs/resources?root_id=${id}&at=${at}`],
+  ])(
+    'is never told while a command that may belong to it is open, and never changes after: %s',
+    async (_, path) => {
+      const id = await box()
+      let sent: ReturnType<typeof c.result> | undefined
+      let at = ''
+      await holding(id, async () => {
+        sent = c.result(
+          id,
+          { expected_version: 1, changes: { observed_state_patch: { attributes: { seen: 1 } } } },
+          { once: true },
+        )
+        await waiting()
+        at = now()
+        const told = await read(path(id, at))
+        expect({ status: told.status, body: told.body }).toMatchObject({
+          status: 503,
+          body: { category: 'stale_projection', code: 'projection_lag', retryable: true, watermark: { required: at } },
+        })
+        // What lies before it is told at once.
+        expect((await read(path(id, new Date(Date.parse(at) - 3_600_000).toISOString()))).status).not.toBe(503)
+      })
+      expect((await sent)?.status).toBe(200)
+      const [first, second] = [await read(path(id, at)), await read(path(id, at))]
+      expect(first.status, first.text).toBe(200)
+      const rows = ({ body: { as_of, ...body } }: typeof first) => body
+      expect(rows(first)).toEqual(rows(second))
+    },
+    20_000,
+  )
+
+  it('stamps a change after it has its locks, so that versions and times have one order', async () => {
+    const id = await box()
+    const commands: ReturnType<typeof c.result>[] = []
+    let opened = ''
+    await holding(id, async () => {
+      commands.push(c.result(id, { expected_version: 1, changes: { observed_state_patch: { attributes: { n: 1 } } } }))
+      await waiting()
+      await delay(20)
+      opened = now()
+    })
+    for (const sent of commands) expect((await sent).status).toBe(200)
+    const { items } = (await c.as('vic').get(`/v1/resources/${id}/versions`)).body
+    expect(Date.parse(items[0].at)).toBeGreaterThanOrEqual(Date.parse(opened))
+    expect(Date.parse(items[0].at)).toBeGreaterThan(Date.parse(items[1].at))
+  })
+
+  it('gives the same rows for ever, whatever is written meanwhile, over two processes', async () => {
+    const places = [c.internal_url, (await c.startProcess()).at]
+    const ids = await Promise.all(Array.from({ length: 6 }, () => box({ parent_id: 'eu1-a-web' })))
+    const path = (at: string) => `/v1/resources?type_key=infra.generic&include=state&page_size=500&at=${at}`
+    const facts = (body: { items: object[] }) => JSON.stringify(body.items)
+    const told = new Map<string, string>()
+    let writing = true
+    const write = async (n: number) => {
+      for (let i = 0; writing; i++) {
+        const id = ids[(n + i) % ids.length] as string
+        const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+        const changes = { observed_state_patch: { attributes: { n: `${n}-${i}` } } }
+        await c.result(id, { expected_version: version, changes }, { at: places[i % 2] as string })
+        if (i % 5 === 0) await box({ parent_id: 'eu1-a-web' })
+      }
+    }
+    const writers = [0, 1, 2].map(write)
+    for (let i = 0; i < 25; i++) {
+      const at = now()
+      const reply = await c.as('vic').get(path(at))
+      expect(reply.status, reply.text).toBe(200)
+      told.set(at, facts(reply.body))
+    }
+    writing = false
+    await Promise.all(writers)
+    for (const [at, before] of told) expect(facts((await c.as('vic').get(path(at))).body), at).toBe(before)
+    expect(new Set(told.values()).size).toBeGreaterThan(5)
+  }, 60_000)
+})
+
+describe('a child that its parent takes or lets go', () => {
+  const change = async (id: string, op: 'add' | 'remove', target_id: string) => {
+    const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+    const relationship_changes = [{ op, type_key: 'contained_in', direction: 'in', target_id }]
+    const reply = await c.result(id, { expected_version: version, changes: { relationship_changes } })
+    expect(reply.status, reply.text).toBe(200)
+  }
+
+  it('has a version, a tag, an event and a history of its own', async () => {
+    const [parent, child] = [await box(), await box()]
+    const first = await c.as('vic').get(`/v1/resources/${child}`)
+    const tag = first.headers.get('etag') as string
+    c.wait(1000)
+    const before = now()
+    c.wait(1000)
+    await change(parent, 'add', child)
+    const moved = await c.as('vic').get(`/v1/resources/${child}`, { headers: { 'if-none-match': tag } })
+    expect(moved).toMatchObject({ status: 200, body: { version: 2, parent_id: parent } })
+    c.wait(1000)
+    const after = now()
+    c.wait(1000)
+    await change(parent, 'remove', child)
+    expect((await c.as('vic').get(`/v1/resources/${child}`)).body).toMatchObject({ version: 3, parent_id: null })
+    expect((await c.as('vic').get(`/v1/resources/${child}?at=${after}`)).body).toMatchObject({
+      version: 2,
+      parent_id: parent,
+    })
+    expect((await c.as('vic').get(`/v1/resources/${child}?at=${before}`)).body).toMatchObject({
+      version: 1,
+      parent_id: null,
+    })
+    const below = async (at: string) =>
+      (await c.as('vic').get(`/v1/resources?parent_id=${parent}&at=${at}`)).body.items.map(
+        (one: { resource_id: string }) => one.resource_id,
+      )
+    expect([await below(before), await below(after)]).toEqual([[], [child]])
+    const { items } = (await c.internally('GET', `/events?agg_type=resource&agg_id=${child}&after_version=1`)).body
+    expect(items).toMatchObject([
+      { type: 'resource.updated', version: 2, changed_paths: ['/parent_id'], document: { parent_id: parent } },
+      { type: 'resource.updated', version: 3, document: { parent_id: null } },
+    ])
+    const { items: versions } = (await c.as('vic').get(`/v1/resources/${child}/versions`)).body
+    expect(versions.map(({ version }: { version: number }) => version)).toEqual([3, 2, 1])
+  })
+
+  it('has one too when a new parent takes it', async () => {
+    const child = await box()
+    const parent = await box({ relationships: [{ type_key: 'contained_in', direction: 'in', target_id: child }] })
+    expect((await c.as('vic').get(`/v1/resources/${child}`)).body).toMatchObject({ version: 2, parent_id: parent })
+  })
+
+  it('and all below it never answer 304 for a scope that moved', async () => {
+    const [top, host] = [await box({ parent_id: 'eu1-a-web' }), await box()]
+    await change(top, 'add', host)
+    const below = await box({ parent_id: host })
+    const first = await c.as('vic').get(`/v1/resources/${below}`)
+    expect(first.body.scope.region_id).toBe('eu1')
+    const tag = first.headers.get('etag') as string
+    const unchanged = () => c.as('vic').get(`/v1/resources/${below}`, { headers: { 'if-none-match': tag } })
+    expect((await unchanged()).status).toBe(304)
+    await c.result(top, {
+      expected_version: 2,
+      changes: {
+        relationship_changes: [
+          { op: 'remove', type_key: 'contained_in', target_id: 'eu1-a-web' },
+          { op: 'add', type_key: 'contained_in', target_id: 'us1-a-web' },
+        ],
+      },
+    })
+    expect(await unchanged()).toMatchObject({ status: 200, body: { version: 1, scope: { region_id: 'us1' } } })
+    // The version part alone is what a write is decided on.
+    const patched = await c
+      .as('ada')
+      .patch(`/v1/resources/${below}`, { labels: { a: 'b' } }, { headers: { 'if-match': tag } })
+    expect(patched.status, patched.text).toBe(200)
+  })
+
+  it('has no tag with what its version does not count', async () => {
+    await c.as('ada').record(hostOf('watched', 'eu1-a-web'))
+    await c.observe('watched')
+    const reply = await c.as('vic').get('/v1/resources/watched?include=health')
+    expect([reply.status, reply.headers.get('etag')]).toEqual([200, null])
+  })
+})
