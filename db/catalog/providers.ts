@@ -213,13 +213,18 @@ export type ClaimRow = {
   peer_rid: string
   peer_id: string
   properties: Record<string, unknown>
+  /** The capability of the provider that is claimed; null when it is none of the peer, or is withdrawn. */
+  offered: string | null
 }
 
 /** What these resources claim, or claimed at a time: their open uses_capability edges. */
 export const listClaims = (db: Queryable, rids: readonly string[], uses_id: number, at?: string): Promise<ClaimRow[]> =>
   rowsOf(
     db,
-    sql`select e.src as rid, e.rel_no, e.dst as peer_rid, n.resource_id as peer_id, e.properties
+    sql`select e.src as rid, e.rel_no, e.dst as peer_rid, n.resource_id as peer_id, e.properties,
+          (select c.capability_key from ${providersOf(at)} v
+             join catalog.capability_def c on c.id = v.capability_id and c.version = v.version
+             where v.rid = e.dst and v.provider_id = e.properties->>'provider_id' and v.withdrawn_at is null) as offered
         from ${edgesOpen(at, sql`o.src = any(${array(rids, 'bigint')}) and o.reltype_id = ${uses_id}`)} e
         join catalog.resource n on n.rid = e.dst order by e.rel_no`,
   )

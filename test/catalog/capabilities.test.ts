@@ -455,6 +455,143 @@ describe('capabilities', () => {
     expect((await claim(vm, { ...offered, resource_id: 'us1-web-01' })).body.code).toBe('unknown')
   })
 
+  describe('cannot be invented', () => {
+    const uses = (target_id: string, properties: Record<string, unknown>, op = 'add') => ({
+      op,
+      type_key: 'uses_capability',
+      target_id,
+      properties: { requirement_key: 'slot', capability_key: 'compute.slots', ...properties },
+    })
+    const send = async (id: string, ...relationship_changes: object[]) =>
+      c.result(id, {
+        expected_version: (await c.as('vic').get(`/v1/resources/${id}`)).body.version,
+        changes: { relationship_changes },
+      })
+    const needOf = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}/capabilities`)).body.required[0]
+    const offerOf = async (id: string) =>
+      (await providers('')).find(({ resource_id }) => resource_id === id) as Offered & {
+        capacity: { reserved: number }
+      }
+    /** What edges of the truth claim of a resource. */
+    const claimedOf = async (id: string) =>
+      (
+        await c.rows<{ sum: number }>(
+          `select coalesce(sum(coalesce((e.properties->>'amount')::float8, 1)), 0) as sum from catalog.relationship e
+             join catalog.resource r on r.rid = e.dst join catalog.relationship_type t on t.id = e.reltype_id
+           where t.type_key = 'uses_capability' and r.resource_id = $1`,
+          [id],
+        )
+      )[0]?.sum
+    const provider = async (over: Record<string, unknown> = {}) => {
+      const id = `room-${randomUUID()}`
+      await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+      expect((await provide(id, { capacity: { total: 3 }, ...over })).status).toBe(200)
+      return id
+    }
+
+    it('by a resource that provides nothing, a capability that does not exist, or one that the requirement does not want', async () => {
+      const vm = (await machine()).resource_id
+      const refused = async (...change: Parameters<typeof uses>) => {
+        const { status, body } = await send(vm, uses(...change))
+        return [status, body.category, body.code, body.violations?.[0].pointer.replace(/^.*properties/, '')]
+      }
+      await c.as('ada').record(hostOf('room-none', 'eu1-a-web'))
+      expect(await refused('room-none', {})).toEqual([422, 'invalid_capability', 'unknown', '/provider_id'])
+      expect(await refused('room-none', { capability_key: 'no.such.capability', amount: 1_000_000 })).toEqual([
+        ...[422, 'invalid_capability', 'unknown', '/capability_key'],
+      ])
+      const id = await provider()
+      expect(await refused(id, { requirement_key: 'slto' })).toEqual([
+        422,
+        'invalid_capability',
+        'unknown',
+        '/requirement_key',
+      ])
+      expect(await refused(id, { capability_key: 'traffic.http' })).toEqual([
+        ...[422, 'invalid_capability', 'unknown', '/requirement_key'],
+      ])
+      expect(await needOf(vm)).toMatchObject({ state: 'satisfiable', bound_to: [] })
+      expect(await claimedOf(id)).toBe(0)
+    })
+
+    it('beyond their room, with or without the name of a provider, in one command or several', async () => {
+      const [id, vm] = [await provider(), (await machine()).resource_id]
+      const refusal = await send(vm, uses(id, { amount: 5 }))
+      expect(refusal).toMatchObject({
+        status: 422,
+        body: { code: 'no_capacity', why_not: [{ resource_id: id, rule: 'capacity', wanted: 5, offered: 3 }] },
+      })
+      expect((await send(vm, uses(id, { amount: 2 }))).status).toBe(200)
+      const { provider_id } = await offerOf(id)
+      expect(await needOf(vm)).toMatchObject({
+        state: 'bound',
+        bound_to: [{ resource_id: id, provider_id, amount: 2 }],
+      })
+      // It may grow into what is free, and shrink whenever it likes.
+      expect((await send(vm, uses(id, { amount: 4 }, 'update'))).body.code).toBe('no_capacity')
+      expect((await send(vm, uses(id, { amount: 3 }, 'update'))).status).toBe(200)
+      expect((await provide(id, { op: 'update', capacity: { total: 1 } })).status).toBe(200)
+      expect((await send(vm, uses(id, { amount: 2 }, 'update'))).status).toBe(200)
+      expect((await provide(id, { op: 'update', capacity: { total: 3 } })).status).toBe(200)
+      const two = [(await machine()).resource_id, (await machine()).resource_id]
+      const taken = two.map((target_id) => ({ ...uses(target_id, {}), direction: 'in' }))
+      expect((await send(id, ...taken)).body.code).toBe('no_capacity')
+      expect((await send(id, taken[0] as object)).status).toBe(200)
+      expect([await claimedOf(id), (await offerOf(id)).capacity.reserved]).toEqual([3, 3])
+    })
+
+    it('outside the version, the attributes and the place that the requirement asks for', async () => {
+      const [near, far] = [await provider(), 'us1-web-01']
+      const vm = (await machine()).resource_id
+      expect(await send(vm, uses(far, {}))).toMatchObject({
+        status: 422,
+        body: { code: 'unknown', why_not: [{ rule: 'scope', wanted: { datacenter_id: 'eu1-a' } }] },
+      })
+      await c.rows(
+        `update catalog.type set document = jsonb_set(document, '{requires,0,where}', '{"cpu_cores":32}')
+         where type_key = 'infra.virtual_machine'`,
+      )
+      await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`)
+      await c.deps.registry.reload()
+      expect((await provide(near, { op: 'update', attributes: { cpu_cores: 8 } })).status).toBe(200)
+      expect(await send(vm, uses(near, {}))).toMatchObject({
+        status: 422,
+        body: { code: 'attributes', why_not: [{ rule: 'attribute', attribute: 'cpu_cores', wanted: 32, offered: 8 }] },
+      })
+      await c.rows(
+        `update catalog.type set document = document #- '{requires,0,where}' where type_key = 'infra.virtual_machine'`,
+      )
+      await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'infra'`)
+      await c.deps.registry.reload()
+      expect((await send(vm, uses(near, {}))).status).toBe(200)
+      // Said again it changes nothing: the server keeps its choice.
+      expect((await send(vm, uses(near, {}))).body).toMatchObject({ applied: false })
+    })
+
+    it('by a claim that outlived what was offered', async () => {
+      const [id, vm] = [await provider(), (await machine()).resource_id]
+      expect((await send(vm, uses(id, {}))).status).toBe(200)
+      expect((await needOf(vm)).state).toBe('bound')
+      expect((await provide(id, { op: 'remove' })).status).toBe(200)
+      expect(await needOf(vm)).toMatchObject({ state: 'satisfiable', bound_to: [] })
+    })
+
+    it('by a new resource either', async () => {
+      const make = (target_id: string) =>
+        c.as('ada').post('/v1/resources?mode=record_only', {
+          type_key: 'infra.virtual_machine',
+          name: `vm-${randomUUID()}`,
+          parent_id: 'eu1-a-web',
+          desired_state: { hostname: 'vm' },
+          relationships: [uses(target_id, { amount: 1 })].map(({ op: _, ...edge }) => edge),
+        })
+      expect((await make('room-none')).body.code).toBe('unknown')
+      const made = await make(await provider())
+      expect(made.status, made.text).toBe(201)
+      expect((await needOf(made.body.resource_id)).state).toBe('bound')
+    })
+  })
+
   it.each([
     ['sort=colour', 400],
     ['sort=distance', 400],

@@ -1,74 +1,159 @@
-import { claimedOwners, listOffers, moveCapabilities, type OfferRow, offers } from '../../../db/catalog/providers.ts'
-import { getResourcesByRid, type LockMode, wishLock } from '../../../db/catalog/resources/rows.ts'
+import {
+  type ClaimRow,
+  claimedOwners,
+  listClaims,
+  listOffers,
+  moveCapabilities,
+  offers,
+} from '../../../db/catalog/providers.ts'
+import { getResourcesByRid, type LockMode, type ResourceRow, wishLock } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { type Cause, eventOf, tell, partsOf } from '../command/outbox.ts'
+import { type Provider } from '../../shared/contracts/catalog/capabilities.ts'
 import type { StoredRelationshipType, Types } from '../packs/registry.ts'
+import { scopesOf } from '../read/access.ts'
 import type { EdgePlan } from '../relationships/edges.ts'
-import { freeOf } from '../rules/matching.ts'
+import { type Mismatch, mismatchOf, type ProviderStatus } from '../rules/matching.ts'
 import { type ProviderEvent, toldOf } from './declare.ts'
-import { usesCapability } from './offers.ts'
+import { matchOffers, type Reading, readOffers, usesCapability } from './offers.ts'
+import { FIT, FIT_DEGRADED, requirementsOf } from './requirements.ts'
 
-/** An edge that claims what a provider offers: its `to` end owns the provider that the properties name. */
-type Claim = { at: string; provider_id: string; capability_key: string; owner_rid: string }
 /** What became of the claims on providers, by provider. */
 export type Claimed = Map<string, 'added' | 'updated' | 'removed'>
-export type ClaimCheck = { claims: Claim[]; before: Map<string, OfferRow> }
 
 /** Whether changes of these edges claim something, so that the owner of the provider is locked for them. */
 export const isClaim = (relation: Pick<StoredRelationshipType, 'type_key'>): boolean =>
   relation.type_key === 'uses_capability'
 
-const claimsIn = (plan: EdgePlan, own_rid: string): Claim[] =>
-  plan.resolved.flatMap(({ at, change, relation, peer }) => {
-    const { provider_id, capability_key } = change.properties ?? {}
-    if (!relation || !peer || change.op === 'remove' || !isClaim(relation) || typeof provider_id !== 'string') return []
-    const owner_rid = change.direction === 'in' ? own_rid : peer.rid
-    return [{ at, provider_id, capability_key: String(capability_key), owner_rid }]
-  })
-
-const readAll = async (tx: Tx, types: Types, claims: readonly Claim[]): Promise<Map<string, OfferRow>> => {
-  const ids = [...new Set(claims.map(({ provider_id }) => provider_id))]
-  if (ids.length === 0) return new Map()
-  const rows = await listOffers(tx, usesCapability(types), [offers.ids(ids), offers.open], ids.length)
-  return new Map(rows.map((row) => [row.provider_id, row]))
+/** The code for the first rule that fails; for all others `unknown`. */
+const CODES: Partial<Record<Mismatch['rule'], CodeOf<'invalid_capability'>>> = {
+  version: 'version',
+  attribute: 'attributes',
+  capacity: 'no_capacity',
 }
 
-const invalid = (code: CodeOf<'invalid_capability'>, pointer: string, message: string) =>
+const invalid = (
+  code: CodeOf<'invalid_capability'>,
+  pointer: string,
+  message: string,
+  extra: Record<string, unknown> = {},
+) =>
   new AppError('invalid_capability', code, `${pointer} ${message}.`, {
     violations: [{ pointer, code, message }],
-    hint: 'GET /v1/capabilities/providers lists what is offered and free.',
+    extra,
+    hint: 'GET /v1/capabilities/providers?requirement_of=<resource>/<requirement>&explain=true lists what fits, and why the rest does not.',
   })
 
-/** Before edges change, under the locks of the owners: what is claimed already. Refuses claims on what is not offered. */
-export const readClaims = async (tx: Tx, types: Types, plan: EdgePlan, own_rid: string): Promise<ClaimCheck> => {
-  const claims = claimsIn(plan, own_rid)
-  const before = await readAll(tx, types, claims)
-  for (const { at, provider_id, capability_key, owner_rid } of claims) {
-    const row = before.get(provider_id)
-    if (row?.rid !== owner_rid)
-      throw invalid('unknown', `${at}/properties/provider_id`, `${provider_id} is not a provider of that resource`)
-    if (row.capability_key !== capability_key)
-      throw invalid('unknown', `${at}/properties/capability_key`, `${provider_id} provides ${row.capability_key}`)
+/**
+ * Binds each claim to a provider of its target, under the lock of the owner: the one that the caller names, or the best
+ * that fits. It must fit the requirement by version, attributes and scope, and have room; what is claimed already stays
+ * claimed and may shrink. Sets provider_id, and the amount that the requirement asks for, in the properties of the change.
+ */
+export const bindClaims = async (reading: Reading, plan: EdgePlan, own: ResourceRow): Promise<void> => {
+  const { types } = reading.registry
+  /** What this command claims in addition, by provider. */
+  const taken = new Map<string, number>()
+  for (const item of plan.resolved) {
+    const { change, relation, peer } = item
+    if (!relation || !peer || change.op === 'remove' || !isClaim(relation) || peer.rid === own.rid) continue
+    const [from, owner] = change.direction === 'in' ? [peer, own] : [own, peer]
+    const asked = askedFor(types, from, change.properties ?? {}, item.at)
+    const held = (await listClaims(reading.db, [from.rid], usesCapability(types))).find(
+      ({ peer_rid }) => peer_rid === owner.rid,
+    )
+    const bound = await bind(reading, { asked, from, owner, held, at: item.at, taken })
+    item.change = { ...change, properties: { ...change.properties, ...bound } }
   }
-  return { claims, before }
 }
 
-/**
- * After edges changed: what was claimed in addition must have been free (catalog.md 5). An exclusive provider takes one
- * claim. Shrinking a claim, or capacity below the claims, is no refusal.
- */
-export const checkClaims = async (tx: Tx, types: Types, { claims, before }: ClaimCheck): Promise<void> => {
-  const after = await readAll(tx, types, claims)
-  for (const { at, provider_id } of claims) {
-    const [was, is] = [before.get(provider_id), after.get(provider_id)]
-    if (!was || !is) continue
-    const sharing = types.capability(is.capability_key, is.version)?.sharing ?? 'shared'
-    const more = sharing === 'exclusive' ? is.claims - was.claims : is.reserved - was.reserved
-    const free = freeOf(sharing, was.capacity, { reserved: was.reserved, n: was.claims })
-    if (more > 0 && free !== null && more > free)
-      throw invalid('no_capacity', at, `asks for ${more} more of ${provider_id}, which has ${free} free`)
+type Claim = ReturnType<typeof askedFor>
+
+/** What a claim asks for: the requirement that it names, or room alone where its type declares none for the capability. */
+const askedFor = (types: Types, from: ResourceRow, properties: Record<string, unknown>, at: string) => {
+  const capability_key = String(properties.capability_key)
+  const requirement_key = String(properties.requirement_key)
+  const given = typeof properties.amount === 'number' ? properties.amount : undefined
+  if (!types.hasCapability(capability_key))
+    throw invalid('unknown', `${at}/properties/capability_key`, `${capability_key} is not a capability`)
+  const declared = requirementsOf(types, from)
+  const requirement = declared.find((one) => one.requirement_key === requirement_key)
+  const rivals = declared.filter((one) => one.capability_key === capability_key)
+  if (requirement ? requirement.capability_key !== capability_key : rivals.length > 0) {
+    const known = rivals.map((one) => one.requirement_key).join(', ')
+    const message = `${requirement_key} is no requirement of ${from.resource_id} for ${capability_key}${known ? `; it may be ${known}` : ''}`
+    throw invalid('unknown', `${at}/properties/requirement_key`, message)
   }
+  const least = requirement?.amount ?? null
+  if (given !== undefined && least !== null && given < least)
+    throw invalid('no_capacity', `${at}/properties/amount`, `is less than the ${least} that the requirement needs`)
+  const amount = given ?? least ?? undefined
+  const provider_id = typeof properties.provider_id === 'string' ? properties.provider_id : undefined
+  const wish = requirement ?? { version_range: '*', where: {}, scope: 'any' as const, amount: null }
+  return { capability_key, requirement_key, provider_id, amount, wish }
+}
+
+type Binding = {
+  asked: Claim
+  from: ResourceRow
+  owner: ResourceRow
+  held: ClaimRow | undefined
+  at: string
+  taken: Map<string, number>
+}
+
+/** The provider and the amount of one claim; 422 with the reasons where nothing fits. */
+const bind = async (reading: Reading, { asked, from, owner, held, at, taken }: Binding) => {
+  const { types } = reading.registry
+  const { capability_key, requirement_key, amount, wish } = asked
+  const [has, had] = [amount ?? 1, Number(held?.properties.amount ?? 1)]
+  const holds = (provider_id: string) => held?.properties.provider_id === provider_id
+  const stays = held?.offered === capability_key && held.properties.requirement_key === requirement_key
+  const provider_id = asked.provider_id ?? (stays ? String(held.properties.provider_id) : undefined)
+  const bound = (id: string) => ({ provider_id: id, ...(amount !== undefined && { amount }) })
+  // What is claimed already and does not grow needs no room, whatever has become of the offer since.
+  if (provider_id !== undefined && stays && holds(provider_id) && has <= had) return bound(provider_id)
+
+  const id = types.capabilityVersions(capability_key)[0]?.id ?? -1
+  const all = await readOffers(reading, [offers.of(owner.rid), offers.capability(id), offers.open])
+  const candidates = all.filter(({ view }) => provider_id === undefined || view.provider_id === provider_id)
+  if (candidates.length === 0) {
+    const message = provider_id
+      ? `${provider_id} is not a provider of ${capability_key} at ${owner.resource_id}`
+      : `${owner.resource_id} provides no ${capability_key}`
+    throw invalid('unknown', `${at}/properties/provider_id`, message)
+  }
+  const scopeOf = await scopesOf(reading.db, types, [from])
+  const asker = { resource_id: from.resource_id, scope: scopeOf(from) }
+  const roomy = candidates.map(({ view, offer }) => ({
+    view,
+    offer: { ...offer, free: roomFor(types, view, { own: holds(view.provider_id) ? had : undefined, taken }) },
+  }))
+  const matchBy = (statuses: readonly ProviderStatus[]) =>
+    matchOffers(roomy, (offer) => mismatchOf({ ...wish, amount: has, statuses }, offer, asker))
+  const matched = matchBy(FIT)
+  const { providers, rejected, rejected_count } = matched.providers.length > 0 ? matched : matchBy(FIT_DEGRADED)
+  const [best] = providers
+  if (best) {
+    taken.set(best.provider_id, (taken.get(best.provider_id) ?? 0) + has - (holds(best.provider_id) ? had : 0))
+    return bound(best.provider_id)
+  }
+  const [why] = rejected
+  const code = (why && CODES[why.rule]) ?? 'unknown'
+  const message = `finds no ${capability_key} at ${owner.resource_id} that fits: ${why?.rule} is ${JSON.stringify(why?.offered)}, wanted is ${JSON.stringify(why?.wanted)}`
+  throw invalid(code, at, message, { why_not: rejected, rejected_count })
+}
+
+type Holding = { own: number | undefined; taken: ReadonlyMap<string, number> }
+
+/** What of a provider is free for one claim: with what it holds itself, and without what this command has taken. */
+const roomFor = (types: Types, view: Provider, { own, taken }: Holding): number | null => {
+  const { capability_key, version, provider_id, capacity, free } = view
+  const more = taken.get(provider_id)
+  if (types.capability(capability_key, version)?.sharing === 'exclusive')
+    return more === undefined && (own !== undefined || free === 1) ? null : 0
+  if (free === null || !capacity || capacity.total === null) return null
+  return Math.max(0, capacity.total - Math.max(capacity.reserved - (own ?? 0) + (more ?? 0), capacity.used ?? 0))
 }
 
 /** What ends releases its claims: their owners are told, so they are locked with it. */

@@ -10,8 +10,9 @@ import type { Placed } from '../read/access.ts'
 import { tooExpensive } from '../read/expensive.ts'
 import { invalid, type Reader, valuesOf } from '../read/lists.ts'
 import { mismatchOf } from '../rules/matching.ts'
-import { type Candidate, type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
-import { FIT, FIT_DEGRADED, type Filled, requirementsOf, visiblePeers, wishOf } from './providers.ts'
+import { type Candidate, isBinding, type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
+import { visiblePeers } from './providers.ts'
+import { FIT, FIT_DEGRADED, type Filled, requirementsOf, wishOf } from './requirements.ts'
 
 const MAX_ROOTS = 20
 /** So many pairs of a requirement and a provider are compared for one answer. */
@@ -89,14 +90,14 @@ export const assessNeeds = async (
   const rids = [...new Set(asked.map(({ row }) => row.rid))]
   const claims = await listClaims(deps.db, rids, usesCapability(types))
   const visible = await visiblePeers(deps, claims, reader)
-  const claimed = Map.groupBy(claims, ({ rid, properties }) => `${rid} ${properties.requirement_key}`)
+  const claimed = Map.groupBy(claims, ({ rid }) => rid)
   const needs = asked.map(({ row, requirement }): Need => {
     const asker = { resource_id: row.resource_id, scope: scopeOf(row) }
     const wanted = wishOf(requirement, allow_degraded ? FIT_DEGRADED : FIT)
     const matched = matchOffers(offered.get(requirement.capability_key) ?? [], (offer) =>
       mismatchOf(wanted, offer, asker),
     )
-    const bound = claimed.get(`${row.rid} ${requirement.requirement_key}`) ?? []
+    const bound = (claimed.get(row.rid) ?? []).filter((claim) => isBinding(claim, requirement))
     const satisfiable = matched.providers.length >= requirement.min
     const state = bound.length > 0 ? 'bound' : satisfiable ? 'satisfiable' : 'unsatisfied'
     return { ...matched, row, requirement, state, bound_to: bound.filter(({ peer_rid }) => visible.has(peer_rid)) }

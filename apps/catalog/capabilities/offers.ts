@@ -1,6 +1,6 @@
 import type { SQL } from 'drizzle-orm'
 import { readChecksOf } from '../../../db/catalog/health.ts'
-import { listOffers, type OfferRow } from '../../../db/catalog/providers.ts'
+import { type ClaimRow, listOffers, type OfferRow } from '../../../db/catalog/providers.ts'
 import type { Queryable } from '../../../db/client.ts'
 import type { Provider, Rejection } from '../../shared/contracts/catalog/capabilities.ts'
 import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
@@ -23,8 +23,17 @@ export const usesCapability = (types: Types): number => types.relationship('uses
 /** A provider as it is read now: its view, and what matching asks of it. */
 export type Candidate = { view: Provider; offer: Offer }
 
+/** What reading offers takes; `db` may be the transaction of a command. */
+export type Reading = Pick<CatalogDeps, 'registry' | 'clock'> & { db: Queryable }
+
+/** Whether a claim meets a requirement: it names the requirement, and something that is offered of that capability. */
+export const isBinding = (
+  { properties, offered }: Pick<ClaimRow, 'properties' | 'offered'>,
+  requirement: { requirement_key: string; capability_key: string },
+): boolean => properties.requirement_key === requirement.requirement_key && offered === requirement.capability_key
+
 /** Providers under these conditions, from truth, now or as they were at a time; 422 when there are too many to rank. */
-export const readOffers = async (deps: CatalogDeps, where: readonly SQL[], at?: string): Promise<Candidate[]> => {
+export const readOffers = async (deps: Reading, where: readonly SQL[], at?: string): Promise<Candidate[]> => {
   const { types } = deps.registry
   const found = await listOffers(deps.db, usesCapability(types), where, MAX_CANDIDATES + 1, at)
   const rows = at === undefined ? found : (await placedThen(deps.db, types, found, at)).map(asThen(types))

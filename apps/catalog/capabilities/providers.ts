@@ -2,13 +2,11 @@ import type { SQL } from 'drizzle-orm'
 import semver from 'semver'
 import { type ClaimRow, listClaims, offers } from '../../../db/catalog/providers.ts'
 import { accessSql, conditions } from '../../../db/catalog/resources/lists.ts'
-import { getResourcesByRid, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import { getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
 import { PROVIDER_STATUSES, type Provider, type ProvidersQuery } from '../../shared/contracts/catalog/capabilities.ts'
-import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
 import { notFound } from '../../shared/errors.ts'
 import { pageSizeOf, rowsFrom } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
-import type { Types } from '../packs/registry.ts'
 import { visibleOf } from '../read/access.ts'
 import { relationshipId } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
@@ -17,8 +15,6 @@ import { findVisible, pastTime, readAt } from '../resources/read.ts'
 import {
   type Asker,
   distanceOf,
-  fillIn,
-  fillOne,
   type Mismatch,
   meets,
   mismatchOf,
@@ -26,32 +22,10 @@ import {
   type ProviderStatus,
   type Wanted,
 } from '../rules/matching.ts'
-import { type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
+import { isBinding, type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
+import { FIT, FIT_DEGRADED, type Filled, requirementsOf, wishOf } from './requirements.ts'
 
-type Requirement = ResourceType['requires'][number] & { where?: Record<string, unknown>; amount?: unknown }
-export type Filled = {
-  requirement_key: string
-  capability_key: string
-  version_range: string
-  where: Record<string, unknown>
-  amount: number | null
-  min: number
-  scope: Requirement['scope']
-}
-export const FIT: readonly ProviderStatus[] = ['available']
-export const FIT_DEGRADED: readonly ProviderStatus[] = ['available', 'degraded']
 const OPEN: readonly ProviderStatus[] = ['available', 'degraded', 'stale']
-
-/** What a resource needs, with the values of the resource filled in. */
-export const requirementsOf = (types: Types, row: ResourceRow): Filled[] => {
-  const type = types.version(row.type_id, row.type_version) ?? types.byId(row.type_id)
-  return ((type?.requires ?? []) as Requirement[]).map(({ where = {}, amount, ...rest }) => {
-    const wanted = fillOne(amount ?? null, row)
-    const { requirement_key, capability_key, version_range, min, scope } = rest
-    const filled = { where: fillIn(where, row), amount: typeof wanted === 'number' ? wanted : null }
-    return { requirement_key, capability_key, version_range, ...filled, min, scope }
-  })
-}
 
 const statusesOf = (given: readonly string[] | undefined): readonly ProviderStatus[] | undefined => {
   const statuses = valuesOf(given)
@@ -90,7 +64,7 @@ export const readCapabilities = async (
       query.allow_degraded,
       at,
     )
-    const bound = claims.filter(({ properties }) => properties.requirement_key === requirement.requirement_key)
+    const bound = claims.filter((claim) => isBinding(claim, requirement))
     const satisfiable = providers.length >= requirement.min
     required.push({
       requirement,
@@ -151,13 +125,6 @@ const match = async (
   const wanted = wishOf(requirement, allow_degraded ? FIT_DEGRADED : FIT)
   return matchOffers(candidates, (offer) => mismatchOf(wanted, offer, asker))
 }
-
-/** A requirement that names no amount needs room for one claim. */
-export const wishOf = (requirement: Filled, statuses: readonly ProviderStatus[]): Wanted => ({
-  ...requirement,
-  amount: requirement.amount ?? 1,
-  statuses,
-})
 
 type Asked = { wanted: Wanted; asker: Asker | undefined; capability_key: string | undefined }
 

@@ -22,7 +22,7 @@ import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
-import { type Claimed, checkClaims, isClaim, readClaims } from '../capabilities/claims.ts'
+import { bindClaims, type Claimed, isClaim } from '../capabilities/claims.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import type { StoredRelationshipType, StoredType, Types } from '../packs/registry.ts'
@@ -167,7 +167,7 @@ export const edgeEvent = (
  */
 export const applyEdges = async (
   tx: Tx,
-  deps: Pick<CatalogDeps, 'telemetry' | 'config'>,
+  deps: Pick<CatalogDeps, 'telemetry' | 'config' | 'registry' | 'clock'>,
   { types, row, type }: Place,
   plan: EdgePlan,
   cause: EdgeCause,
@@ -180,7 +180,7 @@ export const applyEdges = async (
   const outcome: EdgeOutcome = { events: [], ignored: [], claimed: new Map(), moved: [] }
   const violations: Violation[] = []
   const ids = new Map([[row.rid, row.resource_id]])
-  const claims = await readClaims(tx, types, plan, row.rid)
+  await bindClaims({ db: tx, registry: deps.registry, clock: deps.clock }, plan, row)
   for (const { at, target_at, change, relation, peer } of plan.resolved) {
     if (!relation || !peer) continue
     ids.set(peer.rid, peer.resource_id)
@@ -203,7 +203,6 @@ export const applyEdges = async (
     }
   }
   if (violations.length > 0) throw violated(violations)
-  await checkClaims(tx, types, claims)
   await checkCycles(tx, { types, row, type }, plan)
   for (const [child_rid, pointer] of childrenMoved(row, plan)) {
     const before = await followParent(tx, deps, types, { child_rid, pointer, mayWrite: plan.mayWrite })

@@ -1,0 +1,34 @@
+import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
+import type { Types } from '../packs/registry.ts'
+import { fillIn, fillOne, type ProviderStatus, type Wanted } from '../rules/matching.ts'
+
+type Requirement = ResourceType['requires'][number] & { where?: Record<string, unknown>; amount?: unknown }
+export type Filled = {
+  requirement_key: string
+  capability_key: string
+  version_range: string
+  where: Record<string, unknown>
+  amount: number | null
+  min: number
+  scope: Requirement['scope']
+}
+export const FIT: readonly ProviderStatus[] = ['available']
+export const FIT_DEGRADED: readonly ProviderStatus[] = ['available', 'degraded']
+/** What a resource needs, with the values of the resource filled in. */
+export const requirementsOf = (types: Types, row: ResourceRow): Filled[] => {
+  const type = types.version(row.type_id, row.type_version) ?? types.byId(row.type_id)
+  return ((type?.requires ?? []) as Requirement[]).map(({ where = {}, amount, ...rest }) => {
+    const wanted = fillOne(amount ?? null, row)
+    const { requirement_key, capability_key, version_range, min, scope } = rest
+    const filled = { where: fillIn(where, row), amount: typeof wanted === 'number' ? wanted : null }
+    return { requirement_key, capability_key, version_range, ...filled, min, scope }
+  })
+}
+
+/** A requirement that names no amount needs room for one claim. */
+export const wishOf = (requirement: Filled, statuses: readonly ProviderStatus[]): Wanted => ({
+  ...requirement,
+  amount: requirement.amount ?? 1,
+  statuses,
+})
