@@ -96,7 +96,9 @@ export const settleHealth = async (
     health_reason: own.reason,
     health_expires_at: own.expires_at?.toISOString() ?? null,
     health_at: moved ? cause.at : row.health_at,
-    health_revision: row.health_revision + (moved || checks_changed.length > 0 ? 1 : 0),
+    // The reason is part of what is shown, so its tag must change too.
+    health_revision:
+      row.health_revision + (moved || own.reason !== row.health_reason || checks_changed.length > 0 ? 1 : 0),
   }
   const after: ResourceRow = { ...row, ...state }
   const told: OutboxEvent[] = []

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AppError } from '../errors.ts'
 
 /** A commit that was sent before the deadline gets this long to say what became of it. */
 const SETTLE_MS = 1000
@@ -15,12 +14,12 @@ type LetGo = () => void
 export class Deadline {
   readonly ends_at: number
   /** What the caller is told. */
-  readonly refusal: () => AppError
+  readonly refusal: () => Error
   private state: 'running' | 'over' | 'answered' = 'running'
   private readonly held = new Set<LetGo>()
   private settled: (() => void) | undefined
 
-  constructor(ends_at: number, refusal: () => AppError) {
+  constructor(ends_at: number, refusal: () => Error) {
     this.ends_at = ends_at
     this.refusal = refusal
   }
@@ -54,13 +53,12 @@ export class Deadline {
   async end(): Promise<void> {
     if (this.state !== 'running') return
     this.state = 'over'
+    if (this.held.size === 0) return
     for (const letGo of [...this.held]) letGo()
-    if (this.held.size > 0) {
-      const settled = new Promise<void>((resolve) => {
-        this.settled = resolve
-      })
-      await Promise.race([settled, delay(SETTLE_MS, undefined, { ref: false })])
-    }
+    const settled = new Promise<void>((resolve) => {
+      this.settled = resolve
+    })
+    await Promise.race([settled, delay(SETTLE_MS, undefined, { ref: false })])
     // The handler learns of it first: it may answer by itself.
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -69,7 +67,7 @@ export class Deadline {
 const current = new AsyncLocalStorage<Deadline | undefined>()
 
 /** Runs the rest of a request within its deadline. */
-export const withinDeadline = (deadline: Deadline | undefined, run: () => void): void =>
+export const withinDeadline = <T>(deadline: Deadline | undefined, run: () => T): T =>
   deadline === undefined ? run() : current.run(deadline, run)
 
 /** The deadline of the request that is being worked on; undefined in the background. */

@@ -12,6 +12,7 @@ import {
 import { Code, ConnectError, type ContextValues, type HandlerContext } from '@connectrpc/connect'
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Deadline, withinDeadline } from '../process/deadline.ts'
 import { type Edge, requestIdOf } from '../process/edge.ts'
 import { withinTrace } from '../process/trace.ts'
 
@@ -101,13 +102,14 @@ const answer = async (served: UnaryMethod, call: Call, body: Buffer | undefined)
   try {
     const values = admit(call)
     const message = read(method.input, body, json)
-    const output = await Promise.race([run(message as never, contextOf(served, call, values, time)), time.late])
+    const work = withinDeadline(time.deadline, () => run(message as never, contextOf(served, call, values, time)))
+    const output = await Promise.race([work, time.late])
     const init = create(method.output, output as Record<string, unknown>)
     return json
       ? { status: 200, type: 'application/json', body: Buffer.from(JSON.stringify(toJson(method.output, init))) }
       : { status: 200, type: PROTO, body: bytesOf(toBinary(method.output, init)) }
   } catch (error) {
-    const refusal = refuse(error)
+    const refusal = refuse(time.deadline.over ? lateCall() : error)
     const text = errorToJsonBytes(refusal, undefined)
     return { status: codeToHttpStatus(refusal.code), type: 'application/json', body: bytesOf(text) }
   } finally {
@@ -126,25 +128,28 @@ const read = (type: DescMessage, body: Buffer | undefined, json: boolean) => {
   }
 }
 
-/** The deadline of a call, and the signal of its end for those handlers that ask for one. */
+const lateCall = () => new ConnectError('the call did not end in time', Code.DeadlineExceeded)
+
+/** The deadline of a call, and the signal of its end for those handlers that ask for one. Its work ends before the answer. */
 const beginCall = ({ headers, res }: Call) => {
   const asked = Number(headers['connect-timeout-ms'])
   const timeout_ms = Number.isFinite(asked) && asked > 0 ? Math.min(asked, MAX_TIMEOUT_MS) : MAX_TIMEOUT_MS
-  const deadline = performance.now() + timeout_ms
+  const deadline = new Deadline(performance.now() + timeout_ms, lateCall)
   let aborting: AbortController | undefined
   let over = false
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      const error = new ConnectError('the call did not end in time', Code.DeadlineExceeded)
+      const error = lateCall()
+      void deadline.end().then(() => reject(error))
       aborting?.abort(error)
-      reject(error)
     }, timeout_ms)
   })
   late.catch(() => {})
   return {
     late,
-    timeoutMs: () => Math.max(0, deadline - performance.now()),
+    deadline,
+    timeoutMs: () => deadline.left_ms,
     signal: (): AbortSignal => {
       if (!aborting) {
         aborting = new AbortController()
@@ -157,6 +162,7 @@ const beginCall = ({ headers, res }: Call) => {
     },
     end: () => {
       over = true
+      deadline.answered()
       clearTimeout(timer)
     },
   }
