@@ -16,6 +16,7 @@ export const LOCKS = {
   calendar: 727_312,
   relationshipType: 727_320,
   importSource: 727_321,
+  stamp: 727_322,
   catalogJobs: 727_330,
   admins: 727_401,
 } as const
@@ -35,6 +36,24 @@ export const lockOf = (lock: Lock, how: 'exclusive' | 'shared' = 'exclusive'): S
 /** As lockOf, for one of the things that the lock is about: a number. */
 export const lockOfOne = (lock: Lock, id: SQL, how: 'exclusive' | 'shared' = 'exclusive'): SQL =>
   sql`${sql.raw(how === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock')}(${sql.raw(String(LOCKS[lock]))}, ${id})`
+
+/** Milliseconds take the lower bits of a lock of one time, until the year 2109. */
+const MS_BITS = 42
+
+/**
+ * A shared lock of one time that ends with the transaction, for all processes to see: `ms` is SQL of milliseconds. It is
+ * held until the commit can be seen, or the connection ends.
+ */
+export const timeLock = (lock: Lock, ms: string): string =>
+  `pg_advisory_xact_lock_shared((${LOCKS[lock]}::bigint << ${MS_BITS}) | (${ms})::bigint)`
+
+/** The earliest time of which somebody holds such a lock, in milliseconds: an expression that is null when nobody does. */
+export const earliestTime = (lock: Lock): SQL => {
+  const [low, count] = [LOCKS[lock] * 2 ** (MS_BITS - 32), 2 ** (MS_BITS - 32)]
+  return sql.raw(`(select min((classid::bigint << 32) | objid::bigint) & ((1::bigint << ${MS_BITS}) - 1) from pg_locks
+    where locktype = 'advisory' and objsubid = 1 and classid::bigint >= ${low} and classid::bigint < ${low + count}
+      and database = (select oid from pg_database where datname = current_database()))`)
+}
 
 /** True if the lock was free; it ends with the transaction. */
 export const tryLockOf = (lock: Lock): SQL => call('pg_try_advisory_xact_lock', String(LOCKS[lock]))

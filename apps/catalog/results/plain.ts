@@ -11,7 +11,6 @@ import {
   updateStates,
 } from '../../../db/catalog/resources/batch.ts'
 import { lockAndGetAll, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
-import { openStamp } from '../../../db/catalog/resources/stamps.ts'
 import { audit, evidence_ref, outbox, resource_operation, revision } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { ResourceUpdateCommand } from '../../shared/contracts/catalog/commands.ts'
@@ -45,7 +44,7 @@ export const applyPlain = async (
 ): Promise<(Answer | AppError)[]> => {
   const now = deps.clock.now()
   const claims = items.map(({ command }) => claimOf(deps, command, now))
-  const [fresh] = await Promise.all([claimCommands(tx, claims), openStamp(tx, now)])
+  const fresh = await claimCommands(tx, claims)
   const used = items.filter(({ command }) => !fresh.has(command.command_id)).map(({ command }) => command)
   const known = used.length > 0 ? await getCommands(tx, used) : []
   const rows = await lockRows(

@@ -4,6 +4,7 @@ import type { Queryable, Tx } from '../../client.ts'
 import type { command_log, resource_state } from '../tables.ts'
 import type { CommandLogRow } from './commands.ts'
 import { array, type ResourceRow, rowsOf } from './rows.ts'
+import { OPEN_STAMP } from './stamps.ts'
 
 /** Writes of a batch of commands: one statement for each table, whatever the number of commands (catalog.md 8, "Batch"). */
 
@@ -39,7 +40,7 @@ export const claimCommands = async (
           (command_id, scope, idempotency_key, fingerprint, created_at, retain_until)
         select command_id, scope, idempotency_key, fingerprint, created_at, retain_until
         from ${recordset('command_log', claims)} x order by command_id
-        on conflict do nothing returning command_id`,
+        on conflict do nothing returning command_id, ${sql.raw(OPEN_STAMP)}`,
   )
   return new Set(taken.map(({ command_id }) => command_id))
 }

@@ -3,7 +3,7 @@ import { first, type Queryable, type Tx } from '../../client.ts'
 import { insertRow, insertRows, updateRow } from '../../rows.ts'
 import { audit, command_log, evidence_ref, resource_operation, revision } from '../tables.ts'
 import { array } from './rows.ts'
-import { STAMPED } from './stamps.ts'
+import { OPEN_STAMP } from './stamps.ts'
 
 /** Command log, revisions, references and audit: what a command leaves behind beside its change. */
 export type CommandLogRow = typeof command_log.$inferSelect
@@ -18,7 +18,7 @@ export const claimCommand = async (tx: Tx, row: typeof command_log.$inferInsert)
   return rowCount === 1
 }
 
-const CLAIM = `on conflict do nothing returning ${STAMPED}`
+const CLAIM = `on conflict do nothing returning ${OPEN_STAMP}`
 
 /** The row that holds this command id, else the one that holds this key. */
 export const getCommand = async (
