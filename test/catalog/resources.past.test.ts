@@ -46,11 +46,12 @@ const holding = async (id: string, run: () => Promise<void>) => {
 const waiting = () =>
   until(
     async () =>
-      (await c.rows(`select from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'catalog'`))
-        .length > 0,
-    {
-      what: 'a command that waits',
-    },
+      (
+        await c.rows(
+          `select from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'catalog' and datname = current_database()`,
+        )
+      ).length > 0,
+    { what: 'a command that waits' },
   )
 
 describe('what was at a time', () => {

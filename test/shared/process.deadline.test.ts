@@ -77,7 +77,7 @@ const notes = async () => (await pg.pool.query<{ body: string }>('select body fr
 /** Statements and transactions of this pool that the server still works on. */
 const busy = async () => {
   const { rows } = await pg.pool.query(
-    `select query from pg_stat_activity where application_name = 'late' and state <> 'idle' and pid <> pg_backend_pid()`,
+    `select query from pg_stat_activity where application_name = 'late' and datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`,
   )
   return rows
 }
