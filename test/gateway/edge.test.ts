@@ -381,8 +381,7 @@ describe('CORS', () => {
       expect(Object.keys(refused.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
       expect(refused.headers.vary).toBe('Origin')
     }
-    for (const path of ['/api/v1/resources', '/v1/resources'])
-      expect((await preflight(ORIGIN, path)).status).toBe(204)
+    for (const path of ['/api/v1/resources', '/v1/resources']) expect((await preflight(ORIGIN, path)).status).toBe(204)
     expect((await preflight(ORIGIN, '/internal/v1')).status).toBe(404)
   })
 })

@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openapiDocuments } from '../../apps/platform/check/openapi-files.ts'
+import { openapiDocuments } from '../../apps/platform/check/openapi/files.ts'
 import { isTime } from '../../apps/shared/data/formats.ts'
 
 it.each([

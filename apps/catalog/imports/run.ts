@@ -13,7 +13,16 @@ import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { refuseLate } from '../command/late.ts'
-import { asObject, commandOf, mayWriteOf, readAccess, rehearse, type Write, type Causing, causing } from '../command/request.ts'
+import {
+  asObject,
+  type Causing,
+  causing,
+  commandOf,
+  mayWriteOf,
+  readAccess,
+  rehearse,
+  type Write,
+} from '../command/request.ts'
 import { type Answer, alreadyExists, clashOf, runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'

@@ -15,8 +15,17 @@ import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { tellClaims } from '../capabilities/claims.ts'
 import type { Cause } from '../command/outbox.ts'
-import { causeOf, commandOf, headersOf, mayWriteOf, readAccess, rehearse, type Write, type Causing, causing, permissionFor } from '../command/request.ts'
-import { type Answer, alreadyExists, runCommand, type Work, type Stamp, stampOf } from '../command/run.ts'
+import {
+  type Causing,
+  causing,
+  commandOf,
+  headersOf,
+  mayWriteOf,
+  readAccess,
+  rehearse,
+  type Write,
+} from '../command/request.ts'
+import { type Answer, alreadyExists, runCommand, type Stamp, stampOf, type Work } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { driftOf } from '../document/common.ts'
 import { refusedAs } from '../document/names.ts'

@@ -49,7 +49,7 @@ export const makePlan = (input: PlannerInput): Made => {
   const weight = weigh(input, { nodes, diff, procedure_risk })
   const { risk, dependents } = weight
   const ceiling = refuseCeiling(intent.constraints, risk)
-  if (ceiling) throw new PlanRefusal(ceiling.code, ceiling.detail, [], 'policy_denied')
+  if (ceiling) throw new PlanRefusal('risk_ceiling', ceiling.detail, [], 'policy_denied')
   const estimates = scheduleOf(nodes, timing)
   if (nodes.length === 0)
     warnings.push({ code: 'nothing_to_do', message: 'Every target is as wanted already: there is nothing to run.' })

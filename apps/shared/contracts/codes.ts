@@ -353,6 +353,11 @@ export const CODES = {
     unexpected: { means: 'The service failed.', remedy: 'Repeat the request; then report the request id.' },
     unavailable: { means: 'A database or service does not answer.', remedy: WAIT, status: 503 },
     overloaded: { means: 'The service is overloaded.', remedy: WAIT, status: 503 },
+    restored: {
+      means: 'The database was restored, and nobody has accepted it yet.',
+      remedy: 'Whoever runs this installation accepts it: npm run ops -- accept-restore.',
+      status: 503,
+    },
   },
 } as const satisfies Record<string, Record<string, Entry>>
 
