@@ -1980,6 +1980,82 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        BadRequestProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "validation_error";
+        };
+        UnauthorizedProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "invalid_credentials" | "invalid_token" | "policy_denied";
+        };
+        ForbiddenProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "policy_denied";
+        };
+        NotFoundProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "not_found";
+        };
+        ConflictProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "version_conflict" | "invalid_state_transition" | "plan_locked" | "gate_not_waiting" | "patch_not_applicable" | "stale_catalog_projection" | "execution_result_rejected";
+        };
+        GoneProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "not_found";
+        };
+        PreconditionFailedProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "version_conflict";
+        };
+        ContentTooLargeProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "validation_error";
+        };
+        UriTooLongProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "validation_error";
+        };
+        UnsupportedMediaTypeProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "validation_error";
+        };
+        RangeNotSatisfiableProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "validation_error";
+        };
+        UnprocessableContentProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "validation_error" | "patch_not_applicable" | "execution_result_rejected" | "unsupported_resource_type" | "invalid_capability";
+        };
+        PreconditionRequiredProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "version_conflict";
+        };
+        TooManyRequestsProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "rate_limited";
+        };
+        HeadersTooLargeProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "validation_error";
+        };
+        InternalErrorProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "internal_error";
+        };
+        BadGatewayProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "unavailable";
+        };
+        UnavailableProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "unavailable" | "stale_catalog_projection" | "stale_projection" | "internal_error";
+        };
+        GatewayTimeoutProblem: components["schemas"]["Problem"] & {
+            /** @enum {unknown} */
+            category?: "unavailable";
+        };
         Accepted: {
             resource: components["schemas"]["ResourceView"];
             operation_ref: components["schemas"]["OperationRef"];
@@ -4631,10 +4707,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "validation_error";
-                };
+                "application/problem+json": components["schemas"]["BadRequestProblem"];
             };
         };
         /** @description The token is missing, has expired or is refused. */
@@ -4645,10 +4718,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "invalid_credentials" | "invalid_token" | "policy_denied";
-                };
+                "application/problem+json": components["schemas"]["UnauthorizedProblem"];
             };
         };
         /** @description The caller may not do this. */
@@ -4658,10 +4728,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "policy_denied";
-                };
+                "application/problem+json": components["schemas"]["ForbiddenProblem"];
             };
         };
         /** @description No such object, or none that the caller may see. */
@@ -4671,10 +4738,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "not_found";
-                };
+                "application/problem+json": components["schemas"]["NotFoundProblem"];
             };
         };
         /** @description Not possible in the current state. */
@@ -4684,10 +4748,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "version_conflict" | "invalid_state_transition" | "plan_locked" | "gate_not_waiting" | "patch_not_applicable" | "stale_catalog_projection" | "execution_result_rejected";
-                };
+                "application/problem+json": components["schemas"]["ConflictProblem"];
             };
         };
         /** @description This data is past its retention period. */
@@ -4697,10 +4758,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "not_found";
-                };
+                "application/problem+json": components["schemas"]["GoneProblem"];
             };
         };
         /** @description If-Match names another version. */
@@ -4710,10 +4768,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "version_conflict";
-                };
+                "application/problem+json": components["schemas"]["PreconditionFailedProblem"];
             };
         };
         /** @description The body is too large. */
@@ -4723,10 +4778,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "validation_error";
-                };
+                "application/problem+json": components["schemas"]["ContentTooLargeProblem"];
             };
         };
         /** @description The path has more than 2,048 or the query more than 8,192 characters, percent-encoded. */
@@ -4736,10 +4788,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "validation_error";
-                };
+                "application/problem+json": components["schemas"]["UriTooLongProblem"];
             };
         };
         /** @description The content type is not accepted here. */
@@ -4749,10 +4798,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "validation_error";
-                };
+                "application/problem+json": components["schemas"]["UnsupportedMediaTypeProblem"];
             };
         };
         /** @description The Range is outside the content. */
@@ -4762,10 +4808,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "validation_error";
-                };
+                "application/problem+json": components["schemas"]["RangeNotSatisfiableProblem"];
             };
         };
         /** @description The request is well-formed and cannot be carried out. */
@@ -4775,10 +4818,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "validation_error" | "patch_not_applicable" | "execution_result_rejected" | "unsupported_resource_type" | "invalid_capability";
-                };
+                "application/problem+json": components["schemas"]["UnprocessableContentProblem"];
             };
         };
         /** @description If-Match is missing. */
@@ -4788,10 +4828,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "version_conflict";
-                };
+                "application/problem+json": components["schemas"]["PreconditionRequiredProblem"];
             };
         };
         /** @description A limit of the gateway is used up. */
@@ -4802,10 +4839,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "rate_limited";
-                };
+                "application/problem+json": components["schemas"]["TooManyRequestsProblem"];
             };
         };
         /** @description Request target and headers have more than 16,384 bytes together. */
@@ -4815,10 +4849,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "validation_error";
-                };
+                "application/problem+json": components["schemas"]["HeadersTooLargeProblem"];
             };
         };
         /** @description A fault of the service. Report the request id. */
@@ -4828,10 +4859,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "internal_error";
-                };
+                "application/problem+json": components["schemas"]["InternalErrorProblem"];
             };
         };
         /** @description A part of the service could not be reached. */
@@ -4842,10 +4870,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "unavailable";
-                };
+                "application/problem+json": components["schemas"]["BadGatewayProblem"];
             };
         };
         /** @description A part of the service is away or overloaded. Repeat the same request later. */
@@ -4856,10 +4881,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "unavailable" | "stale_catalog_projection" | "stale_projection" | "internal_error";
-                };
+                "application/problem+json": components["schemas"]["UnavailableProblem"];
             };
         };
         /** @description A part of the service did not answer in time. It is unknown whether the request was carried out. */
@@ -4870,10 +4892,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    category?: "unavailable";
-                };
+                "application/problem+json": components["schemas"]["GatewayTimeoutProblem"];
             };
         };
     };

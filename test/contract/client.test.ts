@@ -48,7 +48,8 @@ describe('the client', () => {
     const refused = await approve().catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(ProblemError)
     const { code, problem } = refused as ProblemError
-    expect([problem.status, problem.category, code]).toEqual([409, 'gate_not_waiting', 'already_decided'])
+    expect([problem.status, problem.category]).toEqual([409, 'gate_not_waiting'])
+    expect(code).toMatch(/^already_(decided|consumed)$/)
   }, 60_000)
 
   it('renews a token that is refused, once, and says so when there is no other', async () => {

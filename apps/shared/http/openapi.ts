@@ -2,7 +2,7 @@ import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { exampleOf, type JsonSchema } from './example.ts'
-import { refusalOf, refusals } from './refusals.ts'
+import { problemSchemas, refusalOf, refusals } from './refusals.ts'
 
 /** Title of a document, and which listener it is about: the public one (behind the gateway) or the internal one. */
 export type Documented = {
@@ -139,7 +139,7 @@ export const completeDocument = (document: Document, about: Documented, problem:
     components: {
       securitySchemes: internal ? { service_token: SERVICE_TOKEN } : { access_token: ACCESS_TOKEN },
       headers: HEADERS,
-      schemas: { Problem: problem },
+      schemas: { Problem: problem, ...problemSchemas() },
       responses: refusals(),
     },
   }

@@ -133,10 +133,26 @@ export const refusals = (): Record<string, object> =>
             ...(status === '401' ? ['www-authenticate'] : []),
           ].map((header) => [header, { $ref: `#/components/headers/${header}` }]),
         )
-        const narrowed = { properties: { category: { enum: categoriesOf(Number(status), category) } } }
-        const schema = { allOf: [{ $ref: '#/components/schemas/Problem' }, narrowed] }
+        const schema = { $ref: `#/components/schemas/${name}Problem` }
         const content = { 'application/problem+json': { schema, example } }
         return [name, { description, headers, content }]
+      },
+    ),
+  )
+
+/** The problem of each named answer: with the categories that refuse with its status. */
+export const problemSchemas = (): Record<string, object> =>
+  Object.fromEntries(
+    Object.entries(REFUSALS).map(
+      ([
+        status,
+        {
+          name,
+          example: [category],
+        },
+      ]) => {
+        const narrowed = { properties: { category: { enum: categoriesOf(Number(status), category) } } }
+        return [`${name}Problem`, { allOf: [{ $ref: '#/components/schemas/Problem' }, narrowed] }]
       },
     ),
   )
