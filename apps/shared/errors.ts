@@ -1,4 +1,4 @@
-import type { Category, Code, CodeOf } from './contracts/codes.ts'
+import { type Category, CODES, type Code, type CodeOf, type Entry } from './contracts/codes.ts'
 
 export type { Category, Code, CodeOf } from './contracts/codes.ts'
 
@@ -158,6 +158,12 @@ export const describeCategory = (category: Category): { status: number; title: s
   title: TITLES[category],
   hint: HINTS[category] ?? HINT,
 })
+
+/** The statuses that a code refuses with. */
+export const statusesOf = <C extends Category>(category: C, code: CodeOf<C>): readonly number[] => {
+  const { status = STATUS[category] }: Entry = (CODES[category] as Record<string, Entry>)[code] as Entry
+  return [status].flat()
+}
 
 /** Maps any AppError to its problem document. */
 export const problemOf = (error: AppError, request_id: string, instance: string): Problem => ({

@@ -112,7 +112,7 @@ const errorPage = (category: Category): string => {
   const { status, title, hint } = describeCategory(category)
   const rows = Object.entries<CodeEntry>(CODES[category]).map(
     ([code, entry]) =>
-      `<tr id="${code}"><td><a href="#${code}"><code>${code}</code></a></td><td>${entry.status ?? status}</td><td>${escaped(entry.means)}</td><td>${escaped(entry.remedy)}</td></tr>`,
+      `<tr id="${code}"><td><a href="#${code}"><code>${code}</code></a></td><td>${[entry.status ?? status].flat().join(', ')}</td><td>${escaped(entry.means)}</td><td>${escaped(entry.remedy)}</td></tr>`,
   )
   return `<h1><code>${category}</code></h1><p><b>${escaped(title)}.</b> Usually HTTP ${status}; the <code>status</code> of the problem is the exact one.</p>
 <p>${escaped(hint)}</p>

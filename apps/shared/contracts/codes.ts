@@ -1,9 +1,9 @@
 /**
  * Every refusal of the API: by category, then by code. `means` says what happened, `remedy` what the caller does next,
- * `status` the HTTP status where it is another than the category's. /docs/errors is rendered from this table; adding a
+ * `status` the HTTP status, or each, where it is another than the category's. /docs/errors is rendered from this table; adding a
  * code is one line here, and `npm run check` asks for a source and a test of it.
  */
-export type Entry = { means: string; remedy: string; status?: number }
+export type Entry = { means: string; remedy: string; status?: number | readonly number[] }
 
 const WAIT = 'Repeat the same request with the same Idempotency-Key after the time in Retry-After.'
 const READ = 'Read the object again and decide on its current version.'
@@ -13,7 +13,11 @@ const PASSWORD = 'Choose a password that meets every rule in violations.'
 export const CODES = {
   validation_error: {
     // Any API
-    schema_violation: { means: 'A field, parameter or header does not fit its description.', remedy: FIX },
+    schema_violation: {
+      means: 'A field, parameter or header does not fit its description.',
+      remedy: FIX,
+      status: [400, 413, 415, 416, 422],
+    },
     idempotency_key_required: {
       means: 'The header Idempotency-Key is missing.',
       remedy: 'Send a new random key with each new command.',
@@ -35,7 +39,7 @@ export const CODES = {
       status: 422,
     },
     cycle: { means: 'The request would close a cycle.', remedy: 'Remove one of the dependencies named.', status: 422 },
-    too_large: { means: 'The request holds more than one request may.', remedy: 'Split it.', status: 413 },
+    too_large: { means: 'The request holds more than one request may.', remedy: 'Split it.', status: [413, 422] },
     // The edge and the authentication API
     bad_path: { means: 'The request target cannot be read.', remedy: 'Send the path as the API reference spells it.' },
     uri_too_long: { means: 'Path or query is too long.', remedy: 'Send fewer or shorter parameters.', status: 414 },

@@ -17,8 +17,9 @@ import { sequenceOnce } from '../../../apps/relay/events/sequencer.ts'
 import { createPrincipals } from '../../../apps/shared/auth/principals.ts'
 import { createAccessVerifier } from '../../../apps/shared/auth/user-tokens.ts'
 import { systemClock } from '../../../apps/shared/clock.ts'
-import { CODES } from '../../../apps/shared/contracts/codes.ts'
+import { type Category, CODES, type Code } from '../../../apps/shared/contracts/codes.ts'
 import { PrincipalSchema, UserStatus } from '../../../apps/shared/contracts/gen/auth_pb.ts'
+import { type Problem, statusesOf } from '../../../apps/shared/errors.ts'
 import { prefixed } from '../../../apps/shared/events/events.ts'
 import { newJti, signToken } from '../../../apps/shared/jwt/sign.ts'
 import { createServiceKey } from '../../../apps/shared/service/keys.ts'
@@ -86,11 +87,13 @@ const send = async (method: string, url: string, body: unknown, headers: Record<
   return { status: response.status, body: parsed, text, headers: response.headers }
 }
 
-/** Every refusal that any test gets is one of the closed table. */
+/** Every refusal that any test gets is one of the closed table, with a status of it. */
 const requireListed = (body: unknown): void => {
-  const { category = '', code = '' } = (body ?? {}) as { category?: string; code?: string }
+  const { category = '', code = '', status = 0 } = (body ?? {}) as Partial<Problem>
   const codes: Record<string, object> = CODES
   if (!(code in (codes[category] ?? {}))) throw new Error(`${category}/${code} is no refusal of the closed table`)
+  const listed = statusesOf(category as Category, code as Code)
+  if (!listed.includes(status)) throw new Error(`${category}/${code} refuses with ${status}; the table says ${listed}`)
 }
 
 /** What stands for identity: the people of this file, changed by tests at will. */
