@@ -171,6 +171,7 @@ export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps }> = 
     '/internal/v1/resources::versions',
     {
       schema: {
+        operationId: 'readVersions',
         summary: 'Read versions',
         description:
           'The versions of up to 1,000 resources at this moment, for who must know that what it has seen still holds. Not in the specification.',

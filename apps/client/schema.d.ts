@@ -727,7 +727,7 @@ export interface paths {
         head?: never;
         /**
          * Change a resource
-         * @description A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). Example body: {"labels":{"env":"prod"},"expected_version":3}
+         * @description A merge patch (RFC 7396) or JSON patch (RFC 6902) of display_name, labels, annotations, owner and desired_state, decided on one version (If-Match or expected_version). desired_state of an operation type becomes an intent (202). A state has at most 256 KiB and 20 levels, one text in it 65,536 characters as spelled in JSON. Example body: {"labels":{"env":"prod"},"expected_version":3}
          */
         patch: operations["updateResource"];
         trace?: never;
@@ -2685,6 +2685,10 @@ export interface components {
                 before: number;
                 after: number;
             } | null;
+            risk?: {
+                before: string;
+                after: string;
+            } | null;
         };
         GraphEdge: {
             relationship_id: string;
@@ -3766,7 +3770,8 @@ export interface components {
             /** @enum {unknown} */
             op: "add" | "remove" | "replace" | "move" | "copy" | "test";
             path: string;
-            from?: string;
+            /** @description A pointer; read by move and copy. */
+            from?: unknown;
             value?: unknown;
         };
         /** @description The same changes on the graph of now, where they are still sound: propose them again. */
@@ -4250,12 +4255,14 @@ export interface components {
             annotations?: components["schemas"]["Annotations"];
             owner?: string;
             parent_id?: string;
+            /** @description At most 256 KiB and 20 levels; one text in it at most 65,536 characters as spelled in JSON. No null, no integer beyond 2^53-1. */
             desired_state?: {
                 [key: string]: unknown;
             };
             relationships?: components["schemas"]["RelationshipInput"][];
             /** @description Only with mode=record_only. */
             lifecycle_status?: string;
+            /** @description At most 256 KiB and 20 levels; one text in it at most 65,536 characters as spelled in JSON. No null, no integer beyond 2^53-1. */
             observed_state?: {
                 [key: string]: unknown;
             };
