@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { type Tx, together } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
-import { FIRST_ESCALATION } from '../../../db/operations/gates/ask.ts'
+import { afresh } from '../../../db/operations/gates/ask.ts'
 import { withdrawAwaiting } from '../../../db/operations/gates/awaiting.ts'
 import { carryVotes, type GateRow, getGate, saveVote, swapGate } from '../../../db/operations/gates/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
@@ -187,14 +187,6 @@ const castVote = async (
   return decisionOf(command, row, command_id, { ...effect, vote, group })
 }
 
-/** A gate that asks once more has its whole time again: that of the round before may be over. */
-const afresh = (deadline_s: number) => ({
-  waiting_since: sql`clock_timestamp()` as never,
-  deadline_at: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
-  escalation_level: 0,
-  next_escalation_at: FIRST_ESCALATION as never,
-})
-
 /** One who approved changes their mind: a new round with the others' votes, rejected at once where one is enough. */
 const takeBack = async (tx: Tx, command: GateCommand, row: GateRow, command_id: string, vote: NewVote) => {
   const { gate } = row
@@ -202,10 +194,9 @@ const takeBack = async (tx: Tx, command: GateCommand, row: GateRow, command_id: 
   const status: GateStatus = gate.policy.reject_rule === 'any' ? 'rejected' : 'waiting'
   await swapOrRefuse(tx, row, {
     round,
-    approved_digest: null,
     ...(status === 'rejected'
       ? decidedColumns(command, command_id, status, gate.digest)
-      : { status, decided_by: null, decided_at: null, decided_command_id: null, ...afresh(gate.policy.deadline_s) }),
+      : { status, ...afresh(gate.policy.deadline_s) }),
   })
   await carryVotes(tx, gate.operation_id, gate.gate_id, gate.round, command.caller.user_id)
   await saveVote(tx, { ...voteRow(command, row, command_id, vote), round, group_key: null })

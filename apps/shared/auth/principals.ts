@@ -91,9 +91,15 @@ export const createPrincipals = (options: {
         if (kind === 'S' && entry && entries.has(user_id) && monotonic() - entry.at <= STOPPING_STALE_MS) {
           return current(entry.principal, clock.now())
         }
-        throw error instanceof AppError
-          ? error
-          : unavailable(`Roles cannot be read now (${codeName(error)}).`, error, outage)
+        throw outageOf(error, outage)
+      }
+    },
+    /** As identity has it now, whatever is known here; no stale answer. Throws 503 when identity cannot say. */
+    ask: async (user_id: string): Promise<Principal | undefined> => {
+      try {
+        return current(await load(user_id, 'A'), clock.now())
+      } catch (error) {
+        throw outageOf(error, outage)
       }
     },
     /** Forgets these users, or all: the next request asks identity. */
@@ -112,6 +118,9 @@ export const createPrincipals = (options: {
   }
 }
 export type Principals = ReturnType<typeof createPrincipals>
+
+const outageOf = (error: unknown, outage: 'unavailable' | 'internal_error') =>
+  error instanceof AppError ? error : unavailable(`Roles cannot be read now (${codeName(error)}).`, error, outage)
 
 const codeName = (error: unknown) => (error instanceof ConnectError ? Code[error.code] : 'no answer')
 

@@ -11,7 +11,7 @@ export const SERVICE_SCOPES: Readonly<Record<string, Readonly<Record<string, rea
   operations: { identity: ['identity:read'], catalog: ['catalog:read'] },
   worker: {
     catalog: ['results:apply', 'capabilities:report', 'health:report', 'catalog:read'],
-    operations: ['artifacts:write'],
+    operations: ['artifacts:write', 'gates:recheck'],
   },
   relay: { session: ['sessions:revoke'] },
   fleet: { catalog: ['health:report'] },

@@ -53,14 +53,9 @@ export const askAgain = async (
         guards,
         updated_at: sql`clock_timestamp()` as never,
         ...(again && {
-          ...ASKED_AGAIN,
+          ...(used ? ASKED_AGAIN : afresh(policy.deadline_s)),
           status,
           round: row.round + 1,
-          ...(!used && {
-            waiting_since: sql`clock_timestamp()` as never,
-            deadline_at: sql`clock_timestamp() + make_interval(secs => ${policy.deadline_s})` as never,
-            next_escalation_at: FIRST_ESCALATION as never,
-          }),
         }),
       })
       .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
@@ -94,6 +89,14 @@ export const ASKED_AGAIN = {
   escalation_level: 0,
   next_escalation_at: null,
 }
+
+/** A gate that asks at once once more has its whole time again: that of the round before may be over. */
+export const afresh = (deadline_s: number) => ({
+  ...ASKED_AGAIN,
+  waiting_since: sql`clock_timestamp()` as never,
+  deadline_at: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
+  next_escalation_at: FIRST_ESCALATION as never,
+})
 
 /** Gates that ask, or will ask, once more, with all they guard: what an engine needs that may have missed why. */
 export const listAskedAgain = async (

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type {
   Actor,
   CancelMode,
@@ -161,9 +161,13 @@ export type Swap = {
 
 /**
  * The one place where a decision on a gate falls: swaps the row if it still is as it was read and nothing behind it has
- * started. False: another decision, the expiry or a cancel was first.
+ * started (`started`: or something has). False: another decision, the expiry or a cancel was first.
  */
-export const swapGate = async (tx: Tx, { operation_id, gate_id, from, set }: Swap): Promise<boolean> => {
+export const swapGate = async (
+  tx: Tx,
+  { operation_id, gate_id, from, set }: Swap,
+  { started = false } = {},
+): Promise<boolean> => {
   const rows = await tx
     .update(gates)
     .set({ ...set, updated_at: sql`clock_timestamp()` as never })
@@ -173,7 +177,7 @@ export const swapGate = async (tx: Tx, { operation_id, gate_id, from, set }: Swa
         eq(gates.gate_id, gate_id),
         eq(gates.status, from.status),
         eq(gates.round, from.round),
-        isNull(gates.consumed_at),
+        started ? undefined : isNull(gates.consumed_at),
       ),
     )
     .returning({ gate_id: gates.gate_id })
@@ -190,11 +194,29 @@ export const saveVote = (tx: Tx, vote: typeof votes.$inferInsert) =>
       set: { ...vote, voided: false, at: sql`clock_timestamp()` as never },
     })
 
-/** Takes the votes of a round over into the next one, but that of the person who changed their mind. */
-export const carryVotes = (tx: Tx, operation_id: string, gate_id: string, round: number, but_user_id: string) =>
+/** Takes the votes of a round that count over into the next one, but that of the person who changed their mind. */
+export const carryVotes = (tx: Tx, operation_id: string, gate_id: string, round: number, but_user_id = '') =>
   tx.execute(sql`insert into ${votes} (operation_id, gate_id, round, user_id, decision, comment, digest, group_key, actor, command_id, at)
     select operation_id, gate_id, round + 1, user_id, decision, comment, digest, group_key, actor, command_id, at
     from ${votes} where operation_id = ${operation_id} and gate_id = ${gate_id} and round = ${round} and user_id <> ${but_user_id} and not voided`)
+
+/** Votes of these people in this round no longer count. */
+export const voidVotes = (
+  tx: Tx,
+  { operation_id, gate_id, round }: Pick<GateRow['gate'], 'operation_id' | 'gate_id' | 'round'>,
+  user_ids: readonly string[],
+) =>
+  tx
+    .update(votes)
+    .set({ voided: true })
+    .where(
+      and(
+        eq(votes.operation_id, operation_id),
+        eq(votes.gate_id, gate_id),
+        eq(votes.round, round),
+        inArray(votes.user_id, [...user_ids]),
+      ),
+    )
 
 /** Of a gate `g` put back to `r`: it has begun to wait meanwhile, in the same round; that stays. */
 const keptOpen = (column: string) =>

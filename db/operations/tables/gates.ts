@@ -25,6 +25,8 @@ export const gates = t(
     digest: text('digest').notNull(),
     approved_digest: text('approved_digest'),
     consumed_at: at('consumed_at'),
+    /** When identity was last asked about the voters of this approval; one from before the decision says nothing. */
+    standing_at: at('standing_at'),
     waiting_since: at('waiting_since'),
     deadline_at: at('deadline_at'),
     escalation_level: count('escalation_level'),
@@ -114,5 +116,9 @@ export const votes = t(
     voided: boolean('voided').notNull().default(false),
     at: now('at'),
   },
-  (c) => [primaryKey({ columns: [c.operation_id, c.gate_id, c.round, c.user_id] })],
+  (c) => [
+    primaryKey({ columns: [c.operation_id, c.gate_id, c.round, c.user_id] }),
+    /** Approvals of one person: what is looked at when their rights change. */
+    index('votes_approvals').on(c.user_id).where(sql`decision = 'approve' and not voided`),
+  ],
 )

@@ -67,7 +67,7 @@ export const RETRYABLE: ReadonlySet<string> = new Set([
 export type NodeError = { class: string; message: string; retryable: boolean; hint?: string }
 
 /** What keeps a ready node from starting, the calendar or agents who have enough to do, and when to look again (milliseconds since 1970). */
-export type Closure = { kind: 'freeze' | 'window' | 'executor' | 'catalog'; id: string; until: number }
+export type Closure = { kind: 'freeze' | 'window' | 'executor' | 'catalog' | 'identity'; id: string; until: number }
 
 /** A reason why nothing moves: shown to people as it is. */
 export type BlockedOn = {
@@ -80,6 +80,7 @@ export type BlockedOn = {
     | 'outcome_unknown'
     | 'patch'
     | 'executor'
+    | 'identity'
     | 'catalog'
     | 'engine'
     | 'paused'
@@ -159,6 +160,8 @@ export type GatePolicy = {
   on_timeout: 'reject' | 'hold' | 'approve'
   on_reject: 'fail_nodes' | 'hold' | 'cancel_operation'
   lease_policy: 'hold' | 'release'
+  /** What becomes of a used approval whose voter lost the right; asked anew (reask) unless said. */
+  on_voter_loss?: 'reask' | 'keep_after_start'
   binds: string[]
   /** The service that answers instead of people: a gate of kind external_check. */
   check?: { service: string; timeout_s: number }

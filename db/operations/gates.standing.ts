@@ -1,0 +1,64 @@
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../client.ts'
+import { gates } from './tables/index.ts'
+
+/**
+ * Whether the voters of a gate are to be proved again (federation.md 6): it was approved by people, and they were last
+ * proved longer ago than `seconds`, or before the decision. What a service, the time or the engine approved rests on
+ * nobody's right. With `keep_after_start` a used approval asks no more.
+ */
+export const standingDue = (gate: string, seconds: string): string =>
+  `(${gate}.status in ('approved', 'bypassed') and ${gate}.decided_by ->> 'kind' = 'user'
+    and not (${gate}.consumed_at is not null and ${gate}.policy ->> 'on_voter_loss' is not distinct from 'keep_after_start')
+    and (${gate}.standing_at is null or ${gate}.standing_at < ${gate}.decided_at
+      or ${gate}.standing_at < clock_timestamp() - make_interval(secs => ${seconds})))`
+
+/** Which of these gates are to be proved again. */
+export const listDue = async (
+  db: Queryable,
+  operation_id: string,
+  gate_ids: readonly string[],
+  standing_s: number,
+): Promise<string[]> => {
+  const { rows } = await db.execute<{ gate_id: string }>(sql`
+    with given as (select ${standing_s}::double precision as seconds)
+    select g.gate_id from operations.gates g, given
+    where g.operation_id = ${operation_id} and g.gate_id = any(${sql.param(gate_ids)}::text[]) and ${sql.raw(standingDue('g', 'given.seconds'))}
+    order by g.gate_id`)
+  return rows.map(({ gate_id }) => gate_id)
+}
+
+/** The time of Postgres: what identity says afterwards is true as of then. */
+export const readClock = async (db: Queryable): Promise<string> => {
+  const { rows } = await db.execute<{ now: string }>(sql`select operations.iso(clock_timestamp()) as now`)
+  return rows[0]?.now ?? ''
+}
+
+/** The voters of these gates were proved as of then. */
+export const markProved = (tx: Tx, operation_id: string, gate_ids: readonly string[], asked_at: string) =>
+  tx
+    .update(gates)
+    .set({ standing_at: asked_at })
+    .where(and(eq(gates.operation_id, operation_id), inArray(gates.gate_id, [...gate_ids])))
+
+/**
+ * Gates of live operations that ask for votes, or are passed and not used, on which these people's approval counts (or
+ * anybody's). What is used is proved when the next node behind it starts.
+ */
+export const listVotedBy = async (
+  db: Queryable,
+  user_ids: readonly string[] | 'all',
+): Promise<{ operation_id: string; gate_ids: string[] }[]> => {
+  const whose = (column: string) =>
+    user_ids === 'all' ? sql`true` : sql`${sql.raw(column)} = any(${sql.param(user_ids)}::text[])`
+  const { rows } = await db.execute<{ operation_id: string; gate_ids: string[] }>(sql`
+    with voted as (
+      select v.operation_id, v.gate_id, v.round from operations.votes v where v.decision = 'approve' and not v.voided and ${whose('v.user_id')}
+      union
+      select g.operation_id, g.gate_id, g.round from operations.gates g where g.status = 'bypassed' and ${whose("g.decided_by ->> 'id'")})
+    select g.operation_id, array_agg(g.gate_id order by g.gate_id) as gate_ids
+    from voted join operations.gates g using (operation_id, gate_id, round) join operations.operation_control c using (operation_id)
+    where g.consumed_at is null and g.status in ('waiting', 'approved', 'bypassed') and not c.ended and c.control <> 'cancel'
+    group by g.operation_id order by g.operation_id`)
+  return rows
+}
