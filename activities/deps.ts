@@ -5,6 +5,7 @@ import type { CatalogWriter } from './catalog.client.ts'
 import type { AgentChannel } from './executors/agents/doors.ts'
 import type { ExecutorPolicy } from './executors/policy.ts'
 import type { Executor } from './executors/types.ts'
+import type { StandingProver } from './standing.client.ts'
 
 /** What activities work with; the worker opens it, tests bring their own. */
 export type ActivityDeps = {
@@ -19,9 +20,11 @@ export type ActivityDeps = {
   secrets_dir: string
   env: NodeJS.ProcessEnv
   catalog: CatalogWriter
+  /** Has the voters of gates proved before a node behind them starts. */
+  standing: StandingProver
   /** Aborted when the worker stops: what can go on elsewhere ends its slice. */
   leave: AbortSignal
-  limits: { max_parallel: number; slice_s: number; force_grace_s: number }
+  limits: { max_parallel: number; slice_s: number; force_grace_s: number; standing_s: number }
   /** Tells whoever listens that there is something to look at; best effort. */
   wake: (what: 'operations' | 'operations_outcome') => void
   /** Counts attempts by executor and result, and refused claims by reason. */

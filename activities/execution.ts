@@ -54,7 +54,7 @@ export const createExecutionActivities = (deps: ActivityDeps) => {
         return { status: 'refused', refusal: aside }
       }
       // Nothing has happened yet: while Postgres is away the attempt waits, rather than end as one nobody knows about.
-      const claim = await patiently(() => claimAttempt(deps.pool, input, deps.policy.places))
+      const claim = await claimProved(deps, input)
       if (claim.verdict === 'refused') {
         deps.observe.refused(claim.reason)
         const { verdict: _, ...refusal } = claim
@@ -68,6 +68,22 @@ export const createExecutionActivities = (deps: ActivityDeps) => {
 }
 
 type Granted = Extract<Claim, { verdict: 'granted' }>
+/** Whoever proves voters has done so, and the claim still finds them too old: it is too busy to wait for. */
+const PROOFS = 3
+
+/** A claim whose voters stand: where they were proved too long ago they are proved now, and the claim is asked again. */
+const claimProved = async (
+  deps: ActivityDeps,
+  input: AttemptInput,
+): Promise<Exclude<Claim, { verdict: 'recheck' }>> => {
+  const terms = { places: deps.policy.places, standing_s: deps.limits.standing_s }
+  for (let away: string | undefined, proofs = 1; ; proofs++) {
+    const claim = await patiently(() => claimAttempt(deps.pool, input, { ...terms, away }))
+    if (claim.verdict !== 'recheck') return claim
+    Context.current().heartbeat()
+    away = proofs > PROOFS ? 'identity' : await deps.standing.prove(input.operation_id, claim.gate_ids)
+  }
+}
 
 /** An attempt whose end is known tells it again: the answer of an earlier try got lost. */
 const endedBefore = ({ phase, error, started_at, ended_at }: Extract<Claim, { verdict: 'ended' }>): AttemptResult => {

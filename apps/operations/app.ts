@@ -13,6 +13,7 @@ import { projectionRoutes } from './catalog/routes.ts'
 import type { OperationsDeps } from './deps.ts'
 import { engineRoutes } from './engine.routes.ts'
 import { gatesRoutes } from './gates/routes.ts'
+import { standingRoutes } from './gates/standing.routes.ts'
 import { checksOf } from './health.ts'
 import { auditRoutes } from './history/audit.routes.ts'
 import { historyRoutes } from './history/routes.ts'
@@ -110,7 +111,8 @@ export const buildApp = async (deps: OperationsDeps) => {
   await internal.register(async (guarded) => {
     const audience = audienceOf('operations')
     await guarded.register(serviceAuth, { registry: trust.registry, audience, codes: OPERATIONS_CODES })
-    for (const routes of [internalRoutes, projectionRoutes, freezesRoutes]) await guarded.register(routes, { deps })
+    for (const routes of [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes])
+      await guarded.register(routes, { deps })
   })
   return { app, internal, health }
 }

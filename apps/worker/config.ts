@@ -44,6 +44,7 @@ const schema = Type.Object({
   /** Where agents send their results. */
   WORKER__OPERATIONS__URL: settings.url('http://127.0.0.1:7152'),
   OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(30, 1, 3600),
+  OPERATIONS__GATES__STANDING_S: settings.integer(5, 1, 60),
 })
 
 export const loadWorkerConfig = (env?: NodeJS.ProcessEnv) => {

@@ -2,6 +2,7 @@ import { createCatalogWriter } from '../../activities/catalog.client.ts'
 import type { ActivityDeps } from '../../activities/deps.ts'
 import { createExecutors } from '../../activities/executors/index.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
+import { createStandingProver } from '../../activities/standing.client.ts'
 import { createDb } from '../../db/client.ts'
 import { measurePool } from '../shared/process/pool.ts'
 import { createServiceSigner, type ServiceSigner } from '../shared/service/tokens.ts'
@@ -44,11 +45,13 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     secrets_dir: config.WORKER__EXECUTORS__SECRETS_DIR,
     env: process.env,
     catalog: createCatalogWriter(config.OPERATIONS__CATALOG__URL, sign),
+    standing: createStandingProver(config.WORKER__OPERATIONS__URL, sign, telemetry.log),
     leave: leave.signal,
     limits: {
       max_parallel: config.WORKER__OPERATION__MAX_PARALLEL,
       slice_s: config.WORKER__ACTIVITY__SLICE_S,
       force_grace_s: config.OPERATIONS__CANCEL__FORCE_GRACE_S,
+      standing_s: config.OPERATIONS__GATES__STANDING_S,
     },
     wake: nats.wake,
     observe: {

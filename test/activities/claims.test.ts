@@ -259,7 +259,7 @@ const take = (operation_id: string) =>
   claimAttempt(
     connection.pool,
     { operation_id, node_id: 'n', role: 'run', generation: 1, attempt: 1 },
-    { lab: 3, many: 3 },
+    { places: { lab: 3, many: 3 } },
   )
 
 it('of many claims of one pool as many are granted as it has places, however they race', async () => {

@@ -3,9 +3,10 @@ import { type Tx, together } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import { afresh } from '../../../db/operations/gates/ask.ts'
 import { withdrawAwaiting } from '../../../db/operations/gates/awaiting.ts'
-import { carryVotes, type GateRow, getGate, saveVote, swapGate } from '../../../db/operations/gates/rows.ts'
+import { carryVotes, type GateRow, getGate, saveVote, swapGate, voidVotes } from '../../../db/operations/gates/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import {
+  type GateFacts,
   groupOfVote,
   mayTakeBack,
   outcomeOfVotes,
@@ -24,7 +25,10 @@ import type { OperationsDeps } from '../deps.ts'
 import { gateOfIntervention, passIntervention } from '../interventions/second.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
+import { loadPlaces } from '../policies/visibility.ts'
+import { type LostVote, type People, withPeople } from '../policies/voters.ts'
 import { readGate } from './read.ts'
+import { approvalsOf, lostAmong, voidedEvents } from './standing.ts'
 import {
   eligibleGroups,
   externalOnly,
@@ -43,6 +47,10 @@ type GateCommand = Command & { gate_id: string; caller: Caller }
  * reject, expiry and cancel swap the same `waiting` row, and exactly one wins.
  */
 export const approveGate = (deps: OperationsDeps, command: GateCommand, body: ApproveBody) =>
+  withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people))
+
+/** Approves, knowing of these people what identity said a moment ago: those whose votes complete the quorum. */
+const approveKnowing = (deps: OperationsDeps, command: GateCommand, body: ApproveBody, people: People) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
     if (body.break_glass) throwIfRefused(refuseBypass(row.gate))
@@ -55,7 +63,7 @@ export const approveGate = (deps: OperationsDeps, command: GateCommand, body: Ap
     if (row.gate.policy.comment_on_approve && body.comment === undefined) throw commentMissing()
     if (body.break_glass) return bypass(tx, command, row, subject, command_id, body.break_glass.reason)
     const vote = { decision: 'approve' as const, comment: body.comment ?? null, as_group: body.as_group }
-    const cast = await castVote(tx, command, row, subject, command_id, vote)
+    const cast = await castVote(tx, { command, row, subject, command_id, people }, vote)
     return ofIntervention(deps, tx, command, row, subject, cast)
   })
 
@@ -67,15 +75,10 @@ export const rejectGate = (deps: OperationsDeps, command: GateCommand, body: Rej
     throwIfRefused(refuseGateReject(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined }
-    if (!mayTakeBack(facts, command.caller.user_id))
-      return ofIntervention(
-        deps,
-        tx,
-        command,
-        row,
-        subject,
-        await castVote(tx, command, row, subject, command_id, vote),
-      )
+    if (!mayTakeBack(facts, command.caller.user_id)) {
+      const cast = await castVote(tx, { command, row, subject, command_id, people: NOBODY }, vote)
+      return ofIntervention(deps, tx, command, row, subject, cast)
+    }
     return takeBack(tx, command, row, command_id, vote)
   })
 
@@ -151,40 +154,62 @@ const ofIntervention = async (
 
 type NewVote = { decision: 'approve' | 'reject'; comment: string | null; as_group: string | undefined }
 
-/** Records a vote and, when it completes the round, the decision: the swap is what a faster decision makes impossible. */
-const castVote = async (
-  tx: Tx,
-  command: GateCommand,
-  row: GateRow,
-  { now }: Subject,
-  command_id: string,
-  vote: NewVote,
-) => {
+type Casting = { command: GateCommand; row: GateRow; subject: Subject; command_id: string; people: People }
+/** A rejection counts nobody's approval. */
+const NOBODY: People = new Map()
+
+/**
+ * Records a vote and, when it completes the round, the decision: the swap is what a faster decision makes impossible.
+ * Approvals of others that would complete it are proved again first, and void where they no longer count.
+ */
+const castVote = async (tx: Tx, { command, row, subject, command_id, people }: Casting, vote: NewVote) => {
   const { gate } = row
-  const facts = gateFacts(row)
   const { user_id } = command.caller
-  const others = facts.votes.filter((other) => other.user_id !== user_id)
-  const own = facts.votes.find((other) => other.user_id === user_id)
-  const group = groupOfVote(
-    { policy: gate.policy, votes: others },
-    eligibleGroups(gate),
-    votingGroups(gate, command.caller, now),
-    vote.as_group,
-  )
-  const status = outcomeOfVotes({
-    policy: gate.policy,
-    votes: [...others, { user_id, decision: vote.decision, group_key: group }],
-  })
+  const all = gateFacts(row).votes
+  const own = all.find((other) => other.user_id === user_id)
+  const others = all.filter((other) => other.user_id !== user_id)
+  const lost =
+    tally(others, { command, row, subject }, vote).status === 'approved'
+      ? await lostOf(tx, { command, row, subject, people })
+      : []
+  const counting = others.filter((other) => !lost.some((gone) => gone.user_id === other.user_id))
+  const { group, status } = tally(counting, { command, row, subject }, vote)
   const effect = { gate_id: gate.gate_id, round: gate.round, status }
-  if (own?.decision === vote.decision && status === 'waiting') return { payload: null, events: [], effect }
+  if (own?.decision === vote.decision && status === 'waiting' && lost.length === 0)
+    return { payload: null, events: [], effect }
 
   const used = gate.kind === 'intervention' && { consumed_at: sql`clock_timestamp()` as never }
   const set = status === 'waiting' ? {} : { ...decidedColumns(command, command_id, status, gate.digest), ...used }
   await together(
     swapOrRefuse(tx, row, set),
+    lost.length > 0
+      ? voidVotes(
+          tx,
+          gate,
+          lost.map((gone) => gone.user_id),
+        )
+      : Promise.resolve(),
     saveVote(tx, { ...voteRow(command, row, command_id, vote), round: gate.round, group_key: group }),
   )
-  return decisionOf(command, row, command_id, { ...effect, vote, group })
+  const decision = decisionOf(command, row, command_id, { ...effect, vote, group })
+  return { ...decision, events: [...voidedEvents(row, lost), ...decision.events] }
+}
+
+type Tallied = Pick<Casting, 'command' | 'row' | 'subject'>
+
+/** The group that a vote fills beside these others, and what the round comes to with it. */
+const tally = (others: GateFacts['votes'], { command, row: { gate }, subject }: Tallied, vote: NewVote) => {
+  const own = votingGroups(gate, command.caller, subject.now)
+  const group = groupOfVote({ policy: gate.policy, votes: others }, eligibleGroups(gate), own, vote.as_group)
+  const cast = { user_id: command.caller.user_id, decision: vote.decision, group_key: group }
+  return { group, status: outcomeOfVotes({ policy: gate.policy, votes: [...others, cast] }) }
+}
+
+/** Approvals of others that no longer count. */
+const lostOf = async (tx: Tx, { command, row, subject, people }: Omit<Casting, 'command_id'>): Promise<LostVote[]> => {
+  const approvals = approvalsOf(row).filter(({ user_id }) => user_id !== command.caller.user_id)
+  if (approvals.length === 0) return []
+  return lostAmong(row, approvals, people, { places: await loadPlaces(tx, subject.resource_ids), now: subject.now })
 }
 
 /** One who approved changes their mind: a new round with the others' votes, rejected at once where one is enough. */

@@ -33,12 +33,10 @@ export const votingGroups = (
   gate: GateRow['gate'],
   { user_id, groups }: { user_id: string; groups: readonly string[] },
   now: string,
-): string[] => {
-  const delegated = gate.delegations.some(
-    (given) => given.user_id === user_id && Date.parse(given.until) > Date.parse(now),
-  )
-  return delegated ? [...new Set([...groups, ...eligibleGroups(gate)])] : [...groups]
-}
+): string[] => (isDelegated(gate, user_id, now) ? [...new Set([...groups, ...eligibleGroups(gate)])] : [...groups])
+
+export const isDelegated = ({ delegations }: GateRow['gate'], user_id: string, now: string): boolean =>
+  delegations.some((given) => given.user_id === user_id && Date.parse(given.until) > Date.parse(now))
 
 export const gateFacts = ({ gate }: Pick<GateRow, 'gate'>): GateFacts => ({
   gate_id: gate.gate_id,

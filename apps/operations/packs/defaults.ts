@@ -86,6 +86,7 @@ export const policyOf = (
     on_reject: file.on_reject ?? ('fail_nodes' as const),
     lease_policy: file.lease_policy ?? ('hold' as const),
     binds: file.binds ?? [],
+    ...(file.on_voter_loss && { on_voter_loss: file.on_voter_loss }),
     ...(file.check && { check: file.check }),
   }
   return { ...content, digest: digest(content), ...(file.version !== undefined && { version: file.version }) }

@@ -2,6 +2,7 @@ import { type LogRef, listLogHeads } from '../../../db/operations/history/logs.t
 import { listChangedResources, listChanges, readLogEnds } from '../../../db/operations/history/tail.ts'
 import { prefixed } from '../../shared/events/events.ts'
 import type { OperationsDeps } from '../deps.ts'
+import { rightsChanged } from '../gates/standing.ts'
 import { loadFrames } from './frames.ts'
 import type { Cursor, Stream } from './stream.ts'
 
@@ -120,6 +121,10 @@ export const createTail = (deps: OperationsDeps) => {
       const ids = Array.isArray(user_ids) ? user_ids.map(String) : user_id === undefined ? [] : [String(user_id)]
       deps.trust.principals.drop(all === true ? 'all' : ids)
       deps.trust.approvers.drop()
+      // Best effort: what this misses is found before the next vote counts and before the next node starts.
+      rightsChanged(deps, all === true ? 'all' : ids).catch((error: unknown) =>
+        telemetry.log.warn({ err: error }, 'votes could not be proved again'),
+      )
       // What a stream may show was decided with the old rights: it comes back and is decided anew.
       for (const stream of [...streams.keys()])
         if (all === true || ids.includes(stream.caller.user_id)) stream.end('shutdown', 100)

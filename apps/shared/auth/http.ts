@@ -44,13 +44,13 @@ type Guard = ((req: FastifyRequest, reply: FastifyReply) => Promise<void>) & {
   [AUTHORIZATION]?: Authorization
   [SCOPE]?: string
 }
-type Context = { principals: Principals; codes: EdgeCodes; onDenied?: UserAuthOptions['onDenied'] }
+type Context = { principals: Pick<Principals, 'get'>; codes: EdgeCodes; onDenied?: UserAuthOptions['onDenied'] }
 const CONTEXT = Symbol('authorization context')
 type Guarded = FastifyInstance & { [CONTEXT]?: Context; [ROUTES]?: AuthorizedRoute[] }
 
 export type UserAuthOptions = {
   verifier: AccessVerifier
-  principals: Principals
+  principals: Pick<Principals, 'get'>
   /** How the area spells outages and refused tokens; those of the auth apps unless said. */
   codes?: EdgeCodes
   /** Told of each refused permission, for the audit log. */

@@ -161,12 +161,12 @@ export type Swap = {
 
 /**
  * The one place where a decision on a gate falls: swaps the row if it still is as it was read and nothing behind it has
- * started (`started`: or something has). False: another decision, the expiry or a cancel was first.
+ * started (`used`: or it has). False: another decision, the expiry or a cancel was first.
  */
 export const swapGate = async (
   tx: Tx,
   { operation_id, gate_id, from, set }: Swap,
-  { started = false } = {},
+  { used = false } = {},
 ): Promise<boolean> => {
   const rows = await tx
     .update(gates)
@@ -177,7 +177,7 @@ export const swapGate = async (
         eq(gates.gate_id, gate_id),
         eq(gates.status, from.status),
         eq(gates.round, from.round),
-        started ? undefined : isNull(gates.consumed_at),
+        used ? undefined : isNull(gates.consumed_at),
       ),
     )
     .returning({ gate_id: gates.gate_id })

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Closure, GateStatus, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { closureOf, type OperationCalendar } from '../../../apps/shared/data/calendar.ts'
 import { keyedLock } from '../../locks.ts'
+import { standingDue } from '../gates/standing.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
@@ -24,6 +25,7 @@ export type RefusedBy =
   | 'frozen'
   | 'window_closed'
   | 'executor_busy'
+  | 'unproved'
 
 export type Claim =
   | {
@@ -48,8 +50,13 @@ export type Claim =
       seq: number
       generation: number
       gates: { gate_id: string; status: GateStatus; round: number }[]
-      /** Of frozen, window_closed and executor_busy: by what, and until when. */
+      /** Of frozen, window_closed, executor_busy and unproved: by what, and until when. */
       closure?: Closure
+    }
+  | {
+      /** The voters of these gates were proved too long ago: once they are proved, the claim is asked again. */
+      verdict: 'recheck'
+      gate_ids: string[]
     }
   | {
       /** The attempt has ended already: its stored result is told again. */
@@ -66,9 +73,9 @@ const FENCE_LIFT = `coalesce((select epoch from operations.relay_state where nam
 /**
  * $1 operation, $2 node, $3 role, $4 attempt, $5 generation, $6 whether the control row, and that of an external pool
  * also its places, are locked by a statement before this one, $7 the digest of the calendar that was found to let the
- * node start, $8 the places of each pool. Gates are read, not locked: a command that opens one again holds the control
- * row. So a node with gates needs the lock first, else this statement's snapshot may be older than the lock; and so does
- * one whose pool is counted.
+ * node start, $8 the places of each pool, $9 how many seconds ago voters may have been proved, $10 whether nobody can
+ * prove them now. Gates are read, not locked: a command that opens one again holds the control row. So a node with gates
+ * needs the lock first, else this statement's snapshot may be older than the lock; and so does one whose pool is counted.
  */
 const CLAIM = `
 with control as materialized (
@@ -76,8 +83,9 @@ with control as materialized (
 node as materialized (
   select n.* from control, operations.nodes n where n.operation_id = $1 and n.node_id = $2 for no key update of n),
 gate as materialized (
-  select g.gate_id, g.status, g.round, g.digest, g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest) as passed
-  from node n join operations.gates g on g.operation_id = $1 and g.gate_id = any(n.gate_ids)),
+  select g.gate_id, g.status, g.round, g.digest, g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest) as passed,
+    ${standingDue('g', '$9::double precision', 'clock.now')} as stale, operations.iso(g.standing_at) as standing_at, operations.iso(clock.now) as at
+  from node n join operations.gates g on g.operation_id = $1 and g.gate_id = any(n.gate_ids), lateral (select clock_timestamp() as now) clock),
 known as materialized (
   select a.* from node, operations.node_attempts a
   where a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4 for no key update of a),
@@ -92,7 +100,7 @@ verdict as materialized (
     case
       when k.phase is not null and k.phase not in ('dispatched', 'running', 'cancelled') then 'ended'
       when k.phase in ('dispatched', 'running') and k.resume is not null then 'granted'
-      when not $6 and (n.gate_ids <> '{}' or exists (select from outside where places is not null)) then 'recheck'
+      when not $6 and (n.gate_ids <> '{}' or exists (select from outside where places is not null)) then 'unlocked'
       when k.phase in ('dispatched', 'running') and not case $3 when 'run' then (n.spec ->> 'idempotent')::boolean
         else coalesce((n.spec -> 'compensate' ->> 'idempotent')::boolean, false) end then 'unknown'
       when case when $3 = 'run' then c.control <> 'run' when c.control = 'cancel' then c.cancel_mode <> 'compensate'
@@ -109,6 +117,7 @@ verdict as materialized (
         where o.executor = 'external' and coalesce(o.pool, 'default') = (select pool from outside)
           and o.phase in ('dispatched', 'running')) then 'executor_busy'
       when exists (select from operations.relay_state where name = 'restored' and stream_created is not null) then 'restored'
+      when $3 = 'run' and exists (select from gate where stale) then case when $10 then 'unproved' else 'recheck' end
       else 'granted' end as verdict
   from control c, node n left join known k on true),
 granted as (
@@ -117,7 +126,7 @@ granted as (
     case $3 when 'run' then spec ->> 'executor' else spec -> 'compensate' ->> 'executor' end, spec ->> 'pool',
     $1 || ':' || $2 || case $3 when 'run' then ':' else ':c' end || $4,
     clock_timestamp() + make_interval(secs => (spec -> 'timeouts' ->> 'run_s')::double precision),
-    case $3 when 'run' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'round', round, 'digest', digest) order by gate_id) from gate) end
+    case $3 when 'run' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'round', round, 'digest', digest, 'at', at, 'standing_at', standing_at) order by gate_id) from gate) end
   from verdict, lateral (select nextval('operations.fence_seq') + ${FENCE_LIFT} as fence) f where verdict = 'granted'
   on conflict (operation_id, node_id, role, attempt) do update
     set fence = excluded.fence, fences = a.fences || excluded.fences, phase = 'running', error = null, ended_at = null, heartbeat_at = clock_timestamp()
@@ -142,16 +151,17 @@ closed as (
     error = jsonb_build_object('class', 'cancelled', 'retryable', false, 'message',
       case v.verdict when 'unknown' then 'The worker was lost while it ran; whether it took effect is not known.'
                      else 'The worker was lost while it ran; it goes on when the operation does.' end)
-  from verdict v where v.repeated and v.verdict not in ('granted', 'recheck', 'calendar', 'ended')
+  from verdict v where v.repeated and v.verdict not in ('granted', 'unlocked', 'recheck', 'calendar', 'ended')
     and a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4)
 select v.verdict, v.repeated, v.generation, v.phase, v.error, v.resume, coalesce(v.log_lines, 0) as log_lines, coalesce(v.log_bytes, 0) as log_bytes,
   extract(epoch from coalesce(g.started_at, v.started_at)) * 1000 as started_at, extract(epoch from v.ended_at) * 1000 as ended_at,
   extract(epoch from clock_timestamp()) * 1000 as now, g.fence,
   case when v.verdict = 'granted' then v.spec end as spec, case when v.verdict = 'granted' then v.input_overrides end as input_overrides,
-  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open', 'lease_lost', 'calendar', 'executor_busy', 'restored') then (select coalesce(max(seq), 0) from operations.operation_commands
+  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open', 'lease_lost', 'calendar', 'executor_busy', 'restored', 'unproved') then (select coalesce(max(seq), 0) from operations.operation_commands
     where operation_id = $1 and status not in ('awaiting', 'withdrawn', 'superseded')) end as seq,
   case when v.verdict = 'executor_busy' then (select pool from outside) end as pool,
   case when v.verdict = 'gate_open' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'status', status, 'round', round)) from gate) end as gates,
+  case when v.verdict = 'recheck' then (select array_agg(gate_id order by gate_id) from gate where stale) end as stale,
   case when v.verdict = 'calendar' then jsonb_build_object('target_id', v.target_id, 'document', v.calendar, 'digest', md5(v.calendar::text),
     'passed', (select coalesce(jsonb_agg(policy ->> 'key'), '[]') from operations.gates
       where operation_id = $1 and kind = 'freeze' and status in ('approved', 'bypassed'))) end as calendar
@@ -162,6 +172,7 @@ type Row = {
     | 'granted'
     | 'ended'
     | 'unknown'
+    | 'unlocked'
     | 'recheck'
     | 'calendar'
     | 'restored'
@@ -181,6 +192,7 @@ type Row = {
   input_overrides: Record<string, unknown> | null
   seq: string
   gates: { gate_id: string; status: GateStatus; round: number }[] | null
+  stale: string[] | null
   pool: string | null
   calendar: { target_id: string | null; document: OperationCalendar; digest: string; passed: string[] } | null
 }
@@ -188,34 +200,43 @@ type Row = {
 /**
  * Claims an attempt. A repeat of an open one is granted again under a new fence where the node is idempotent or its
  * effect is behind it; else the attempt is closed as unknown here. An unknown operation or node is superseded.
- * `places`: how many attempts of each external pool may be open at once; one more is refused, and waits (places.ts).
  */
-export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, places: Places = {}): Promise<Claim> => {
-  let row = await ask(pool, input, places, null)
+export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, terms: Terms = {}): Promise<Claim> => {
+  let row = await ask(pool, input, terms, null)
   // Only where the calendar says something: looked at here, and proved by the claim to be the one that still holds.
   while (row?.calendar) {
     const { document, target_id, passed, digest } = row.calendar
     const closure = closureOf(document, target_id, passed, Number(row.now))
     if (closure) return { ...refusalOf(row, closure.kind === 'freeze' ? 'frozen' : 'window_closed'), closure }
-    row = await ask(pool, input, places, digest)
+    row = await ask(pool, input, terms, digest)
   }
-  return claimOf(row)
+  return claimOf(row, terms.away)
 }
 
-type Places = Readonly<Record<string, number>>
+export type Terms = {
+  /** How many attempts of each external pool may be open at once; one more is refused, and waits (places.ts). */
+  places?: Readonly<Record<string, number>>
+  /** How many seconds ago the voters of an approval may have been proved (federation.md 6). */
+  standing_s?: number
+  /** Who does not answer: a claim whose voters would have to be proved is refused. */
+  away?: string | undefined
+}
+const STANDING_S = 5
 /** After so long a node asks again for a place by itself, should nobody tell it that one is free. */
 const PLACE_AGAIN_MS = 300_000
 /** The same, while a restore of the database waits to be accepted. */
 const RESTORED_AGAIN_MS = 15_000
+/** After so long a node asks whether its voters can be proved again. */
+const PROVE_AGAIN_MS = 5000
 
 const ask = async (
   pool: pg.Pool,
   input: ClaimInput,
-  places: Places,
+  terms: Terms,
   calendar: string | null,
 ): Promise<Row | undefined> => {
-  const row = await claim(pool, input, false, calendar, places)
-  return row?.verdict === 'recheck' ? claimBehindLocks(pool, input, calendar, places) : row
+  const row = await claim(pool, input, false, calendar, terms)
+  return row?.verdict === 'unlocked' ? claimBehindLocks(pool, input, calendar, terms) : row
 }
 
 const claim = async (
@@ -223,10 +244,11 @@ const claim = async (
   input: ClaimInput,
   locked: boolean,
   calendar: string | null,
-  places: Places,
+  { places = {}, standing_s = STANDING_S, away }: Terms,
 ): Promise<Row | undefined> => {
   const { operation_id, node_id, role, attempt, generation } = input
-  const values = [operation_id, node_id, role, attempt, generation, locked, calendar, places]
+  const unproved = away !== undefined
+  const values = [operation_id, node_id, role, attempt, generation, locked, calendar, places, standing_s, unproved]
   const { rows } = await db.query<Row>({ name: 'claim', text: CLAIM, values })
   return rows[0]
 }
@@ -240,7 +262,7 @@ const claimBehindLocks = async (
   pool: pg.Pool,
   input: ClaimInput,
   calendar: string | null,
-  places: Places,
+  terms: Terms,
 ): Promise<Row | undefined> => {
   const client = await pool.connect()
   try {
@@ -257,7 +279,7 @@ const claimBehindLocks = async (
         text: LOCK_PLACES,
         values: [input.operation_id, input.node_id, input.role],
       }),
-      claim(client, input, true, calendar, places),
+      claim(client, input, true, calendar, terms),
       client.query('commit'),
     ])
     return row
@@ -269,7 +291,7 @@ const claimBehindLocks = async (
   }
 }
 
-const claimOf = (row: Row | undefined): Claim => {
+const claimOf = (row: Row | undefined, away = ''): Claim => {
   if (!row) return { verdict: 'refused', reason: 'superseded', repeated: false, seq: 0, generation: 0, gates: [] }
   const times = { started_at: Number(row.started_at), ended_at: Number(row.ended_at) }
   switch (row.verdict) {
@@ -291,6 +313,12 @@ const claimOf = (row: Row | undefined): Claim => {
     case 'ended':
       return { verdict: 'ended', phase: row.phase, error: row.error, ...times }
     case 'recheck':
+      return { verdict: 'recheck', gate_ids: row.stale ?? [] }
+    case 'unproved': {
+      const closure: Closure = { kind: 'identity', id: away, until: Number(row.now) + PROVE_AGAIN_MS }
+      return { ...refusalOf(row, 'unproved'), closure }
+    }
+    case 'unlocked':
     case 'calendar':
       throw new Error(`a claim asked again for what it was given: ${row.verdict}`)
     case 'restored': {

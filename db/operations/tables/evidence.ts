@@ -29,6 +29,12 @@ export type EvidenceSubject = {
   digest?: string
   began_at?: string
   gates?: { gate_id: string; round: number; digest: string }[]
+  /** Of a vote. */
+  decision?: string
+  voter?: string
+  why?: string
+  /** Of a gate that asks again: whose votes go on in this round. */
+  kept?: string[]
 }
 
 /** What a fact proves. `subject_digest` covers the whole object: the plan, the vote, the outputs. */

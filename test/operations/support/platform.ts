@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
+import { Code, ConnectError } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import { buildApp } from '../../../apps/operations/app.ts'
@@ -41,6 +42,7 @@ export type Person = {
   roles: string[]
   groups: string[]
   scope?: Scope
+  disabled?: boolean
   session_id: string
   /** Seconds since the password was proved. */
   auth_age_s: number
@@ -98,16 +100,19 @@ const requireListed = (body: unknown): void => {
 
 /** What stands for identity: the people of this file, changed by tests at will. */
 const identityOf = (people: Record<string, Person>) => {
-  const principalOf = ({ id, name, roles, groups, scope }: Person) =>
+  const principalOf = ({ id, name, roles, groups, scope, disabled }: Person) =>
     create(PrincipalSchema, {
-      user: { id, username: name, status: UserStatus.ACTIVE },
+      user: { id, username: name, status: disabled ? UserStatus.DISABLED : UserStatus.ACTIVE },
       groupKeys: groups,
       grants: roles.map((role) => ({ id: randomUUID(), role, scope: scope ?? {} })),
       version: 1n,
     })
   const all = () => Object.values(people)
   return {
-    getPrincipal: async ({ userId }: { userId: string }) => {
+    /** It does not answer. */
+    away: false,
+    async getPrincipal({ userId }: { userId: string }) {
+      if (this.away) throw new ConnectError('away', Code.Unavailable)
       const found = all().find(({ id }) => id === userId)
       return found ? { principal: principalOf(found) } : {}
     },
@@ -351,6 +356,7 @@ export const startPlatform = async ({
     link,
     database_url: database.url,
     people,
+    identity,
     config,
     prefix,
     running,

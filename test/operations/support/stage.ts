@@ -82,6 +82,7 @@ export const buildTheatre = (p: Platform, target: HeldTarget, policy_file: strin
       WORKER__SERVICE__KEY_FILE: p.services.keyFile('worker'),
       WORKER__EXECUTORS__POLICY_FILE: policy_file,
       SIGNALBOX__NATS__PREFIX: p.prefix,
+      WORKER__OPERATIONS__URL: p.running[0]?.internal_url,
     }),
     createTelemetry('worker', { level: 'silent' }),
   )

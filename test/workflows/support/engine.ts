@@ -125,6 +125,14 @@ const projectedCatalog = (pool: pg.Pool): CatalogWriter => ({
  * Real Temporal, real Postgres, real worker; the API's part (rows of a decision) and the relay's (the signal with
  * requestId = command_id) are played here by hand.
  */
+/** Nobody loses a right here: whoever voted is proved. */
+const proveAll = async (pool: pg.Pool, operation_id: string, gate_ids: readonly string[]): Promise<undefined> => {
+  await pool.query(
+    'update operations.gates set standing_at = clock_timestamp() where operation_id = $1 and gate_id = any($2)',
+    [operation_id, gate_ids],
+  )
+}
+
 export const createEngine = async (
   options: {
     catalog?: CatalogWriter
@@ -162,7 +170,8 @@ export const createEngine = async (
     env: { TEST_TOKEN: 'Bearer s3cret-token' },
     catalog: options.catalog ?? projectedCatalog(pool),
     leave: new AbortController().signal,
-    limits: { max_parallel: 500, slice_s: 30, force_grace_s: 2 },
+    limits: { max_parallel: 500, slice_s: 30, force_grace_s: 2, standing_s: 5 },
+    standing: { prove: (operation_id, gate_ids) => proveAll(pool, operation_id, gate_ids) },
     wake: () => {},
     observe: { attempt: () => {}, refused: () => {} },
   }

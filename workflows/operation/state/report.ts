@@ -68,6 +68,7 @@ const closures = (s: State, only?: Closure['kind']): BlockedOn[] => {
 const CLOSED_BY: Record<Closure['kind'], (id: string) => string> = {
   freeze: (id) => `The freeze ${id} is not over.`,
   window: (id) => `The window ${id} is closed.`,
+  identity: (id) => `The voters behind these nodes cannot be proved again: ${id} does not answer.`,
   executor: (id) => `The agents of pool ${id} have as much work as they may have at once.`,
   catalog: (id) => `The catalog does not say that ${id} is as it was planned; asking again.`,
 }

@@ -222,12 +222,13 @@ export type Refusal = {
     | 'window_closed'
     | 'executor_busy'
     | 'drifted'
+    | 'unproved'
   seq: number
   generation: number
   gates: { gate_id: string; status: GateStatus; round: number }[]
   /** An earlier try of this attempt had begun: its effect may be there. */
   repeated: boolean
-  /** Of frozen, window_closed, executor_busy and drifted: by what, and until when. */
+  /** Of frozen, window_closed, executor_busy, drifted and unproved: by what, and until when. */
   closure?: Closure
 }
 

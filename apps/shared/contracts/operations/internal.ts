@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../text.ts'
-import { GateId, Json, NullableText, Reason, Time } from './common.ts'
+import { GateId, Json, NullableText, OperationId, Reason, Time } from './common.ts'
 
 /** What control planes send to running operations, and the log they can read (operations.md 9.3). */
 const closed = { additionalProperties: false } as const
@@ -9,6 +9,11 @@ const base = {
   reason: Type.Optional(Reason),
 }
 const NoBody = Type.Optional(Type.Object({}, closed))
+
+export const GateStanding = Type.Object(
+  { operation_id: OperationId, gate_ids: Type.Array(GateId, { minItems: 1, maxItems: 1000 }) },
+  closed,
+)
 
 export const WorkflowSignal = Type.Union(
   [

@@ -243,11 +243,12 @@ export const EvidenceRecordView = Type.Object({
       status: Type.Optional(Type.String()),
       digest: Type.Optional(Type.String()),
       began_at: Type.Optional(Time),
-      gates: Type.Optional(
-        Type.Array(Type.Object({ gate_id: text('go'), round: Type.Integer(), digest: Type.String() })),
-      ),
     },
-    { description: 'A decided gate says round and digest; a node that ran behind gates, on which of these it began.' },
+    {
+      additionalProperties: true,
+      description:
+        'A vote says round, digest and decision, a decided gate round, status and digest; a node that ran behind gates, on which of these it began. All of it is covered by the hash.',
+    },
   ),
   subject_digest: text('sha256:5555555555555555555555555555555555555555555555555555555555555555'),
   actor: ActorSchema,

@@ -1,17 +1,17 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
-import { gates } from './tables/index.ts'
+import type { Queryable, Tx } from '../../client.ts'
+import { gates } from '../tables/index.ts'
 
 /**
- * Whether the voters of a gate are to be proved again (federation.md 6): it was approved by people, and they were last
- * proved longer ago than `seconds`, or before the decision. What a service, the time or the engine approved rests on
- * nobody's right. With `keep_after_start` a used approval asks no more.
+ * SQL: whether the voters of a gate are to be proved again (federation.md 6): people approved it, and they were last
+ * proved longer than `seconds` before `now`, or before the decision. What a service, the time or the engine approved
+ * rests on nobody's right. With `keep_after_start` a used approval asks no more.
  */
-export const standingDue = (gate: string, seconds: string): string =>
+export const standingDue = (gate: string, seconds: string, now: string): string =>
   `(${gate}.status in ('approved', 'bypassed') and ${gate}.decided_by ->> 'kind' = 'user'
     and not (${gate}.consumed_at is not null and ${gate}.policy ->> 'on_voter_loss' is not distinct from 'keep_after_start')
     and (${gate}.standing_at is null or ${gate}.standing_at < ${gate}.decided_at
-      or ${gate}.standing_at < clock_timestamp() - make_interval(secs => ${seconds})))`
+      or ${gate}.standing_at < ${now} - make_interval(secs => ${seconds})))`
 
 /** Which of these gates are to be proved again. */
 export const listDue = async (
@@ -23,7 +23,7 @@ export const listDue = async (
   const { rows } = await db.execute<{ gate_id: string }>(sql`
     with given as (select ${standing_s}::double precision as seconds)
     select g.gate_id from operations.gates g, given
-    where g.operation_id = ${operation_id} and g.gate_id = any(${sql.param(gate_ids)}::text[]) and ${sql.raw(standingDue('g', 'given.seconds'))}
+    where g.operation_id = ${operation_id} and g.gate_id = any(${sql.param(gate_ids)}::text[]) and ${sql.raw(standingDue('g', 'given.seconds', 'clock_timestamp()'))}
     order by g.gate_id`)
   return rows.map(({ gate_id }) => gate_id)
 }

@@ -1,0 +1,195 @@
+import { inArray, sql } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
+import { lockOperation, tellEngine } from '../../../db/operations/commands/rows.ts'
+import { bumpRevision, stateFacts } from '../../../db/operations/facts/state.ts'
+import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { afresh } from '../../../db/operations/gates/ask.ts'
+import {
+  carryVotes,
+  type GateRow,
+  listGates,
+  swapGate,
+  type Vote,
+  voidVotes,
+} from '../../../db/operations/gates/rows.ts'
+import { listDue, listVotedBy, markProved, readClock } from '../../../db/operations/gates/standing.ts'
+import { gates, operations } from '../../../db/operations/tables/index.ts'
+import { outcomeOfVotes } from '../../../workflows/operation/rules.ts'
+import type { Place } from '../../shared/auth/scope.ts'
+import { digest } from '../../shared/data/digest.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { loadPlaces } from '../policies/visibility.ts'
+import { type LostVote, lossOf, type People, requireAsked, withPeople, wordsOf } from '../policies/voters.ts'
+import { isDelegated } from './view.ts'
+
+/** The places of the operation's targets, and the time of Postgres. */
+export type Measure = { places: readonly Place[]; now: string }
+
+/** The approvals of the gate's round that count so far. */
+export const approvalsOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] =>
+  gate.votes.filter(({ round, decision }) => round === gate.round && decision === 'approve')
+
+/** Which of these approvals no longer count. Throws where identity was not asked about a voter (withPeople). */
+export const lostAmong = (
+  { gate }: Pick<GateRow, 'gate'>,
+  approvals: readonly Vote[],
+  people: People,
+  { places, now }: Measure,
+): LostVote[] => {
+  requireAsked(
+    approvals.map(({ user_id }) => user_id),
+    people,
+  )
+  return approvals.flatMap(({ user_id, group, actor }) => {
+    const footing = isDelegated(gate, user_id, now) ? null : group
+    const why = lossOf(people.get(user_id), { permissions: ['gate:decide'], places, group: footing })
+    return why ? [{ user_id, name: actor.name, why }] : []
+  })
+}
+
+/** A broken glass stands while its person may still break it. */
+const lostBypass = ({ gate }: GateRow, people: People, { places }: Measure): LostVote[] => {
+  const { id = '', name = '' } = gate.decided_by ?? {}
+  requireAsked([id], people)
+  const why = lossOf(people.get(id), { permissions: ['gate:decide', 'operation:control'], places, group: null })
+  return why ? [{ user_id: id, name, why }] : []
+}
+
+/** What lost votes leave in timeline and evidence. */
+export const voidedEvents = ({ gate }: Pick<GateRow, 'gate'>, lost: readonly LostVote[]): TimelineEvent[] =>
+  lost.map(({ user_id, name, why }) => {
+    const { gate_id, round } = gate
+    const reason = wordsOf([{ name, why }])
+    return {
+      type: 'gate.vote_voided',
+      actor: SYSTEM,
+      reason,
+      gate_id,
+      data: { round, why, voter: { id: user_id, name } },
+      evidence: {
+        kind: 'vote',
+        statement: `Gate ${gate_id}, round ${round}. ${reason}`,
+        subject: { type: 'gate', id: gate_id, round, decision: 'void', voter: user_id, why },
+        subject_digest: digest({ gate_id, round, decision: 'void', voter: user_id, why }),
+      },
+    }
+  })
+
+/**
+ * Proves the people of these gates again (federation.md 6). Votes that no longer count are void; without its quorum a
+ * passed gate asks again in a further round with the other votes, and the engine is told. Throws 503 while identity is
+ * away.
+ */
+export const proveGates = async (
+  { db, trust, nats }: OperationsDeps,
+  operation_id: string,
+  gate_ids: readonly string[],
+): Promise<void> => {
+  const asked_at = await readClock(db)
+  const reopened = await withPeople(trust, async (people) => {
+    // Known before the lock is taken; about who votes meanwhile the next try asks.
+    const before = await listGates(db, operation_id, inArray(gates.gate_id, [...gate_ids]), gate_ids.length)
+    requireAsked(before.flatMap(votersOf), people)
+    return db.transaction((tx) => prove(tx, { operation_id, gate_ids, asked_at, people }))
+  })
+  if (reopened) nats.wake('operations')
+}
+
+type Proving = { operation_id: string; gate_ids: readonly string[]; asked_at: string; people: People }
+
+const prove = async (tx: Tx, { operation_id, gate_ids, asked_at, people }: Proving): Promise<boolean> => {
+  const operation = await lockOperation(tx, operation_id)
+  if (!operation || operation.control === 'cancel') return false
+  const rows = await listGates(tx, operation_id, inArray(gates.gate_id, [...gate_ids]), gate_ids.length)
+  const measure = { places: await loadPlaces(tx, operation.resource_ids), now: operation.now }
+  const moved: Moved[] = []
+  for (const row of rows) moved.push(await settle(tx, row, people, measure))
+  await markProved(tx, operation_id, gate_ids, asked_at)
+  const events = moved.flatMap((gate) => gate.events)
+  if (events.length === 0) return false
+  const opened = moved.filter((gate) => gate.opened).length
+  await bumpRevision(tx, operation_id)
+  await stateFacts(tx, operation_id, { events, set: { open_gates: sql`${operations.open_gates} + ${opened}` } })
+  return opened > 0
+}
+
+const byVotes = ({ gate }: GateRow) => gate.status === 'waiting' || gate.status === 'approved'
+const byBrokenGlass = ({ gate }: GateRow) => gate.status === 'bypassed' && gate.decided_by?.kind === 'user'
+
+const votersOf = (row: GateRow): string[] => {
+  if (byVotes(row)) return approvalsOf(row).map(({ user_id }) => user_id)
+  return byBrokenGlass(row) && row.gate.decided_by ? [row.gate.decided_by.id] : []
+}
+
+type Moved = { events: TimelineEvent[]; opened: boolean }
+
+const settle = async (tx: Tx, row: GateRow, people: People, measure: Measure): Promise<Moved> => {
+  const { gate } = row
+  const lost = byVotes(row)
+    ? lostAmong(row, approvalsOf(row), people, measure)
+    : byBrokenGlass(row)
+      ? lostBypass(row, people, measure)
+      : []
+  if (lost.length === 0) return { events: [], opened: false }
+  const gone = new Set(lost.map(({ user_id }) => user_id))
+  await voidVotes(tx, gate, [...gone])
+  const left = gate.votes.filter(({ round, user_id }) => round === gate.round && !gone.has(user_id))
+  const votes = left.map(({ user_id, decision, group }) => ({ user_id, decision, group_key: group }))
+  const holds = gate.status === 'approved' && outcomeOfVotes({ policy: gate.policy, votes }) === 'approved'
+  const events = voidedEvents(row, lost)
+  if (gate.status === 'waiting' || holds) return { events, opened: false }
+  return { events: [...events, await reopen(tx, row, lost, left)], opened: true }
+}
+
+/** A passed gate, used or not, asks again in the next round; the votes that still count go on in it. */
+const reopen = async (
+  tx: Tx,
+  { gate }: GateRow,
+  lost: readonly LostVote[],
+  left: readonly Vote[],
+): Promise<TimelineEvent> => {
+  const { operation_id, gate_id } = gate
+  const round = gate.round + 1
+  const from = { status: gate.status, round: gate.round }
+  const set = { status: 'waiting', round, ...afresh(gate.policy.deadline_s) }
+  // The control row is held: whoever decides or claims waits for it.
+  if (!(await swapGate(tx, { operation_id, gate_id, from, set }, { used: true })))
+    throw new Error(`gate ${gate_id} moved under the lock of its operation`)
+  await carryVotes(tx, operation_id, gate_id, gate.round)
+  const reason = wordsOf(lost)
+  const payload = { gate_id, round, status: 'waiting', digest: gate.digest }
+  await tellEngine(tx, operation_id, 'gate_decided', payload, { reason })
+  const voters = lost.map(({ user_id, name, why }) => ({ id: user_id, name, why }))
+  return {
+    type: 'gate.reopened',
+    actor: SYSTEM,
+    reason,
+    gate_id,
+    data: { round, digest: gate.digest, why: lost[0]?.why, voters },
+    evidence: {
+      kind: 'gate_decision',
+      statement: `Gate ${gate_id} asks again in round ${round}. ${reason}`,
+      subject: {
+        type: 'gate',
+        id: gate_id,
+        round,
+        status: 'waiting',
+        digest: gate.digest,
+        kept: left.map(({ user_id }) => user_id),
+      },
+      subject_digest: gate.digest,
+    },
+  }
+}
+
+/** Before a claim: proves those of these gates whose voters were not proved a moment ago. */
+export const proveDue = async (deps: OperationsDeps, operation_id: string, gate_ids: readonly string[]) => {
+  const due = await listDue(deps.db, operation_id, gate_ids, deps.config.OPERATIONS__GATES__STANDING_S)
+  if (due.length > 0) await proveGates(deps, operation_id, due)
+}
+
+/** The rights of these people have changed: what they voted for and nobody has used yet is proved now. */
+export const rightsChanged = async (deps: OperationsDeps, user_ids: readonly string[] | 'all'): Promise<void> => {
+  for (const { operation_id, gate_ids } of await listVotedBy(deps.db, user_ids))
+    await proveGates(deps, operation_id, gate_ids)
+}

@@ -1,0 +1,357 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { prefixed } from '../../apps/shared/events/events.ts'
+import { claimAttempt } from '../../db/operations/nodes/claim.ts'
+import { until } from '../support/until.ts'
+import { must, type Person, type Platform, startPlatform } from './support/platform.ts'
+import { startWorker } from './support/worker.ts'
+
+let p: Platform
+beforeAll(async () => {
+  p = await startPlatform({ env: { OPERATIONS__COMMANDS__WAIT_MS: '200' } })
+})
+afterAll(() => p.stop())
+
+/** Ways to lose a right, and how they are told. */
+const DISABLED = { disabled: true }
+const LOSSES: [string, Partial<Person>, string][] = [
+  ['is disabled', DISABLED, 'voter_disabled'],
+  ['leaves the group', { groups: [] }, 'voter_lost_right'],
+  ['loses the role', { roles: ['viewer'] }, 'voter_lost_right'],
+  ['keeps it elsewhere only', { scope: { regionId: 'us1' } }, 'voter_lost_right'],
+]
+let restore = () => {}
+/** People as they were, after each test. */
+const lose = (name: 'eva' | 'both', how: Partial<Person>) => {
+  const before = structuredClone(p.people[name])
+  Object.assign(p.people[name], how)
+  restore = () => {
+    delete p.people[name].disabled
+    delete p.people[name].scope
+    Object.assign(p.people[name], before)
+  }
+}
+afterEach(() => {
+  restore()
+  restore = () => {}
+  p.identity.away = false
+})
+
+type Graph = { nodes: object[]; gates: { gate_id: string; policy: object; guards: string[] }[] }
+const alone = (approvals: Record<string, unknown> = {}, more: Record<string, unknown> = {}): Graph => ({
+  nodes: [{ node_id: 'behind', executor: 'noop', with: {} }],
+  gates: [
+    {
+      gate_id: 'go',
+      policy: { approvals: { groups: [{ group: 'netops', min: 1 }], ...approvals }, ...more },
+      guards: ['behind'],
+    },
+  ],
+})
+const waiting = async (graph = alone()) => {
+  const { operation_id } = await p.startOperation(graph)
+  await p.openGate(operation_id, 'go')
+  const path = `/v1/operations/${operation_id}/gates/go`
+  const approve = async (who: 'eva' | 'ada' | 'both') =>
+    p.as(who).post(`${path}/approve`, await p.seen(operation_id, 'go', who))
+  return { operation_id, path, approve }
+}
+type Row = { status: string; round: number; consumed: boolean; open: number }
+const gateOf = async (operation_id: string) =>
+  (
+    await p.query<Row>(
+      `select g.status, g.round, consumed_at is not null as consumed, o.open_gates as open from operations.gates g join operations.operations o using (operation_id)
+       where g.operation_id = $1 and g.gate_id = 'go'`,
+      [operation_id],
+    )
+  )[0]
+const votesOf = (operation_id: string) =>
+  p.query(
+    `select actor ->> 'name' as name, round, voided from operations.votes where operation_id = $1 order by round, at, user_id`,
+    [operation_id],
+  )
+const told = async (operation_id: string, type: string) =>
+  must(await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=${type}`), 200).body.events
+const records = async (operation_id: string) =>
+  must(await p.as('vic').get(`/v1/operations/${operation_id}/evidence`), 200).body.records
+
+describe('the vote that would complete a quorum', () => {
+  it.each(LOSSES)('counts nobody who %s: the vote is void, and the gate waits on', async (_what, how, why) => {
+    const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
+    expect(must(await approve('eva'), 200).body.status).toBe('waiting')
+    lose('eva', how)
+    expect(must(await approve('ada'), 200).body).toMatchObject({
+      status: 'waiting',
+      votes: [{ actor: { name: 'ada' } }],
+    })
+    expect(await votesOf(operation_id)).toEqual([
+      { name: 'eva', round: 1, voided: true },
+      { name: 'ada', round: 1, voided: false },
+    ])
+    expect(await told(operation_id, 'gate.vote_voided')).toMatchObject([
+      { gate_id: 'go', reason: expect.stringMatching(/^The approval of eva no longer counts: /), data: { why } },
+    ])
+    expect((await records(operation_id)).map(({ statement }: { statement: string }) => statement)).toContainEqual(
+      expect.stringContaining('The approval of eva no longer counts'),
+    )
+    expect(must(await approve('both'), 200).body.status).toBe('approved')
+  })
+
+  it('is refused while identity cannot say who the others are now, and changes nothing', async () => {
+    const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
+    must(await approve('eva'), 200)
+    const ada = await p.seen(operation_id, 'go', 'ada')
+    p.identity.away = true
+    const refused = await p.as('ada').post(`/v1/operations/${operation_id}/gates/go/approve`, ada)
+    expect(refused.status).toBe(503)
+    p.identity.away = false
+    expect(await votesOf(operation_id)).toEqual([{ name: 'eva', round: 1, voided: false }])
+    expect(must(await approve('ada'), 200).body.status).toBe('approved')
+  })
+})
+
+describe('an approval that nobody has used', () => {
+  const announce = (person: Person, type: string) => {
+    const nc = p.deps.nats.get()
+    const payload = type === 'status_changed' ? { user_id: person.id } : { user_ids: [person.id] }
+    nc?.publish(prefixed(p.prefix, `auth.user.${type}.v1`), JSON.stringify(payload))
+  }
+
+  it.each(LOSSES)('asks again as soon as it is told that its voter %s', async (_what, how, why) => {
+    const { operation_id, approve } = await waiting()
+    expect(must(await approve('eva'), 200).body.status).toBe('approved')
+    lose('eva', how)
+    announce(p.people.eva, why === 'voter_disabled' ? 'status_changed' : 'roles_changed')
+    await until(async () => (await gateOf(operation_id))?.status === 'waiting')
+    expect(await gateOf(operation_id)).toEqual({ status: 'waiting', round: 2, consumed: false, open: 1 })
+    expect(await told(operation_id, 'gate.reopened')).toMatchObject([
+      { actor: { kind: 'system' }, data: { round: 2, why, voters: [{ name: 'eva', why }] } },
+    ])
+    expect((await records(operation_id)).at(-1)).toMatchObject({
+      kind: 'gate_decision',
+      statement: expect.stringMatching(/^Gate go asks again in round 2\. The approval of eva no longer counts: /),
+    })
+    const engine = await p.query(
+      `select payload from operations.operation_commands where operation_id = $1 and kind = 'gate_decided' order by seq desc limit 1`,
+      [operation_id],
+    )
+    expect(engine).toMatchObject([{ payload: { gate_id: 'go', round: 2, status: 'waiting' } }])
+  })
+
+  it('holds with the votes that are left, where these are enough', async () => {
+    const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
+    must(await approve('eva'), 200)
+    expect(must(await approve('ada'), 200).body.status).toBe('approved')
+    // A third is asked for nothing: the gate is decided. A policy of one would have let two stand for each other.
+    await p.query(`update operations.gates set policy = jsonb_set(policy, '{quorum}', '1') where operation_id = $1`, [
+      operation_id,
+    ])
+    lose('eva', DISABLED)
+    announce(p.people.eva, 'status_changed')
+    await until(async () => (await told(operation_id, 'gate.vote_voided')).length > 0)
+    expect(await gateOf(operation_id)).toMatchObject({ status: 'approved', round: 1 })
+  })
+
+  it('takes the other votes along', async () => {
+    const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
+    must(await approve('eva'), 200)
+    must(await approve('ada'), 200)
+    lose('eva', DISABLED)
+    announce(p.people.eva, 'status_changed')
+    await until(async () => (await gateOf(operation_id))?.round === 2)
+    expect(await votesOf(operation_id)).toContainEqual({ name: 'ada', round: 2, voided: false })
+    expect((await records(operation_id)).at(-1).subject.kept).toEqual([p.people.ada.id])
+    expect(must(await approve('both'), 200).body).toMatchObject({ status: 'approved', round: 2 })
+  })
+})
+
+describe('the claim of a node behind a gate', () => {
+  const claim = (operation_id: string, away?: string) =>
+    claimAttempt(
+      p.deps.pool,
+      { operation_id, node_id: 'behind', role: 'run', generation: 1, attempt: 1 },
+      { standing_s: 5, away },
+    )
+  const prove = (operation_id: string) =>
+    p.service('worker').post('/internal/v1/gate-standing', { operation_id, gate_ids: ['go'] })
+
+  it('asks for its voters to be proved, and goes on for five seconds with that', async () => {
+    const { operation_id, approve } = await waiting()
+    must(await approve('eva'), 200)
+    expect(await claim(operation_id)).toEqual({ verdict: 'recheck', gate_ids: ['go'] })
+    expect((await prove(operation_id)).status).toBe(204)
+    expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
+  })
+
+  it('asks again when that was longer ago, or before the decision', async () => {
+    const { operation_id, approve } = await waiting()
+    must(await approve('eva'), 200)
+    must(await prove(operation_id), 204)
+    await p.query(`update operations.gates set standing_at = standing_at - interval '5 s' where operation_id = $1`, [
+      operation_id,
+    ])
+    expect(await claim(operation_id)).toMatchObject({ verdict: 'recheck' })
+    await p.query(
+      `update operations.gates set standing_at = clock_timestamp(), decided_at = clock_timestamp() + interval '1 s' where operation_id = $1`,
+      [operation_id],
+    )
+    expect(await claim(operation_id)).toMatchObject({ verdict: 'recheck' })
+  })
+
+  it.each(LOSSES)('is refused when its voter %s, also where the gate was used before', async (_what, how, why) => {
+    const { operation_id, approve } = await waiting()
+    must(await approve('eva'), 200)
+    await p.query('update operations.gates set consumed_at = clock_timestamp() where operation_id = $1', [operation_id])
+    lose('eva', how)
+    must(await prove(operation_id), 204)
+    expect(await gateOf(operation_id)).toEqual({ status: 'waiting', round: 2, consumed: false, open: 1 })
+    expect(await claim(operation_id)).toMatchObject({ verdict: 'refused', reason: 'gate_open' })
+    expect(await told(operation_id, 'gate.reopened')).toMatchObject([{ data: { why } }])
+  })
+
+  it('goes on with a used approval where the policy keeps it', async () => {
+    const { operation_id, approve } = await waiting(alone({}, { on_voter_loss: 'keep_after_start' }))
+    must(await approve('eva'), 200)
+    expect(await claim(operation_id)).toMatchObject({ verdict: 'recheck' })
+    await p.query('update operations.gates set consumed_at = clock_timestamp() where operation_id = $1', [operation_id])
+    expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
+  })
+
+  it('is refused where the person who broke the glass may not do so now', async () => {
+    const { operation_id, path } = await waiting()
+    const seen = await p.seen(operation_id, 'go', 'both')
+    const glass = { ...seen, break_glass: { reason: 'urgent' } }
+    expect(must(await p.as('both').post(`${path}/approve`, glass), 200).body.status).toBe('bypassed')
+    lose('both', { roles: ['approver'] })
+    must(await prove(operation_id), 204)
+    expect(await claim(operation_id)).toMatchObject({ reason: 'gate_open', gates: [{ status: 'waiting', round: 2 }] })
+  })
+
+  it('waits while identity is away', async () => {
+    const { operation_id, approve } = await waiting()
+    must(await approve('eva'), 200)
+    p.identity.away = true
+    expect((await prove(operation_id)).status).toBe(503)
+    expect(await claim(operation_id, 'identity')).toMatchObject({
+      verdict: 'refused',
+      reason: 'unproved',
+      closure: { kind: 'identity', id: 'identity' },
+    })
+    expect(await gateOf(operation_id)).toMatchObject({ status: 'approved', round: 1 })
+  })
+
+  it('is proved for workers only', async () => {
+    const { operation_id } = await waiting()
+    const asked = { operation_id, gate_ids: ['go'] }
+    expect((await p.service('demo-control-plane').post('/internal/v1/gate-standing', asked)).status).toBe(403)
+    expect((await p.service('worker').post('/internal/v1/gate-standing', { ...asked, gate_ids: [] })).status).toBe(400)
+  })
+})
+
+describe('a running operation', () => {
+  let worker: Awaited<ReturnType<typeof startWorker>>
+  let folder: string
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'signalbox-voters-'))
+    const file = join(folder, 'policy.yaml')
+    writeFileSync(file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools: { default: { destinations: [], secrets: [] } } }))
+    worker = await startWorker(p, file)
+  }, 90_000)
+  afterAll(async () => {
+    await worker.stop()
+    rmSync(folder, { recursive: true })
+    await worker.end()
+  })
+
+  const look = async (operation_id: string) => must(await p.as('vic').get(`/v1/operations/${operation_id}`), 200).body
+  const reaches = (operation_id: string, wanted: string) =>
+    until(async () => (await look(operation_id)).status === wanted, { timeout_ms: 30_000, what: wanted })
+  const gateIs = (operation_id: string, status: string, round: number) =>
+    until(
+      async () => {
+        const gate = await gateOf(operation_id)
+        return gate?.status === status && gate.round === round
+      },
+      { timeout_ms: 30_000, what: `gate ${status} in round ${round}` },
+    )
+  const attempts = (operation_id: string) =>
+    p.query('select node_id from operations.node_attempts where operation_id = $1 order by started_at', [operation_id])
+  const reason = 'a test'
+  /** Paused, with a gate that eva has approved. */
+  const approvedWhilePaused = async (graph = alone()) => {
+    const { operation_id } = await p.startOperation(graph)
+    await gateIs(operation_id, 'waiting', 1)
+    const path = `/v1/operations/${operation_id}`
+    must(await p.as('olga').post(`${path}/pause`, { reason }), 200, 202)
+    must(await p.as('eva').post(`${path}/gates/go/approve`, await p.seen(operation_id, 'go')), 200, 202)
+    const resume = async () => must(await p.as('olga').post(`${path}/resume`, { reason }), 200, 202)
+    const approve = async (who: 'ada' | 'both') =>
+      must(await p.as(who).post(`${path}/gates/go/approve`, await p.seen(operation_id, 'go', who)), 200, 202)
+    return { operation_id, path, resume, approve }
+  }
+
+  it('starts nothing on the approval of somebody who was disabled since, though nobody was told', async () => {
+    const { operation_id, resume, approve } = await approvedWhilePaused()
+    lose('eva', DISABLED)
+    await resume()
+    await gateIs(operation_id, 'waiting', 2)
+    await reaches(operation_id, 'blocked')
+    expect(await attempts(operation_id)).toEqual([])
+    expect((await look(operation_id)).blocked_on).toMatchObject([{ kind: 'gate', id: 'go' }])
+    await approve('ada')
+    await reaches(operation_id, 'succeeded')
+    expect(await attempts(operation_id)).toEqual([{ node_id: 'behind' }])
+  }, 90_000)
+
+  /** Two nodes behind one gate; the second begins when the proof of the first is too old. */
+  const twice = () => {
+    const { gates } = alone()
+    return {
+      nodes: [
+        { node_id: 'a', executor: 'noop', with: { delay_ms: 6500 } },
+        { node_id: 'b', executor: 'noop', with: {}, depends_on: ['a'] },
+      ],
+      gates: gates.map((gate) => ({ ...gate, guards: ['a', 'b'] })),
+    }
+  }
+  const firstBegun = (operation_id: string) =>
+    until(async () => (await attempts(operation_id)).length === 1, { timeout_ms: 30_000 })
+
+  it('holds before the next node behind a used gate; what has begun goes on', async () => {
+    const { operation_id, resume, approve } = await approvedWhilePaused(twice())
+    await resume()
+    await firstBegun(operation_id)
+    lose('eva', { groups: [] })
+    await gateIs(operation_id, 'waiting', 2)
+    await reaches(operation_id, 'blocked')
+    expect((await look(operation_id)).progress).toMatchObject({ done: 1, total: 2 })
+    await approve('ada')
+    await reaches(operation_id, 'succeeded')
+  }, 90_000)
+
+  it('keeps its nodes ready while identity is away, says so, can be paused, and goes on afterwards', async () => {
+    const { operation_id, path, resume } = await approvedWhilePaused(twice())
+    await resume()
+    await firstBegun(operation_id)
+    p.identity.away = true
+    const blockedOn = async () => {
+      const [row] = await p.query<{ blocked_on: object[] }>(
+        'select blocked_on from operations.operations where operation_id = $1',
+        [operation_id],
+      )
+      return row?.blocked_on ?? []
+    }
+    await until(async () => (await blockedOn()).length > 0, { timeout_ms: 30_000 })
+    expect(await blockedOn()).toMatchObject([
+      { kind: 'identity', id: 'identity', message: expect.stringContaining('identity does not answer') },
+    ])
+    expect(await attempts(operation_id)).toEqual([{ node_id: 'a' }])
+    must(await p.as('olga').post(`${path}/pause`, { reason }), 200, 202)
+    p.identity.away = false
+    await reaches(operation_id, 'paused')
+    await resume()
+    await reaches(operation_id, 'succeeded')
+  }, 90_000)
+})
