@@ -387,6 +387,22 @@ export const missingVotes = ({ policy, votes }: Pick<GateFacts, 'policy' | 'vote
   return { count: Math.max(0, policy.quorum - approvals.length), groups }
 }
 
+/** These approvals as votes that satisfy the policy, each with the group it fills; undefined if they are not enough. */
+export const fillGate = <A extends { user_id: string; groups: readonly string[] }>(
+  policy: GateFacts['policy'],
+  approvals: readonly A[],
+): (A & { decision: 'approve'; group_key: string | null })[] | undefined => {
+  const eligible = policy.groups.map(({ group }) => group)
+  const votes: (A & { decision: 'approve'; group_key: string | null })[] = []
+  for (const approval of approvals) {
+    const { groups } = approval
+    if (eligible.length > 0 && !groups.some((group) => eligible.includes(group))) continue
+    const group_key = groupOfVote({ policy, votes }, eligible, groups)
+    votes.push({ ...approval, decision: 'approve', group_key })
+  }
+  return outcomeOfVotes({ policy, votes }) === 'approved' ? votes : undefined
+}
+
 /**
  * The group that a vote fills: the named one, else the first that is still missing, else any that the person is in.
  * A person counts once.

@@ -130,15 +130,20 @@ const settle = async (tx: Tx, row: GateRow, people: People, measure: Measure): P
     : byBrokenGlass(row)
       ? lostBypass(row, people, measure)
       : []
-  if (lost.length === 0) return { events: [], opened: false }
   const gone = new Set(lost.map(({ user_id }) => user_id))
-  await voidVotes(tx, gate, [...gone])
+  if (gone.size > 0) await voidVotes(tx, gate, [...gone])
   const left = gate.votes.filter(({ round, user_id }) => round === gate.round && !gone.has(user_id))
-  const votes = left.map(({ user_id, decision, group }) => ({ user_id, decision, group_key: group }))
-  const holds = gate.status === 'approved' && outcomeOfVotes({ policy: gate.policy, votes }) === 'approved'
   const events = voidedEvents(row, lost)
-  if (gate.status === 'waiting' || holds) return { events, opened: false }
+  if (holds(row, left, lost)) return { events, opened: false }
   return { events: [...events, await reopen(tx, row, lost, left)], opened: true }
+}
+
+/** Whether the gate stays as it is: what people approved has the votes that its policy asks for. */
+const holds = ({ gate }: GateRow, left: readonly Vote[], lost: readonly LostVote[]): boolean => {
+  if (gate.status === 'bypassed') return lost.length === 0
+  if (gate.status !== 'approved' || gate.decided_by?.kind !== 'user') return true
+  const votes = left.map(({ user_id, decision, group }) => ({ user_id, decision, group_key: group }))
+  return outcomeOfVotes({ policy: gate.policy, votes }) === 'approved'
 }
 
 /** A passed gate, used or not, asks again in the next round; the votes that still count go on in it. */
@@ -156,7 +161,7 @@ const reopen = async (
   if (!(await swapGate(tx, { operation_id, gate_id, from, set }, { used: true })))
     throw new Error(`gate ${gate_id} moved under the lock of its operation`)
   await carryVotes(tx, operation_id, gate_id, gate.round)
-  const reason = wordsOf(lost)
+  const reason = lost.length > 0 ? wordsOf(lost) : 'The approvals it rested on no longer make its quorum.'
   const payload = { gate_id, round, status: 'waiting', digest: gate.digest }
   await tellEngine(tx, operation_id, 'gate_decided', payload, { reason })
   const voters = lost.map(({ user_id, name, why }) => ({ id: user_id, name, why }))

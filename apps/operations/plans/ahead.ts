@@ -2,7 +2,7 @@ import type { Queryable, Tx } from '../../../db/client.ts'
 import { getGraph } from '../../../db/operations/history/timeline.ts'
 import type { Revision } from '../../../db/operations/patches/apply.ts'
 import { getPatch, type PatchRow, type RunningRows, readRunning } from '../../../db/operations/patches/rows.ts'
-import { groupOfVote, outcomeOfVotes } from '../../../workflows/operation/rules.ts'
+import { fillGate } from '../../../workflows/operation/rules.ts'
 import { UNTOUCHED } from '../../../workflows/operation/state/patch.ts'
 import type {
   GatePolicy,
@@ -174,20 +174,7 @@ export const outcomeOfPatch = (
 ): 'approved' | 'awaiting_approval' => {
   const approvals = votes.filter(({ decision }) => decision === 'approve')
   if (approvals.length === 0) return 'awaiting_approval'
-  return required.every((policy) => satisfies(policy, approvals)) ? 'approved' : 'awaiting_approval'
-}
-
-const satisfies = (
-  policy: GatePolicy,
-  approvals: readonly { user_id: string; groups: readonly string[] }[],
-): boolean => {
-  const eligible = policy.groups.map(({ group }) => group)
-  const votes: { user_id: string; decision: 'approve'; group_key: string | null }[] = []
-  for (const { user_id, groups } of approvals) {
-    if (eligible.length > 0 && !groups.some((group) => eligible.includes(group))) continue
-    votes.push({ user_id, decision: 'approve', group_key: groupOfVote({ policy, votes }, eligible, groups) })
-  }
-  return outcomeOfVotes({ policy, votes }) === 'approved'
+  return required.every((policy) => fillGate(policy, approvals) !== undefined) ? 'approved' : 'awaiting_approval'
 }
 
 /** Groups of which a vote helps; none: everybody's. */

@@ -231,13 +231,22 @@ export const nextRound = sql.raw("g.round + (g.round > r.round and g.status not 
 
 /**
  * What follows where gates were put back as they were before: a vote on something else does not count any more, though
- * its round goes on. Returns how they stand now, for the timeline.
+ * its round goes on; an approval that is back has its own votes again, but those that were taken back or lost since.
+ * Returns how they stand now, for the timeline.
  */
 export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: readonly string[]) => {
   if (gate_ids.length === 0) return []
   const restored = and(eq(gates.operation_id, operation_id), sql`${gates.gate_id} = any(${textArray(gate_ids)})`)
   await tx.execute(sql`update ${votes} v set voided = true from ${gates} where ${restored} and v.operation_id = ${gates.operation_id}
     and v.gate_id = ${gates.gate_id} and v.round = ${gates.round} and v.digest <> ${gates.digest}`)
+  await tx.execute(sql`insert into ${votes} as now (operation_id, gate_id, round, user_id, decision, comment, digest, group_key, actor, command_id, at)
+    select distinct on (v.gate_id, v.user_id) v.operation_id, v.gate_id, ${gates.round}, v.user_id, v.decision, v.comment, v.digest, v.group_key, v.actor, v.command_id, v.at
+    from ${gates} join ${votes} v on v.operation_id = ${gates.operation_id} and v.gate_id = ${gates.gate_id}
+    where ${restored} and ${gates.status} = 'approved' and v.round < ${gates.round} and v.digest = ${gates.approved_digest} and not v.voided
+    order by v.gate_id, v.user_id, v.round desc
+    on conflict (operation_id, gate_id, round, user_id) do update set decision = excluded.decision, comment = excluded.comment,
+      digest = excluded.digest, group_key = excluded.group_key, actor = excluded.actor, command_id = excluded.command_id, at = excluded.at, voided = false
+    where now.digest <> excluded.digest`)
   await tx
     .update(operations)
     .set({

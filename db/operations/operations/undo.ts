@@ -210,7 +210,7 @@ const undoRows: Undo = async (tx, command) => {
     from ${nodesBefore} where n.operation_id = ${operation_id} and n.node_id = r.node_id and n.state = ${writtenBy(command)}
     returning n.node_id, n.state`)
   await tx.execute(sql`
-    update ${gates} g set status = ${statusBefore}, round = ${nextRound}, approved_digest = r.approved_digest, consumed_at = r.consumed_at,
+    update ${gates} g set status = ${statusBefore}, round = ${nextRound}, approved_digest = r.approved_digest, consumed_at = r.consumed_at, standing_at = null,
       ${waitingBefore}, decided_by = r.decided_by, decided_at = r.decided_at,
       decided_command_id = r.decided_command_id, updated_at = clock_timestamp(), guards = coalesce(r.guards, g.guards),
       subject = coalesce(r.subject, g.subject), digest = coalesce(r.digest, g.digest)

@@ -12,6 +12,7 @@ import { FIRST_ESCALATION } from '../gates/ask.ts'
 import { nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
 import { gates, nodes, operation_control, operation_graph_view, operations } from '../tables/index.ts'
 import { movePatch, type RunningRows } from './rows.ts'
+import { askAfterUndo, saveUsedVotes, type UsedGate, usedColumns, usedFacts, usedGates } from './used.ts'
 
 /** The next graph of an operation, as its planner computed it. */
 export type Revision = {
@@ -31,7 +32,7 @@ export type Revision = {
   result_hash: string
   proposer_id: string
 }
-type GateNow = { status: GateStatus; round: number; deadline_at: string | null }
+export type GateNow = { status: GateStatus; round: number; deadline_at: string | null }
 type Fact = Omit<TimelineEvent, 'actor'>
 export type Written = {
   plan_revision: number
@@ -49,13 +50,14 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
   const { operation_id, patch_id, running, base_revision, graph, result_hash } = revision
   const plan_revision = base_revision + 1
   const known = new Map(running.nodes.map((row) => [row.node_id, row]))
-  const guarding = guardingOf(revision.gates)
+  const used = await usedGates(tx, revision)
+  const guarding = guardingOf(guardedBy(revision.gates, used))
   const changed = revision.nodes.filter(({ node_id }) => known.has(node_id))
   const added = revision.nodes.filter(({ node_id }) => !known.has(node_id))
   await updateNodes(tx, operation_id, changed, guarding)
   await removeNodes(tx, operation_id, revision.removed)
   await addNodes(tx, operation_id, added, guarding, running.nodes.length)
-  const moved = await moveGates(tx, revision, plan_revision)
+  const moved = await moveGates(tx, revision, used, plan_revision)
   await tx.insert(operation_graph_view).values({ operation_id, plan_revision, graph, plan_hash: result_hash, patch_id })
   await tx
     .update(operations)
@@ -96,6 +98,13 @@ export const writeRevision = async (tx: Tx, revision: Revision): Promise<Written
     },
   }
 }
+
+/** A used gate that asks again guards what the patch changes behind it from now on. */
+const guardedBy = (all: Revision['gates'], used: Map<string, UsedGate>): Revision['gates'] =>
+  all.map((gate) => {
+    const asking = used.get(gate.gate_id)
+    return asking && 'guards' in asking ? { ...gate, guards: [...gate.guards, ...asking.guards].sort() } : gate
+  })
 
 const guardingOf = (all: readonly PlanGate[]) => {
   const guarding = new Map<string, string[]>()
@@ -160,14 +169,12 @@ const addNodes = (
       as r(place int, node_id text, spec jsonb, spec_digest text, depends_on text[], gate_ids text[])`)
 
 /**
- * Gates under the new graph. One that was asked or decided and not used is asked again where its subject moved; one that
- * was used stays, for its own rule is among those that the patch had to satisfy.
+ * Gates under the new graph. One that was asked or decided and not used is asked again where its subject moved; what
+ * becomes of one that was used is in used.ts.
  */
-const moveGates = async (
-  tx: Tx,
-  { operation_id, patch_id, running, gates: now, removed_gates }: Revision,
-  ordinal: number,
-) => {
+const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>, ordinal: number) => {
+  const { operation_id, patch_id, running, removed_gates } = revision
+  const now = guardedBy(revision.gates, used)
   const known = new Map(running.gates.map((row) => [row.gate_id, row]))
   const before: Record<string, unknown>[] = []
   const told: Record<string, GateNow> = {}
@@ -183,6 +190,7 @@ const moveGates = async (
     before.push(undoOf(row))
     const passed = row.status === 'approved' || row.status === 'bypassed'
     const again = row.status === 'waiting' || (passed && row.consumed_at === null)
+    const asking = used.get(gate_id)
     const [moved] = await tx
       .update(gates)
       .set({
@@ -190,7 +198,7 @@ const moveGates = async (
         subject,
         digest,
         updated_at: sql`clock_timestamp()` as never,
-        ...(passed && !again && { approved_digest: digest }),
+        ...(asking && usedColumns(asking, digest)),
         ...(again && {
           status: 'waiting',
           round: row.round + 1,
@@ -206,6 +214,12 @@ const moveGates = async (
       })
       .where(and(eq(gates.operation_id, operation_id), eq(gates.gate_id, gate_id)))
       .returning({ round: gates.round, deadline_at: sql<string>`operations.iso(${gates.deadline_at})` })
+    if (asking) {
+      await saveUsedVotes(tx, operation_id, asking, digest)
+      const { now: stands, event } = usedFacts(revision, asking, digest)
+      told[gate_id] = stands
+      events.push(event)
+    }
     if (!again || !moved) continue
     told[gate_id] = { status: 'waiting', ...moved }
     events.push({ type: 'gate.reopened', gate_id, patch_id, data: { round: moved.round, digest } })
@@ -256,11 +270,13 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
     update ${gates} g set round = ${nextRound}, guards = r.guards, subject = r.subject, digest = r.digest, approved_digest = r.approved_digest,
       status = case when c.control = 'cancel' then g.status else ${statusBefore} end, ${waitingBefore},
       decided_by = r.decided_by, decided_at = r.decided_at, decided_command_id = r.decided_command_id,
-      updated_at = clock_timestamp()
+      consumed_at = r.consumed_at, standing_at = null, updated_at = clock_timestamp()
     from jsonb_to_recordset(${JSON.stringify(undo.gates)}::jsonb) as r(gate_id text, round int, guards text[], subject jsonb, digest text,
       approved_digest text, status text, waiting_since timestamptz, deadline_at timestamptz, decided_by jsonb, decided_at timestamptz,
-      decided_command_id uuid), ${operation_control} c
-    where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and c.operation_id = g.operation_id and g.consumed_at is null`)
+      decided_command_id uuid, consumed_at timestamptz), ${operation_control} c
+    where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and c.operation_id = g.operation_id
+      and (g.consumed_at is null or r.consumed_at is not null)`)
+  await askAfterUndo(tx, operation_id, undo.gates)
   if (undo.added_gates.length > 0)
     await tx
       .update(gates)

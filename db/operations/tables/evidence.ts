@@ -35,6 +35,9 @@ export type EvidenceSubject = {
   why?: string
   /** Of a gate that asks again: whose votes go on in this round. */
   kept?: string[]
+  /** Of a used gate that stands for what a patch changes: by whose votes for that patch. */
+  patch_id?: string
+  votes?: { voter: string; group: string | null }[]
 }
 
 /** What a fact proves. `subject_digest` covers the whole object: the plan, the vote, the outputs. */

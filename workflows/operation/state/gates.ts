@@ -20,6 +20,8 @@ export const setGate = (s: State, g: number, status: GateStatus, round: number, 
   const news = round !== gate.round || status !== was
   gate.round = round
   gate.status = status
+  // What was passed over stays an exception, also where the gate is decided anew.
+  if (was === 'bypassed' && status !== was) s.overridden = true
   if (news) {
     gate.asked = false
     gate.deadline = 0
