@@ -170,7 +170,7 @@ describe('an operation', () => {
     )
     expect(
       forged((record) => (decision(record) ? { ...record, subject: { ...record.subject, digest: 'x' } } : record)),
-    ).toMatch(/no record approves on that digest before/)
+    ).toMatch(/"go" in round 1 was approved by 0 of 1 votes/)
     expect(
       forged((record) =>
         decision(record) ? { ...record, subject: { ...record.subject, status: 'rejected' } } : record,

@@ -256,7 +256,10 @@ describe('a running operation', () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'signalbox-voters-'))
     const file = join(folder, 'policy.yaml')
-    writeFileSync(file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools: { default: { destinations: [], secrets: [] } } }))
+    writeFileSync(
+      file,
+      JSON.stringify({ format: 'signalbox/executor-policy@1', pools: { default: { destinations: [], secrets: [] } } }),
+    )
     worker = await startWorker(p, file)
   }, 90_000)
   afterAll(async () => {

@@ -56,13 +56,15 @@ export const evidenceCommands: Command[] = [
   {
     name: 'evidence verify',
     takes: 'FILE',
-    about: 'Checks an exported file and names the first record that does not hold. With --keys FILE it asks no server.',
+    about:
+      'Checks an exported file, counts its votes again and names the first record that does not hold. With --keys FILE it asks no server.',
     options: {
       keys: {
         type: 'string',
         value: 'FILE',
         about: 'the public keys, from evidence keys; without it the server is asked',
       },
+      complete: { type: 'boolean', about: 'fail if the operation had not ended when the file was made' },
     },
     run: async ({ api, out }, [file = ''], values) => {
       const given = text(values, 'keys')
@@ -74,16 +76,35 @@ export const evidenceCommands: Command[] = [
       }
       const { records, head } = verified
       out.one(
-        { records, head },
+        verified,
         () => [
           `HOLDS    ${records} records of operation ${head.operation_id}, from plan ${head.plan_hash} to ${head.hash}`,
           `         signed ${moment(head.made_at)} with key ${head.kid}`,
+          ...countOf(verified),
+          endOf(verified),
         ],
         () => head.hash,
       )
+      if (values.complete === true && verified.ended === null)
+        throw new CliError(EXIT.failed, `${file} is not complete: the operation had not ended when it was exported.`)
     },
   },
 ]
+
+type Held = Exclude<ReturnType<typeof verifyEvidence>, { fault: unknown }>
+
+const endOf = ({ ended }: Held): string =>
+  ended
+    ? `ENDED    ${ended.status ?? 'as the last record says'}, ${moment(ended.at)}`
+    : 'NOT ENDED  No record tells of an end: the chain goes on, or was cut where it was signed.'
+
+/** By whose right: what was counted, or that an older build left nothing to count. */
+const countOf = ({ counted, decisions, starts, oldest_ms }: Held): string[] =>
+  counted
+    ? [
+        `COUNTED  ${decisions} decisions by their votes, ${starts} starts behind gates; voters proved at most ${(oldest_ms / 1000).toFixed(1)} s before`,
+      ]
+    : ['FORM ONLY  An older build made this chain: it does not say by whose votes its gates were passed.']
 
 const NAMES = {
   record: (line: number) => `record ${line}`,

@@ -121,13 +121,25 @@ const Result = ({ result }: { result: ChainResult }) => {
         <>
           <p>{tProof.evidence.why[fault.code]}</p>
           <dl className="facts text-table">
-            <dt>{tProof.evidence.expected}</dt>
-            <dd className="mono">{fault.expected}</dd>
+            {fault.expected === '' ? null : (
+              <>
+                <dt>{tProof.evidence.expected}</dt>
+                <dd className="mono">{fault.expected}</dd>
+              </>
+            )}
             <dt>{tProof.evidence.found}</dt>
             <dd className="mono">{fault.found}</dd>
           </dl>
         </>
       ) : null}
+      {'fault' in result ? null : (
+        <>
+          <p>
+            {result.counted ? tProof.evidence.counted(result.decisions, result.starts) : tProof.evidence.not_counted}
+          </p>
+          <p>{result.ended ? tProof.evidence.ended : tProof.evidence.not_ended}</p>
+        </>
+      )}
       <p className="max-w-text text-table text-muted">{tProof.evidence.proves}</p>
     </>
   )

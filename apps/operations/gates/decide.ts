@@ -225,7 +225,8 @@ const takeBack = async (tx: Tx, command: GateCommand, row: GateRow, command_id: 
   })
   await carryVotes(tx, gate.operation_id, gate.gate_id, gate.round, command.caller.user_id)
   await saveVote(tx, { ...voteRow(command, row, command_id, vote), round, group_key: null })
-  return decisionOf(command, row, command_id, { gate_id: gate.gate_id, round, status, vote, group: null, sent: true })
+  const kept = gateFacts(row).votes.flatMap(({ user_id }) => (user_id === command.caller.user_id ? [] : [user_id]))
+  return decisionOf(command, row, command_id, { gate_id: gate.gate_id, round, status, vote, group: null, kept })
 }
 
 const bypass = async (
@@ -249,8 +250,10 @@ const bypass = async (
         reason,
         data: { round, digest: gate.digest },
         evidence: {
-          ...evidenceOf('exception', `${command.actor.name} broke the glass of gate ${gate_id}`, gate_id, exception),
+          kind: 'exception' as const,
+          statement: `${command.actor.name} broke the glass of gate ${gate_id}`,
           subject: { type: 'gate', id: gate_id, round, status: 'bypassed', digest: gate.digest },
+          subject_digest: digest(exception),
         },
       },
     ],
@@ -298,30 +301,30 @@ type Outcome = {
   status: GateStatus
   vote: NewVote
   group: string | null
-  sent?: boolean
+  /** It was taken back, which is sent: whose votes go on in the new round. */
+  kept?: string[]
 }
 
 const decisionOf = (command: GateCommand, row: GateRow, command_id: string, outcome: Outcome) => {
-  const { gate_id, round, status, vote, group } = outcome
+  const { gate_id, round, status, vote, group, kept } = outcome
   const { gate } = row
+  const cast = { round, decision: vote.decision, group, digest: gate.digest }
   const verb = vote.decision === 'approve' ? 'approved' : 'rejected'
   const events: TimelineEvent[] = [
     {
       ...said(command, gate_id, command_id),
       type: 'gate.voted',
       reason: vote.comment,
-      data: { round, decision: vote.decision, group, digest: gate.digest },
-      evidence: evidenceOf('vote', `${command.actor.name} ${verb} gate ${gate_id}, round ${round}`, gate_id, {
-        gate_id,
-        round,
-        decision: vote.decision,
-        comment: vote.comment,
-        group,
-        digest: gate.digest,
-      }),
+      data: cast,
+      evidence: {
+        kind: 'vote',
+        statement: `${command.actor.name} ${verb} gate ${gate_id}, round ${round}`,
+        subject: { type: 'gate', id: gate_id, ...cast, voter: command.caller.user_id },
+        subject_digest: digest({ gate_id, ...cast, comment: vote.comment }),
+      },
     },
   ]
-  if (status !== 'waiting' || outcome.sent)
+  if (status !== 'waiting' || kept)
     events.push({
       ...said(command, gate_id, command_id),
       type: status === 'waiting' ? 'gate.reopened' : `gate.${status}`,
@@ -330,13 +333,13 @@ const decisionOf = (command: GateCommand, row: GateRow, command_id: string, outc
       evidence: {
         kind: 'gate_decision',
         statement: `Gate ${gate_id} is ${status} in round ${round}`,
-        subject: { type: 'gate', id: gate_id, round, status, digest: gate.digest },
+        subject: { type: 'gate', id: gate_id, round, status, digest: gate.digest, ...(kept && { kept }) },
         subject_digest: gate.digest,
       },
     })
   const change = status === 'waiting' ? (gate.status === 'waiting' ? 0 : 1) : gate.status === 'waiting' ? -1 : 0
   return {
-    payload: status === 'waiting' && !outcome.sent ? null : { gate_id, round, status, digest: gate.digest },
+    payload: status === 'waiting' && !kept ? null : { gate_id, round, status, digest: gate.digest },
     events,
     set: change === 0 ? {} : { open_gates: sql`greatest(${operations.open_gates} + ${change}, 0)` },
     undo: { gates: [undoOf(row)] },
@@ -345,13 +348,6 @@ const decisionOf = (command: GateCommand, row: GateRow, command_id: string, outc
 }
 
 const said = (command: Command, gate_id: string, command_id: string) => ({ actor: command.actor, gate_id, command_id })
-
-const evidenceOf = (kind: 'vote' | 'exception', statement: string, gate_id: string, covered: unknown) => ({
-  kind,
-  statement,
-  subject: { type: 'gate', id: gate_id },
-  subject_digest: digest(covered),
-})
 
 /** What a withdrawal puts back; the round itself only grows, and the deadline starts afresh. */
 const undoOf = ({ gate }: GateRow) => ({

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import { getAwaiting, passAwaiting } from '../../../db/operations/gates/awaiting.ts'
+import { rulesOf } from '../../../db/operations/tables/evidence.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { GatePolicy, GateSubject } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
@@ -115,7 +116,11 @@ export const askSecondPerson = async (
         evidence: {
           kind: 'command',
           statement: `${command.actor.name} asked for an intervention that a second person has to see: ${type}`,
-          subject: { type: 'gate', id: gate_id },
+          subject: {
+            type: 'gate',
+            id: gate_id,
+            rules: [{ ...rulesOf({ gate_id, kind: 'intervention', policy: POLICY }), author: command.actor.id }],
+          },
           subject_digest: now,
         },
       },

@@ -14,6 +14,7 @@ import {
   movePlan,
   type Plan,
 } from '../../../db/operations/plans/rows.ts'
+import { rulesOf } from '../../../db/operations/tables/evidence.ts'
 import { plans } from '../../../db/operations/tables/index.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { PlanGraph, RefusalCode } from '../../shared/contracts/operations/graph.ts'
@@ -274,7 +275,15 @@ const writeOperation = async (
         evidence: {
           kind: 'start',
           statement: `${actor.name} started the plan`,
-          subject: { type: 'operation', id: operation_id },
+          subject: {
+            type: 'operation',
+            id: operation_id,
+            authority: 1,
+            requester: intent.requester.id,
+            starter: actor.id,
+            involved: [...new Set([intent.requester.id, actor.id])],
+            rules: document.gates.map(rulesOf),
+          },
           subject_digest: digest(start),
         },
       },

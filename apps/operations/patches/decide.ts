@@ -15,6 +15,7 @@ import {
   type PatchRow,
   saveVote,
 } from '../../../db/operations/patches/rows.ts'
+import { type EvidenceSubject, rulesOf } from '../../../db/operations/tables/evidence.ts'
 import { refuseDigestOf, refusePatch, refusePatchDecision } from '../../../workflows/operation/rules.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
@@ -109,7 +110,11 @@ export const proposeSteps = (deps: OperationsDeps, command: PatchCommand, body: 
             ...said(command, command_id),
             type: 'patch.awaiting_approval',
             data: { base_revision, digest: patch_digest, held_nodes: touched },
-            evidence: evidenceOf(`${actor.name} proposed patch ${patch_id}`, patch_id, patch_digest),
+            evidence: evidenceOf(`${actor.name} proposed patch ${patch_id}`, patch_id, patch_digest, {
+              status: 'awaiting_approval',
+              proposer: caller.user_id,
+              digest: patch_digest,
+            }),
           },
         ],
         effect,
@@ -211,6 +216,20 @@ const approveSteps = (deps: OperationsDeps, command: PatchCommand, body: Approve
   return { ...steps, ahead: heads.ahead }
 }
 
+/** What evidence says of an approved patch: the rules that its votes satisfied, and those of gates that it brings. */
+const approvedSubject = (
+  { required, proposer_id }: PatchRow,
+  { gates, running }: Outlook,
+): Partial<EvidenceSubject> => {
+  const known = new Set(running.gates.map(({ gate_id }) => gate_id))
+  return {
+    status: 'approved',
+    proposer: proposer_id,
+    required: required.map((policy) => rulesOf({ gate_id: policy.key, kind: 'approval', policy })),
+    rules: gates.filter(({ gate_id }) => !known.has(gate_id)).map(rulesOf),
+  }
+}
+
 type Applying = {
   command: PatchCommand
   subject: Subject
@@ -251,6 +270,7 @@ const apply = async (
           `Patch ${patch_id} was approved; the graph is revision ${plan_revision}`,
           patch_id,
           patch.digest,
+          approvedSubject(patch, outlook),
         ),
       },
       ...written.events.map((event) => ({ ...by, ...event })),
@@ -394,14 +414,26 @@ const voteEvent = (
   evidence: {
     kind: 'vote',
     statement: `${command.actor.name} ${decision === 'approve' ? 'approved' : 'rejected'} patch ${patch.patch_id}`,
-    subject: { type: 'patch', id: patch.patch_id },
+    subject: {
+      type: 'patch',
+      id: patch.patch_id,
+      decision,
+      digest: patch.digest,
+      voter: command.caller.user_id,
+      groups: command.caller.groups,
+    },
     subject_digest: digest({ patch_id: patch.patch_id, decision, comment, digest: patch.digest }),
   },
 })
 
-const evidenceOf = (statement: string, patch_id: string, subject_digest: string) => ({
+const evidenceOf = (
+  statement: string,
+  patch_id: string,
+  subject_digest: string,
+  more: Partial<EvidenceSubject> = {},
+) => ({
   kind: 'patch' as const,
   statement,
-  subject: { type: 'patch', id: patch_id },
+  subject: { type: 'patch', id: patch_id, ...more },
   subject_digest,
 })

@@ -1,4 +1,5 @@
 import { createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from 'node:crypto'
+import { createRecount, type Fields, type Recounted } from '../contracts/client/recount.ts'
 import { canonicalJson, digest } from '../data/digest.ts'
 
 /** What the last line of an export says of the chain before it, signed (operations.md 6.3). */
@@ -14,7 +15,7 @@ export type ExportHead = {
 export type SigningKey = { kid: string; private_key: KeyObject }
 /** The first thing that does not hold: its line in the file, the record's place in the chain, and why. */
 export type EvidenceFault = { line: number; seq: number; what: 'record' | 'head' | 'file'; why: string }
-export type Verified = { records: number; head: ExportHead } | { fault: EvidenceFault }
+export type Verified = ({ records: number; head: ExportHead } & Recounted) | { fault: EvidenceFault }
 
 /**
  * An evidence chain as a file: one record a line, then the signed head. Each line is canonical JSON, so one content has
@@ -30,15 +31,15 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
 
 /**
  * Checks a file that exportEvidence made, without any server: form, dense numbers, hashes, links from the plan to the
- * head, the head's signature by one of the keys, and that each gate a node began behind had been approved (or bypassed)
- * on the very digest before the node began. Tells the first line that does not hold.
+ * head, the head's signature by one of the keys, and by whose right each gate was passed that a node began behind
+ * (recount.ts). Tells the first line that does not hold, else whether the operation had ended.
  */
 export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
   const lines = linesOf(file)
   if (typeof lines === 'number') return fault(lines, 'file', 'the file does not end with a line of its own')
   let operation_id: unknown
   let prev: unknown
-  const approvals = createApprovals()
+  const recount = createRecount()
   for (const [index, bytes] of lines.slice(0, -1).entries()) {
     const bad = (why: string) => fault(index + 1, 'record', why)
     const record = parsed(bytes)
@@ -52,45 +53,18 @@ export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): V
     if (digest(rest) !== hash) return bad('its content does not have its hash')
     if (index > 0 && record.prev_hash !== prev) return bad('it does not follow the record before it')
     prev = hash
-    const unapproved = approvals.missing(record)
-    if (unapproved !== undefined) return bad(unapproved)
+    const unfounded = recount.take(record)
+    if (unfounded !== undefined) return bad(unfounded)
   }
   const [first] = lines.length > 1 ? [parsed(lines[0] as Uint8Array)] : []
-  return verifyHead(lines, { operation_id, prev, first: typeof first === 'object' ? first : undefined }, keys)
+  return verifyHead(
+    lines,
+    { operation_id, prev, first: typeof first === 'object' ? first : undefined, recounted: recount.result() },
+    keys,
+  )
 }
 
-/**
- * Follows the records of a chain: how each gate was decided on each digest, and whether a node began on one that was not
- * passed by then. Rounds do not count: what is put back after a withdrawn command holds under a later round.
- */
-const createApprovals = () => {
-  const decisions = new Map<string, { at: string; passed: boolean }[]>()
-  const keyOf = (gate_id: unknown, decided: unknown) => canonicalJson([gate_id ?? null, decided ?? null])
-  return {
-    /** Why a record of a node does not follow from the decisions before it; nothing where it does, or is of no node. */
-    missing: ({ subject, at }: Fields): string | undefined => {
-      if (typeof subject !== 'object' || subject === null) return undefined
-      const { type, id, status, digest: decided, gates, began_at } = subject as Fields
-      if (type === 'gate' && status !== undefined) {
-        const key = keyOf(id, decided)
-        const decision = { at: String(at), passed: status === 'approved' || status === 'bypassed' }
-        decisions.set(key, [...(decisions.get(key) ?? []), decision])
-      }
-      if (type !== 'node' || !Array.isArray(gates)) return undefined
-      for (const gate of gates as Fields[]) {
-        const known = decisions.get(keyOf(gate.gate_id, gate.digest)) ?? []
-        const last = known.findLast((decision) => decision.at <= String(began_at))
-        if (!last?.passed)
-          return `the node ${JSON.stringify(id)} began behind the gate ${JSON.stringify(gate.gate_id)}, which no record approves on that digest before`
-      }
-      return undefined
-    },
-  }
-}
-
-type Chain = { operation_id: unknown; prev: unknown; first: Fields | undefined }
-type Fields = Record<string, unknown>
-
+type Chain = { operation_id: unknown; prev: unknown; first: Fields | undefined; recounted: Recounted }
 const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly JsonWebKey[]): Verified => {
   const bad = (why: string) => fault(lines.length, 'head', why)
   const last = parsed(lines.at(-1) as Uint8Array)
@@ -106,7 +80,7 @@ const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly J
     return bad(`it names ${JSON.stringify(head.seq)} records and ${lines.length - 1} stand before it`)
   if (chain.first && head.operation_id !== chain.operation_id) return bad('it is of another operation')
   if (head.hash !== (chain.first ? chain.prev : head.plan_hash)) return bad('it names another last record')
-  return { records: lines.length - 1, head: head as ExportHead }
+  return { records: lines.length - 1, head: head as ExportHead, ...chain.recounted }
 }
 
 const signatureFault = (head: Fields, signature: unknown, keys: readonly JsonWebKey[]): string | undefined => {

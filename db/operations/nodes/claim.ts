@@ -129,7 +129,8 @@ granted as (
     case $3 when 'run' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'round', round, 'digest', digest, 'at', at, 'standing_at', standing_at) order by gate_id) from gate) end
   from verdict, lateral (select nextval('operations.fence_seq') + ${FENCE_LIFT} as fence) f where verdict = 'granted'
   on conflict (operation_id, node_id, role, attempt) do update
-    set fence = excluded.fence, fences = a.fences || excluded.fences, phase = 'running', error = null, ended_at = null, heartbeat_at = clock_timestamp()
+    set fence = excluded.fence, fences = a.fences || excluded.fences, phase = 'running', error = null, ended_at = null, heartbeat_at = clock_timestamp(),
+      gates = case when a.resume is null then excluded.gates else a.gates end
   returning a.fence, a.started_at),
 begun as (
   update operations.nodes n set state = 'running', attempt = greatest(n.attempt, $4), started_at = coalesce(v.started_at, clock_timestamp()),

@@ -76,7 +76,7 @@ const end = async (tx: Tx, operation_id: string, { status, end_reason }: CloseIn
         evidence: {
           kind: 'end',
           statement: `The operation ended: ${status}${end_reason === null ? '' : ` (${end_reason})`}`,
-          subject: { type: 'operation', id: operation_id },
+          subject: { type: 'operation', id: operation_id, status },
           subject_digest: digest({ operation_id, status, end_reason }),
         },
       },

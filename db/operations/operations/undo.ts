@@ -100,9 +100,16 @@ const undoStart: Undo = async (tx, { operation_id }) => {
   return [
     { type: 'operation.cancelled', data },
     ...closed.map(({ gate_id, round }) => ({ type: 'gate.cancelled', gate_id, data: { round } })),
-    { type: 'operation.ended', data },
+    { type: 'operation.ended', data, evidence: endedUnstarted(operation_id) },
   ]
 }
+
+const endedUnstarted = (operation_id: string) => ({
+  kind: 'end' as const,
+  statement: 'The operation ended: cancelled (start_withdrawn)',
+  subject: { type: 'operation', id: operation_id, status: 'cancelled' },
+  subject_digest: digest({ operation_id, status: 'cancelled', end_reason: 'start_withdrawn' }),
+})
 
 /** The gate asks again: next round, the same time to decide. One that was used since stays as it is. */
 const undoDecision: Undo = async (tx, { operation_id, payload }) => {
@@ -131,13 +138,23 @@ const undoDecision: Undo = async (tx, { operation_id, payload }) => {
         isNull(gates.consumed_at),
       ),
     )
-    .returning({ round: gates.round })
+    .returning({ round: gates.round, digest: gates.digest })
   if (again.length > 0)
     await tx
       .update(operations)
       .set({ open_gates: sql`${operations.open_gates} + 1` })
       .where(eq(operations.operation_id, operation_id))
-  return again.map((gate) => ({ type: 'gate.reopened', gate_id, data: { round: gate.round } }))
+  return again.map((gate) => ({
+    type: 'gate.reopened',
+    gate_id,
+    data: { round: gate.round },
+    evidence: {
+      kind: 'gate_decision',
+      statement: `Gate ${gate_id} asks again in round ${gate.round}: its decision never took effect`,
+      subject: { type: 'gate', id: gate_id, status: 'waiting', kept: [], ...gate },
+      subject_digest: gate.digest,
+    },
+  }))
 }
 
 const undoResume: Undo = async (tx, { operation_id, undo }) => {

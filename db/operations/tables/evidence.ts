@@ -1,4 +1,5 @@
-import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { GateRules } from '../../../apps/shared/contracts/client/recount.ts'
+import type { Actor, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 
 /** Kinds of evidence (operations.md 6.3). */
@@ -27,18 +28,45 @@ export type EvidenceSubject = {
   round?: number
   status?: string
   digest?: string
+  /** Of a node that ran behind gates: when each let it start, and when its voters were last proved. */
   began_at?: string
-  gates?: { gate_id: string; round: number; digest: string }[]
-  /** Of a vote. */
-  decision?: string
+  gates?: { gate_id: string; round: number; digest: string; at?: string; standing_at?: string | null }[]
+  /** Of a vote: `void` where it no longer counts; of a patch with the groups that the voter was in. */
+  decision?: 'approve' | 'reject' | 'void'
   voter?: string
+  group?: string | null
+  groups?: readonly string[]
   why?: string
   /** Of a gate that asks again: whose votes go on in this round. */
   kept?: string[]
   /** Of a used gate that stands for what a patch changes: by whose votes for that patch. */
   patch_id?: string
   votes?: { voter: string; group: string | null }[]
+  /** Rules of gates: of the start all, of a patch those that it brings, of an intervention its own. */
+  rules?: GateRules[]
+  /** Of the start: that its decisions can be counted again by this chain. */
+  authority?: 1
+  requester?: string
+  starter?: string
+  involved?: string[]
+  /** Of a patch: who proposed it, and the rules that it had to satisfy. */
+  proposer?: string
+  required?: GateRules[]
 }
+
+/** The rules of a gate as evidence states them: what is needed to count its votes again. */
+export const rulesOf = ({ gate_id, kind, policy }: Pick<PlanGate, 'gate_id' | 'kind' | 'policy'>): GateRules => ({
+  gate_id,
+  kind,
+  quorum: policy.quorum,
+  groups: policy.groups,
+  more_groups: [...new Set(policy.escalation.flatMap(({ add_groups }) => add_groups))],
+  four_eyes: policy.four_eyes,
+  reject_rule: policy.reject_rule,
+  on_timeout: policy.on_timeout,
+  ...(policy.on_voter_loss && { on_voter_loss: policy.on_voter_loss }),
+  ...(policy.check && { service: policy.check.service }),
+})
 
 /** What a fact proves. `subject_digest` covers the whole object: the plan, the vote, the outputs. */
 export type EvidenceFact = {

@@ -35,7 +35,13 @@ export const evidence = {
     hash: 'Its content does not have its hash: something in it was changed.',
     link: 'It does not follow the record before it.',
     head: 'The operation names another last record.',
+    authority: 'What it says does not follow from the votes and rules recorded before it.',
   },
+  ended: 'The chain is complete: the operation has ended.',
+  not_ended: 'The chain is not complete: the operation has not ended yet.',
+  counted: (decisions: number, starts: number) =>
+    `${count(decisions, 'One decision', '{n} decisions')} counted again by the recorded votes and rules, ${count(starts, 'one start', '{n} starts')} behind gates.`,
+  not_counted: 'An older build made this chain: it does not say by whose votes its gates were passed.',
   expected: 'Expected',
   found: 'Found',
   proves:

@@ -1,5 +1,6 @@
 import { canonicalJson } from './canonical.ts'
 import { digestOf } from './digest.ts'
+import { createRecount, type Recounted } from './recount.ts'
 
 /** A record of an evidence chain, as far as checking it goes; everything else of it is covered by its hash. */
 export type ChainRecord = { seq: number; operation_id: string; prev_hash: string; hash: string }
@@ -14,19 +15,20 @@ export type Chain = {
 /** The first thing that does not hold, at which record (0: the chain as a whole). */
 export type ChainFault = {
   seq: number
-  code: 'number' | 'operation' | 'hash' | 'link' | 'head'
+  code: 'number' | 'operation' | 'hash' | 'link' | 'head' | 'authority'
   expected: string
   found: string
 }
-export type ChainResult = { records: number; hash: string } | { fault: ChainFault }
+export type ChainResult = ({ records: number; hash: string } & Recounted) | { fault: ChainFault }
 
 /**
  * Recomputes a whole chain (operations.md 6.3): dense numbers from 1, each hash as the digest of the record without it,
- * each link to the record before, the first to the plan, the last to the head. Uses WebCrypto, so that browser, worker
- * and command line come to the same.
+ * each link to the record before, the first to the plan, the last to the head; and by whose right its gates were passed
+ * (recount.ts). Uses WebCrypto, so that browser, worker and command line come to the same.
  */
 export const verifyChain = async ({ operation_id, records, plan_hash, head }: Chain): Promise<ChainResult> => {
   let prev = plan_hash
+  const recount = createRecount()
   for (const [index, record] of records.entries()) {
     const fault = (code: ChainFault['code'], expected: unknown, found: unknown): ChainResult => ({
       fault: { seq: index + 1, code, expected: String(expected), found: String(found) },
@@ -38,10 +40,13 @@ export const verifyChain = async ({ operation_id, records, plan_hash, head }: Ch
     const computed = await digestOf(rest)
     if (computed !== hash) return fault('hash', computed, hash)
     prev = hash
+    const unfounded = recount.take(record)
+    if (unfounded !== undefined) return fault('authority', '', unfounded)
   }
   const found = { seq: records.length, hash: prev }
   const expected = { seq: head.seq, hash: head.hash === '' ? plan_hash : head.hash }
-  if (canonicalJson(found) === canonicalJson(expected)) return { records: records.length, hash: prev }
+  if (canonicalJson(found) === canonicalJson(expected))
+    return { records: records.length, hash: prev, ...recount.result() }
   const words = ({ seq, hash }: { seq: number; hash: string }) => `${seq} ${hash}`
   return { fault: { seq: 0, code: 'head', expected: words(expected), found: words(found) } }
 }
