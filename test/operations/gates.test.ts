@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { digest } from '../../apps/shared/data/digest.ts'
+import { claimAttempt } from '../../db/operations/nodes/claim.ts'
 import { until } from '../support/until.ts'
-import { gated, type Platform, startPlatform } from './support/platform.ts'
+import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
 let p: Platform
 beforeAll(async () => {
@@ -275,6 +277,70 @@ describe('a gate', () => {
       status: 403,
       body: { code: 'not_eligible' },
     })
+  })
+})
+
+describe('an approval that is taken back at the moment in which a node behind the gate starts', () => {
+  const graph = {
+    nodes: [{ node_id: 'behind', executor: 'noop', with: {} }],
+    gates: [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['behind'] }],
+  }
+  /** Approved, with voters that were proved a moment ago. */
+  const approved = async () => {
+    const { operation_id } = await p.startOperation(graph)
+    await p.openGate(operation_id, 'go')
+    const path = `/v1/operations/${operation_id}/gates/go`
+    const { round } = must(await p.as('eva').post(`${path}/approve`, await p.seen(operation_id, 'go')), 200).body
+    await p.query('update operations.gates set standing_at = clock_timestamp() where operation_id = $1', [operation_id])
+    const takeBack = () => p.as('eva').post(`${path}/reject`, { round, comment: 'no' })
+    const claim = () =>
+      claimAttempt(p.deps.pool, { operation_id, node_id: 'behind', role: 'run', generation: 1, attempt: 1 })
+    return { operation_id, takeBack, claim }
+  }
+
+  it('holds back the node, or is refused because the node has started; never neither, never both', async () => {
+    const seen = new Set<string>()
+    for (let round = 0; round < 16; round++) {
+      const { takeBack, claim } = await approved()
+      const late = async <T>(ms: number, act: () => Promise<T>) => {
+        await delay(ms)
+        return act()
+      }
+      // The claim is two round trips, the command some more: it is given a start that grows.
+      const [taken, claimed] = await Promise.all([takeBack(), late(round / 1.5, claim)])
+      if (claimed.verdict === 'granted')
+        expect(taken).toMatchObject({ status: 409, body: { category: 'gate_not_waiting', code: 'already_consumed' } })
+      else {
+        expect(claimed).toMatchObject({ verdict: 'refused', reason: 'gate_open' })
+        expect(taken).toMatchObject({ status: 200, body: { status: 'rejected', round: 2 } })
+      }
+      seen.add(claimed.verdict)
+    }
+    expect([...seen].sort()).toEqual(['granted', 'refused'])
+  }, 60_000)
+
+  it('is refused also where the row was used between the look at it and the swap', async () => {
+    const { operation_id, takeBack } = await approved()
+    const engine = await p.deps.pool.connect()
+    await engine.query('begin')
+    await engine.query('update operations.gates set consumed_at = clock_timestamp() where operation_id = $1', [
+      operation_id,
+    ])
+    const taking = takeBack()
+    await until(async () => {
+      const waiting = await p.query(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'update "operations"."gates"%'`,
+      )
+      return waiting.length > 0
+    })
+    await engine.query('commit')
+    engine.release()
+    expect(await taking).toMatchObject({
+      status: 409,
+      body: { category: 'gate_not_waiting', code: 'already_consumed' },
+    })
+    const [row] = await p.query('select status, round from operations.gates where operation_id = $1', [operation_id])
+    expect(row).toEqual({ status: 'approved', round: 1 })
   })
 })
 
