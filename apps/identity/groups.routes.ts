@@ -10,7 +10,7 @@ import { AppError, notFound } from '../shared/errors.ts'
 import { CommandHeaders, errorReplies, VersionedHeaders } from '../shared/http/app.ts'
 import { createPages } from '../shared/http/pages.ts'
 import type { IdentityDeps } from './deps.ts'
-import { change, rolesChanged } from './mutations.ts'
+import { actorOf, change, rolesChanged } from './mutations.ts'
 import { refuseLastAdmin, refuseSelfGrant, refuseVersion, throwIf } from './rules.ts'
 import { findLivingUser, findUser, viewOf } from './users/change.ts'
 
@@ -199,7 +199,11 @@ export const groupsRoutes: FastifyPluginCallbackTypebox<{ deps: IdentityDeps }> 
         throwIf(refuseSelfGrant(req.caller, { type: 'user', id: user_id }))
         await lockGroup(tx, group_key)
         await findLivingUser(tx, user_id)
-        const added = await tx.insert(group_members).values({ group_key, user_id }).onConflictDoNothing().returning()
+        const added = await tx
+          .insert(group_members)
+          .values({ group_key, user_id, added_by: actorOf(req) })
+          .onConflictDoNothing()
+          .returning()
         if (added.length > 0) await rolesChanged(tx, req, [user_id])
         return {
           status: 204,

@@ -1,10 +1,11 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { Queryable } from '../../db/client.ts'
-import { getUser, groupKeysOf, type HeldGrant, heldGrants } from '../../db/identity/queries.ts'
+import { getUser, type HeldGrant, heldGrants, type MembershipRow, membershipsOf } from '../../db/identity/queries.ts'
 import type { UserRow } from '../../db/identity/tables.ts'
 import {
   GrantSchema,
+  MembershipSchema,
   type Principal,
   PrincipalSchema,
   ScopeSchema,
@@ -25,7 +26,14 @@ export const userMessage = (user: UserRow): User =>
     ...(user.disabled_at && { disabledAt: timestampFromDate(new Date(user.disabled_at)) }),
   })
 
-const grantMessage = ({ id, role, scope, expires_at, via_group_key }: HeldGrant) =>
+/** Users by id; the rest as it stands: "system", a provider. */
+const giversOf = (by: string | null): string[] => (by === null ? [] : [by.replace(/^user:/, '')])
+const timeOf = (text: string) => timestampFromDate(new Date(text))
+
+const membershipMessage = ({ group_key, added_at, added_by }: MembershipRow) =>
+  create(MembershipSchema, { groupKey: group_key, since: timeOf(added_at), by: giversOf(added_by) })
+
+const grantMessage = ({ id, role, scope, expires_at, via_group_key, created_at, created_by }: HeldGrant) =>
   create(GrantSchema, {
     id,
     role,
@@ -36,8 +44,10 @@ const grantMessage = ({ id, role, scope, expires_at, via_group_key }: HeldGrant)
       ...(scope.segment_id && { segmentId: scope.segment_id }),
       ...(scope.type_key && { typeKey: scope.type_key }),
     }),
-    ...(expires_at && { expiresAt: timestampFromDate(new Date(expires_at)) }),
+    ...(expires_at && { expiresAt: timeOf(expires_at) }),
     ...(via_group_key && { viaGroupKey: via_group_key }),
+    since: timeOf(created_at),
+    by: giversOf(created_by),
   })
 
 /** A user with everything held now; a user who is not ACTIVE holds nothing. */
@@ -48,13 +58,18 @@ export const principalMessage = async (db: Queryable, user_id: string): Promise<
 
 export const principalsOf = async (db: Queryable, users: UserRow[]): Promise<Principal[]> => {
   const ids = users.map((user) => user.id)
-  const [held, groups] = await Promise.all([heldGrants(db, ids), groupKeysOf(db, ids)])
-  return users.map((user) =>
-    create(PrincipalSchema, {
+  const [held, joined] = await Promise.all([heldGrants(db, ids), membershipsOf(db, ids)])
+  return users.map((user) => {
+    const own = <R extends { user_id: string }>(rows: R[]) =>
+      user.status === 'ACTIVE' ? rows.filter(({ user_id }) => user_id === user.id) : []
+    const memberships = own(joined)
+    return create(PrincipalSchema, {
       user: userMessage(user),
-      grants: user.status === 'ACTIVE' ? held.filter((grant) => grant.user_id === user.id).map(grantMessage) : [],
-      groupKeys: user.status === 'ACTIVE' ? (groups.get(user.id) ?? []) : [],
+      grants: own(held).map(grantMessage),
+      groupKeys: memberships.map(({ group_key }) => group_key),
       version: BigInt(user.version),
-    }),
-  )
+      memberships: memberships.map(membershipMessage),
+      ...(user.reset_at && { reset: { at: timeOf(user.reset_at), by: giversOf(user.reset_by) } }),
+    })
+  })
 }

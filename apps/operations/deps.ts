@@ -85,6 +85,7 @@ export const createDeps = (
     outcomes: createOutcomes(db, telemetry.log),
     payload_codec: loadPayloadCodec('OPERATIONS__TEMPORAL__PAYLOAD_KEYS', config.OPERATIONS__TEMPORAL__PAYLOAD_KEYS),
     cooloff_s: config.OPERATIONS__CANCEL__COOLOFF_S,
+    lookback_s: config.OPERATIONS__PROVENANCE__LOOKBACK_S,
   }
 }
 export type OperationsDeps = ReturnType<typeof createDeps>

@@ -27,35 +27,34 @@ export type HeldGrant = {
   expires_at: string | null
   via_group_key: string | null
   user_id: string
+  created_at: string
+  created_by: string
 }
 
 /** The grants that hold now for these users, their own and those of their groups. */
 export const heldGrants = async (db: Queryable, user_ids: string[]): Promise<HeldGrant[]> => {
   if (user_ids.length === 0) return []
   const { rows } = await db.execute<HeldGrant>(sql`
-    select g.id, g.role, g.scope, to_char(g.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as expires_at, null as via_group_key, g.subject_id as user_id
+    select g.id, g.role, g.scope, to_char(g.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as expires_at, null as via_group_key, g.subject_id as user_id, g.created_at, g.created_by
     from ${grants} g where g.subject_type = 'user' and g.subject_id = any(${sql.param(user_ids)}::text[]) and (g.expires_at is null or g.expires_at > clock_timestamp())
     union all
-    select g.id, g.role, g.scope, to_char(g.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), m.group_key, m.user_id::text
+    select g.id, g.role, g.scope, to_char(g.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), m.group_key, m.user_id::text, g.created_at, g.created_by
     from ${grants} g join ${group_members} m on m.group_key = g.subject_id
     where g.subject_type = 'group' and m.user_id = any(${sql.param(user_ids)}::uuid[]) and (g.expires_at is null or g.expires_at > clock_timestamp())
     order by role, id`)
   return rows
 }
 
-export const groupKeysOf = async (db: Queryable, user_ids: string[]): Promise<Map<string, string[]>> => {
-  const rows =
-    user_ids.length === 0
-      ? []
-      : await db
-          .select()
-          .from(group_members)
-          .where(inArray(group_members.user_id, user_ids))
-          .orderBy(asc(group_members.group_key))
-  const keys = new Map<string, string[]>()
-  for (const row of rows) keys.set(row.user_id, [...(keys.get(row.user_id) ?? []), row.group_key])
-  return keys
-}
+/** The groups that these users are in, by key. */
+export const membershipsOf = async (db: Queryable, user_ids: string[]) =>
+  user_ids.length === 0
+    ? []
+    : db
+        .select()
+        .from(group_members)
+        .where(inArray(group_members.user_id, user_ids))
+        .orderBy(asc(group_members.group_key))
+export type MembershipRow = Awaited<ReturnType<typeof membershipsOf>>[number]
 
 export type UserFilter = {
   status?: UserStatus

@@ -25,6 +25,9 @@ export const users = identitySchema.table(
     version: bigint('version', { mode: 'number' }).notNull().default(1),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
     disabled_at: at('disabled_at'),
+    /** When and by whom the credential was last put into somebody else's hands: created with a link, or reset. */
+    reset_at: at('reset_at'),
+    reset_by: text('reset_by'),
   },
   (t) => [
     uniqueIndex('users_folded').on(t.folded),
@@ -52,6 +55,8 @@ export const group_members = identitySchema.table(
       .notNull()
       .references(() => users.id),
     added_at: at('added_at').notNull().default(sql`clock_timestamp()`),
+    /** Unknown of those from before it was kept. */
+    added_by: text('added_by'),
   },
   (t) => [primaryKey({ columns: [t.group_key, t.user_id] }), index().on(t.user_id)],
 )

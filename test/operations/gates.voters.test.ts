@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { claimAttempt } from '../../db/operations/nodes/claim.ts'
@@ -30,6 +31,7 @@ const lose = (name: 'eva' | 'both', how: Partial<Person>) => {
   restore = () => {
     delete p.people[name].disabled
     delete p.people[name].scope
+    delete p.people[name].given
     Object.assign(p.people[name], before)
   }
 }
@@ -164,6 +166,57 @@ describe('an approval that nobody has used', () => {
     expect(await votesOf(operation_id)).toContainEqual({ name: 'ada', round: 2, voided: false })
     expect((await records(operation_id)).at(-1).subject.kept).toEqual([p.people.ada.id])
     expect(must(await approve('both'), 200).body).toMatchObject({ status: 'approved', round: 2 })
+  })
+})
+
+describe('a right that somebody gave who takes part in the operation', () => {
+  const DAY_MS = 86_400_000
+  const since = (days: number) => new Date(Date.now() - days * DAY_MS)
+  const GIFTS: [string, Person['given']][] = [
+    ['the role', { roles: { by: 'olga', at: since(1) } }],
+    ['the group', { groups: { by: 'pia', at: since(1) } }],
+    ['the credential', { reset: { by: 'olga', at: since(-0.001) } }],
+  ]
+  const by = (given: Person['given'] = {}): Partial<Person> => ({
+    given: Object.fromEntries(
+      Object.entries(given).map(([what, from]) => [what, { ...from, by: p.people[from.by as 'olga'].id }]),
+    ),
+  })
+
+  it.each(GIFTS)('decides nothing, be it %s', async (_what, given) => {
+    lose('eva', by(given))
+    await delay(60)
+    const { path, approve } = await waiting()
+    expect(await approve('eva')).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', code: 'tainted_right' },
+    })
+    const seen = must(await p.as('eva').get(path), 200).body
+    expect(seen).toMatchObject({ eligible_me: false, why_not_me: expect.stringContaining('takes part') })
+    expect(must(await approve('ada'), 200).body.status).toBe('approved')
+  })
+
+  it.each(GIFTS)('takes the vote along that was given before: %s', async (_what, given) => {
+    const { operation_id, approve } = await waiting()
+    must(await approve('eva'), 200)
+    lose('eva', by(given))
+    must(await p.service('worker').post('/internal/v1/gate-standing', { operation_id, gate_ids: ['go'] }), 204)
+    expect(await gateOf(operation_id)).toMatchObject({ status: 'waiting', round: 2 })
+    expect(await told(operation_id, 'gate.reopened')).toMatchObject([{ data: { why: 'voter_tainted' } }])
+  })
+
+  it('decides where it is older, comes from others, or four eyes are not asked for', async () => {
+    for (const [given, policy] of [
+      [{ roles: { by: 'olga', at: since(8) }, groups: { by: 'pia', at: since(8) } }, {}],
+      [{ roles: { by: 'ivo', at: since(1) }, groups: { by: 'ivo', at: since(1) } }, {}],
+      [{ roles: { by: 'olga', at: since(1) } }, { four_eyes: false }],
+    ] as const) {
+      lose('eva', by(given))
+      await delay(60)
+      const { approve } = await waiting(alone(policy))
+      expect(must(await approve('eva'), 200).body.status).toBe('approved')
+      restore()
+    }
   })
 })
 

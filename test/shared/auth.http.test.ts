@@ -32,6 +32,8 @@ const principals = {
       user: { id, username: 'eva', status },
       grants: [],
       group_keys: [],
+      memberships: [],
+      reset: null,
       roles,
       permissions: permissionsOf(roles),
       version: 1,

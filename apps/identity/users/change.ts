@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import {
   getUser,
-  groupKeysOf,
   heldGrants,
   isPublished,
   lastingAdmins,
   lockAdmins,
   lockUser,
+  membershipsOf,
 } from '../../../db/identity/queries.ts'
 import { grants, outbox, type UserRow, type UserStatus, users } from '../../../db/identity/tables.ts'
 import { appendOutbox } from '../../../db/outbox.ts'
@@ -19,7 +19,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv5, uuidv7 } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { IdentityDeps } from '../deps.ts'
-import { actorOf, changeIdOf, changeOnce, eventActor } from '../mutations.ts'
+import { actorOf, changeIdOf, changeOnce, eventActor, rolesChanged } from '../mutations.ts'
 import {
   refuseDeleted,
   refuseLastAdmin,
@@ -43,14 +43,14 @@ export const viewOf = (user: UserRow) => ({
 /** Users with everything they hold now; who is not ACTIVE holds nothing. */
 export const detailsOf = async (db: Queryable, list: readonly UserRow[]) => {
   const ids = list.map(({ id }) => id)
-  const [held, groups] = await Promise.all([heldGrants(db, ids), groupKeysOf(db, ids)])
+  const [held, memberships] = await Promise.all([heldGrants(db, ids), membershipsOf(db, ids)])
   return list.map((user) => {
     const own = user.status === 'ACTIVE' ? held.filter(({ user_id }) => user_id === user.id) : []
     return {
       ...viewOf(user),
       roles: [...new Set(own.map((grant) => grant.role))].sort(),
-      groups: groups.get(user.id) ?? [],
-      grants: own.map(({ user_id: _, ...grant }) => grant),
+      groups: memberships.flatMap(({ user_id, group_key }) => (user_id === user.id ? [group_key] : [])),
+      grants: own.map(({ user_id: _, created_at: _at, created_by: _by, ...grant }) => grant),
     }
   })
 }
@@ -86,6 +86,9 @@ export type NewUser = {
   grants?: { role: string; scope?: Record<string, string>; expires_at?: string }[]
 }
 
+/** Whoever makes an enrolment link could use it: votes of the account are measured by that (federation.md 6). */
+const handedOut = (reset_by: string) => ({ reset_at: sql`clock_timestamp()` as never, reset_by })
+
 /** Creates a user with its grants. The name must be free in its folded form, deleted users included. */
 export const insertUser = async (
   tx: Tx,
@@ -97,7 +100,7 @@ export const insertUser = async (
   throwIf(refuseUsername(name))
   const [user] = await tx
     .insert(users)
-    .values({ id: uuidv7(), username: name, folded: foldUsername(name) })
+    .values({ id: uuidv7(), username: name, folded: foldUsername(name), ...handedOut(created_by) })
     .onConflictDoNothing()
     .returning()
   if (!user) {
@@ -166,6 +169,11 @@ export const createEnrolment = async (deps: IdentityDeps, req: FastifyRequest, u
       throw new AppError('version_conflict', 'user_deleted', `${user.username} is ${user.status}.`, {
         hint: 'Enable the user first.',
       })
+    await tx
+      .update(users)
+      .set(handedOut(actorOf(req)))
+      .where(eq(users.id, user.id))
+    await rolesChanged(tx, req, [user.id])
     return { status: 201, body: { user_id }, action: 'user.enrolment_created', object: `user:${user_id}` }
   })
   return { replayed: stored.replayed, body: { enrolment: await enrolmentOf(deps, req, user_id) } }

@@ -26,12 +26,13 @@ import { gateOfIntervention, passIntervention } from '../interventions/second.ts
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { loadPlaces } from '../policies/visibility.ts'
-import { type LostVote, type People, withPeople } from '../policies/voters.ts'
+import { type LostVote, type People, refuseTainted, withPeople } from '../policies/voters.ts'
 import { readGate } from './read.ts'
 import { approvalsOf, lostAmong, voidedEvents } from './standing.ts'
 import {
   eligibleGroups,
   externalOnly,
+  footingOf,
   gateFacts,
   gateObject,
   operationFactsOf,
@@ -57,13 +58,14 @@ const approveKnowing = (deps: OperationsDeps, command: GateCommand, body: Approv
     else throwIfRefused(refuseAuthor(row.gate, command.caller.user_id))
     checkPolicy(deps, command, { row, subject }, action, body.as_group)
     if (!body.break_glass) throwIfRefused(externalOnly(row.gate.kind))
+    throwIfRefused(refuseTaint(deps, { command, row, subject }))
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))
     if (row.gate.policy.comment_on_approve && body.comment === undefined) throw commentMissing()
     if (body.break_glass) return bypass(tx, command, row, subject, command_id, body.break_glass.reason)
     const vote = { decision: 'approve' as const, comment: body.comment ?? null, as_group: body.as_group }
-    const cast = await castVote(tx, { command, row, subject, command_id, people }, vote)
+    const cast = await castVote(deps, tx, { command, row, subject, command_id, people }, vote)
     return ofIntervention(deps, tx, command, row, subject, cast)
   })
 
@@ -76,7 +78,7 @@ export const rejectGate = (deps: OperationsDeps, command: GateCommand, body: Rej
     checkIfMatch(command.if_match, subject.revision)
     const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined }
     if (!mayTakeBack(facts, command.caller.user_id)) {
-      const cast = await castVote(tx, { command, row, subject, command_id, people: NOBODY }, vote)
+      const cast = await castVote(deps, tx, { command, row, subject, command_id, people: NOBODY }, vote)
       return ofIntervention(deps, tx, command, row, subject, cast)
     }
     return takeBack(tx, command, row, command_id, vote)
@@ -162,7 +164,12 @@ const NOBODY: People = new Map()
  * Records a vote and, when it completes the round, the decision: the swap is what a faster decision makes impossible.
  * Approvals of others that would complete it are proved again first, and void where they no longer count.
  */
-const castVote = async (tx: Tx, { command, row, subject, command_id, people }: Casting, vote: NewVote) => {
+const castVote = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  { command, row, subject, command_id, people }: Casting,
+  vote: NewVote,
+) => {
   const { gate } = row
   const { user_id } = command.caller
   const all = gateFacts(row).votes
@@ -170,7 +177,7 @@ const castVote = async (tx: Tx, { command, row, subject, command_id, people }: C
   const others = all.filter((other) => other.user_id !== user_id)
   const lost =
     tally(others, { command, row, subject }, vote).status === 'approved'
-      ? await lostOf(tx, { command, row, subject, people })
+      ? await lostOf(deps, tx, { command, row, subject, people })
       : []
   const counting = others.filter((other) => !lost.some((gone) => gone.user_id === other.user_id))
   const { group, status } = tally(counting, { command, row, subject }, vote)
@@ -195,6 +202,10 @@ const castVote = async (tx: Tx, { command, row, subject, command_id, people }: C
   return { ...decision, events: [...voidedEvents(row, lost), ...decision.events] }
 }
 
+/** A right that somebody gave who takes part in the operation decides nothing (federation.md 6). */
+const refuseTaint = ({ lookback_s }: OperationsDeps, { command: { caller }, row, subject }: Tallied) =>
+  refuseTainted(caller, footingOf(row, caller.user_id, { places: subject.places, now: subject.now, lookback_s }))
+
 type Tallied = Pick<Casting, 'command' | 'row' | 'subject'>
 
 /** The group that a vote fills beside these others, and what the round comes to with it. */
@@ -206,10 +217,18 @@ const tally = (others: GateFacts['votes'], { command, row: { gate }, subject }: 
 }
 
 /** Approvals of others that no longer count. */
-const lostOf = async (tx: Tx, { command, row, subject, people }: Omit<Casting, 'command_id'>): Promise<LostVote[]> => {
+const lostOf = async (
+  deps: OperationsDeps,
+  tx: Tx,
+  { command, row, subject, people }: Omit<Casting, 'command_id'>,
+): Promise<LostVote[]> => {
   const approvals = approvalsOf(row).filter(({ user_id }) => user_id !== command.caller.user_id)
   if (approvals.length === 0) return []
-  return lostAmong(row, approvals, people, { places: await loadPlaces(tx, subject.resource_ids), now: subject.now })
+  return lostAmong(row, approvals, people, {
+    places: await loadPlaces(tx, subject.resource_ids),
+    now: subject.now,
+    lookback_s: deps.lookback_s,
+  })
 }
 
 /** One who approved changes their mind: a new round with the others' votes, rejected at once where one is enough. */

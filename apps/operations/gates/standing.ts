@@ -15,15 +15,11 @@ import {
 import { listDue, listVotedBy, markProved, readClock } from '../../../db/operations/gates/standing.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
 import { outcomeOfVotes } from '../../../workflows/operation/rules.ts'
-import type { Place } from '../../shared/auth/scope.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 import { type LostVote, lossOf, type People, requireAsked, withPeople, wordsOf } from '../policies/voters.ts'
-import { isDelegated } from './view.ts'
-
-/** The places of the operation's targets, and the time of Postgres. */
-export type Measure = { places: readonly Place[]; now: string }
+import { isDelegated, type Measure, taintOf } from './view.ts'
 
 /** The approvals of the gate's round that count so far. */
 export const approvalsOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] =>
@@ -31,27 +27,30 @@ export const approvalsOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] =>
 
 /** Which of these approvals no longer count. Throws where identity was not asked about a voter (withPeople). */
 export const lostAmong = (
-  { gate }: Pick<GateRow, 'gate'>,
+  row: GateRow,
   approvals: readonly Vote[],
   people: People,
-  { places, now }: Measure,
+  { places, now, lookback_s }: Measure,
 ): LostVote[] => {
   requireAsked(
     approvals.map(({ user_id }) => user_id),
     people,
   )
   return approvals.flatMap(({ user_id, group, actor }) => {
-    const footing = isDelegated(gate, user_id, now) ? null : group
-    const why = lossOf(people.get(user_id), { permissions: ['gate:decide'], places, group: footing })
+    const groups = group === null || isDelegated(row.gate, user_id, now) ? undefined : [group]
+    const taint = taintOf(row, lookback_s)
+    const why = lossOf(people.get(user_id), { permissions: ['gate:decide'], places, groups, taint })
     return why ? [{ user_id, name: actor.name, why }] : []
   })
 }
 
 /** A broken glass stands while its person may still break it. */
-const lostBypass = ({ gate }: GateRow, people: People, { places }: Measure): LostVote[] => {
+const lostBypass = (row: GateRow, people: People, { places, lookback_s }: Measure): LostVote[] => {
+  const { gate } = row
   const { id = '', name = '' } = gate.decided_by ?? {}
   requireAsked([id], people)
-  const why = lossOf(people.get(id), { permissions: ['gate:decide', 'operation:control'], places, group: null })
+  const permissions = ['gate:decide', 'operation:control'] as const
+  const why = lossOf(people.get(id), { permissions, places, groups: undefined, taint: taintOf(row, lookback_s) })
   return why ? [{ user_id: id, name, why }] : []
 }
 
@@ -81,7 +80,7 @@ export const voidedEvents = ({ gate }: Pick<GateRow, 'gate'>, lost: readonly Los
  * away.
  */
 export const proveGates = async (
-  { db, trust, nats }: OperationsDeps,
+  { db, trust, nats, lookback_s }: OperationsDeps,
   operation_id: string,
   gate_ids: readonly string[],
 ): Promise<void> => {
@@ -90,18 +89,24 @@ export const proveGates = async (
     // Known before the lock is taken; about who votes meanwhile the next try asks.
     const before = await listGates(db, operation_id, inArray(gates.gate_id, [...gate_ids]), gate_ids.length)
     requireAsked(before.flatMap(votersOf), people)
-    return db.transaction((tx) => prove(tx, { operation_id, gate_ids, asked_at, people }))
+    return db.transaction((tx) => prove(tx, { operation_id, gate_ids, asked_at, people, lookback_s }))
   })
   if (reopened) nats.wake('operations')
 }
 
-type Proving = { operation_id: string; gate_ids: readonly string[]; asked_at: string; people: People }
+type Proving = {
+  operation_id: string
+  gate_ids: readonly string[]
+  asked_at: string
+  people: People
+  lookback_s: number
+}
 
-const prove = async (tx: Tx, { operation_id, gate_ids, asked_at, people }: Proving): Promise<boolean> => {
+const prove = async (tx: Tx, { operation_id, gate_ids, asked_at, people, lookback_s }: Proving): Promise<boolean> => {
   const operation = await lockOperation(tx, operation_id)
   if (!operation || operation.control === 'cancel') return false
   const rows = await listGates(tx, operation_id, inArray(gates.gate_id, [...gate_ids]), gate_ids.length)
-  const measure = { places: await loadPlaces(tx, operation.resource_ids), now: operation.now }
+  const measure = { places: await loadPlaces(tx, operation.resource_ids), now: operation.now, lookback_s }
   const moved: Moved[] = []
   for (const row of rows) moved.push(await settle(tx, row, people, measure))
   await markProved(tx, operation_id, gate_ids, asked_at)

@@ -13,7 +13,7 @@ import type { GateSummary } from '../../shared/contracts/operations/gates.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { type Authority, allowedAction, operationObject, refuseByPolicy } from '../policies/authority.ts'
 import type { PolicyAction, PolicyObject } from '../policies/cedar.ts'
-import { isInScope } from '../policies/visibility.ts'
+import { type Footing, lossOf, refuseTainted, type Taint } from '../policies/voters.ts'
 
 const ELIGIBLE_SHOWN = 50
 
@@ -64,6 +64,29 @@ export const operationFactsOf = ({ operation }: Pick<GateRow, 'operation'>) => (
 const involvedIn = ({ gate, operation }: GateRow): readonly string[] =>
   gate.author_id === null ? operation.involved : [gate.author_id]
 
+/** Whose gifts do not count on a gate with four eyes, and since when: the plan's time, which they chose, less a while. */
+export const taintOf = (row: GateRow, lookback_s: number): Taint | undefined =>
+  row.gate.policy.four_eyes
+    ? {
+        involved: involvedIn(row),
+        since: new Date(Date.parse(row.operation.planned_at) - 1000 * lookback_s).toISOString(),
+      }
+    : undefined
+
+/** What the vote of a person rests on: the right to decide, and a group that the gate asks. */
+export const footingOf = (row: GateRow, user_id: string, { places, now, lookback_s }: Measure): Footing => {
+  const groups = eligibleGroups(row.gate)
+  return {
+    permissions: ['gate:decide'],
+    places,
+    groups: groups.length === 0 || isDelegated(row.gate, user_id, now) ? undefined : groups,
+    taint: taintOf(row, lookback_s),
+  }
+}
+
+/** The places of the operation's targets, the time of Postgres, and for how long the operation may have been known of. */
+export type Measure = { places: readonly Place[]; now: string; lookback_s: number }
+
 /** An intervention is seen by somebody else than its author, and nobody passes it over. */
 export const refuseAuthor = ({ author_id }: GateRow['gate'], user_id: string): RefusalCode | undefined =>
   author_id === user_id
@@ -95,7 +118,7 @@ export const gateObject = ({ gate, operation }: GateRow, places: readonly Place[
 
 /** A gate for its readers: votes, who is missing, and whether this caller may decide, by the rules that decide it. */
 export const viewGate = (
-  authority: Authority,
+  authority: Authority & { lookback_s: number },
   caller: Caller,
   row: GateRow,
   places: readonly Place[],
@@ -108,7 +131,11 @@ export const viewGate = (
   const groups = votingGroups(gate, caller, authority.clock.now().toISOString())
   const may = (action: PolicyAction) => refuseByPolicy(authority, caller, action, object, places, groups)
   const now = { round: gate.round, user_id: caller.user_id }
-  const approve = refuseAuthor(gate, caller.user_id) ?? may('gate.approve')
+  const measure = { places, now: authority.clock.now().toISOString(), lookback_s: authority.lookback_s }
+  const approve =
+    refuseAuthor(gate, caller.user_id) ??
+    may('gate.approve') ??
+    refuseTainted(caller, footingOf(row, caller.user_id, measure))
   const ineligible = [approve].find((refusal) => refusal !== undefined && refusal.code !== 'reauth_required')
   const rejecting = refuseGateReject(operationFacts, facts, now)
   return {
@@ -124,7 +151,7 @@ export const viewGate = (
     votes: gate.votes.map(({ user_id: _, ...vote }) => vote),
     missing: missingOf(facts),
     eligible: approvers
-      .filter((person) => couldVote(person, row, places, authority.clock.now().toISOString()))
+      .filter((person) => couldVote(person, row, measure))
       .slice(0, ELIGIBLE_SHOWN)
       .map(({ user }) => ({ id: user.id, name: user.username })),
     eligible_me: ineligible === undefined,
@@ -167,16 +194,9 @@ const missingOf = (facts: GateFacts) => {
   return [...groups, ...(rest > 0 ? [{ group: null, count: rest }] : [])]
 }
 
-const couldVote = (person: Principal, { gate, operation }: GateRow, places: readonly Place[], now: string): boolean => {
-  const groups = eligibleGroups(gate)
-  const user_id = person.user.id
-  const own = votingGroups(gate, { user_id, groups: person.group_keys }, now)
-  return (
-    !(gate.policy.four_eyes && involvedIn({ gate, operation }).includes(user_id)) &&
-    (groups.length === 0 || groups.some((group) => own.includes(group))) &&
-    isInScope({ user_id, grants: person.grants }, 'gate:decide', places)
-  )
-}
+const couldVote = (person: Principal, row: GateRow, measure: Measure): boolean =>
+  !(row.gate.policy.four_eyes && involvedIn(row).includes(person.user.id)) &&
+  lossOf(person, footingOf(row, person.user.id, measure)) === undefined
 
 /** Resources that are added, changed and removed behind the gate. */
 export const changeCounts = (changes: GateRow['gate']['changes']) => ({

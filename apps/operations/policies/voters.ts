@@ -1,6 +1,8 @@
+import type { Caller } from '../../shared/auth/caller.ts'
 import type { Permission } from '../../shared/auth/permissions.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
 import type { Place } from '../../shared/auth/scope.ts'
+import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { unavailable } from '../../shared/errors.ts'
 import type { Trust } from '../deps.ts'
 import { isInScope } from './visibility.ts'
@@ -9,19 +11,64 @@ import { isInScope } from './visibility.ts'
 export type VoterLoss = 'voter_disabled' | 'voter_lost_right' | 'voter_tainted'
 export type LostVote = { user_id: string; name: string; why: VoterLoss }
 
-/** What an approval rests on: permissions over every target, and the group that it fills (null: nobody's). */
-export type Footing = { permissions: readonly Permission[]; places: readonly Place[]; group: string | null }
+/** What an approval rests on: permissions over every target, and one of these groups (undefined: nobody's). */
+export type Footing = {
+  permissions: readonly Permission[]
+  places: readonly Place[]
+  groups: readonly string[] | undefined
+  /** Who takes part in the operation, where rights that they gave do not count (undefined: they do). */
+  taint: Taint | undefined
+}
+/** `since`: before this time nobody knew of the operation. */
+export type Taint = { involved: readonly string[]; since: string }
 
 /** Why a person's approval does not count now, or undefined while it does. */
-export const lossOf = (
-  person: Principal | undefined,
-  { permissions, places, group }: Footing,
-): VoterLoss | undefined => {
+export const lossOf = (person: Principal | undefined, footing: Footing): VoterLoss | undefined => {
   if (person?.user.status !== 'ACTIVE') return 'voter_disabled'
-  const viewer = { user_id: person.user.id, grants: person.grants }
-  const inScope = permissions.every((permission) => isInScope(viewer, permission, places))
-  return inScope && (group === null || person.group_keys.includes(group)) ? undefined : 'voter_lost_right'
+  if (!hasFooting(person.user.id, person, footing)) return 'voter_lost_right'
+  return isTainted(person.user.id, person, footing) ? 'voter_tainted' : undefined
 }
+
+type Rights = Pick<Principal, 'grants' | 'group_keys' | 'memberships' | 'reset'>
+
+const hasFooting = (user_id: string, { grants, group_keys }: Rights, { permissions, places, groups }: Footing) =>
+  permissions.every((permission) => isInScope({ user_id, grants }, permission, places)) &&
+  (groups === undefined || groups.some((group) => group_keys.includes(group)))
+
+/** Whether this person decides only by what somebody gave who takes part in the operation. */
+const isTainted = (user_id: string, rights: Rights, footing: Footing): boolean =>
+  footing.taint !== undefined && !hasFooting(user_id, untainted(rights, footing.taint), footing)
+
+/**
+ * A person's rights without those that somebody gave who takes part, since the operation could be known of: grants and
+ * memberships, what comes through these, and all of them where such a person could have set the password.
+ */
+const untainted = ({ grants, group_keys, memberships, reset }: Rights, taint: Taint): Rights => {
+  const given = (since: string | null | undefined, by: readonly string[] | undefined) =>
+    since != null && Date.parse(since) > Date.parse(taint.since) && by?.some((id) => taint.involved.includes(id))
+  if (reset && given(reset.at, reset.by)) return { grants: [], group_keys: [], memberships: [], reset }
+  const joined = new Set(memberships.flatMap(({ group_key, since, by }) => (given(since, by) ? [group_key] : [])))
+  return {
+    grants: grants.filter(
+      ({ since, by, via_group_key }) =>
+        !given(since, by) && !(via_group_key !== undefined && joined.has(via_group_key)),
+    ),
+    group_keys: group_keys.filter((key) => !joined.has(key)),
+    memberships: memberships.filter(({ group_key }) => !joined.has(group_key)),
+    reset,
+  }
+}
+
+/** The refusal of a vote by a right that somebody gave who takes part in the operation, or undefined. */
+export const refuseTainted = (caller: Caller, footing: Footing): RefusalCode | undefined =>
+  isTainted(caller.user_id, { ...caller, group_keys: caller.groups }, footing)
+    ? {
+        category: 'policy_denied',
+        code: 'tainted_right',
+        detail:
+          'Someone who takes part in this operation gave you the right to decide here, or could have set your password. Another person must decide.',
+      }
+    : undefined
 
 const BECAUSE: Record<VoterLoss, string> = {
   voter_disabled: 'the account is no longer active',

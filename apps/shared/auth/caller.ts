@@ -16,11 +16,11 @@ export type Caller = {
   groups: string[]
   grants: Grant[]
   permissions: ReadonlySet<Permission>
-}
+} & Pick<Principal, 'memberships' | 'reset'>
 
 export const callerOf = (
   claims: AccessClaims,
-  { user, roles, group_keys, grants, permissions }: Principal,
+  { user, roles, group_keys, grants, permissions, memberships, reset }: Principal,
 ): Caller => ({
   user_id: user.id,
   username: user.username,
@@ -31,6 +31,8 @@ export const callerOf = (
   groups: group_keys,
   grants,
   permissions,
+  memberships,
+  reset,
 })
 
 /** Whether the caller proved the password no longer than `max_age_s` ago. */

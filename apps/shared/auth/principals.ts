@@ -14,6 +14,9 @@ export type Principal = {
   user: { id: string; username: string; status: 'ACTIVE' | 'DISABLED' | 'DELETED' }
   grants: Grant[]
   group_keys: string[]
+  /** When and by whom the person was put into each group, and their credential last made or reset. */
+  memberships: { group_key: string; since: string | null; by: readonly string[] }[]
+  reset: { at: string; by: readonly string[] } | null
   roles: string[]
   permissions: ReadonlySet<Permission>
   version: number
@@ -147,7 +150,7 @@ const STATUS = {
 } as const
 
 /** Reads identity's message. A status that is not stated counts as not ACTIVE. */
-export const principalOf = ({ user, grants, groupKeys, version }: PrincipalMessage): Principal =>
+export const principalOf = ({ user, grants, groupKeys, version, memberships, reset }: PrincipalMessage): Principal =>
   withGrants(
     {
       user: {
@@ -156,6 +159,12 @@ export const principalOf = ({ user, grants, groupKeys, version }: PrincipalMessa
         status: STATUS[user?.status as keyof typeof STATUS] ?? 'DISABLED',
       },
       group_keys: groupKeys,
+      memberships: memberships.map(({ groupKey, since, by }) => ({
+        group_key: groupKey,
+        since: since ? textOf(since) : null,
+        by,
+      })),
+      reset: reset?.at ? { at: textOf(reset.at), by: reset.by } : null,
       version: Number(version),
     },
     grants.map((grant) => ({
@@ -163,6 +172,8 @@ export const principalOf = ({ user, grants, groupKeys, version }: PrincipalMessa
       role: grant.role,
       scope: scopeOf(grant.scope),
       expires_at: grant.expiresAt ? textOf(grant.expiresAt) : null,
+      since: grant.since ? textOf(grant.since) : null,
+      by: grant.by,
       ...(grant.viaGroupKey !== undefined && { via_group_key: grant.viaGroupKey }),
     })),
   )

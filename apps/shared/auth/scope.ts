@@ -17,6 +17,9 @@ export type Grant = {
   scope: Scope
   expires_at: string | null
   via_group_key?: string
+  /** When it was given, and by whom: ids of users. Unknown to a caller of an older build. */
+  since?: string | null
+  by?: readonly string[]
 }
 
 /** The place of an object: what its scope fields are. A field that the object lacks matches no scope that names it. */

@@ -9,7 +9,7 @@ import type {
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
 import { iso } from '../expressions.ts'
-import { gates, operation_control, operations, votes } from '../tables/index.ts'
+import { gates, operation_control, operations, plans, votes } from '../tables/index.ts'
 import { supersedeAwaiting } from './awaiting.ts'
 
 export type Vote = {
@@ -67,6 +67,8 @@ const operationColumns = {
   risk_level: operations.risk_level,
   environment: operations.environment,
   labels: operations.labels,
+  /** When the plan was made: whoever takes part knew of the operation no earlier. */
+  planned_at: sql<string>`(select operations.iso(p.created_at) from ${plans} p where p.plan_id = ${operations.plan_id})`,
   revision: operation_control.revision,
   change_seq: operations.change_seq,
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
@@ -43,6 +44,8 @@ export type Person = {
   groups: string[]
   scope?: Scope
   disabled?: boolean
+  /** Who gave the roles, put the person into the groups, made the credential, and when. */
+  given?: { [what in 'roles' | 'groups' | 'reset']?: { by: string; at: Date } }
   session_id: string
   /** Seconds since the password was proved. */
   auth_age_s: number
@@ -100,11 +103,15 @@ const requireListed = (body: unknown): void => {
 
 /** What stands for identity: the people of this file, changed by tests at will. */
 const identityOf = (people: Record<string, Person>) => {
-  const principalOf = ({ id, name, roles, groups, scope, disabled }: Person) =>
+  const byWhom = (from: { by: string; at: Date } | undefined) =>
+    from && { since: timestampFromDate(from.at), by: [from.by] }
+  const principalOf = ({ id, name, roles, groups, scope, disabled, given = {} }: Person) =>
     create(PrincipalSchema, {
       user: { id, username: name, status: disabled ? UserStatus.DISABLED : UserStatus.ACTIVE },
       groupKeys: groups,
-      grants: roles.map((role) => ({ id: randomUUID(), role, scope: scope ?? {} })),
+      grants: roles.map((role) => ({ id: randomUUID(), role, scope: scope ?? {}, ...byWhom(given.roles) })),
+      memberships: groups.map((groupKey) => ({ groupKey, ...byWhom(given.groups) })),
+      ...(given.reset && { reset: { at: timestampFromDate(given.reset.at), by: [given.reset.by] } }),
       version: 1n,
     })
   const all = () => Object.values(people)
