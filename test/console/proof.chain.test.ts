@@ -29,7 +29,7 @@ const check = (records: readonly Record[], head = headOf(records)) =>
 describe('the check of evidence in the browser', () => {
   it('agrees with the check of the signed file, on a whole chain and on every broken one', async () => {
     const whole = chained(5)
-    expect(await check(whole)).toEqual({ records: 5, hash: whole[4]?.hash })
+    expect(await check(whole)).toMatchObject({ records: 5, hash: whole[4]?.hash, counted: false, ended: null })
     const { privateKey, publicKey } = generateKeyPairSync('ed25519')
     const fileOf = (records: readonly Record[]) =>
       Buffer.from(
@@ -69,6 +69,6 @@ describe('the check of evidence in the browser', () => {
     expect(await check(whole, { seq: 4, hash: digest('another') })).toMatchObject({ fault: { seq: 0, code: 'head' } })
     const elsewhere = { operation_id, records: whole, plan_hash: digest('another plan'), head: headOf(whole) }
     expect(await verifyChain(elsewhere)).toMatchObject({ fault: { seq: 1, code: 'link' } })
-    expect(await check([], { seq: 0, hash: '' })).toEqual({ records: 0, hash: plan_hash })
+    expect(await check([], { seq: 0, hash: '' })).toMatchObject({ records: 0, hash: plan_hash })
   })
 })

@@ -327,6 +327,29 @@ describe('RPC', () => {
     )
     expect((await client().getPrincipal({ userId: disabled.rows[0]?.id ?? '' })).principal?.grants).toEqual([])
   })
+  it('says who gave each right, and who could have set the password', async () => {
+    const user = await p.newUser(ada, ['approver'])
+    const group_key = await newGroup()
+    expect((await ada.send('PUT', `/v1/admin/groups/${group_key}/members/${user.user_id}`)).status).toBe(204)
+    const read = async () => {
+      const { principal } = await client('operations').getPrincipal({ userId: user.user_id })
+      if (!principal) throw new Error('a principal was expected')
+      return principalOf(principal)
+    }
+    const by = [ada.user_id]
+    expect(await read()).toMatchObject({
+      grants: [{ role: 'approver', by, since: expect.any(String) }],
+      memberships: [{ group_key, by, since: expect.any(String) }],
+      reset: { by, at: expect.any(String) },
+    })
+    const { version } = await read()
+    const boss = await p.newUser(ada, ['admin'])
+    expect((await boss.post(`/v1/admin/users/${user.user_id}/enrolment-token`, {})).status).toBe(201)
+    const after = await read()
+    expect(after.reset?.by).toEqual([boss.user_id])
+    // Whoever keeps principals for a while is told.
+    expect(after.version).toBe(version + 1)
+  })
   it('lists principals of a role page by page', async () => {
     const ids: (string | undefined)[] = []
     let pageToken = ''

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { claimAttempt } from '../../db/operations/nodes/claim.ts'
@@ -114,6 +113,42 @@ describe('the vote that would complete a quorum', () => {
   })
 })
 
+describe('a patch', () => {
+  const proposed = async (policy = {}) => {
+    const { operation_id } = await p.startOperation(alone({ quorum: 2, ...policy }))
+    const path = `/v1/operations/${operation_id}`
+    const { plan_revision } = must(await p.as('vic').get(path), 200).body
+    const node = { node_id: 'more', executor: 'noop', with: {}, depends_on: ['behind'] }
+    const body = { base_revision: plan_revision, changes: [{ op: 'add_node', node }], reason: 'a test' }
+    const { patch_id, digest } = must(await p.as('olga').post(`${path}/patches`, body), 201, 202).body
+    const approve = (who: 'eva' | 'ada' | 'both') =>
+      p.as(who).post(`${path}/patches/${patch_id}/approve`, { reviewed_digest: digest })
+    return { operation_id, approve }
+  }
+
+  it.each(LOSSES)('is not approved with the vote of somebody who %s', async (_what, how, why) => {
+    const { operation_id, approve } = await proposed()
+    expect(must(await approve('eva'), 200).body.status).toBe('awaiting_approval')
+    lose('eva', how)
+    expect(must(await approve('ada'), 200).body).toMatchObject({
+      status: 'awaiting_approval',
+      votes: [{ actor: { name: 'ada' } }],
+    })
+    expect(await told(operation_id, 'patch.vote_voided')).toMatchObject([
+      { reason: expect.stringContaining('The approval of eva no longer counts'), data: { why } },
+    ])
+    expect(must(await approve('both'), 200, 202).body.status).toBe('approved')
+  })
+
+  it('is not approved by a right that its proposer gave, whatever the gates ask', async () => {
+    lose('eva', { given: { roles: { by: p.people.olga.id, at: new Date() } } })
+    p.deps.trust.principals.drop('all')
+    const { approve } = await proposed({ four_eyes: false, quorum: 1 })
+    expect(await approve('eva')).toMatchObject({ status: 403, body: { code: 'tainted_right' } })
+    expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
+  })
+})
+
 describe('an approval that nobody has used', () => {
   const announce = (person: Person, type: string) => {
     const nc = p.deps.nats.get()
@@ -185,7 +220,7 @@ describe('a right that somebody gave who takes part in the operation', () => {
 
   it.each(GIFTS)('decides nothing, be it %s', async (_what, given) => {
     lose('eva', by(given))
-    await delay(60)
+    p.deps.trust.principals.drop('all')
     const { path, approve } = await waiting()
     expect(await approve('eva')).toMatchObject({
       status: 403,
@@ -212,7 +247,7 @@ describe('a right that somebody gave who takes part in the operation', () => {
       [{ roles: { by: 'olga', at: since(1) } }, { four_eyes: false }],
     ] as const) {
       lose('eva', by(given))
-      await delay(60)
+      p.deps.trust.principals.drop('all')
       const { approve } = await waiting(alone(policy))
       expect(must(await approve('eva'), 200).body.status).toBe('approved')
       restore()

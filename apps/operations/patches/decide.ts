@@ -13,6 +13,7 @@ import {
   listOpenPatches,
   movePatch,
   type PatchRow,
+  removeVotes,
   saveVote,
 } from '../../../db/operations/patches/rows.ts'
 import { type EvidenceSubject, rulesOf } from '../../../db/operations/tables/evidence.ts'
@@ -45,7 +46,9 @@ import {
   revisionOf,
 } from '../plans/ahead.ts'
 import { operationObject, refuseByPolicy, refused, throwIfRefused } from '../policies/authority.ts'
+import { type People, refuseTainted, withPeople } from '../policies/voters.ts'
 import { patchObject, readPatch, rejectAction } from './view.ts'
+import { lostPatchVotes, patchFooting, voidedPatchVotes } from './voters.ts'
 
 export type PatchCommand = Command & { patch_id: string; caller: Caller }
 const EXPIRES_S = 86_400
@@ -167,7 +170,9 @@ const refuseSecretsOf = ({ mayResolve }: OperationsDeps, { patched }: Outlook): 
  */
 export const approvePatch = async (deps: OperationsDeps, command: PatchCommand, body: ApprovePatchBody) => {
   try {
-    return await runCommand(deps, command, approveSteps(deps, command, body))
+    return await withPeople(deps.trust, (people) =>
+      runCommand(deps, command, approveSteps(deps, command, body, people)),
+    )
   } catch (error) {
     // The refusal undid its transaction; what it found out is written down apart.
     if (error instanceof AppError && error.category === 'patch_not_applicable' && !command.dry_run)
@@ -176,9 +181,16 @@ export const approvePatch = async (deps: OperationsDeps, command: PatchCommand, 
   }
 }
 
-const approveSteps = (deps: OperationsDeps, command: PatchCommand, body: ApprovePatchBody): Steps<Subject> => {
+const approveSteps = (
+  deps: OperationsDeps,
+  command: PatchCommand,
+  body: ApprovePatchBody,
+  people: People,
+): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   const steps = onPatch(deps, command, 'approve', async (tx, subject, patch, command_id) => {
+    const footing = patchFooting(subject, patch, deps.lookback_s)
+    throwIfRefused(refuseTainted(command.caller, footing))
     throwIfRefused(refuseDigestOf(patch.digest, body.reviewed_digest))
     if (body.comment === undefined && patch.required.some((policy) => policy.comment_on_approve))
       throw new AppError('validation_error', 'schema_violation', 'A gate that the patch touches asks for a comment.', {
@@ -196,10 +208,17 @@ const approveSteps = (deps: OperationsDeps, command: PatchCommand, body: Approve
       throw refused(notApplicable('unsound', 'The patch would not do any more what was read.'))
     const { user_id, groups } = command.caller
     const vote = { user_id, decision: 'approve' as const, groups }
-    const status = outcomeOfPatch(patch.required, [...patch.votes.filter((other) => other.user_id !== user_id), vote])
+    const others = patch.votes.filter((other) => other.user_id !== user_id && other.decision === 'approve')
+    const complete = outcomeOfPatch(patch.required, [...others, vote]) === 'approved'
+    const lost = complete ? await lostPatchVotes(tx, subject, others, people, footing) : []
+    const left = others.filter((other) => !lost.some((gone) => gone.user_id === other.user_id))
+    const status = outcomeOfPatch(patch.required, [...left, vote])
     const own = patch.votes.find((other) => other.user_id === user_id)
     const effect = { patch_id: patch.patch_id, status }
-    if (own?.decision === 'approve' && status === 'awaiting_approval') return { payload: null, events: [], effect }
+    if (own?.decision === 'approve' && status === 'awaiting_approval' && lost.length === 0)
+      return { payload: null, events: [], effect }
+    const gone = lost.map((voter) => voter.user_id)
+    if (gone.length > 0) await removeVotes(tx, subject.operation_id, patch.patch_id, gone)
     await saveVote(tx, {
       ...vote,
       operation_id: subject.operation_id,
@@ -209,8 +228,11 @@ const approveSteps = (deps: OperationsDeps, command: PatchCommand, body: Approve
       actor: command.actor,
       command_id,
     })
-    const voted = voteEvent(command, command_id, patch, 'approve', body.comment ?? null)
-    if (status === 'awaiting_approval') return { payload: null, events: [voted], effect }
+    const voted = [
+      ...voidedPatchVotes(patch.patch_id, lost),
+      voteEvent(command, command_id, patch, 'approve', body.comment ?? null),
+    ]
+    if (status === 'awaiting_approval') return { payload: null, events: voted, effect }
     return apply(deps, tx, { command, subject, patch, outlook, command_id, voted })
   })
   return { ...steps, ahead: heads.ahead }
@@ -236,7 +258,7 @@ type Applying = {
   patch: PatchRow
   outlook: Outlook
   command_id: string
-  voted: TimelineEvent
+  voted: TimelineEvent[]
 }
 
 const apply = async (
@@ -261,7 +283,7 @@ const apply = async (
   return {
     payload: { patch_id, plan_revision, generations, gates, closed: overtaken },
     events: [
-      voted,
+      ...voted,
       {
         ...by,
         type: 'patch.approved',

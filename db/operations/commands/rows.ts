@@ -7,6 +7,9 @@ import { iso } from '../expressions.ts'
 import { SYSTEM } from '../facts/timeline.ts'
 import { lease_waits, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
 
+/** When the plan of an operation was made: whoever takes part knew of it no earlier. */
+export const PLANNED_AT = sql<string>`coalesce((select operations.iso(p.created_at) from operations.plans p where p.plan_id = ${operations.plan_id}), operations.iso(${operations.created_at}))`
+
 /** What a command reads of its operation; both rows stay locked until the end of the transaction. */
 export const lockOperation = (tx: Tx, operation_id: string) =>
   tx
@@ -14,6 +17,7 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
       operation_id: operations.operation_id,
       intent_id: operations.intent_id,
       plan_id: operations.plan_id,
+      planned_at: PLANNED_AT,
       title: operations.title,
       engine_status: operations.engine_status,
       requester_id: operations.requester_id,

@@ -8,8 +8,9 @@ import type {
   PlanGate,
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
+import { PLANNED_AT } from '../commands/rows.ts'
 import { iso } from '../expressions.ts'
-import { gates, operation_control, operations, plans, votes } from '../tables/index.ts'
+import { gates, operation_control, operations, votes } from '../tables/index.ts'
 import { supersedeAwaiting } from './awaiting.ts'
 
 export type Vote = {
@@ -67,8 +68,7 @@ const operationColumns = {
   risk_level: operations.risk_level,
   environment: operations.environment,
   labels: operations.labels,
-  /** When the plan was made: whoever takes part knew of the operation no earlier. */
-  planned_at: sql<string>`(select operations.iso(p.created_at) from ${plans} p where p.plan_id = ${operations.plan_id})`,
+  planned_at: PLANNED_AT,
   revision: operation_control.revision,
   change_seq: operations.change_seq,
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Actor, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
 import { first, type Queryable, type Tx } from '../../client.ts'
@@ -77,6 +77,18 @@ export const saveVote = (tx: Tx, vote: typeof patch_votes.$inferInsert) =>
       target: [patch_votes.operation_id, patch_votes.patch_id, patch_votes.user_id],
       set: { ...vote, at: sql`clock_timestamp()` as never },
     })
+
+/** These people's votes no longer count. */
+export const removeVotes = (tx: Tx, operation_id: string, patch_id: string, user_ids: readonly string[]) =>
+  tx
+    .delete(patch_votes)
+    .where(
+      and(
+        eq(patch_votes.operation_id, operation_id),
+        eq(patch_votes.patch_id, patch_id),
+        inArray(patch_votes.user_id, [...user_ids]),
+      ),
+    )
 
 /** Moves a patch on from one status; false: somebody was faster. */
 export const movePatch = async (

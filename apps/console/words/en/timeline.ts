@@ -57,6 +57,7 @@ export const events = {
   'gate.voted': 'Vote counted',
   'gate.reopened': 'Gate asks again',
   'gate.vote_voided': 'Vote no longer counts',
+  'patch.vote_voided': 'Vote for the patch no longer counts',
   'gate.carried_over': 'Earlier approval still holds',
   'catalog.applied': 'Written to the catalog',
   'catalog.conflict': 'The catalog had moved on',
