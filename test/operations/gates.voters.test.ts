@@ -140,6 +140,15 @@ describe('a patch', () => {
     expect(must(await approve('both'), 200, 202).body.status).toBe('approved')
   })
 
+  it('is not approved with votes for another patch', async () => {
+    const [one, other] = [await proposed(), await proposed()]
+    must(await one.approve('eva'), 200)
+    expect(must(await other.approve('ada'), 200).body).toMatchObject({
+      status: 'awaiting_approval',
+      votes: [{ actor: { name: 'ada' } }],
+    })
+  })
+
   it('is not approved by a right that its proposer gave, whatever the gates ask', async () => {
     lose('eva', { given: { roles: { by: p.people.olga.id, at: new Date() } } })
     p.deps.trust.principals.drop('all')

@@ -16,11 +16,13 @@ export type PatchVote = {
   groups: string[]
   at: string
 }
+/** Its own columns by their whole name: where one table is read, drizzle leaves out whose they are, and `v` has them too. */
 const VOTES = sql<
   PatchVote[]
 >`coalesce((select jsonb_agg(jsonb_build_object('user_id', v.user_id, 'actor', v.actor, 'decision', v.decision,
     'comment', v.comment, 'digest', v.digest, 'groups', v.groups, 'at', operations.iso(v.at)) order by v.at, v.user_id)
-  from ${patch_votes} v where v.operation_id = ${patches.operation_id} and v.patch_id = ${patches.patch_id}), '[]'::jsonb)`
+  from ${patch_votes} v where v.operation_id = operations.patches.operation_id and v.patch_id = operations.patches.patch_id
+    and v.digest = operations.patches.digest), '[]'::jsonb)`
 
 const columns = {
   patch_id: patches.patch_id,

@@ -82,6 +82,7 @@ describe('a change from intent to end', () => {
     const verify = (file: string) =>
       signalbox('nobody', ['evidence', 'verify', file, '--keys', 'keys.json'], '', nowhere)
     expect(await verify('evidence.jsonl')).toMatchObject({ code: 0, out: expect.stringContaining(`operation ${id}`) })
+    expect((await verify('evidence.jsonl')).out).toMatch(/COUNTED .*\n(NOT )?ENDED /)
     expect(await verify('forged.jsonl')).toMatchObject({
       code: 5,
       err: expect.stringMatching(/^BROKEN {3}forged\.jsonl, line 2: record 2: /),
