@@ -204,6 +204,10 @@ export const CODES = {
     self_patch_approval: { means: 'You proposed this patch.', remedy: 'Another person must approve it.' },
     second_person: { means: 'You have already approved this.', remedy: 'Another person must approve it.' },
     not_eligible: { means: 'You are in none of the groups that decide.', remedy: 'Ask one of the eligible people.' },
+    tainted_right: {
+      means: 'Someone who takes part in the operation gave you the right to decide.',
+      remedy: 'Another person must decide.',
+    },
     hard_policy: { means: 'A policy forbids this.', remedy: 'Read the policy named in the detail.' },
     risk_ceiling: {
       means: 'The plan is riskier than its intent allows.',
