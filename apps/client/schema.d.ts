@@ -2470,7 +2470,7 @@ export interface components {
             seq: number;
             kind: string;
             statement: string;
-            /** @description A decided gate says round and digest; a node that ran behind gates, on which of these it began. */
+            /** @description A vote says round, digest and decision, a decided gate round, status and digest; a node that ran behind gates, on which of these it began. All of it is covered by the hash. */
             subject: {
                 type: string;
                 id: string;
@@ -2479,11 +2479,8 @@ export interface components {
                 digest?: string;
                 /** @description RFC 3339, UTC, microseconds. */
                 began_at?: string;
-                gates?: {
-                    gate_id: string;
-                    round: number;
-                    digest: string;
-                }[];
+            } & {
+                [key: string]: unknown;
             };
             subject_digest: string;
             actor: components["schemas"]["ActorSchema"];
@@ -2718,6 +2715,11 @@ export interface components {
                 on_reject?: "fail_nodes" | "hold" | "cancel_operation";
                 /** @enum {unknown} */
                 lease_policy?: "hold" | "release";
+                /**
+                 * @description What becomes of a used approval when its voter loses the right: it is asked for again, or stands.
+                 * @enum {unknown}
+                 */
+                on_voter_loss?: "reask" | "keep_after_start";
                 /** @description A service that answers instead of people; not together with approvals. */
                 check?: {
                     service: string;

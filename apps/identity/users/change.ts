@@ -86,7 +86,7 @@ export type NewUser = {
   grants?: { role: string; scope?: Record<string, string>; expires_at?: string }[]
 }
 
-/** Whoever makes an enrolment link could use it: votes of the account are measured by that (federation.md 6). */
+/** Whoever makes an enrolment link could use it: votes of the account are measured by that. */
 const handedOut = (reset_by: string) => ({ reset_at: sql`clock_timestamp()` as never, reset_by })
 
 /** Creates a user with its grants. The name must be free in its folded form, deleted users included. */

@@ -202,7 +202,7 @@ const castVote = async (
   return { ...decision, events: [...voidedEvents(row, lost), ...decision.events] }
 }
 
-/** A right that somebody gave who takes part in the operation decides nothing (federation.md 6). */
+/** A right that somebody gave who takes part in the operation decides nothing. */
 const refuseTaint = ({ lookback_s }: OperationsDeps, { command: { caller }, row, subject }: Tallied) =>
   refuseTainted(caller, footingOf(row, caller.user_id, { places: subject.places, now: subject.now, lookback_s }))
 

@@ -6,7 +6,7 @@ import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { proveDue } from './standing.ts'
 
-/** How workers have voters proved before a node behind their gate starts (federation.md 6). */
+/** How workers have voters proved before a node behind their gate starts. */
 export const standingRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
   /** Many nodes start behind one gate at once: they are answered together. */
   const running = new Map<string, Promise<void>>()
@@ -15,6 +15,7 @@ export const standingRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
     '/internal/v1/gate-standing',
     {
       schema: {
+        operationId: 'proveGates',
         summary: 'Prove the voters of gates',
         description:
           'Asks identity about everyone whose approval these gates rest on, unless it was asked a moment ago. Votes that no longer count are void, and a gate without its quorum asks again. 503 while identity is away.',

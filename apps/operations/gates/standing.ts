@@ -75,7 +75,7 @@ export const voidedEvents = ({ gate }: Pick<GateRow, 'gate'>, lost: readonly Los
   })
 
 /**
- * Proves the people of these gates again (federation.md 6). Votes that no longer count are void; without its quorum a
+ * Proves the people of these gates again. Votes that no longer count are void; without its quorum a
  * passed gate asks again in a further round with the other votes, and the engine is told. Throws 503 while identity is
  * away.
  */

@@ -7,7 +7,7 @@ import { unavailable } from '../../shared/errors.ts'
 import type { Trust } from '../deps.ts'
 import { isInScope } from './visibility.ts'
 
-/** Why an approval no longer counts (federation.md 6). */
+/** Why an approval no longer counts. */
 export type VoterLoss = 'voter_disabled' | 'voter_lost_right' | 'voter_tainted'
 export type LostVote = { user_id: string; name: string; why: VoterLoss }
 

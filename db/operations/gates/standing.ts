@@ -3,7 +3,7 @@ import type { Queryable, Tx } from '../../client.ts'
 import { gates } from '../tables/index.ts'
 
 /**
- * SQL: whether the voters of a gate are to be proved again (federation.md 6): people approved it, and they were last
+ * SQL: whether the voters of a gate are to be proved again: people approved it, and they were last
  * proved longer than `seconds` before `now`, or before the decision. What a service, the time or the engine approved
  * rests on nobody's right. With `keep_after_start` a used approval asks no more.
  */

@@ -217,7 +217,7 @@ export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, terms: Term
 export type Terms = {
   /** How many attempts of each external pool may be open at once; one more is refused, and waits (places.ts). */
   places?: Readonly<Record<string, number>>
-  /** How many seconds ago the voters of an approval may have been proved (federation.md 6). */
+  /** How many seconds ago the voters of an approval may have been proved. */
   standing_s?: number
   /** Who does not answer: a claim whose voters would have to be proved is refused. */
   away?: string | undefined
