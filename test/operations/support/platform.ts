@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
-import { Code, ConnectError } from '@connectrpc/connect'
+import { ConnectError, Code as RpcCode } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import { buildApp } from '../../../apps/operations/app.ts'
@@ -119,7 +119,7 @@ const identityOf = (people: Record<string, Person>) => {
     /** It does not answer. */
     away: false,
     async getPrincipal({ userId }: { userId: string }) {
-      if (this.away) throw new ConnectError('away', Code.Unavailable)
+      if (this.away) throw new ConnectError('away', RpcCode.Unavailable)
       const found = all().find(({ id }) => id === userId)
       return found ? { principal: principalOf(found) } : {}
     },
