@@ -1,4 +1,5 @@
 import { platform } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import { uuidv7 } from '../shared/ids.ts'
 import type { Credentials, Entry } from './credentials.ts'
 import { CliError, EXIT, refused } from './errors.ts'
@@ -6,11 +7,15 @@ import { CliError, EXIT, refused } from './errors.ts'
 const TIMEOUT_MS = 30_000
 /** An access token this close to its end is not worth a request. */
 const EARLY_MS = 10_000
+/** How long a sign-in goes on trying. */
+const PATIENCE_MS = 90_000
+/** A longer wait is told to the person instead. */
+const LONG_WAIT_MS = 30_000
 
 /** By this a person finds this client among their sessions. */
 const AGENT = `signalbox ${platform()}`
 
-type TokenReply = { access_token: string; refresh_token: string; expires_in: number }
+type TokenReply = { access_token: string; refresh_token: string; expires_in: number; device_token?: string }
 export type Reply<T> = { status: number; headers: Headers; body: T }
 export type Page<T> = { items: T[]; next_page_token: string | null }
 
@@ -135,10 +140,15 @@ export const createApi = ({ url, credentials, token, idempotency_key, timeout_ms
         if (!all || page_token === null) return items
       }
     },
-    login: async (username: string, password: string): Promise<void> => {
-      const request = { grant_type: 'password', username, password }
-      const { body } = await reach(() => raw<TokenReply>('POST', '/v1/token', request))
-      await credentials.alone(async () => keep(username, body))
+    /** Signs in; while the server is busy it waits as long as it is told to, and says so. */
+    login: async (username: string, password: string, say: (line: string) => void): Promise<void> => {
+      const device_token = credentials.device(url, username)
+      const request = { grant_type: 'password', username, password, remember_device: true, device_token }
+      const { body } = await patiently(() => reach(() => raw<TokenReply>('POST', '/v1/token', request)), say)
+      await credentials.alone(async () => {
+        keep(username, body)
+        if (body.device_token !== undefined) credentials.saveDevice(url, username, body.device_token)
+      })
     },
     /** Ends the session; what is kept here goes in any case. */
     logout: async (): Promise<void> => {
@@ -152,6 +162,21 @@ export const createApi = ({ url, credentials, token, idempotency_key, timeout_ms
   }
 }
 export type Api = ReturnType<typeof createApi>
+
+/** Repeats what the server says may be repeated, for as long as a person waits. */
+const patiently = async <T>(act: () => Promise<T>, say: (line: string) => void): Promise<T> => {
+  for (const end = Date.now() + PATIENCE_MS; ; ) {
+    try {
+      return await act()
+    } catch (error) {
+      const wait_ms = error instanceof CliError ? error.retry_after_ms : undefined
+      if (wait_ms === undefined || wait_ms > LONG_WAIT_MS || Date.now() + wait_ms > end) throw error
+      const why = (error as CliError).detail.replace(/ Try again.*$/, '')
+      say(`${why} Trying again in ${Math.ceil(wait_ms / 1000)} s.`)
+      await delay(wait_ms)
+    }
+  }
+}
 
 const HINT_URL = 'hint     Is it running? --url or SIGNALBOX_URL name another address.'
 const signedOut = () => new CliError(EXIT.sign_in, 'Nobody is signed in here.', 'hint     signalbox login NAME')

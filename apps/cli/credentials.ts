@@ -12,6 +12,7 @@ import {
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { foldUsername } from '../shared/data/username.ts'
 import { CliError, EXIT } from './errors.ts'
 
 /** What is kept of one sign-in. `retry_key` stands while a refresh is under way: its repeat proves who asks. */
@@ -24,6 +25,9 @@ export type Entry = {
   retry_key?: string
 }
 
+/** Device tokens by URL and by name: proofs that this person signed in from here before. They outlive a logout. */
+type Devices = Record<string, Record<string, string>>
+
 const LOCK_WAIT_MS = 15_000
 const LOCK_STALE_MS = 30_000
 
@@ -34,35 +38,14 @@ const LOCK_STALE_MS = 30_000
 export const createCredentials = (env: NodeJS.ProcessEnv) => {
   const folder = join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'signalbox')
   const file = join(folder, 'credentials.json')
+  const devices_file = join(folder, 'devices.json')
   const lock = `${file}.lock`
 
-  const readAll = (): Record<string, Entry> => {
-    let text: string
-    try {
-      text = readFileSync(file, 'utf8')
-    } catch {
-      return {}
-    }
-    if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
-      throw new CliError(EXIT.sign_in, `refused  ${file} may be read by others.`, `hint     chmod 600 ${file}`)
-    try {
-      return JSON.parse(text) as Record<string, Entry>
-    } catch {
-      throw new CliError(
-        EXIT.sign_in,
-        `failed   ${file} is not JSON.`,
-        `hint     Remove it and sign in again: signalbox login`,
-      )
-    }
-  }
+  const readAll = () => readPrivate<Record<string, Entry>>(file)
 
   const save = (url: string, entry: Entry | undefined): void => {
     const { [url]: _, ...others } = readAll()
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-    const next = `${file}.${process.pid}`
-    writeFileSync(next, `${JSON.stringify(entry ? { ...others, [url]: entry } : others, null, 2)}\n`, { mode: 0o600 })
-    chmodSync(next, 0o600)
-    renameSync(next, file)
+    writePrivate(file, entry ? { ...others, [url]: entry } : others)
   }
 
   const tryLock = (): boolean => {
@@ -80,6 +63,13 @@ export const createCredentials = (env: NodeJS.ProcessEnv) => {
     file,
     get: (url: string): Entry | undefined => readAll()[url],
     save,
+    /** The token by which this person's device is known there. */
+    device: (url: string, username: string): string | undefined =>
+      readPrivate<Devices>(devices_file)[url]?.[foldUsername(username)],
+    saveDevice: (url: string, username: string, token: string): void => {
+      const all = readPrivate<Devices>(devices_file)
+      writePrivate(devices_file, { ...all, [url]: { ...all[url], [foldUsername(username)]: token } })
+    },
     /** Runs alone among all processes of this person. */
     alone: async <T>(act: () => Promise<T>): Promise<T> => {
       for (const end = Date.now() + LOCK_WAIT_MS; !tryLock(); await delay(50))
@@ -98,6 +88,35 @@ export const createCredentials = (env: NodeJS.ProcessEnv) => {
   }
 }
 export type Credentials = ReturnType<typeof createCredentials>
+
+/** A file of JSON that others may not read: one that they may is refused, one that is not there is empty. */
+const readPrivate = <T extends object>(file: string): T => {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch {
+    return {} as T
+  }
+  if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
+    throw new CliError(EXIT.sign_in, `refused  ${file} may be read by others.`, `hint     chmod 600 ${file}`)
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    throw new CliError(
+      EXIT.sign_in,
+      `failed   ${file} is not JSON.`,
+      `hint     Remove it and sign in again: signalbox login`,
+    )
+  }
+}
+
+const writePrivate = (file: string, value: object): void => {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const next = `${file}.${process.pid}`
+  writeFileSync(next, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
+  chmodSync(next, 0o600)
+  renameSync(next, file)
+}
 
 const ageOf = (file: string): number => {
   try {

@@ -23,6 +23,8 @@ export class CliError extends Error {
   retry_after_ms: number | undefined
   /** The server was not reached, or not able to answer: reading again later may do. */
   passing = false
+  /** The sentence of the API alone. */
+  detail = ''
   constructor(exit: ExitCode, ...lines: string[]) {
     super(lines[0])
     this.exit = exit
@@ -55,6 +57,7 @@ export const refused = (status: number, problem: Problem): CliError => {
     `hint     ${HINTS[code] ?? hint ?? 'Try again later.'}${request_id ? `        request ${request_id}` : ''}`,
   )
   error.passing = status === 429 || status >= 500
+  error.detail = detail
   if (problem.retryable) error.retry_after_ms = problem.retry_after_ms ?? 1000
   return error
 }

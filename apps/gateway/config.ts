@@ -27,6 +27,7 @@ const schema = Type.Object({
   GATEWAY__LOGIN__AT_ONCE: settings.integer(LOGINS_AT_ONCE, 1),
   GATEWAY__LIMITS__LOGIN_IP: rateSetting('10/60/20'),
   GATEWAY__LIMITS__LOGIN_NAME: rateSetting('10/60/10'),
+  GATEWAY__LIMITS__LOGIN_DEVICE: rateSetting('10/60/10'),
   GATEWAY__LIMITS__REFRESH_IP: rateSetting('150/300/30'),
   GATEWAY__LIMITS__API: rateSetting('600/60/100'),
   GATEWAY__LIMITS__FAILED_TOKENS: rateSetting('60/60/60'),
@@ -58,6 +59,7 @@ export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
     limits: {
       login_ip: parseRate(config.GATEWAY__LIMITS__LOGIN_IP),
       login_name: parseRate(config.GATEWAY__LIMITS__LOGIN_NAME),
+      login_device: parseRate(config.GATEWAY__LIMITS__LOGIN_DEVICE),
       refresh: parseRate(config.GATEWAY__LIMITS__REFRESH_IP),
       api: parseRate(config.GATEWAY__LIMITS__API),
       failed_tokens: parseRate(config.GATEWAY__LIMITS__FAILED_TOKENS),

@@ -12,6 +12,7 @@ import { audienceOf } from '../shared/service/scopes.ts'
 import { createServiceSigner } from '../shared/service/tokens.ts'
 import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
 import { createCsrf } from '../shared/web/csrf.ts'
+import { createDevices } from '../shared/web/devices.ts'
 import { createOrigins } from '../shared/web/origins.ts'
 import { createKeyNames } from '../shared/web/rates.ts'
 import type { GatewayConfig } from './config.ts'
@@ -117,8 +118,9 @@ export const createDeps = (
     checks,
     nameOf,
     limits: config.limits,
-    /** Logins that this process has under way. */
-    logins: { under_way: 0 },
+    devices: createDevices(config.auth_secrets, clock),
+    /** Logins that this process has under way, and how long they take. */
+    logins: { under_way: 0, average_ms: 0 },
     router: createRouter(ROUTES),
     addressOf: createAddressReader(config.GATEWAY__HTTP__TRUSTED_PROXIES),
     securityHeaders: createSecurityHeaders(config.GATEWAY__HTTP__PUBLIC_ORIGIN),

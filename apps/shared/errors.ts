@@ -104,14 +104,21 @@ export const overloaded = (category: 'unavailable' | 'internal_error' = 'unavail
     hint: 'Repeat the same request with the same Idempotency-Key after the time in Retry-After.',
   })
 
-/** Too many passwords are being checked: 503 at once, nothing looked up or charged (auth.md 8). */
-export const loginBusy = (cause?: unknown) =>
-  new AppError('unavailable', 'login_busy', 'Too many passwords are being checked just now.', {
-    retryable: true,
-    retry_after_ms: 2000,
-    hint: 'Repeat the request after the time in Retry-After.',
-    cause,
-  })
+/** Too many passwords are being checked: 503, nothing charged (auth.md 8). `wait_ms` is what was measured. */
+export const loginBusy = (wait_ms: number, cause?: unknown) => {
+  const retry_after_ms = Math.min(Math.max(wait_ms, 1000), 30_000)
+  return new AppError(
+    'unavailable',
+    'login_busy',
+    `The server is busy. Try again in ${Math.ceil(retry_after_ms / 1000)} s.`,
+    {
+      retryable: true,
+      retry_after_ms,
+      hint: 'Repeat the request after the time in Retry-After.',
+      cause,
+    },
+  )
+}
 
 type NotFound = {
   (what: CodeOf<'not_found'>, id: string): AppError

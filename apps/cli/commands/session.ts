@@ -22,7 +22,7 @@ export const sessionCommands: Command[] = [
     options: { 'password-stdin': { type: 'boolean', about: 'read the password from stdin' } },
     run: async ({ api, out }, [given], values) => {
       const name = given ?? (await ask('name:', 'signalbox login NAME'))
-      await api.login(name, await readPassword(values['password-stdin'] === true))
+      await api.login(name, await readPassword(values['password-stdin'] === true), out.note)
       out.note(`Signed in at ${api.url} as ${name}.`)
     },
   },

@@ -1,5 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { ConfigError } from '../../shared/config.ts'
+import { addressKey, groupsOf } from '../../shared/web/addresses.ts'
 
 /** The client of a request: its address, and what its limits are counted by (IPv6 by /64). */
 export type ClientAddress = { address: string; key: string }
@@ -22,7 +23,7 @@ export const createAddressReader = (trusted: readonly string[]) => {
       if (next === undefined) break
       address = next
     }
-    return { address, key: isIPv4(address) ? address : `${groupsOf(address).slice(0, 4).join(':')}::/64` }
+    return { address, key: addressKey(address) }
   }
   const known = new Map<string, ClientAddress>()
   return (socket_address: string | undefined, forwarded: string | string[] | undefined): ClientAddress => {
@@ -52,13 +53,4 @@ const normalize = (text: string): string | undefined => {
   const plain = mapped ?? address
   if (isIP(plain) === 0) return undefined
   return isIPv4(plain) ? plain : groupsOf(plain).join(':')
-}
-
-/** The eight groups of an IPv6 address, without leading zeros. */
-const groupsOf = (address: string): string[] => {
-  const [head = '', tail] = address.toLowerCase().split('::')
-  const left = head ? head.split(':') : []
-  const right = tail ? tail.split(':') : []
-  const gap = tail === undefined ? 0 : 8 - left.length - right.length
-  return [...left, ...Array<string>(Math.max(0, gap)).fill('0'), ...right].map((group) => group.replace(/^0+(?=.)/, ''))
 }

@@ -1,11 +1,10 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { foldUsername } from '../../shared/auth/username.ts'
-import { AppError, type CodeOf, loginBusy, overloaded, problemOf } from '../../shared/errors.ts'
+import { AppError, type CodeOf, overloaded, problemOf } from '../../shared/errors.ts'
 import { requestId } from '../../shared/ids.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { bodyOf, readBody, refuseLongBody } from '../proxy/proxy.ts'
+import { bodyOf, refuseLongBody } from '../proxy/proxy.ts'
 import { diskFull } from '../routes/disk.ts'
 import type { Match } from '../routes/router.ts'
 import type { Upstream } from '../routes/table.ts'
@@ -13,11 +12,11 @@ import type { ClientAddress } from './address.ts'
 import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type Exchange } from './answers.ts'
 import { isPreflightPath } from './cors.ts'
 import { checkHeaders, traceOf, upstreamHeaders } from './headers.ts'
+import { AUTH_BODY, chargeOpenRoute } from './open-routes.ts'
 import { parseTarget, type Target } from './target.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 const MAX_HEADERS = 16_384
-const AUTH_BODY = 16_384
 const API_BODY = 1_048_576
 
 /** The public listener: every request goes through the same checks in the same order (auth.md 6). */
@@ -123,9 +122,9 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   let claims: AccessClaims | undefined
   let body: Buffer | undefined
   if (route.permission === 'none') {
-    body = await chargeOpenRoute(deps, exchange, match, client)
+    body = await chargeOpenRoute(deps, exchange, route, client)
   } else {
-    claims = await deps.guard.authenticate(req, client)
+    claims = await deps.guard.authenticate(req, client, route)
     await deps.guard.pass(route, claims)
     deps.guard.refuseForgery(req, claims)
   }
@@ -141,78 +140,6 @@ const unknownParameter = () =>
   new AppError('validation_error', 'schema_violation', 'This takes no query parameters.', {
     hint: 'Send the path alone.',
   })
-
-/** Limits of routes that nobody is signed in on. The body of a login is read for its name; the same bytes go on. */
-const chargeOpenRoute = async (
-  deps: GatewayDeps,
-  { req, res }: Exchange,
-  { route }: Match,
-  client: ClientAddress,
-): Promise<Buffer | undefined> => {
-  const { guard, limits, nameOf } = deps
-  const address = nameOf(`address:${client.key}`)
-  const by = (limit: 'login_ip' | 'refresh' | 'jwks' | 'enrol') => ({ key: `${limit}:${address}`, rate: limits[limit] })
-  if (route.class === 'none') return undefined
-  if (route.class === 'refresh' || route.class === 'jwks' || route.class === 'enrol') {
-    await guard.charge(route.class, [by(route.class)])
-    return undefined
-  }
-  refuseMediaType(req)
-  refuseLongBody(req, AUTH_BODY)
-  const body = await readBody(req, AUTH_BODY)
-  const username = usernameIn(body)
-  if (route.class === 'token' && username === undefined) {
-    await guard.charge('refresh', [by('refresh')])
-  } else {
-    enterLogin(deps, res)
-    const name =
-      username === undefined ? [] : [{ key: `login_name:${nameOf(foldUsername(username))}`, rate: limits.login_name }]
-    await guard.charge('login', [by('login_ip'), ...name], nameOf(`address:${client.address}`))
-  }
-  return body
-}
-
-/**
- * Lets so many logins go on and tells the others at once that it is busy. In a flood most would hear it from credential
- * in the end, after limits, look-ups and connections that slow down everybody who is signed in.
- */
-const enterLogin = ({ logins, config }: GatewayDeps, res: ServerResponse): void => {
-  if (logins.under_way >= config.GATEWAY__LOGIN__AT_ONCE) throw loginBusy()
-  logins.under_way += 1
-  res.once('close', () => {
-    logins.under_way -= 1
-  })
-}
-
-const refuseMediaType = (req: IncomingMessage) => {
-  const type = req.headers['content-type']
-  if (
-    type === undefined
-      ? req.headers['content-length'] === '0'
-      : /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)
-  )
-    return
-  if (
-    type === undefined &&
-    req.headers['content-length'] === undefined &&
-    req.headers['transfer-encoding'] === undefined
-  )
-    return
-  throw new AppError('validation_error', 'unsupported_media_type', 'This content type is not accepted here.', {
-    status: 415,
-    hint: 'Send application/json in UTF-8.',
-  })
-}
-
-/** The name that a login is for, as far as the body can be read; session refuses what is not valid. */
-const usernameIn = (body: Buffer): string | undefined => {
-  try {
-    const value = JSON.parse(body.toString('utf8')) as { username?: unknown }
-    return typeof value?.username === 'string' ? value.username.slice(0, 256) : undefined
-  } catch {
-    return undefined
-  }
-}
 
 type Destination = Match & { upstream: Exclude<Upstream, 'gateway'> }
 

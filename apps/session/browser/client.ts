@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { sha256Hex } from '../../shared/data/digest.ts'
+import { groupsOf } from '../../shared/web/addresses.ts'
 
 /** What is known of the client of a request: a hint, never a proof. */
 export type Client = {
@@ -35,14 +36,10 @@ const familyOf = (agent: string): string =>
   FAMILIES.find((family) => agent.includes(`${family}/`)) ?? (agent.split('/')[0] || 'none').slice(0, 32)
 
 /** The network of an address: /24 for IPv4, /56 for IPv6. */
-const prefixOf = (address: string): string => {
-  if (!address.includes(':')) return address.split('.').slice(0, 3).join('.')
-  const [head = '', tail] = address.split('::')
-  const left = head ? head.split(':') : []
-  const right = tail ? tail.split(':') : []
-  const gap = tail === undefined ? 0 : 8 - left.length - right.length
-  const groups = [...left, ...Array<string>(Math.max(0, gap)).fill('0'), ...right].map((group) =>
-    group.padStart(4, '0'),
-  )
-  return groups.join('').slice(0, 14)
-}
+const prefixOf = (address: string): string =>
+  address.includes(':')
+    ? groupsOf(address)
+        .map((group) => group.padStart(4, '0'))
+        .join('')
+        .slice(0, 14)
+    : address.split('.').slice(0, 3).join('.')

@@ -1,22 +1,9 @@
 import { AppError } from '../../shared/errors.ts'
+import { onlyCookie, parseCookies } from '../../shared/web/cookies.ts'
+import { DEVICE_DAYS, deviceCookie } from '../../shared/web/devices.ts'
 import type { SessionConfig } from '../config.ts'
-import { DEVICE_DAYS } from './device.ts'
 
 const MAX_AGE_S = 2_592_000
-
-/** The cookies of one request: every value of every name, because a doubled name is an attack, not a choice. */
-export const parseCookies = (header: string | undefined): Map<string, string[]> => {
-  const cookies = new Map<string, string[]>()
-  for (const part of (header ?? '').split(';')) {
-    const at = part.indexOf('=')
-    if (at < 0) continue
-    const name = part.slice(0, at).trim()
-    const values = cookies.get(name)
-    if (values) values.push(part.slice(at + 1).trim())
-    else cookies.set(name, [part.slice(at + 1).trim()])
-  }
-  return cookies
-}
 
 type Cookie = {
   name: string
@@ -45,8 +32,7 @@ const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 /** Reads and writes the refresh cookie and the device cookie with exactly the configured attributes. */
 export const createCookies = (config: SessionConfig) => {
   const secure = config.TOKEN__TOKENS__COOKIE_SECURE
-  // The __Host- prefix makes browsers insist on Secure, Path=/ and no Domain.
-  const deviceName = secure ? '__Host-device' : 'device'
+  const deviceName = deviceCookie(secure)
   const refresh = (value: string, max_age_s: number) =>
     serialize({
       name: config.TOKEN__TOKENS__COOKIE_NAME,
@@ -81,10 +67,7 @@ export const createCookies = (config: SessionConfig) => {
       }
       return values[0] || undefined
     },
-    readDevice: (header: string | undefined): string | undefined => {
-      const values = parseCookies(header).get(deviceName) ?? []
-      return values.length === 1 ? values[0] : undefined
-    },
+    readDevice: (header: string | undefined): string | undefined => onlyCookie(header, deviceName),
   }
 }
 export type Cookies = ReturnType<typeof createCookies>

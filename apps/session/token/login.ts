@@ -5,6 +5,7 @@ import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { addressKey } from '../../shared/web/addresses.ts'
 import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { Charge } from '../store/store.ts'
@@ -39,12 +40,12 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   const folded_name = foldUsername(request.username)
   const charge = await beginAttempt(deps, request, folded_name)
   const { user, ok, cause, password_version } = await checkPassword(deps, request, charge)
-  if (!ok || !user) throw await refuseLogin(deps, request, started, cause, user?.id)
+  if (!ok || !user) throw await refuseLogin(deps, request, charge, started, cause, user?.id)
   await deps.store.loginSucceeded(charge)
 
   const session = { user_id: user.id, username: user.username, mode: request.mode, password_version }
   const opened = await openSession(deps, session, request.client, request.request_id)
-  if (!opened) throw await refuseLogin(deps, request, started, 'overtaken', user.id)
+  if (!opened) throw await refuseLogin(deps, request, charge, started, 'overtaken', user.id)
   deps.counts.logins.inc()
   await deps.audit({
     action: 'login',
@@ -92,7 +93,11 @@ const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: C
     )
     asked = 'credential'
     const { isValid, passwordVersion } = await deps.credential.verifyPassword(
-      { userId: user?.id ?? NOBODY, password: request.password, queueKey: queueKeyOf(deps, request.client) },
+      {
+        userId: user?.id ?? NOBODY,
+        password: request.password,
+        queueKey: queueKeyOf(deps, request.client, charge.device),
+      },
       withRequestId(request.request_id),
     )
     const active = user?.status === UserStatus.ACTIVE
@@ -104,14 +109,15 @@ const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: C
   }
 }
 
-/** One place in the hash queue per address. */
-export const queueKeyOf = (deps: SessionDeps, { ip_address }: Client): string =>
-  deps.nameOf(`address:${ip_address ?? ''}`)
+/** Whose share of the hash queue this is: that of the known device, else of the address. */
+export const queueKeyOf = (deps: SessionDeps, { ip_address }: Client, device?: string): string =>
+  device === undefined ? deps.nameOf(`address:${addressKey(ip_address ?? '')}`) : `device:${device}`
 
 /** The one refusal of a login, on the next tick after the request's start; the true cause stays with us. */
 const refuseLogin = async (
   deps: SessionDeps,
   request: LoginRequest,
+  charge: Charge,
   started: number,
   cause: string,
   user_id?: string,
@@ -125,12 +131,17 @@ const refuseLogin = async (
     user_id,
     ...contextOf(request),
   })
-  const address = deps.nameOf(`address:${request.client.ip_address ?? ''}`)
-  const bucket = { key: `login_failures:${address}`, rate: deps.config.limits.login_failures }
-  await deps.store.limit([bucket], { key: address, seconds: BLOCK_S })
+  if (charge.bucket !== 'device') await countFailure(deps, request.client)
   const elapsed = performance.now() - started
   await delay(Math.ceil(elapsed / TICK_MS) * TICK_MS - elapsed)
   return new AppError('invalid_credentials', 'invalid_credentials', 'Username or password is wrong.')
+}
+
+/** Counts a failure of somebody unknown; an address with too many is blocked at the gateway. */
+const countFailure = async ({ nameOf, store, config }: SessionDeps, { ip_address }: Client) => {
+  const address = nameOf(`address:${addressKey(ip_address ?? '')}`)
+  const bucket = { key: `login_failures:${address}`, rate: config.limits.login_failures }
+  await store.limit([bucket], { key: address, seconds: BLOCK_S })
 }
 
 /**

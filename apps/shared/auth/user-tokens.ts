@@ -41,10 +41,14 @@ const createUserTokens = <T extends 'access' | 'refresh'>(
 const MAX_VERIFIED = 5000
 
 export type AccessVerifier = (token: string) => Promise<AccessClaims>
+/** `remembers`: whether this token verified here before. */
+export type RememberingVerifier = AccessVerifier & { remembers: (token: string) => boolean }
 export type RefreshVerifier = (token: string) => Promise<RefreshClaims>
 
-export const createAccessVerifier = (settings: UserTokenSettings): AccessVerifier =>
-  createUserTokens('access', settings, rememberVerified(MAX_VERIFIED))
+export const createAccessVerifier = (settings: UserTokenSettings): RememberingVerifier => {
+  const verify = rememberVerified<'access'>(MAX_VERIFIED)
+  return Object.assign(createUserTokens('access', settings, verify), { remembers: verify.remembers })
+}
 export const createRefreshVerifier = (settings: UserTokenSettings): RefreshVerifier =>
   createUserTokens('refresh', settings)
 

@@ -85,7 +85,7 @@ type Verified<T extends TokenType> = { claims: ClaimsOf[T]; kid: string; key: Ke
  */
 export const rememberVerified = <T extends TokenType>(most: number) => {
   const verified = new Map<string, Verified<T>>()
-  return (token: string, options: VerifyOptions<T>): ClaimsOf[T] => {
+  const check = (token: string, options: VerifyOptions<T>): ClaimsOf[T] => {
     const found = verified.get(token)
     if (found && stillHolds(found, options)) return found.claims
     verified.delete(token)
@@ -104,6 +104,8 @@ export const rememberVerified = <T extends TokenType>(most: number) => {
     }
     return claims
   }
+  /** Whether this token verified before: to look at it again costs next to nothing. */
+  return Object.assign(check, { remembers: (token: string): boolean => verified.has(token) })
 }
 
 const stillHolds = <T extends TokenType>(

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DescMethodUnary, DescService } from '@bufbuild/protobuf'
+import { DurationSchema, durationFromMs, durationMs } from '@bufbuild/protobuf/wkt'
 import {
   type Client,
   Code,
@@ -121,9 +122,15 @@ export const fromRpc = (
 ): unknown => {
   if (error instanceof AppError) return error
   const { code } = ConnectError.from(error)
-  if (code === Code.ResourceExhausted) return loginBusy(error)
+  if (code === Code.ResourceExhausted) return loginBusy(waitOf(error) ?? 2000, error)
   const away = [Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted]
   return away.includes(code) ? unavailable(`The ${name} service does not answer.`, error, outage) : error
+}
+
+/** How long a refused caller should wait, as `toConnectError` sent it. */
+const waitOf = (error: unknown): number | undefined => {
+  const [detail] = ConnectError.from(error).findDetails(DurationSchema)
+  return detail && durationMs(detail)
 }
 
 type MethodName<S extends DescService> = keyof S['method'] & string
@@ -191,7 +198,11 @@ const CODES: Partial<Record<Category, Code>> = {
 
 const toConnectError = (error: unknown): ConnectError => {
   if (error instanceof ConnectError) return error
-  if (error instanceof AppError) return new ConnectError(error.message, CODES[error.category] ?? Code.Internal)
+  if (error instanceof AppError) {
+    const { retry_after_ms } = error.options
+    const wait = retry_after_ms === undefined ? [] : [{ desc: DurationSchema, value: durationFromMs(retry_after_ms) }]
+    return new ConnectError(error.message, CODES[error.category] ?? Code.Internal, undefined, wait)
+  }
   return new ConnectError('unexpected', isOutage(error) ? Code.Unavailable : Code.Internal)
 }
 

@@ -1,8 +1,10 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Clock } from '../../shared/clock.ts'
-import { deriveKey, hmacSha256 } from '../../shared/data/digest.ts'
+import type { Clock } from '../clock.ts'
+import { deriveKey, hmacSha256 } from '../data/digest.ts'
 
 export const DEVICE_DAYS = 90
+/** The cookie that holds a device token. The prefix makes browsers insist on Secure, Path=/ and no Domain. */
+export const deviceCookie = (secure: boolean): string => (secure ? '__Host-device' : 'device')
 const TOKEN = /^d1\.([A-Za-z0-9_-]{1,300})\.([A-Za-z0-9_-]{43})$/
 
 type Payload = { id: string; user: string; name: string; iat: number }

@@ -1,0 +1,114 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { foldUsername } from '../../shared/data/username.ts'
+import { AppError, loginBusy } from '../../shared/errors.ts'
+import { onlyCookie } from '../../shared/web/cookies.ts'
+import { deviceCookie } from '../../shared/web/devices.ts'
+import type { GatewayDeps } from '../deps.ts'
+import { readBody, refuseLongBody } from '../proxy/proxy.ts'
+import type { Route } from '../routes/table.ts'
+import type { ClientAddress } from './address.ts'
+import type { Exchange } from './answers.ts'
+
+export const AUTH_BODY = 16_384
+
+/** Seats that only known devices take: a flood of strangers leaves room for those who belong here. */
+const KNOWN_SEATS = 2
+/** How much of the average the latest login is. */
+const LATEST = 0.2
+
+/** Limits of routes that nobody is signed in on. The body of a login is read for its name; the same bytes go on. */
+export const chargeOpenRoute = async (
+  deps: GatewayDeps,
+  exchange: Exchange,
+  route: Route,
+  client: ClientAddress,
+): Promise<Buffer | undefined> => {
+  const { guard, limits, nameOf } = deps
+  const address = nameOf(`address:${client.key}`)
+  const by = (limit: 'refresh' | 'jwks' | 'enrol') => ({ key: `${limit}:${address}`, rate: limits[limit] })
+  if (route.class === 'none') return undefined
+  if (route.class === 'refresh' || route.class === 'jwks' || route.class === 'enrol') {
+    await guard.charge(route.class, [by(route.class)])
+    return undefined
+  }
+  const { req } = exchange
+  refuseMediaType(req)
+  refuseLongBody(req, AUTH_BODY)
+  const body = await readBody(req, AUTH_BODY)
+  const login = readLogin(body)
+  if (route.class === 'token' && login.username === undefined) await guard.charge('refresh', [by('refresh')])
+  else await chargeLogin(deps, exchange, login, address)
+  return body
+}
+
+type Login = { username: string | undefined; device_token: string | undefined }
+
+/**
+ * Charges one attempt: a device that has signed in with this name before has a bucket of its own and no other, so that
+ * nobody can use up its attempts from elsewhere. All others share those of the name and of their address.
+ */
+const chargeLogin = async (deps: GatewayDeps, { req, res }: Exchange, login: Login, address: string): Promise<void> => {
+  const { guard, limits, nameOf } = deps
+  const name = login.username === undefined ? undefined : foldUsername(login.username)
+  const device = name === undefined ? undefined : knownDevice(deps, req, login, name)
+  enterLogin(deps, res, device !== undefined)
+  if (device !== undefined) return guard.charge('login', [{ key: `login_device:${device}`, rate: limits.login_device }])
+  const by_name = name === undefined ? [] : [{ key: `login_name:${nameOf(name)}`, rate: limits.login_name }]
+  return guard.charge('login', [{ key: `login_ip:${address}`, rate: limits.login_ip }, ...by_name], address)
+}
+
+/** The id of the device if its token is ours and for this name, wherever the mode of the login keeps the token. */
+const knownDevice = ({ devices }: GatewayDeps, { headers }: IncomingMessage, { device_token }: Login, name: string) => {
+  const kept = [device_token, ...[true, false].map((secure) => onlyCookie(headers.cookie, deviceCookie(secure)))]
+  for (const token of kept) {
+    const device = devices.knownFor(token, name)
+    if (device !== undefined) return device
+  }
+  return undefined
+}
+
+/**
+ * Lets so many logins go on and tells the others at once that it is busy. In a flood most would hear it from credential
+ * in the end, after limits, look-ups and connections that slow down everybody who is signed in.
+ */
+const enterLogin = ({ logins, config }: GatewayDeps, res: ServerResponse, known: boolean): void => {
+  if (logins.under_way >= config.GATEWAY__LOGIN__AT_ONCE + (known ? KNOWN_SEATS : 0)) throw loginBusy(logins.average_ms)
+  logins.under_way += 1
+  const begun = performance.now()
+  res.once('close', () => {
+    logins.under_way -= 1
+    logins.average_ms += LATEST * (performance.now() - begun - logins.average_ms)
+  })
+}
+
+const refuseMediaType = (req: IncomingMessage) => {
+  const type = req.headers['content-type']
+  if (
+    type === undefined
+      ? req.headers['content-length'] === '0'
+      : /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)
+  )
+    return
+  if (
+    type === undefined &&
+    req.headers['content-length'] === undefined &&
+    req.headers['transfer-encoding'] === undefined
+  )
+    return
+  throw new AppError('validation_error', 'unsupported_media_type', 'This content type is not accepted here.', {
+    status: 415,
+    hint: 'Send application/json in UTF-8.',
+  })
+}
+
+/** The name and the device of a login, as far as the body can be read; session refuses what is not valid. */
+const readLogin = (body: Buffer): Login => {
+  const none = { username: undefined, device_token: undefined }
+  try {
+    const value = JSON.parse(body.toString('utf8')) as { username?: unknown; device_token?: unknown } | null
+    const textOf = (member: unknown, most: number) => (typeof member === 'string' ? member.slice(0, most) : undefined)
+    return value ? { username: textOf(value.username, 256), device_token: textOf(value.device_token, 512) } : none
+  } catch {
+    return none
+  }
+}

@@ -1,0 +1,83 @@
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createApi } from '../../apps/cli/api.ts'
+import { createCredentials } from '../../apps/cli/credentials.ts'
+import { loginBusy, problemOf } from '../../apps/shared/errors.ts'
+import { type Auth, PASSWORD, send, startAuth } from '../session/support/auth.ts'
+
+let auth: Auth
+let gateway: Awaited<ReturnType<Auth['addGateway']>>
+const home = mkdtempSync(join(tmpdir(), 'signalbox-cli-'))
+const credentials = createCredentials({ XDG_CONFIG_HOME: home })
+const client = (url: string) => createApi({ url, credentials, token: undefined, idempotency_key: undefined })
+
+beforeAll(async () => {
+  auth = await startAuth({ GATEWAY__LIMITS__LOGIN_NAME: '8/600/8' })
+  gateway = await auth.addGateway()
+  for (const name of ['Eva', 'olga']) await auth.addUser(name)
+})
+afterAll(async () => {
+  await auth?.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+/** A gateway that is busy `times` times before it has a place. */
+const busyAtFirst = async (times: number, refusal: () => ReturnType<typeof loginBusy>) => {
+  const server = createServer((req, res) => {
+    times -= 1
+    if (times >= 0) {
+      const body = JSON.stringify(problemOf(refusal(), 'request-1', '/v1/token'))
+      return void req
+        .resume()
+        .on('end', () => res.writeHead(503, { 'content-type': 'application/problem+json' }).end(body))
+    }
+    const { method, headers } = req
+    const through = request(`${gateway.url}${req.url}`, { method, headers }, (answer) => {
+      res.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(res)
+    })
+    req.pipe(through)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: () => server.close() }
+}
+
+describe('signalbox login', () => {
+  it('is a known device from the second time on, also after a logout, whatever strangers do', async () => {
+    const api = client(gateway.url)
+    await api.login('eva', PASSWORD, () => {})
+    const file = join(home, 'signalbox/devices.json')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    await api.logout()
+    const guess = () =>
+      send(`${gateway.url}/auth/login`, { body: { username: 'eva', password: 'Wrong-Horse-7-Battery' } })
+    for (let i = 0; i < 10; i++) await guess()
+    expect((await guess()).status).toBe(429)
+    // The name in another spelling is the same person.
+    await api.login('EVA', PASSWORD, () => {})
+    expect(readFileSync(file, 'utf8')).not.toContain(PASSWORD)
+    expect(credentials.device(gateway.url, 'eva')).toMatch(/^d1\./)
+    expect(credentials.device('https://elsewhere.test', 'eva')).toBeUndefined()
+  })
+
+  it('waits as long as a busy server says, tells so, and tries again; a wrong password it tries once', async () => {
+    const busy = await busyAtFirst(2, () => loginBusy(60))
+    try {
+      const said: string[] = []
+      await client(busy.url).login('olga', PASSWORD, (line) => void said.push(line))
+      expect(said).toEqual(Array(2).fill('The server is busy. Trying again in 1 s.'))
+      await expect(client(gateway.url).login('nobody', PASSWORD, (line) => void said.push(line))).rejects.toThrow(
+        /invalid_credentials/,
+      )
+      expect(said.length).toBe(2)
+    } finally {
+      busy.stop()
+    }
+  })
+})
