@@ -3,9 +3,17 @@ import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { loadConfig, secretKeysOf, settings } from '../shared/config.ts'
 import { parseRate, rateSetting } from '../shared/web/rates.ts'
+import { QUEUES, SEATED, SEATS } from './proxy/seats.ts'
 
 /** What credential can answer in its two seconds, with a hash of 0.2 s on each core: more would be refused there later. */
 const LOGINS_AT_ONCE = Math.max(16, 12 * availableParallelism())
+
+const byClass = (what: string) =>
+  Type.Partial(Type.Record(Type.Enum(SEATED), Type.Integer({ minimum: 0, maximum: 10_000 })), {
+    default: {},
+    description: `${what}: a JSON object by class (${SEATED.join(', ')}).`,
+    additionalProperties: false,
+  })
 
 const schema = Type.Object({
   GATEWAY__REDIS__URL: settings.redis(),
@@ -23,7 +31,8 @@ const schema = Type.Object({
   GATEWAY__UPSTREAM__OPERATIONS_URL: settings.url('http://127.0.0.1:7151'),
   GATEWAY__UPSTREAM__CONNECT_MS: settings.integer(1000, 10, 10_000),
   GATEWAY__UPSTREAM__REPLY_MS: settings.integer(9000, 10, 60_000),
-  GATEWAY__UPSTREAM__CONNECTIONS: settings.integer(128, 1, 10_000),
+  GATEWAY__PRIORITY__SEATS: byClass('How many requests of each class one upstream has at once'),
+  GATEWAY__PRIORITY__QUEUES: byClass('How many requests of each class wait for a seat'),
   GATEWAY__LOGIN__AT_ONCE: settings.integer(LOGINS_AT_ONCE, 1),
   GATEWAY__LIMITS__LOGIN_IP: rateSetting('10/60/20'),
   GATEWAY__LIMITS__LOGIN_NAME: rateSetting('10/60/10'),
@@ -55,6 +64,8 @@ export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const config = loadConfig(schema, env)
   return {
     ...config,
+    seats: { ...SEATS, ...config.GATEWAY__PRIORITY__SEATS },
+    queues: { ...QUEUES, ...config.GATEWAY__PRIORITY__QUEUES },
     auth_secrets: secretKeysOf(config.AUTH__SECRET__KEYS),
     limits: {
       login_ip: parseRate(config.GATEWAY__LIMITS__LOGIN_IP),

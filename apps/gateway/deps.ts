@@ -89,7 +89,8 @@ export const createDeps = (
   const connection = {
     connect_ms: config.GATEWAY__UPSTREAM__CONNECT_MS,
     reply_ms: config.GATEWAY__UPSTREAM__REPLY_MS,
-    connections: config.GATEWAY__UPSTREAM__CONNECTIONS,
+    seats: config.seats,
+    queues: config.queues,
   }
   const proxy = createProxy(upstreams, connection, telemetry)
   const pressure = createPressure(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Bounds, createPressure, type Strain } from '../../apps/shared/http/pressure.ts'
+import { PRIORITIES } from '../../apps/shared/http/priority.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 
 const BOUNDS: Bounds = { in_flight: 10, delay_ms: 250, utilisation: 0.95, rss_share: 0.8 }
@@ -14,39 +15,38 @@ const start = () => {
     pressure,
     sheds: (now: Partial<Strain> = {}) => {
       strain = { ...CALM, ...now }
-      return (['R', 'W', 'A', 'S'] as const).filter(pressure.sheds).join('')
+      return PRIORITIES.filter(pressure.sheds).join(' ')
     },
   }
 }
 
 describe('under load', () => {
-  it('arming and writing are refused first, reading at twice the bound, stopping never', async () => {
+  const BUSY = 'write read batch'
+  const OVER = 'enter decide write read batch'
+
+  it('who reads and writes is refused first, who decides and signs in at twice the bound, who stops never', async () => {
     const { pressure, sheds, telemetry } = start()
     for (let i = 0; i < 10; i++) pressure.enter()
     expect(sheds()).toBe('')
     pressure.enter()
-    expect(sheds()).toBe('WA')
+    expect(sheds()).toBe(BUSY)
     for (let i = 0; i < 10; i++) pressure.enter()
-    expect(sheds()).toBe('RWA')
+    expect(sheds()).toBe(OVER)
     const text = await telemetry.metrics.metrics()
     expect(text).toMatch(/http_in_flight\{app="test"\} 21/)
-    expect(text).toMatch(/http_shed_total\{kind="A",reason="overload",app="test"\} 2/)
+    expect(text).toMatch(/http_shed_total\{class="read",reason="overload",app="test"\} 2/)
     for (let i = 0; i < 11; i++) pressure.leave()
     expect(sheds()).toBe('')
   })
 
-  it('a late event loop, a loop without rest and much memory count alike', () => {
+  it('a late event loop and much memory count alike; a loop without rest keeps back what is large alone', () => {
     const { sheds } = start()
-    expect([sheds({ delay_ms: 250 }), sheds({ delay_ms: 251 }), sheds({ delay_ms: 501 })]).toEqual(['', 'WA', 'RWA'])
-    expect([sheds({ utilisation: 0.95 }), sheds({ utilisation: 0.96 }), sheds({ utilisation: 1 })]).toEqual([
-      '',
-      'WA',
-      'WA',
-    ])
+    expect([sheds({ delay_ms: 250 }), sheds({ delay_ms: 251 }), sheds({ delay_ms: 501 })]).toEqual(['', BUSY, OVER])
+    expect([sheds({ utilisation: 0.95 }), sheds({ utilisation: 1 })]).toEqual(['', 'batch'])
     expect([sheds({ rss_share: 0.8 }), sheds({ rss_share: 0.81 }), sheds({ rss_share: 0.91 })]).toEqual([
       '',
-      'WA',
-      'RWA',
+      BUSY,
+      OVER,
     ])
   })
 })

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
+import { PRIORITY_HEADER, type Priority } from '../../shared/http/priority.ts'
 import { random128 } from '../../shared/ids.ts'
 import { isTrace } from '../../shared/process/trace.ts'
 import type { Upstream } from '../routes/table.ts'
@@ -64,6 +65,7 @@ export const upstreamHeaders = (
     request_id: string
     address: string
     traceparent: string
+    priority: Priority
     deadline_ms?: number
     identity?: Identity
   },
@@ -77,6 +79,7 @@ export const upstreamHeaders = (
   made['x-request-id'] = more.request_id
   made['x-forwarded-for'] = more.address
   made.traceparent = more.traceparent
+  made[PRIORITY_HEADER] = more.priority
   if (more.deadline_ms !== undefined) made['x-request-deadline'] = String(more.deadline_ms)
   if (more.identity) {
     made['x-user-id'] = more.identity.user_id

@@ -116,7 +116,7 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   const { req } = exchange
   const { route } = match
   exchange.endpoint = route.path
-  if (route.class !== 'none' && deps.pressure.sheds(route.kind)) throw overloaded()
+  if (deps.pressure.sheds(route.priority)) throw overloaded()
   if (deps.disk.refuses(route)) throw diskFull()
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
   let claims: AccessClaims | undefined
@@ -141,6 +141,9 @@ const unknownParameter = () =>
     hint: 'Send the path alone.',
   })
 
+/** A list of more than 200 items. */
+const MANY_ITEMS = /(^|&)page_size=(20[1-9]|2[1-9]\d|[3-9]\d\d|\d{4,})(&|$)/
+
 type Destination = Match & { upstream: Exclude<Upstream, 'gateway'> }
 
 const forward = async (
@@ -157,7 +160,15 @@ const forward = async (
   refuseLongBody(req, limit)
   const endless = route.class === 'stream'
   const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
+  const priority = route.priority === 'read' && MANY_ITEMS.test(target.query) ? 'batch' : route.priority
+  const seats = deps.proxy.seats[upstream]
+  let seat = -1
   try {
+    // A stream stays for minutes: it has connections of its own instead of a seat.
+    if (priority !== 'exempt' && !endless) {
+      const taken = seats.take(priority, claims?.sub ?? client.key, res)
+      seat = typeof taken === 'number' ? taken : await taken
+    }
     const called = performance.now()
     const request = {
       method: req.method ?? 'GET',
@@ -167,6 +178,7 @@ const forward = async (
         request_id,
         address: client.address,
         traceparent: traceOf(req.headers.traceparent),
+        priority,
         ...(!endless && { deadline_ms: leftOf(deps, exchange) }),
         ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),
       }),
@@ -184,6 +196,7 @@ const forward = async (
     })
   } finally {
     leave?.()
+    if (priority !== 'exempt' && seat >= 0) seats.leave(priority, seat)
   }
 }
 

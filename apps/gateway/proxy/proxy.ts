@@ -4,15 +4,19 @@ import { type Dispatcher, Pool } from 'undici'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { type WatchedDependency, watchDependency } from '../../shared/process/dependency.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
+import { type BySeated, createSeats, measureSeats, type Seats } from './seats.ts'
 
 const KEEP_ALIVE_MS = 60_000
+/** Connections for what takes no seat. */
+const SPARE_CONNECTIONS = 8
 
 export type Upstreams = Record<'session' | 'identity' | 'token' | 'catalog' | 'operations', string>
 export type ProxySettings = {
   /** Milliseconds to connect, and until the answer begins and between two pieces of it. */
   connect_ms: number
   reply_ms: number
-  connections: number
+  seats: BySeated
+  queues: BySeated
 }
 export type UpstreamHeaders = Record<string, string | string[] | undefined>
 export type UpstreamRequest = {
@@ -34,28 +38,40 @@ export type Sink = { res: ServerResponse; begin: (status: number, headers: Upstr
  */
 export const createProxy = (
   urls: Upstreams,
-  { connect_ms, reply_ms, connections }: ProxySettings,
+  { connect_ms, reply_ms, seats, queues }: ProxySettings,
   telemetry: Telemetry,
 ) => {
+  const connections = SPARE_CONNECTIONS + Object.values(seats).reduce((sum, count) => sum + count, 0)
   const watched = Object.fromEntries(
     Object.keys(urls).map((name) => [name, watchDependency(telemetry, name)]),
   ) as Record<keyof Upstreams, WatchedDependency>
-  const pools = Object.fromEntries(
-    Object.entries(urls).map(([name, url]) => [
-      name,
-      new Pool(url, {
-        connections,
-        pipelining: 1,
-        connect: { timeout: connect_ms },
-        headersTimeout: reply_ms,
-        bodyTimeout: reply_ms,
-        keepAliveTimeout: KEEP_ALIVE_MS,
-        keepAliveMaxTimeout: KEEP_ALIVE_MS,
-      }),
-    ]),
-  ) as Record<keyof Upstreams, Pool>
+  const open = (connections: number | null) =>
+    Object.fromEntries(
+      Object.entries(urls).map(([name, url]) => [
+        name,
+        new Pool(url, {
+          connections,
+          pipelining: 1,
+          connect: { timeout: connect_ms },
+          headersTimeout: reply_ms,
+          bodyTimeout: reply_ms,
+          keepAliveTimeout: KEEP_ALIVE_MS,
+          keepAliveMaxTimeout: KEEP_ALIVE_MS,
+        }),
+      ]),
+    ) as Record<keyof Upstreams, Pool>
+  const pools = open(connections)
+  // A stream holds its connection for minutes: it must not be one that somebody waits for.
+  const streams = open(null)
+  const measured = measureSeats(telemetry)
+  const seated = Object.fromEntries(
+    Object.keys(urls).map((name) => [name, createSeats({ seats, queues, ...measured })]),
+  ) as Record<keyof Upstreams, Seats>
+  measured.watch(Object.values(seated))
 
   return {
+    /** Who may call each upstream now: taken before `pass` and given back after it, but by streams and exempt routes. */
+    seats: seated,
     /**
      * Sends one request and its answer on; resolves when all of it is written or the client went away. Refused or cut
      * connections are 502, a missing answer is 504. An answer that breaks off breaks ours off: half must not look whole.
@@ -67,12 +83,12 @@ export const createProxy = (
         const dependency = watched[upstream]
         if (!dependency.breaker.allows(insist)) return reject(unavailable(AWAY(upstream), undefined, 'unavailable'))
         const passing = createPassing({ upstream, endless, reply_ms, dependency, resolve, reject }, sink)
-        pools[upstream].dispatch(
+        ;(endless ? streams : pools)[upstream].dispatch(
           { ...options, method: options.method as 'GET', ...(endless && { bodyTimeout: 0 }) },
           passing,
         )
       }),
-    close: () => Promise.all(Object.values(pools).map((pool) => pool.destroy())),
+    close: () => Promise.all([pools, streams].flatMap(Object.values<Pool>).map((pool) => pool.destroy())),
   }
 }
 export type Proxy = ReturnType<typeof createProxy>

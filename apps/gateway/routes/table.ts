@@ -1,4 +1,5 @@
 import type { RoutePermission } from '../../shared/auth/http.ts'
+import type { Priority } from '../../shared/http/priority.ts'
 
 /** Where a request goes. `gateway` answers itself. */
 export type Upstream = 'session' | 'identity' | 'token' | 'catalog' | 'operations' | 'gateway'
@@ -15,20 +16,43 @@ export type Route = {
   upstream: Upstream
   kind: Kind
   class: LimitClass
+  /** Who goes first when not all can (production.md 5). */
+  priority: Priority
   permission: RoutePermission | readonly RoutePermission[]
 }
 
 type Row = [methods: string, path: string, kind: Kind, permission: Route['permission'], limit?: LimitClass]
 
 const table = (upstream: Upstream, prefix: string, rows: Row[]): Route[] =>
-  rows.map(([method, path, kind, permission, limit]) => ({
+  rows.map(([method, path, kind, permission, limit = 'api']) => ({
     method: method as Method,
     path: `${prefix}${path}`,
     upstream,
     kind,
-    class: limit ?? 'api',
+    class: limit,
+    priority: priorityOfRow(`${method} ${prefix}${path}`, kind, limit),
     permission,
   }))
+
+/** Who signs in, and what a person needs before anything else. */
+const ENTER = new Set(['GET /api/v1/me', 'GET /api/v1/users/me', 'POST /v1/token/reauth', 'POST /api/v1/users/enrol'])
+/** What somebody looks at who is about to decide. */
+const DECIDE = new Set([
+  'GET /api/v1/gates',
+  'GET /api/v1/operations/{operation_id}',
+  'GET /api/v1/operations/{operation_id}/gates/{gate_id}',
+  'GET /api/v1/operations/{operation_id}/patches/{patch_id}',
+])
+/** What is large by its nature. */
+const BATCH = new Set(['POST /api/v1/resources:import', 'GET /api/v1/operations/{operation_id}/evidence'])
+
+const priorityOfRow = (name: string, kind: Kind, limit: LimitClass): Priority => {
+  if (limit === 'none' || limit === 'jwks') return 'exempt'
+  if (limit === 'token' || limit === 'login' || limit === 'refresh' || ENTER.has(name)) return 'enter'
+  if (BATCH.has(name)) return 'batch'
+  if (DECIDE.has(name)) return 'decide'
+  return { S: 'stop', A: 'decide', W: 'write', R: 'read' }[kind] as Priority
+}
 
 const USER = '/api/v1/admin/users/{user_id}'
 const OP = '/api/v1/operations/{operation_id}'

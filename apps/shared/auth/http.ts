@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { AppError } from '../errors.ts'
 import { AUTH_CODES, type EdgeCodes, type HttpApp } from '../http/app.ts'
-import type { ActionKind } from '../http/pressure.ts'
+import type { ActionKind } from '../http/priority.ts'
 import type { AccessClaims } from '../jwt/claims.ts'
 import { TokenRejected } from '../jwt/verifier.ts'
 import {

@@ -23,6 +23,7 @@ import { acceptJson, unstorable } from './json-body.ts'
 import { idleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import { createPressure, loadBounds } from './pressure.ts'
+import { PRIORITY_HEADER, priorityOf } from './priority.ts'
 import { sendProblem, toAppError, unreadablePath } from './problems.ts'
 
 /** Schema of every refusal (application/problem+json). */
@@ -326,7 +327,8 @@ const shedLoad = (target: HttpApp, telemetry: Telemetry, codes: EdgeCodes) => {
       pressure.enter()
       reply.raw.once('close', pressure.leave)
     }
-    done(pressure.sheds(authorization.kind) ? overloaded(codes.outage) : undefined)
+    const priority = priorityOf(req.headers[PRIORITY_HEADER], authorization.kind)
+    done(pressure.sheds(priority) ? overloaded(codes.outage) : undefined)
   })
 }
 

@@ -3,6 +3,7 @@ import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'n
 import Type from 'typebox'
 import { loadConfig, settings } from '../config.ts'
 import type { Telemetry } from '../telemetry.ts'
+import type { Priority } from './priority.ts'
 
 const SAMPLE_MS = 1000
 /** The histogram holds the time between two looks: this much of it is no delay. */
@@ -66,35 +67,47 @@ const strainOfProcess = (): (() => Strain) => {
 const exceeds = (value: number, bound: number, twice = 2 * bound): 0 | 1 | 2 =>
   value > twice ? 2 : value > bound ? 1 : 0
 
-/** 0 none, 1: arming and writing wait, 2: reading too. Utilisation alone never reaches 2: it cannot be twice its bound. */
-export const levelOf = (in_flight: number, strain: Strain, bounds: Bounds): 0 | 1 | 2 =>
-  Math.max(
+type Level = 0 | 1 | 2 | 3
+
+/**
+ * How many classes are refused, from the bottom. 1: what is large, by a processor that is busy all the time, for seats
+ * bound how much is under way. 2: reading and writing too. 3: deciding and signing in too, at twice the bounds.
+ */
+export const levelOf = (in_flight: number, strain: Strain, bounds: Bounds): Level => {
+  const twice = Math.max(
     exceeds(in_flight, bounds.in_flight),
     exceeds(strain.delay_ms, bounds.delay_ms),
-    exceeds(strain.utilisation, bounds.utilisation),
     exceeds(strain.rss_share, bounds.rss_share, bounds.rss_share + (1 - bounds.rss_share) / 2),
-  ) as 0 | 1 | 2
+  )
+  if (twice > 0) return (1 + twice) as Level
+  return strain.utilisation > bounds.utilisation ? 1 : 0
+}
 
-/** What a request is for: to read, to write, to act on what runs, or to stop it. */
-export type ActionKind = 'R' | 'W' | 'A' | 'S'
-
-/** Whether a request of this kind is refused at this level. Stopping never is: one must be able to stop what overloads. */
-export const isShed = (kind: ActionKind, level: 0 | 1 | 2): boolean =>
-  kind !== 'S' && (level === 2 || (level === 1 && kind !== 'R'))
+/** The level from which on a class is refused. Stopping never is: one must be able to stop what overloads. */
+const SHED_FROM: Record<Priority, number> = {
+  exempt: Number.POSITIVE_INFINITY,
+  stop: Number.POSITIVE_INFINITY,
+  enter: 3,
+  decide: 3,
+  write: 2,
+  read: 2,
+  batch: 1,
+}
+export const isShed = (priority: Priority, level: Level): boolean => level >= SHED_FROM[priority]
 
 export type Pressure = {
   enter: () => void
   leave: () => void
-  /** Whether a request of this kind is refused now. */
-  sheds: (kind: ActionKind) => boolean
+  /** Whether a request of this class is refused now. */
+  sheds: (priority: Priority) => boolean
 }
 
 /** One per process of an app, also when it has two listeners. */
 const pressures = new WeakMap<Telemetry, Pressure>()
 
 /**
- * Sheds load before bodies are read (reliability.md 2.5): what arms and writes first, reads at twice the bounds, a login
- * as long as reads, since one must log in to stop. Counts what is under way and what was refused.
+ * Sheds load before bodies are read (production.md 5), the lowest classes first: who decides goes before who reads, and
+ * who signs in too, since one must sign in to stop. Counts what is under way and what was refused.
  */
 export const createPressure = (
   telemetry: Telemetry,
@@ -103,7 +116,7 @@ export const createPressure = (
 ): Pressure => {
   const known = pressures.get(telemetry)
   if (known) return known
-  const shed = telemetry.counter('http_shed_total', 'Requests refused under load.', ['kind', 'reason'])
+  const shed = telemetry.counter('http_shed_total', 'Requests refused under load.', ['class', 'reason'])
   const gauge = telemetry.gauge('http_in_flight', 'Requests under way.')
   let in_flight = 0
   Object.assign(gauge, { collect: () => gauge.set(in_flight) })
@@ -114,9 +127,9 @@ export const createPressure = (
     leave: () => {
       in_flight -= 1
     },
-    sheds: (kind) => {
-      const refused = kind !== 'S' && isShed(kind, levelOf(in_flight, strain(), bounds))
-      if (refused) shed.inc({ kind, reason: 'overload' })
+    sheds: (priority) => {
+      const refused = isShed(priority, levelOf(in_flight, strain(), bounds))
+      if (refused) shed.inc({ class: priority, reason: 'overload' })
       return refused
     },
   }

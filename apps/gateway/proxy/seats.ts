@@ -1,0 +1,206 @@
+import type { ServerResponse } from 'node:http'
+import { AppError } from '../../shared/errors.ts'
+import { PRIORITIES } from '../../shared/http/priority.ts'
+import type { Telemetry } from '../../shared/telemetry.ts'
+
+/** The classes that take seats, highest first; a class is known by its place here. */
+export const SEATED = PRIORITIES.filter((priority) => priority !== 'exempt')
+export type Seated = (typeof SEATED)[number]
+export type BySeated = Record<Seated, number>
+
+export const SEATS: BySeated = { stop: 12, enter: 16, decide: 24, write: 24, read: 44, batch: 8 }
+export const QUEUES: BySeated = { stop: 64, enter: 64, decide: 128, write: 64, read: 88, batch: 8 }
+const LONGEST_MS: BySeated = { stop: 2000, enter: 2000, decide: 2000, write: 1000, read: 500, batch: 250 }
+
+/** What a class is refused with, before the time to wait. */
+const REFUSALS: Record<Seated, string> = {
+  stop: 'Too many people are stopping operations right now.',
+  enter: 'Too many people are signing in right now. Deciding and stopping still work.',
+  decide: 'Too many people are deciding right now. Stopping still works.',
+  write: 'Too many people are making changes right now. Deciding and stopping still work.',
+  read: 'Too many people are reading right now. Deciding and stopping still work.',
+  batch: 'Too many large requests are running right now. Everything else still works.',
+}
+
+export type SeatOptions = {
+  seats?: Partial<BySeated>
+  queues?: Partial<BySeated>
+  onRefused?: (priority: Seated) => void
+  onWaited?: (priority: Seated, ms: number) => void
+}
+
+type Waiter = { flow: string; start: (seat: number) => void; refuse: () => void }
+type Line = { flows: Map<string, Waiter[]>; length: number; most: number; done: number[]; second: number }
+
+const RATE_S = 10
+
+/**
+ * The seats at one upstream. A class takes a free seat of its own or of a class below, never of one above: each row is
+ * a reserve, so readers cannot keep out those who decide. Who finds none waits in a short queue, in which flows (people,
+ * addresses) are served in turn and the longest flow gives way when it is full; all else is refused at once.
+ */
+export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: SeatOptions = {}) => {
+  const seats = SEATED.map((priority) => own_seats?.[priority] ?? SEATS[priority])
+  const used = SEATED.map(() => 0)
+  const lines = SEATED.map((priority): Line => {
+    const most = queues?.[priority] ?? QUEUES[priority]
+    return { flows: new Map(), length: 0, most, done: Array(RATE_S).fill(0), second: 0 }
+  })
+
+  /** A free seat for a class; -1 when there is none. */
+  const freeFor = (place: number): number => {
+    for (let seat = place; seat < seats.length; seat++)
+      if ((used[seat] as number) < (seats[seat] as number)) return seat
+    return -1
+  }
+
+  const refuse = (place: number): AppError => {
+    const priority = SEATED[place] as Seated
+    onRefused?.(priority)
+    return overloadedBy(priority, drainMs(lines[place] as Line, priority))
+  }
+
+  /** Makes room in a full queue at the cost of the flow that holds most of it, if that is not the newcomer's. */
+  const evict = ({ flows, most }: Line, flow: string): boolean => {
+    let longest: Waiter[] = []
+    for (const waiters of flows.values()) if (waiters.length > longest.length) longest = waiters
+    const own = flows.get(flow)?.length ?? 0
+    if (longest.length <= own + 1 || longest.length <= most / 4) return false
+    longest.at(-1)?.refuse()
+    return true
+  }
+
+  const wait = (place: number, flow: string, res: ServerResponse): Promise<number> => {
+    const line = lines[place] as Line
+    if (line.length >= line.most && !evict(line, flow)) return Promise.reject(refuse(place))
+    const priority = SEATED[place] as Seated
+    const since = performance.now()
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        clearTimeout(timer)
+        res.off('close', gone)
+        const waiters = line.flows.get(flow) as Waiter[]
+        waiters.splice(waiters.indexOf(waiter), 1)
+        if (waiters.length === 0) line.flows.delete(flow)
+        line.length -= 1
+      }
+      const gone = () => {
+        leave()
+        reject(new Error('the client went away'))
+      }
+      const waiter: Waiter = {
+        flow,
+        start: (seat) => {
+          leave()
+          onWaited?.(priority, performance.now() - since)
+          resolve(seat)
+        },
+        refuse: () => {
+          leave()
+          reject(refuse(place))
+        },
+      }
+      const timer = setTimeout(waiter.refuse, LONGEST_MS[priority])
+      res.once('close', gone)
+      const waiters = line.flows.get(flow)
+      if (waiters) waiters.push(waiter)
+      else line.flows.set(flow, [waiter])
+      line.length += 1
+    })
+  }
+
+  /** Gives a seat that became free to the highest class that waits and may take it; its flows are served in turn. */
+  const pass = (seat: number): void => {
+    for (let place = 0; place <= seat; place++) {
+      const { flows, length } = lines[place] as Line
+      if (length === 0) continue
+      const [flow, waiters] = flows.entries().next().value as [string, Waiter[]]
+      flows.delete(flow)
+      flows.set(flow, waiters)
+      used[seat] = (used[seat] as number) + 1
+      waiters[0]?.start(seat)
+      return
+    }
+  }
+
+  return {
+    /** A seat, at once where one is free; throws or rejects with 503 `overloaded`. */
+    take: (priority: Seated, flow: string, res: ServerResponse): number | Promise<number> => {
+      const place = SEATED.indexOf(priority)
+      const seat = freeFor(place)
+      if (seat < 0) return wait(place, flow, res)
+      used[seat] = (used[seat] as number) + 1
+      return seat
+    },
+    /** Gives a seat back. */
+    leave: (priority: Seated, seat: number): void => {
+      count(lines[SEATED.indexOf(priority)] as Line)
+      used[seat] = (used[seat] as number) - 1
+      pass(seat)
+    },
+    used: (priority: Seated): number => used[SEATED.indexOf(priority)] as number,
+    waiting: (priority: Seated): number => (lines[SEATED.indexOf(priority)] as Line).length,
+  }
+}
+export type Seats = ReturnType<typeof createSeats>
+
+/** Notes that a request of this class is done, in the second in which it was. */
+const count = (line: Line): void => {
+  forget(line)
+  line.done[line.second % RATE_S] = (line.done[line.second % RATE_S] as number) + 1
+}
+
+/** Clears the seconds that are no longer among the last ten. */
+const forget = (line: Line): void => {
+  const now = Math.floor(performance.now() / 1000)
+  if (now - line.second >= RATE_S) line.done.fill(0)
+  else for (let second = line.second + 1; second <= now; second++) line.done[second % RATE_S] = 0
+  line.second = now
+}
+
+/** Milliseconds until the queue is served, at the rate of the last ten seconds, spread so that not all come back at once. */
+const drainMs = (line: Line, priority: Seated): number => {
+  forget(line)
+  const rate = line.done.reduce((sum, done) => sum + done, 0) / RATE_S
+  const [least, most] = priority === 'batch' ? [5000, 30_000] : [1000, 5000]
+  const drain = rate === 0 ? most : ((line.length + 1) / rate) * 1000
+  return Math.min(Math.max(drain, least), most) * (0.75 + Math.random() / 2)
+}
+
+const overloadedBy = (priority: Seated, retry_after_ms: number): AppError =>
+  new AppError(
+    'unavailable',
+    'overloaded',
+    `${REFUSALS[priority]} Try again in ${Math.ceil(retry_after_ms / 1000)} s.`,
+    {
+      status: 503,
+      retryable: true,
+      retry_after_ms,
+      hint: 'Repeat the same request with the same Idempotency-Key after the time in Retry-After.',
+    },
+  )
+
+/** The metrics of the seats of all upstreams together. */
+export const measureSeats = (telemetry: Telemetry) => {
+  const refused = telemetry.counter('signalbox_priority_refused_total', 'Requests without a seat.', ['class'])
+  const waited = telemetry.histogram('signalbox_priority_wait_seconds', 'Time until a seat was free.', ['class'])
+  return {
+    onRefused: (priority: Seated) => refused.inc({ class: priority }),
+    onWaited: (priority: Seated, ms: number) => waited.observe({ class: priority }, ms / 1000),
+    watch: (all: readonly Seats[]): void => {
+      const show = (name: string, help: string, read: (seats: Seats, priority: Seated) => number) => {
+        const gauge = telemetry.gauge(name, help, ['class'])
+        const collect = () => {
+          for (const priority of SEATED)
+            gauge.set(
+              { class: priority },
+              all.reduce((sum, seats) => sum + read(seats, priority), 0),
+            )
+        }
+        Object.assign(gauge, { collect })
+      }
+      show('signalbox_priority_seats', 'Seats taken.', (seats, priority) => seats.used(priority))
+      show('signalbox_priority_waiting', 'Requests that wait for a seat.', (seats, priority) => seats.waiting(priority))
+    },
+  }
+}
