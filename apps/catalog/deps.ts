@@ -1,4 +1,5 @@
 import { createDb } from '../../db/client.ts'
+import { followKilledKeys } from '../shared/auth/killed-keys.ts'
 import { createPrincipals, type Principals } from '../shared/auth/principals.ts'
 import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
 import type { AccessVerifier } from '../shared/auth/user-tokens.ts'
@@ -112,6 +113,13 @@ export type CatalogDeps = Awaited<ReturnType<typeof createDeps>>
 export const createTrust = (config: CatalogConfig, telemetry: Telemetry): Trust => {
   const jwks = jwksOf(config, telemetry)
   void jwks.start()
+  const killed = followKilledKeys({
+    url: config.CATALOG__NATS__URL,
+    prefix: config.SIGNALBOX__NATS__PREFIX,
+    name: 'catalog-keys',
+    keys: jwks,
+    log: telemetry.log,
+  })
   const signer = createServiceSigner({ name: 'catalog', key_file: config.CATALOG__SERVICE__KEY_FILE })
   const services = registryOf(config, telemetry)
   const identityClient = createRpcClient(Identity, {
@@ -127,6 +135,7 @@ export const createTrust = (config: CatalogConfig, telemetry: Telemetry): Trust 
     signer,
     close: () => {
       jwks.close()
+      void killed.stop()
       services.close()
     },
   }

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createRedis } from '../../db/redis.ts'
+import { readKeysWhileDeaf } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { accessVerifierOf, jwksOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
@@ -66,6 +67,7 @@ export const createDeps = (
     },
     onKey: jwks.drop,
   })
+  const stopReadingKeys = readKeysWhileDeaf(jwks, () => feed.isLive())
 
   const signer = createServiceSigner({ name: 'gateway', key_file: config.GATEWAY__SERVICE__KEY_FILE })
   const identity = createRpcClient(Identity, {
@@ -169,6 +171,7 @@ export const createDeps = (
       draining = true
     },
     close: async () => {
+      stopReadingKeys()
       jwks.close()
       denylist.close()
       disk.close()

@@ -3,6 +3,7 @@ import { pruneKeys } from '../../db/idempotency.ts'
 import { idempotency, outbox } from '../../db/identity/tables.ts'
 import { pruneOutbox } from '../../db/outbox.ts'
 import { startPruning } from '../../db/prune.ts'
+import { followKilledKeys } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
@@ -26,6 +27,13 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
   measurePool(telemetry, pool)
   const [secret] = secretKeysOf(config.IDENTITY__SECRET__KEYS)
   const jwks = jwksOf(config, telemetry)
+  const killed = followKilledKeys({
+    url: config.IDENTITY__NATS__URL,
+    prefix: config.SIGNALBOX__NATS__PREFIX,
+    name: 'identity',
+    keys: jwks,
+    log: telemetry.log,
+  })
   const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneOutbox(db, outbox)], (err) =>
     telemetry.log.warn({ err }, 'old rows cannot be removed'),
   )
@@ -61,6 +69,7 @@ export const createDeps = (config: IdentityConfig, { clock = systemClock }: { cl
     close: async () => {
       stopPruning()
       jwks.close()
+      await killed.stop()
       registry.close()
       await close()
     },

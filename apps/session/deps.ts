@@ -4,6 +4,7 @@ import { pruneKeys } from '../../db/idempotency.ts'
 import { startPruning } from '../../db/prune.ts'
 import { createRedis } from '../../db/redis.ts'
 import { idempotency } from '../../db/session/tables.ts'
+import { followKilledKeys } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
 import { createRefreshVerifier } from '../shared/auth/user-tokens.ts'
@@ -55,6 +56,13 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
   const rpc = (url: string, target: string) => ({ url, signer, audience: audienceOf(target), telemetry })
   const identity = createRpcClient(Identity, rpc(config.AUTH__RPC__IDENTITY_URL, 'identity'))
   const jwks = jwksOf(config, telemetry)
+  const killed = followKilledKeys({
+    url: config.SESSION__NATS__URL,
+    prefix: config.SIGNALBOX__NATS__PREFIX,
+    name: 'session',
+    keys: jwks,
+    log: telemetry.log,
+  })
   return {
     config,
     telemetry,
@@ -94,6 +102,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     close: async () => {
       stopPruning()
       jwks.close()
+      await killed.stop()
       redis.disconnect()
       await closeDb()
     },

@@ -1,4 +1,6 @@
+import type { Pool, PoolClient } from 'pg'
 import { createDb } from '../../db/client.ts'
+import { wakeChannel } from '../../db/outbox.ts'
 import { registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
@@ -41,6 +43,9 @@ export const createDeps = async (config: TokenConfig, { clock = systemClock }: {
     every(config.TOKEN__KEYS__POLL_MS, 'the signing keys cannot be read', keyring.refresh),
     every(TEND_EVERY_MS, 'the signing keys cannot be tended', () => tendKeys(settings)),
   ]
+  const stopListening = listenForKeys(pool, () =>
+    keyring.refresh().catch((err: unknown) => telemetry.log.error({ err }, 'the signing keys cannot be read')),
+  )
   return {
     config,
     telemetry,
@@ -50,9 +55,37 @@ export const createDeps = async (config: TokenConfig, { clock = systemClock }: {
     clock,
     close: async () => {
       for (const timer of timers) clearInterval(timer)
+      await stopListening()
       registry.close()
       await close()
     },
   }
 }
 export type TokenDeps = Awaited<ReturnType<typeof createDeps>>
+
+const LISTEN_AGAIN_MS = 1000
+
+/** Reads the keys as soon as the database tells that one was killed. The poll finds it too, so a lost notice costs a second. */
+const listenForKeys = (pool: Pool, read: () => Promise<void>) => {
+  let stopped = false
+  let held: PoolClient | undefined
+  const listen = async () => {
+    const client = await pool.connect()
+    if (stopped) return client.release(true)
+    held = client
+    client.on('notification', () => void read())
+    client.once('end', again)
+    await client.query(`listen ${wakeChannel('token')}`)
+    await read()
+  }
+  const again = () => {
+    held = undefined
+    if (!stopped) setTimeout(() => void listen().catch(again), LISTEN_AGAIN_MS).unref()
+  }
+  const begun = listen().catch(again)
+  return async () => {
+    stopped = true
+    await begun
+    held?.release(true)
+  }
+}

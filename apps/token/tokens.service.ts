@@ -22,6 +22,8 @@ const refuse = (message: string, code = Code.InvalidArgument) => new ConnectErro
 export const generateTokens = (settings: TokenSettings, request: GenerateTokensRequest) => {
   const wrong = refuseGenerate(request)
   if (wrong) throw refuse(wrong)
+  if (request.presentedKid !== '' && !settings.keyring.verifying(request.presentedKid))
+    throw refuse('the key of the presented token is no longer valid', Code.FailedPrecondition)
   const active = settings.keyring.active()
   if (!active) throw refuse('there is no signing key yet', Code.Unavailable)
   const now = Math.floor(settings.clock.now().getTime() / 1000)

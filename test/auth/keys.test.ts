@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
+import { keksOf } from '../../apps/token/config.ts'
 import { keySettingsOf } from '../../apps/token/deps.ts'
 import { killKey, tendKeys } from '../../apps/token/keys.service.ts'
+import { openPrivateKey } from '../../apps/token/seal.ts'
 import { listKeys } from '../../db/token/queries.ts'
 import { startUpstream } from '../gateway/support/upstream.ts'
 import { type Auth, bearer, PASSWORD, send, startAuth } from '../session/support/auth.ts'
@@ -106,6 +109,68 @@ describe('the keys of token', () => {
       return answer.status !== 200 && answer
     })
     expect((refresh as { status: number }).status).toBe(401)
+  })
+
+  it('are killed at every verifier within a second, whether NATS tells of it or not', async () => {
+    const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
+    const deaf = await auth.addSession({ SESSION__NATS__URL: 'nats://127.0.0.1:9', AUTH__JWKS__CACHE_S: '3600' })
+    const hearing = await auth.addSession({ AUTH__JWKS__CACHE_S: '3600' })
+    const { access_token, refresh_token } = await login()
+    const sessions = (url: string) => send(`${url}/v1/sessions`, { headers: bearer(access_token) })
+    const me = () => send(`${auth.vars.GATEWAY__UPSTREAM__IDENTITY_URL}/v1/users/me`, { headers: bearer(access_token) })
+    for (const { url } of [deaf, hearing]) expect((await sessions(url)).status).toBe(200)
+    expect((await me()).status).toBe(200)
+    await killKey(settings, kidOf(access_token))
+    const killed_at = performance.now()
+    const took = async (what: string, ask: () => Promise<{ status: number }>) => {
+      await until(async () => (await ask()).status === 401, { what })
+      return performance.now() - killed_at
+    }
+    const refresh = () => send(`${deaf.url}/auth/refresh`, { body: { refresh_token } })
+    const times = await Promise.all([
+      took('a session that hears', () => sessions(hearing.url)),
+      took('identity', me),
+      took('a session that does not hear', () => sessions(deaf.url)),
+      took('a refresh', refresh),
+    ])
+    // A poll of a second and what this machine takes for it.
+    for (const ms of times) expect(ms).toBeLessThan(2000)
+  })
+
+  it('end nobody’s session once they are killed, whoever holds them', async () => {
+    const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
+    // A verifier that knows nothing of it: no events, and a key set that it cannot read again.
+    const blind = { SESSION__NATS__URL: 'nats://127.0.0.1:9', AUTH__JWKS__URL: `${link.url.replace(/\/$/, '')}/jwks` }
+    const stale = await auth.addSession({ ...blind, SESSION__BINDING__ACTION: 'revoke' })
+    const alone = await auth.addSession({ ...blind, AUTH__RPC__TOKEN_URL: 'http://127.0.0.1:9' })
+    const { access_token } = await until(() => login())
+    const victim = JSON.parse(Buffer.from(access_token.split('.')[1] ?? '', 'base64url').toString())
+    const rows = await listKeys(auth.identity_deps.db)
+    const row = rows.find(({ kid }) => kid === kidOf(access_token)) as (typeof rows)[number] & { private_key: Buffer }
+    const stolen = openPrivateKey(keksOf(auth.token_deps.config.TOKEN__KEYS__KEK), row)
+    link.cut()
+    await killKey(settings, row.kid)
+    await until(() => auth.token_deps.keyring.verifying(row.kid) === undefined)
+    const iat = Math.floor(Date.now() / 1000) - 5
+    const claims = {
+      iss: victim.iss,
+      sub: victim.sub,
+      aud: auth.token_deps.config.AUTH__TOKENS__REFRESH_AUDIENCE,
+      type: 'refresh' as const,
+      iat,
+      exp: iat + 2_592_000,
+      jti: newJti(),
+      session_id: victim.session_id,
+    }
+    const forged = signToken('refresh', claims, { kid: row.kid, private_key: stolen })
+    const alive = () => auth.session.deps.store.get(victim.sub, victim.session_id)
+    const present = (url: string, agent?: string) =>
+      send(`${url}/auth/refresh`, { body: { refresh_token: forged }, headers: agent ? { 'user-agent': agent } : {} })
+    for (const agent of [undefined, 'curl/8']) expect((await present(stale.url, agent)).status).toBe(401)
+    expect(await alive()).toMatchObject({ state: 'active' })
+    expect((await present(alone.url)).status).toBe(503)
+    expect(await alive()).toMatchObject({ state: 'active' })
+    link.mend()
   })
 
   it('stay known while token is away: tokens verify, services call each other, login and refresh are 503 and rotate nothing', async () => {

@@ -19,7 +19,8 @@ const seatsOf = (seats: number, queue: number) => {
     order.push(`${priority}:${flow}`)
     return seat
   }
-  return { ...made, take, order }
+  const leave = (priority: Seated, seat: number) => made.leave(priority, seat, 1)
+  return { ...made, take, leave, order }
 }
 const code = (error: unknown) => (error as { code?: string }).code
 const settled = () => new Promise((resolve) => setImmediate(resolve))

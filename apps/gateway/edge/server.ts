@@ -163,13 +163,14 @@ const forward = async (
   const priority = route.priority === 'read' && MANY_ITEMS.test(target.query) ? 'batch' : route.priority
   const seats = deps.proxy.seats[upstream]
   let seat = -1
+  let since = 0
   try {
     // A stream stays for minutes: it has connections of its own instead of a seat.
     if (priority !== 'exempt' && !endless) {
       const taken = seats.take(priority, claims?.sub ?? client.key, res)
       seat = typeof taken === 'number' ? taken : await taken
     }
-    const called = performance.now()
+    since = performance.now()
     const request = {
       method: req.method ?? 'GET',
       path: target.query ? `${upstream_path}?${target.query}` : upstream_path,
@@ -189,14 +190,14 @@ const forward = async (
     await deps.proxy.pass(upstream, request, {
       res,
       begin: (status, headers) => {
-        exchange.upstream_ms = performance.now() - called
+        exchange.upstream_ms = performance.now() - since
         if (endless) uncount(deps, exchange)
         beginAnswer({ deps, exchange }, upstream, { status, headers })
       },
     })
   } finally {
     leave?.()
-    if (priority !== 'exempt' && seat >= 0) seats.leave(priority, seat)
+    if (priority !== 'exempt' && seat >= 0) seats.leave(priority, seat, performance.now() - since)
   }
 }
 

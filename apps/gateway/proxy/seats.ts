@@ -30,9 +30,10 @@ export type SeatOptions = {
 }
 
 type Waiter = { flow: string; start: (seat: number) => void; refuse: () => void }
-type Line = { flows: Map<string, Waiter[]>; length: number; most: number; done: number[]; second: number }
+type Line = { flows: Map<string, Waiter[]>; length: number; most: number; seats: number; average_ms: number }
 
-const RATE_S = 10
+/** How much of the average the latest request is. */
+const LATEST = 0.1
 
 /**
  * The seats at one upstream. A class takes a free seat of its own or of a class below, never of one above: each row is
@@ -42,9 +43,10 @@ const RATE_S = 10
 export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: SeatOptions = {}) => {
   const seats = SEATED.map((priority) => own_seats?.[priority] ?? SEATS[priority])
   const used = SEATED.map(() => 0)
-  const lines = SEATED.map((priority): Line => {
+  const sumFrom = (place: number) => seats.slice(place).reduce((sum, count) => sum + count, 0)
+  const lines = SEATED.map((priority, place): Line => {
     const most = queues?.[priority] ?? QUEUES[priority]
-    return { flows: new Map(), length: 0, most, done: Array(RATE_S).fill(0), second: 0 }
+    return { flows: new Map(), length: 0, most, seats: sumFrom(place), average_ms: 0 }
   })
 
   /** A free seat for a class; -1 when there is none. */
@@ -57,23 +59,26 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
   const refuse = (place: number): AppError => {
     const priority = SEATED[place] as Seated
     onRefused?.(priority)
-    return overloadedBy(priority, drainMs(lines[place] as Line, priority))
+    return overloadedBy(priority, retryMs(lines[place] as Line, priority))
   }
 
+  /** Whether there is no room, or the turn of whoever comes now would not come in time. */
+  const isFull = (line: Line, priority: Seated): boolean =>
+    line.length >= line.most || expectedMs(line) > LONGEST_MS[priority]
+
   /** Makes room in a full queue at the cost of the flow that holds most of it, if that is not the newcomer's. */
-  const evict = ({ flows, most }: Line, flow: string): boolean => {
+  const evict = ({ flows }: Line, flow: string): boolean => {
     let longest: Waiter[] = []
     for (const waiters of flows.values()) if (waiters.length > longest.length) longest = waiters
-    const own = flows.get(flow)?.length ?? 0
-    if (longest.length <= own + 1 || longest.length <= most / 4) return false
+    if (longest.length <= (flows.get(flow)?.length ?? 0) + 1) return false
     longest.at(-1)?.refuse()
     return true
   }
 
   const wait = (place: number, flow: string, res: ServerResponse): Promise<number> => {
     const line = lines[place] as Line
-    if (line.length >= line.most && !evict(line, flow)) return Promise.reject(refuse(place))
     const priority = SEATED[place] as Seated
+    if (isFull(line, priority) && !evict(line, flow)) return Promise.reject(refuse(place))
     const since = performance.now()
     return new Promise((resolve, reject) => {
       const leave = () => {
@@ -132,9 +137,10 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
       used[seat] = (used[seat] as number) + 1
       return seat
     },
-    /** Gives a seat back. */
-    leave: (priority: Seated, seat: number): void => {
-      count(lines[SEATED.indexOf(priority)] as Line)
+    /** Gives a seat back that was held so long. */
+    leave: (priority: Seated, seat: number, held_ms: number): void => {
+      const line = lines[SEATED.indexOf(priority)] as Line
+      line.average_ms += LATEST * (held_ms - line.average_ms)
       used[seat] = (used[seat] as number) - 1
       pass(seat)
     },
@@ -144,27 +150,13 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
 }
 export type Seats = ReturnType<typeof createSeats>
 
-/** Notes that a request of this class is done, in the second in which it was. */
-const count = (line: Line): void => {
-  forget(line)
-  line.done[line.second % RATE_S] = (line.done[line.second % RATE_S] as number) + 1
-}
+/** Milliseconds until a newcomer would have a seat, by how long requests of its class take. */
+const expectedMs = ({ length, average_ms, seats }: Line): number => ((length + 1) * average_ms) / Math.max(1, seats)
 
-/** Clears the seconds that are no longer among the last ten. */
-const forget = (line: Line): void => {
-  const now = Math.floor(performance.now() / 1000)
-  if (now - line.second >= RATE_S) line.done.fill(0)
-  else for (let second = line.second + 1; second <= now; second++) line.done[second % RATE_S] = 0
-  line.second = now
-}
-
-/** Milliseconds until the queue is served, at the rate of the last ten seconds, spread so that not all come back at once. */
-const drainMs = (line: Line, priority: Seated): number => {
-  forget(line)
-  const rate = line.done.reduce((sum, done) => sum + done, 0) / RATE_S
+/** The time after which a refused request may come again, spread so that not all come at once. */
+const retryMs = (line: Line, priority: Seated): number => {
   const [least, most] = priority === 'batch' ? [5000, 30_000] : [1000, 5000]
-  const drain = rate === 0 ? most : ((line.length + 1) / rate) * 1000
-  return Math.min(Math.max(drain, least), most) * (0.75 + Math.random() / 2)
+  return Math.min(Math.max(expectedMs(line), least), most) * (0.75 + Math.random() / 2)
 }
 
 const overloadedBy = (priority: Seated, retry_after_ms: number): AppError =>

@@ -37,6 +37,7 @@ export const APPS: readonly App[] = [
     internal: ['IDENTITY__RPC__PORT', 7112],
     postgres: true,
     redis: true,
+    nats: true,
   },
   {
     name: 'session',
@@ -44,6 +45,7 @@ export const APPS: readonly App[] = [
     internal: ['SESSION__RPC__PORT', 7102],
     postgres: true,
     redis: true,
+    nats: true,
   },
   {
     name: 'catalog',

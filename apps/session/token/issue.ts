@@ -1,10 +1,11 @@
 import { type Client, Code, ConnectError } from '@connectrpc/connect'
-import { ResponseMode, type Token } from '../../shared/contracts/gen/auth_pb.ts'
+import { type GenerateTokensResponse, ResponseMode, type Token } from '../../shared/contracts/gen/auth_pb.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { RepeatToken, SessionRecord, Successor } from '../store/store.ts'
 
 export type TokenPair = { access_token: string; refresh_token: string }
+export type Issued = TokenPair & { successor: Successor }
 export type Owner = Pick<SessionRecord, 'user_id' | 'session_id' | 'username' | 'mode'> & { auth_time: number }
 
 /** The stored form of a refresh token. Its entropy is above 112 bits, so a slow hash would add nothing. */
@@ -31,17 +32,18 @@ export const createIssuer = (client: Client<typeof Token>) => {
   }
   return {
     /** A new pair, and what the store keeps of its refresh token. */
-    issue: async (owner: Owner, request_id: string): Promise<TokenPair & { successor: Successor }> => {
-      const reply = await call(owner, {}, request_id)
-      return {
-        access_token: reply.accessToken,
-        refresh_token: reply.refreshToken,
-        successor: {
-          hash: hashOf(reply.refreshToken),
-          succ_jti: reply.refreshJti,
-          succ_iat: String(reply.refreshIat),
-          succ_kid: reply.refreshKid,
-        },
+    issue: async (owner: Owner, request_id: string): Promise<Issued> => issuedOf(await call(owner, {}, request_id)),
+    /** The same in exchange for a token of this key; undefined if the key was killed. */
+    renew: async (owner: Owner, presented_kid: string, request_id: string): Promise<Issued | undefined> =>
+      unlessRefused(call(owner, { presentedKid: presented_kid }, request_id).then(issuedOf)),
+    /** Whether token itself, which knows of a killed key first, believes this refresh token. */
+    believes: async (refresh_token: string, request_id: string): Promise<boolean> => {
+      try {
+        await client.parseToken({ refreshToken: refresh_token }, withRequestId(request_id))
+        return true
+      } catch (error) {
+        if (ConnectError.from(error).code === Code.InvalidArgument) return false
+        throw fromRpc('token', error)
       }
     },
     /**
@@ -53,13 +55,13 @@ export const createIssuer = (client: Client<typeof Token>) => {
       { jti, iat, kid }: RepeatToken,
       request_id: string,
     ): Promise<TokenPair | undefined> => {
-      try {
-        const reply = await call(owner, { refreshJti: jti, refreshIat: BigInt(iat), refreshKid: kid }, request_id)
-        return { access_token: reply.accessToken, refresh_token: reply.refreshToken }
-      } catch (error) {
-        if (error instanceof ConnectError && error.code === Code.FailedPrecondition) return undefined
-        throw error
-      }
+      const same = { refreshJti: jti, refreshIat: BigInt(iat), refreshKid: kid }
+      return unlessRefused(
+        call(owner, same, request_id).then(({ accessToken, refreshToken }) => ({
+          access_token: accessToken,
+          refresh_token: refreshToken,
+        })),
+      )
     },
     /** An access token alone, after the password was proved again. */
     access: async (owner: Owner, request_id: string): Promise<string> =>
@@ -67,3 +69,24 @@ export const createIssuer = (client: Client<typeof Token>) => {
   }
 }
 export type Issuer = ReturnType<typeof createIssuer>
+
+const issuedOf = (reply: GenerateTokensResponse): Issued => ({
+  access_token: reply.accessToken,
+  refresh_token: reply.refreshToken,
+  successor: {
+    hash: hashOf(reply.refreshToken),
+    succ_jti: reply.refreshJti,
+    succ_iat: String(reply.refreshIat),
+    succ_kid: reply.refreshKid,
+  },
+})
+
+/** The answer; undefined if token refuses to sign for this key. */
+const unlessRefused = async <T>(answer: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof ConnectError && error.code === Code.FailedPrecondition) return undefined
+    throw error
+  }
+}

@@ -3,7 +3,7 @@ import { crashPoint } from '../../shared/crash.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import type { RefreshClaims } from '../../shared/jwt/claims.ts'
-import { TokenRejected } from '../../shared/jwt/verifier.ts'
+import { kidOf, TokenRejected } from '../../shared/jwt/verifier.ts'
 import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { csrfFailed } from '../../shared/web/origins.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
@@ -62,6 +62,8 @@ const decide = async (deps: SessionDeps, request: RefreshRequest): Promise<Decid
   if (record.mode !== request.mode) throw await refuseMode(deps, record, request)
   await checkUser(deps, record, request)
   const owner = await checkBinding(deps, record, request)
+  // Whatever is not current ends the session or repeats an answer: both on token's word alone.
+  if (record.refresh_token_hash !== hashOf(request.refresh_token)) await confirm(deps, request)
   return rotate(deps, owner, request)
 }
 
@@ -73,6 +75,16 @@ const verify = async (deps: SessionDeps, request: RefreshRequest): Promise<Refre
     deps.counts.rejected.inc({ cause: error.reason })
     throw refuseGrant(deps, request, 'not_valid')
   }
+}
+
+/**
+ * Asks token whether it still believes the presented token, before anything ends because of it: a key may have been
+ * killed a moment ago, and whoever stole it must not end sessions with it.
+ */
+const confirm = async (deps: SessionDeps, request: RefreshRequest): Promise<void> => {
+  if (await deps.issuer.believes(request.refresh_token, request.request_id)) return
+  deps.counts.rejected.inc({ cause: 'unknown_key' })
+  throw refuseGrant(deps, request, 'not_valid')
 }
 
 const chargeSession = async (deps: SessionDeps, session_id: string) => {
@@ -168,6 +180,7 @@ const checkUser = async (deps: SessionDeps, record: SessionRecord, request: Refr
       throw fromRpc('identity', error)
     })
   if (user?.status === UserStatus.ACTIVE) return
+  await confirm(deps, request)
   await endSession(deps, record, request, user?.status === UserStatus.DELETED ? 'user_deleted' : 'user_disabled')
   throw refuseGrant(deps, request, 'not_active')
 }
@@ -183,6 +196,7 @@ const checkBinding = async (
   const agent_changed = record.ua_family !== null && record.ua_family !== client.ua_family
   const net_changed = mode === 'ua_ip' && record.ip_prefix !== null && record.ip_prefix !== client.ip_prefix
   if (mode === 'off' || !(agent_changed || net_changed)) return record
+  if (action !== 'signal') await confirm(deps, request)
   deps.counts.binding_changed.inc({ action })
   if (action === 'revoke') {
     await endSession(deps, record, request, 'binding')
@@ -198,7 +212,9 @@ const checkBinding = async (
 const rotate = async (deps: SessionDeps, record: SessionRecord, request: RefreshRequest): Promise<Decided> => {
   const { session_id, user_id } = record
   const presented = hashOf(request.refresh_token)
-  const next = record.refresh_token_hash === presented ? await deps.issuer.issue(record, request.request_id) : undefined
+  const current = record.refresh_token_hash === presented
+  const next = current ? await deps.issuer.renew(record, kidOf(request.refresh_token), request.request_id) : undefined
+  if (current && !next) throw refuseGrant(deps, request, 'not_valid')
   const rotation = await deps.store.rotate({
     user_id,
     session_id,

@@ -103,6 +103,10 @@ export const createJwksClient = (options: JwksOptions) => {
       }
       return known(kid) ?? (usable() && failures === 0 ? 'unknown' : 'unavailable')
     },
+    /** Reads the set again now, unless the last attempts failed a moment ago. */
+    reload: async (): Promise<void> => {
+      if (!closed && (failures === 0 || monotonic() >= retry_at)) await load()
+    },
     /** Forgets a killed key at once and for good. */
     drop: (kid: string) => {
       if (dropped.size >= MAX_DROPPED) dropped.delete(dropped.values().next().value as string)

@@ -75,6 +75,12 @@ export const verifyToken = <T extends TokenType>(token: string, options: VerifyO
   return claims as ClaimsOf[T]
 }
 
+/** The key id of a token that verified. */
+export const kidOf = (token: string): string => {
+  const [header = ''] = token.split('.', 1)
+  return (JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { kid: string }).kid
+}
+
 type Verified<T extends TokenType> = { claims: ClaimsOf[T]; kid: string; key: KeyObject }
 
 /**

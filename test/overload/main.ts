@@ -1,0 +1,64 @@
+import { cpus, loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+import { table } from '../../apps/shared/data/print.ts'
+import { packFolder } from '../bench/operations/hosts.ts'
+import { startStack } from '../support/stack.ts'
+import { meetCrowd, type Role } from './crowd.ts'
+
+/**
+ * `npm run test:overload [-- --seconds 60 --connections 400]`: a platform of its own, one person who lists over many
+ * connections, and beside them those who stop, decide, read and sign in. Exits 1 when a stop or a decision is refused,
+ * or one of the aims of production.md 5 is missed.
+ */
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '60' }, connections: { type: 'string', default: '400' } },
+})
+
+/** What a role may meet: the share of answers that are refused, and the milliseconds that 99 of 100 take. */
+const AIMS: Record<string, { refused: number; p99: number }> = {
+  stop: { refused: 0, p99: 500 },
+  decide: { refused: 0, p99: 1000 },
+  'look at a gate': { refused: 0, p99: 1000 },
+  'list by others': { refused: 0.05, p99: Number.POSITIVE_INFINITY },
+}
+const REFUSAL_P99_MS = 100
+
+const missed = ({ name, statuses, refused, p99 }: Role): boolean => {
+  const aim = AIMS[name]
+  const count = Object.values(statuses).reduce((sum, one) => sum + one, 0)
+  return aim !== undefined && (refused > aim.refused * count || p99 > aim.p99)
+}
+
+const stack = await startStack({
+  own_servers: ['postgres', 'redis', 'nats', 'temporal'],
+  env_overrides: {
+    OPERATIONS__PACKS__DIR: packFolder(),
+    // As in production: what the tests of other things raise.
+    SIGNALBOX__PRESSURE__UTILISATION: '0.95',
+    SIGNALBOX__PRESSURE__DELAY_MS: '250',
+    GATEWAY__PRESSURE__DELAY_MS: '250',
+  },
+})
+process.exitCode = 1
+try {
+  const seconds = Number(values.seconds)
+  const { roles, refusal_p99 } = await meetCrowd(stack, {
+    seconds,
+    connections: Number(values.connections),
+    operations: Math.ceil(seconds / 3),
+    gates: 50,
+  })
+  const rows = roles.map((role) => [
+    `${role.name}${missed(role) ? ' MISSED' : ''}`,
+    JSON.stringify(role.statuses),
+    String(role.refused),
+    role.p50.toFixed(0),
+    role.p99.toFixed(0),
+  ])
+  console.log(`\n${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}\n`)
+  for (const line of table(['who', 'answers', 'refused', 'p50 ms', 'p99 ms'], rows)) console.log(line)
+  console.log(`\nrefusals: p99 ${refusal_p99.toFixed(0)} ms (aim <= ${REFUSAL_P99_MS})`)
+  if (!roles.some(missed)) process.exitCode = 0
+} finally {
+  await stack.stop()
+}
