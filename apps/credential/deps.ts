@@ -12,8 +12,11 @@ import { createHashing } from './hashing/hash.ts'
 import { createSlots } from './hashing/slots.ts'
 import { createStrengthEstimator } from './passwords/strength.ts'
 
-/** Before the callers' 5 s: what is merely slow is answered as busy, not taken for an outage. */
-const ANSWER_MS = 4000
+/** Before the callers' 7.5 s: what is merely slow is answered as busy, not taken for an outage. */
+const ANSWER_MS = 7000
+/** Ten hashes at once are the most (the specification): one is kept for people who are known here. */
+const URGENT = 1
+const MOST_GENERAL = 9
 
 /** Opens the database and makes the dummy hash; nothing here calls another app. */
 export const createDeps = async (config: CredentialConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
@@ -25,7 +28,8 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
     telemetry.log.warn({ err }, 'old rows cannot be removed'),
   )
   const slots = createSlots({
-    concurrency: config.CREDENTIAL__HASH__CONCURRENCY,
+    concurrency: Math.min(config.CREDENTIAL__HASH__CONCURRENCY, MOST_GENERAL),
+    urgent: URGENT,
     queue_max: config.CREDENTIAL__HASH__QUEUE_MAX,
     wait_ms: config.CREDENTIAL__HASH__QUEUE_WAIT_MS,
     per_key: config.CREDENTIAL__HASH__PER_KEY,
@@ -54,6 +58,7 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
     close: async () => {
       stopPruning()
       registry.close()
+      hashing.close()
       await strength.close()
       await close()
     },

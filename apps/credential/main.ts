@@ -3,13 +3,10 @@ import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
 import { loadCredentialConfig } from './config.ts'
 import { createDeps } from './deps.ts'
-import { yieldGroup, yieldHashThreads } from './hashing/priority.ts'
 
 await runApp('credential', async () => {
   const config = loadCredentialConfig()
   const deps = await createDeps(config)
-  yieldHashThreads()
-  yieldGroup()
   await waitFor('Postgres', () => deps.pool.query('select 1'))
   const { app, health } = buildApp(deps)
   await listen(app, config.CREDENTIAL__LISTEN__HOST, config.CREDENTIAL__RPC__PORT)

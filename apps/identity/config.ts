@@ -7,7 +7,8 @@ const schema = Type.Object({
   /** Where it says how it is; without it nobody hears. */
   IDENTITY__REDIS__URL: Type.Optional(settings.redis()),
   AUTH__REDIS__PREFIX: settings.prefix(),
-  IDENTITY__NATS__URL: settings.nats(),
+  /** Where it hears of killed keys; without it the keys are read each second. */
+  IDENTITY__NATS__URL: Type.Optional(settings.nats()),
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
   IDENTITY__LISTEN__HOST: settings.host(),
   IDENTITY__HTTP__PORT: settings.port(7111),

@@ -18,7 +18,8 @@ import { createTelemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
 import { principalMessage } from './principal.ts'
 
-const PASSWORD_MS = 5000
+/** More than credential takes for an answer, less than this app does. */
+const PASSWORD_MS = 7500
 
 /** Opens what identity works with. Its own principals come from its own rows, not over the wire. */
 export const createDeps = (config: IdentityConfig, { clock = systemClock }: { clock?: Clock } = {}) => {

@@ -9,7 +9,8 @@ const PRODUCTION_IDLE_S = '43200'
 const schema = Type.Object({
   SESSION__DATABASE__URL: settings.postgres(),
   SESSION__REDIS__URL: settings.redis(),
-  SESSION__NATS__URL: settings.nats(),
+  /** Where it hears of killed keys; without it the keys are read each second. */
+  SESSION__NATS__URL: Type.Optional(settings.nats()),
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
   SESSION__LISTEN__HOST: settings.host(),
   SESSION__HTTP__PORT: settings.port(7101),

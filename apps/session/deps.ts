@@ -28,7 +28,8 @@ import { createRevocations, pruneRevocations } from './store/revocations.ts'
 import { createStore } from './store/store.ts'
 import { createIssuer } from './token/issue.ts'
 
-const PASSWORD_MS = 5000
+/** More than credential takes for an answer, less than this app does. */
+const PASSWORD_MS = 7500
 
 /** Opens what session works with. Nothing here waits: Redis and Postgres are waited for by main.ts. */
 export const createDeps = (config: SessionConfig, { clock = systemClock }: { clock?: Clock } = {}) => {

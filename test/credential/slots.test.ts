@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createSlots } from '../../apps/credential/hashing/slots.ts'
 
-const settings = { concurrency: 2, queue_max: 3, wait_ms: 10_000, per_key: 100, answer_ms: 60_000 }
+const settings = { concurrency: 2, urgent: 0, queue_max: 3, wait_ms: 10_000, per_key: 100, answer_ms: 60_000 }
 
 /** Tasks that end when the test says so. */
 const manual = () => {
@@ -26,7 +26,7 @@ describe('the bound on hashes', () => {
   it('runs so many at once, lets so many wait in their order, and refuses the rest at once', async () => {
     const slots = createSlots(settings)
     const { started, task, end } = manual()
-    const runs = Array.from({ length: 8 }, (_, n) => outcomeOf(slots.run(`k${n}`, task(n))))
+    const runs = Array.from({ length: 8 }, (_, n) => outcomeOf(slots.run({ key: `k${n}` }, task(n))))
     expect(await Promise.all(runs.slice(5))).toEqual(['login_busy', 'login_busy', 'login_busy'])
     expect([started, slots.running(), slots.waiting()]).toEqual([[0, 1], 2, 3])
     end(1)
@@ -42,26 +42,26 @@ describe('the bound on hashes', () => {
   it('gives one key so many of them, running and waiting together, and leaves the others to others', async () => {
     const slots = createSlots({ ...settings, queue_max: 100, per_key: 3 })
     const { started, task, end } = manual()
-    const flood = Array.from({ length: 10 }, (_, n) => outcomeOf(slots.run('flood', task(n))))
-    const other = outcomeOf(slots.run('other', task(10)))
+    const flood = Array.from({ length: 10 }, (_, n) => outcomeOf(slots.run({ key: 'flood' }, task(n))))
+    const other = outcomeOf(slots.run({ key: 'other' }, task(10)))
     expect((await Promise.all(flood.slice(3))).every((outcome) => outcome === 'login_busy')).toBe(true)
     for (const n of [0, 1]) end(n)
     await Promise.all([flood[0], flood[1]])
     for (const n of [2, 10]) end(n)
     expect(await other).toBe('done')
     expect(started).toEqual([0, 1, 2, 10])
-    expect(await outcomeOf(slots.run('flood', async () => 1))).toBe('done')
+    expect(await outcomeOf(slots.run({ key: 'flood' }, async () => 1))).toBe('done')
   })
   it('lets nobody wait longer than the limit, and nobody who has gone', async () => {
     const slots = createSlots({ ...settings, concurrency: 1, wait_ms: 20 })
     const { task, end } = manual()
-    const running = outcomeOf(slots.run('a', task(0)))
-    expect(await outcomeOf(slots.run('b', task(1)))).toBe('login_busy')
+    const running = outcomeOf(slots.run({ key: 'a' }, task(0)))
+    expect(await outcomeOf(slots.run({ key: 'b' }, task(1)))).toBe('login_busy')
     const caller = new AbortController()
-    const gone = outcomeOf(slots.run('c', task(2), caller.signal))
+    const gone = outcomeOf(slots.run({ key: 'c', signal: caller.signal }, task(2)))
     caller.abort()
     expect(await gone).toBe('login_busy')
-    expect(await outcomeOf(slots.run('d', task(3), AbortSignal.abort()))).toBe('login_busy')
+    expect(await outcomeOf(slots.run({ key: 'd', signal: AbortSignal.abort() }, task(3)))).toBe('login_busy')
     expect(slots.waiting()).toBe(0)
     end(0)
     expect(await running).toBe('done')
@@ -70,15 +70,15 @@ describe('the bound on hashes', () => {
     let now = 0
     const slots = createSlots({ ...settings, concurrency: 1, wait_ms: 2000, monotonic: () => now })
     const { task, end } = manual()
-    const first = outcomeOf(slots.run('a', task(0)))
+    const first = outcomeOf(slots.run({ key: 'a' }, task(0)))
     await turnOfTheLoop()
     now += 1500
     end(0)
     expect(await first).toBe('done')
-    const running = outcomeOf(slots.run('b', task(1)))
-    const next = outcomeOf(slots.run('c', task(2)))
+    const running = outcomeOf(slots.run({ key: 'b' }, task(1)))
+    const next = outcomeOf(slots.run({ key: 'c' }, task(2)))
     // Two of 1.5 s each come before it.
-    expect(await outcomeOf(slots.run('d', task(3)))).toBe('login_busy')
+    expect(await outcomeOf(slots.run({ key: 'd' }, task(3)))).toBe('login_busy')
     expect([slots.running(), slots.waiting()]).toEqual([1, 1])
     now += 100
     end(1)
@@ -90,16 +90,59 @@ describe('the bound on hashes', () => {
   it('answers busy before its caller gives up on a slow hash, and keeps the slot until that hash ends', async () => {
     const slots = createSlots({ ...settings, concurrency: 1, answer_ms: 20 })
     const { task, end } = manual()
-    expect(await outcomeOf(slots.run('a', task(0)))).toBe('login_busy')
+    expect(await outcomeOf(slots.run({ key: 'a' }, task(0)))).toBe('login_busy')
     expect(slots.running()).toBe(1)
-    const next = outcomeOf(slots.run('b', async () => 1))
+    const next = outcomeOf(slots.run({ key: 'b' }, async () => 1))
     end(0)
     expect(await next).toBe('done')
     expect(slots.running()).toBe(0)
   })
   it('frees the slot of a task that fails', async () => {
     const slots = createSlots({ ...settings, concurrency: 1 })
-    await expect(slots.run('a', () => Promise.reject(new Error('x')))).rejects.toThrow('x')
-    expect(await outcomeOf(slots.run('a', async () => 1))).toBe('done')
+    await expect(slots.run({ key: 'a' }, () => Promise.reject(new Error('x')))).rejects.toThrow('x')
+    expect(await outcomeOf(slots.run({ key: 'a' }, async () => 1))).toBe('done')
+  })
+  it('keeps a slot for what is urgent, which also goes before the others', async () => {
+    const slots = createSlots({ ...settings, concurrency: 1, urgent: 1 })
+    const { started, task, end } = manual()
+    const lanes: string[] = []
+    const run = (n: number, urgent: boolean) =>
+      outcomeOf(
+        slots.run({ key: `k${n}`, urgent }, (lane) => {
+          lanes[n] = lane
+          return task(n)()
+        }),
+      )
+    const runs = [run(0, false), run(1, false), run(2, true), run(3, true)]
+    await turnOfTheLoop()
+    expect([started, slots.waiting()]).toEqual([[0, 2], 2])
+    end(0)
+    await runs[0]
+    await turnOfTheLoop()
+    end(2)
+    await runs[2]
+    await turnOfTheLoop()
+    expect(started).toEqual([0, 2, 3])
+    end(3)
+    await runs[3]
+    await turnOfTheLoop()
+    end(1)
+    expect(await Promise.all(runs)).toEqual(Array(4).fill('done'))
+    expect(lanes).toEqual(['general', 'general', 'urgent', 'general'])
+    expect(slots.running()).toBe(0)
+  })
+  it('says how long to wait, by how long hashes take now', async () => {
+    let now = 0
+    const slots = createSlots({ ...settings, concurrency: 1, queue_max: 0, monotonic: () => now })
+    const { task, end } = manual()
+    const first = slots.run({ key: 'a' }, task(0))
+    await turnOfTheLoop()
+    now += 6000
+    end(0)
+    await first
+    const running = slots.run({ key: 'b' }, task(1))
+    await expect(slots.run({ key: 'c' }, task(2))).rejects.toMatchObject({ options: { retry_after_ms: 6000 } })
+    end(1)
+    await running
   })
 })

@@ -16,9 +16,10 @@ const reason = { reason: 'left the team' }
 const verify = async (user_id: string, password: string) => {
   const { getCredential } = await import('../../db/credential/queries.ts')
   return p.credentialDeps.hashing.verify(
+    user_id,
     (await getCredential(p.credentialDeps.db, user_id))?.password_hash,
     password,
-    '',
+    { key: '' },
   )
 }
 

@@ -64,7 +64,7 @@ describe('login', () => {
       for (let i = lane; i < lane + 40; i++) {
         const name = names[i % 3] as (typeof names)[number]
         const started = performance.now()
-        const body = { username: name, password: 'Wrong-Horse-7-Battery' }
+        const body = { username: name, password: `Wrong-Horse-7-Battery-${i}` }
         expect((await send(`${url}/auth/login`, { body })).status).toBe(401)
         times[name].push(performance.now() - started)
       }

@@ -1,13 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import argon2 from 'argon2'
+import { hmacSha256 } from '../../shared/data/digest.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
-import type { Slots } from './slots.ts'
+import { startHasher } from './hasher.ts'
+import type { Asking, Lane, Slots } from './slots.ts'
 
 export type HashParameters = { memory_kib: number; time: number; parallelism: number }
 
+/** Strangers give way to everything else on the machine; who is known here does not. */
+const NICE: Record<Lane, number> = { general: 5, urgent: 0 }
+/** How long the outcome of a comparison serves the same login again, and how many are kept. */
+const REMEMBERED_MS = 30_000
+const MAX_REMEMBERED = 2000
+
+type Comparison = { outcome: Promise<boolean>; callers: number; abandoned: AbortController }
+
 /**
  * Argon2id behind the slots. `verify` costs exactly one full hash whether or not there is something to compare with:
- * without a stored hash it checks against a dummy of the current parameters, so time does not tell who exists.
+ * without a stored hash it checks against a dummy of the current parameters, so time does not tell who exists. A login
+ * that is repeated joins the hash that was begun for it: on a busy machine the work of an answer that came too late is
+ * not lost.
  */
 export const createHashing = async (slots: Slots, parameters: HashParameters, telemetry: Telemetry) => {
   const options = {
@@ -17,41 +29,80 @@ export const createHashing = async (slots: Slots, parameters: HashParameters, te
     timeCost: parameters.time,
     parallelism: parameters.parallelism,
   } as const
-  const dummy = await argon2.hash(randomBytes(24), options)
+  const hashers = { general: startHasher(NICE.general), urgent: startHasher(NICE.urgent) }
+  const dummy = await hashers.general.hash(randomBytes(24).toString('base64'), options)
+  const key = randomBytes(32)
+  const recent = new Map<string, Comparison>()
   const duration = telemetry.histogram('hash_duration_seconds', 'Time of one Argon2id hash.', ['act'])
   const wait = telemetry.histogram('hash_wait_seconds', 'Time that a hash waited for its slot.')
+  const joined = telemetry.counter('hash_joined_total', 'Logins that joined a hash that was begun before.')
   const waiting = telemetry.gauge('hash_waiting', 'Hashes that wait for a slot.')
+  Object.assign(waiting, { collect: () => waiting.set(slots.waiting()) })
 
-  const timed = <T>(
-    act: 'hash' | 'verify',
-    queue_key: string,
-    run: () => Promise<T>,
-    signal?: AbortSignal,
-  ): Promise<T> => {
+  const begin = <T>(act: 'hash' | 'verify', asking: Asking, run: (lane: Lane) => Promise<T>): Promise<T> => {
     const asked = performance.now()
-    const outcome = slots.run(
-      queue_key,
-      async () => {
-        wait.observe((performance.now() - asked) / 1000)
-        const done = duration.startTimer({ act })
-        return run().finally(done)
-      },
-      signal,
+    return slots.begin(asking, (lane) => {
+      wait.observe((performance.now() - asked) / 1000)
+      const done = duration.startTimer({ act })
+      return run(lane).finally(done)
+    })
+  }
+
+  const compare = (stored: string, password: string, asking: Asking): Comparison => {
+    const abandoned = new AbortController()
+    const outcome = begin('verify', { ...asking, signal: abandoned.signal }, (lane) =>
+      hashers[lane].verify(stored, password, options),
     )
-    waiting.set(slots.waiting())
-    return outcome.finally(() => waiting.set(slots.waiting()))
+    return { outcome, callers: 0, abandoned }
+  }
+
+  /** The comparison that was begun for the very same login, or a new one. */
+  const join = (login: string, stored: string, password: string, asking: Asking): Comparison => {
+    const name = hmacSha256(key, JSON.stringify([login, stored])).toString('base64')
+    const known = recent.get(name)
+    if (known) {
+      joined.inc()
+      return known
+    }
+    const comparison = compare(stored, password, asking)
+    const forget = () => {
+      if (recent.get(name) === comparison) recent.delete(name)
+    }
+    if (recent.size >= MAX_REMEMBERED) recent.delete(recent.keys().next().value as string)
+    recent.set(name, comparison)
+    comparison.outcome.then(() => setTimeout(forget, REMEMBERED_MS).unref(), forget)
+    return comparison
   }
 
   return {
-    /** Whether the password is the one of the stored hash; false, after the same work, when there is none. */
-    verify: (stored: string | undefined, password: string, queue_key: string, signal?: AbortSignal): Promise<boolean> =>
-      timed('verify', queue_key, () => argon2.verify(stored || dummy, password.normalize('NFC')), signal).then(
-        (same) => same && Boolean(stored),
-      ),
-    hash: (password: string, queue_key: string, signal?: AbortSignal): Promise<string> =>
-      timed('hash', queue_key, () => argon2.hash(password.normalize('NFC'), options), signal),
+    /**
+     * Whether the password is the one of the stored hash; false, after the same work, when there is none. `login` says
+     * whose password and which: it must differ between names, also between those that nobody has.
+     */
+    verify: async (
+      login: string,
+      stored: string | undefined,
+      password: string,
+      { signal, ...asking }: Asking,
+    ): Promise<boolean> => {
+      const comparison = join(login, stored || dummy, password.normalize('NFC'), asking)
+      comparison.callers += 1
+      // In the queue nobody waits for whom nobody waits; what runs is finished, for it may be asked again.
+      const gone = () => {
+        comparison.callers -= 1
+        if (comparison.callers === 0) comparison.abandoned.abort()
+      }
+      signal?.addEventListener('abort', gone, { once: true })
+      const same = await slots.answer(comparison.outcome).finally(() => signal?.removeEventListener('abort', gone))
+      return same && Boolean(stored)
+    },
+    hash: (password: string, asking: Asking): Promise<string> =>
+      slots.answer(begin('hash', asking, (lane) => hashers[lane].hash(password.normalize('NFC'), options))),
     /** Whether a stored hash has other parameters than those of now. */
     isOutdated: (stored: string): boolean => argon2.needsRehash(stored, options),
+    close: () => {
+      for (const hasher of Object.values(hashers)) hasher.close()
+    },
   }
 }
 export type Hashing = Awaited<ReturnType<typeof createHashing>>

@@ -2,6 +2,8 @@ import { AppError } from '../../shared/errors.ts'
 
 export type SlotSettings = {
   concurrency: number
+  /** Slots that only urgent hashes take: those of people who are known here. */
+  urgent: number
   queue_max: number
   /** Nobody waits longer than this for a slot. */
   wait_ms: number
@@ -11,33 +13,45 @@ export type SlotSettings = {
   monotonic?: () => number
 }
 
-type Waiting = { start: () => void; leave: () => void }
+export type Lane = 'general' | 'urgent'
+/** Who asks: `key` bounds how much one of them holds, `signal` ends the wait in the queue. */
+export type Asking = { key: string; urgent?: boolean; signal?: AbortSignal | undefined }
+type Waiting = { start: (lane: Lane) => void; leave: () => void }
 
-/** Refused: too many hashes run and wait. Answered as `resource_exhausted`. */
-export const hashQueueFull = () =>
-  new AppError('rate_limited', 'login_busy', 'Too many passwords are being checked just now.', {
+/** Refused: too many hashes run and wait. Answered as `resource_exhausted`, with the wait that was measured. */
+export const hashQueueFull = (wait_ms: number) =>
+  new AppError('rate_limited', 'login_busy', 'Too many passwords are being checked.', {
     retryable: true,
-    retry_after_ms: 2000,
+    retry_after_ms: Math.max(1000, Math.ceil(wait_ms)),
   })
 
 /** How much of the average the latest hash is. */
 const LATEST = 0.2
 
 /**
- * Bounds how many hashes run and wait at once, and how many of them one key (an address) may hold, so that a flood of
- * logins costs a bounded amount of memory and processor time and one source cannot take all of it. Whose turn would not
- * come in time, by how long hashes take just now, is told so at once instead of after the wait.
+ * Bounds how many hashes run and wait at once, and how many of them one key (an address, a device) may hold, so that a
+ * flood of logins costs a bounded amount of memory and processor time and one source cannot take all of it. Urgent ones
+ * have a slot of their own, take any other that is free, and go first. Whose turn would not come in time, by how long
+ * hashes take now, is told so at once instead of after the wait.
  */
 export const createSlots = (settings: SlotSettings) => {
   const { concurrency, queue_max, wait_ms, per_key, answer_ms, monotonic = () => performance.now() } = settings
-  const queue: Waiting[] = []
+  const queues: Record<Lane, Waiting[]> = { general: [], urgent: [] }
+  const free: Record<Lane, number> = { general: concurrency, urgent: settings.urgent }
   const held = new Map<string, number>()
-  let running = 0
   let average_ms = 0
+
+  const waiting = () => queues.general.length + queues.urgent.length
+  /** Milliseconds until one more of its kind would begin. */
+  const expectedMs = (urgent: boolean): number => {
+    const before = urgent ? queues.urgent.length : waiting()
+    return ((before + 1) * average_ms) / (concurrency + (urgent ? settings.urgent : 0))
+  }
+  const full = (urgent = false) => hashQueueFull(expectedMs(urgent))
 
   const hold = (key: string) => {
     const count = held.get(key) ?? 0
-    if (key !== '' && count >= per_key) throw hashQueueFull()
+    if (key !== '' && count >= per_key) throw full()
     held.set(key, count + 1)
   }
   const release = (key: string) => {
@@ -46,65 +60,72 @@ export const createSlots = (settings: SlotSettings) => {
     else held.set(key, count)
   }
 
-  const turn = (signal: AbortSignal | undefined): Promise<void> => {
-    if (signal?.aborted) return Promise.reject(hashQueueFull())
-    if (running < concurrency) {
-      running += 1
-      return Promise.resolve()
+  const freeLane = (urgent: boolean): Lane | undefined =>
+    urgent && free.urgent > 0 ? 'urgent' : free.general > 0 ? 'general' : undefined
+
+  const turn = ({ urgent = false, signal }: Asking): Promise<Lane> => {
+    if (signal?.aborted) return Promise.reject(full(urgent))
+    const lane = freeLane(urgent)
+    if (lane) {
+      free[lane] -= 1
+      return Promise.resolve(lane)
     }
-    const expected_ms = ((queue.length + 1) * average_ms) / concurrency
-    if (queue.length >= queue_max || expected_ms > wait_ms) return Promise.reject(hashQueueFull())
+    if (waiting() >= queue_max || expectedMs(urgent) > wait_ms) return Promise.reject(full(urgent))
+    const queue = queues[urgent ? 'urgent' : 'general']
     return new Promise((resolve, reject) => {
       const leave = () => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', giveUp)
-        queue.splice(queue.indexOf(waiting), 1)
+        queue.splice(queue.indexOf(place), 1)
       }
       const giveUp = () => {
         leave()
-        reject(hashQueueFull())
+        reject(full(urgent))
       }
-      const waiting: Waiting = { start: resolve, leave }
+      const place: Waiting = { start: resolve, leave }
       const timer = setTimeout(giveUp, wait_ms)
       signal?.addEventListener('abort', giveUp)
-      queue.push(waiting)
+      queue.push(place)
     })
   }
 
   /** Runs the task in the slot that is taken, and hands the slot on without its being free in between. */
-  const occupy = async <T>(task: () => Promise<T>): Promise<T> => {
+  const occupy = async <T>(lane: Lane, task: (lane: Lane) => Promise<T>): Promise<T> => {
     const begun = monotonic()
     try {
-      return await task()
+      return await task(lane)
     } finally {
       const took = monotonic() - begun
       average_ms = average_ms === 0 ? took : average_ms + LATEST * (took - average_ms)
-      const [next] = queue
+      const next = queues.urgent[0] ?? (lane === 'general' ? queues.general[0] : undefined)
       if (next) {
         next.leave()
-        next.start()
-      } else running -= 1
+        next.start(lane)
+      } else free[lane] += 1
     }
   }
 
+  /** Runs the task when a slot is free; throws `hashQueueFull` when none is in time, or the caller has gone. */
+  const begin = async <T>(asking: Asking, task: (lane: Lane) => Promise<T>): Promise<T> => {
+    hold(asking.key)
+    return turn(asking)
+      .then((lane) => occupy(lane, task))
+      .finally(() => release(asking.key))
+  }
+  /** The outcome, or `hashQueueFull` once the time is over: on a machine that is far too busy one hash takes seconds. */
+  const answer = <T>(outcome: Promise<T>): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(full()), answer_ms)
+      outcome.then(resolve, reject).finally(() => clearTimeout(timer))
+    })
+
   return {
-    /** Runs the task when a slot is free; throws `hashQueueFull` when there is no answer in time, or the caller has gone. */
-    run: async <T>(key: string, task: () => Promise<T>, signal?: AbortSignal): Promise<T> => {
-      hold(key)
-      const outcome = turn(signal)
-        .then(() => occupy(task))
-        .finally(() => release(key))
-      return within(outcome, answer_ms)
-    },
-    running: () => running,
-    waiting: () => queue.length,
+    begin,
+    answer,
+    /** Both: what was begun in time and answered in time. */
+    run: <T>(asking: Asking, task: (lane: Lane) => Promise<T>): Promise<T> => answer(begin(asking, task)),
+    running: () => concurrency + settings.urgent - free.general - free.urgent,
+    waiting,
   }
 }
 export type Slots = ReturnType<typeof createSlots>
-
-/** The outcome, or `hashQueueFull` once the time is over: on a machine that is far too busy one hash takes seconds. */
-const within = <T>(outcome: Promise<T>, left_ms: number): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(hashQueueFull()), left_ms)
-    outcome.then(resolve, reject).finally(() => clearTimeout(timer))
-  })

@@ -41,10 +41,18 @@ export const verifyPassword = async (
   const row = await getCredential(deps.db, user_id)
   const possible = isPasswordText(request.password)
   const stored = possible ? row?.password_hash : undefined
-  const is_valid = await deps.hashing.verify(stored, possible ? request.password : '', request.queueKey, signal)
+  const asking = { key: request.queueKey, urgent: request.urgent, signal }
+  const is_valid = await deps.hashing.verify(
+    loginOf(request.userId, request.password),
+    stored,
+    possible ? request.password : '',
+    asking,
+  )
   if (is_valid && stored && deps.hashing.isOutdated(stored)) rehash(deps, user_id, stored, request.password)
   return { is_valid, password_version: is_valid && row ? row.version : 0 }
 }
+
+const loginOf = (user_id: string, password: string): string => JSON.stringify([user_id, password])
 
 /** Stores the same password under the parameters of now, beside the answer; a full queue leaves it for the next login. */
 const rehash = (
@@ -54,7 +62,7 @@ const rehash = (
   password: string,
 ): void => {
   hashing
-    .hash(password, '')
+    .hash(password, { key: '' })
     .then((fresh) => rehashCredential(db, user_id, stored, fresh))
     .catch((err: unknown) => telemetry.log.warn({ err }, 'a hash could not be renewed'))
 }
@@ -80,7 +88,7 @@ export const setPassword = async (
     await deps.strength.estimate(newPassword, [...PRODUCT, request.username]),
   )
   if (violations.length > 0) return violations
-  const password_hash = await deps.hashing.hash(newPassword, queueKey, context.signal)
+  const password_hash = await deps.hashing.hash(newPassword, { key: queueKey, signal: context.signal })
   await deps.db.transaction(async (tx) => {
     const used = await useEnrolmentToken(tx, token.token_id, change_id)
     if (!used) throw enrolmentRefused()
@@ -138,11 +146,12 @@ export const changePassword = async (
   const row = await getCredential(deps.db, user_id)
   if (row?.change_id === change_id) return { current_is_valid: true, violations: [], password_version: row.version }
   const possible = isPasswordText(currentPassword)
+  const asking = { key: queueKey, urgent: true, signal: context.signal }
   const current_is_valid = await deps.hashing.verify(
+    loginOf(user_id, currentPassword),
     possible ? row?.password_hash : undefined,
     possible ? currentPassword : '',
-    queueKey,
-    context.signal,
+    asking,
   )
   if (!current_is_valid || !row) return { current_is_valid: false, violations: [], password_version: 0 }
 
@@ -151,7 +160,7 @@ export const changePassword = async (
     await deps.strength.estimate(newPassword, [...PRODUCT, request.username]),
   )
   if (violations.length > 0) return { current_is_valid, violations, password_version: 0 }
-  const password_hash = await deps.hashing.hash(newPassword, queueKey, context.signal)
+  const password_hash = await deps.hashing.hash(newPassword, asking)
   const password_version = await deps.db.transaction(async (tx) => {
     const written = await replaceCredential(tx, { user_id, password_hash, change_id }, row.version)
     if (!written) throw refuse('the password was changed at the same time', Code.Aborted)

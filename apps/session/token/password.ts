@@ -8,7 +8,6 @@ import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { endSession, endUserSessions } from '../sessions/end.ts'
 import type { TokenPair } from './issue.ts'
-import { queueKeyOf } from './login.ts'
 
 export type PasswordRequest = { caller: Caller; client: Client; request_id: string }
 
@@ -31,7 +30,7 @@ export const changePassword = async (
   deps: SessionDeps,
   request: PasswordRequest & { current_password: string; new_password: string; change_id: string },
 ): Promise<{ revoked_sessions: number; password_version: number }> => {
-  const { caller, client, request_id } = request
+  const { caller, request_id } = request
   await chargePassword(deps, request)
   const reply = await deps.credential
     .changePassword(
@@ -42,7 +41,7 @@ export const changePassword = async (
         newPassword: request.new_password,
         keepSessionId: caller.session_id,
         changeId: request.change_id,
-        queueKey: queueKeyOf(deps, client),
+        queueKey: `user:${caller.user_id}`,
       },
       withRequestId(request_id),
     )
@@ -105,11 +104,11 @@ export const reauthenticate = async (
   deps: SessionDeps,
   request: PasswordRequest & { password: string },
 ): Promise<string> => {
-  const { caller, client, request_id } = request
+  const { caller, request_id } = request
   await chargePassword(deps, request)
   const { isValid } = await deps.credential
     .verifyPassword(
-      { userId: caller.user_id, password: request.password, queueKey: queueKeyOf(deps, client) },
+      { userId: caller.user_id, password: request.password, queueKey: `user:${caller.user_id}`, urgent: true },
       withRequestId(request_id),
     )
     .catch((error: unknown) => {

@@ -48,7 +48,8 @@ export const hearKilledKeys = (nc: NatsConnection, prefix: string, keys: Keys) =
 
 /** The same for an app that needs NATS for nothing else. NATS may be away at the start and at any later time. */
 export const followKilledKeys = (options: {
-  url: string
+  /** None: the keys are read each second. */
+  url: string | undefined
   prefix: string
   name: string
   keys: Keys
@@ -59,7 +60,7 @@ export const followKilledKeys = (options: {
   let connection: NatsConnection | undefined
   let hearing: { stop: () => void } = { stop: readKeysWhileDeaf(keys, () => connection !== undefined) }
   const connect = async () => {
-    while (!stopped && !connection) {
+    while (url !== undefined && !stopped && !connection) {
       try {
         connection = await connectNats(url, name)
       } catch (error) {
