@@ -78,6 +78,31 @@ export const refuseUsername = (username: string) =>
         ],
       })
 
+/** Scripts in everyday use (Unicode UTS 31, table 5), and those that are written together (UTS 39, highly restrictive). */
+const SCRIPTS = [
+  ...'Arabic Armenian Bengali Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Hebrew Kannada Khmer'.split(
+    ' ',
+  ),
+  ...'Lao Latin Malayalam Myanmar Oriya Sinhala Tamil Telugu Thaana Thai Tibetan'.split(' '),
+]
+const TOGETHER = [
+  ['Han', 'Hiragana', 'Katakana'],
+  ['Han', 'Hangul'],
+  ['Han', 'Bopomofo'],
+]
+const ONE_SCRIPT = [...SCRIPTS.map((script) => [script]), ...TOGETHER].map(
+  (scripts) =>
+    new RegExp(`^[\\p{scx=Common}\\p{scx=Inherited}${scripts.map((script) => `\\p{scx=${script}}`).join('')}]*$`, 'u'),
+)
+
+/** People decide by names, so nobody may look like another: a new name keeps to one script. */
+export const refuseMixedScripts = (username: string) =>
+  ONE_SCRIPT.some((script) => script.test(username))
+    ? undefined
+    : new AppError('validation_error', 'schema_violation', 'The username mixes scripts.', {
+        violations: [{ pointer: '/username', code: 'pattern', message: 'needs letters of one script' }],
+      })
+
 export const throwIf = (error: AppError | undefined): void => {
   if (error) throw error
 }

@@ -1,4 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { AccessClaims } from '../../apps/shared/jwt/claims.ts'
+import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
+import type { PrivateKey } from '../../apps/shared/service/keys.ts'
 import { startUpstream } from '../gateway/support/upstream.ts'
 import { type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 
@@ -25,7 +29,7 @@ beforeAll(async () => {
     SESSION__LIMITS__LOGIN_FAILURES: '12/86400/12',
   })
   gateway = await auth.addGateway()
-  for (const name of ['eva', 'olga', 'ada', 'ines']) await auth.addUser(name)
+  for (const name of ['eva', 'olga', 'ada', 'ines', 'rita', 'sven']) await auth.addUser(name)
 })
 afterAll(async () => {
   await auth?.stop()
@@ -119,5 +123,32 @@ describe('a neighbor behind the same address who sends bad tokens', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429]))
     expect(upstream.seen.length).toBe(before)
     expect((await act(good, 'POST', '/api/v1/operations/o/pause')).status).toBe(200)
+  })
+})
+
+describe('a bearer', () => {
+  it('whose session is another person’s, or nobody’s, is refused though we signed it', async () => {
+    const claimsOf = (token: unknown) =>
+      JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString()) as AccessClaims
+    const rita = claimsOf((await login('rita', { address: '192.0.2.90' })).body.access_token)
+    const sven = claimsOf((await login('sven', { address: '192.0.2.91' })).body.access_token)
+    const key = auth.token_deps.keyring.active() as PrivateKey
+    const asked = async (claims: AccessClaims) => {
+      const token = signToken('access', { ...claims, jti: newJti() }, key)
+      return (await send(`${gateway.url}/api/v1/resources`, { headers: bearer(token) })).status
+    }
+    expect(await asked(sven)).toBe(200)
+    expect(await asked({ ...sven, session_id: rita.session_id })).toBe(401)
+    expect(await asked({ ...sven, session_id: randomUUID() })).toBe(401)
+  })
+})
+
+describe('a body', () => {
+  it('that names a member twice is refused in any spelling of the name', async () => {
+    for (const name of ['username', '\\u0075sername', 'user\\u006eame', 'us\\u0065rname']) {
+      const body = `{"username":"eva","${name}":"olga","password":"${PASSWORD}"}`
+      const answer = await send(`${auth.session.url}/auth/login`, { body })
+      expect([name, answer.status, answer.body.code]).toEqual([name, 400, 'schema_violation'])
+    }
   })
 })

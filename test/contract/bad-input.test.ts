@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { statusesOf } from '../../apps/shared/errors.ts'
 import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
@@ -18,6 +18,8 @@ let ids: Record<string, string>
 let zoe: { access_token: string; refresh_token: string }
 let nobody: { access_token: string }
 let before: Record<string, string>
+/** Good for one attempt of one node. */
+const execution_token = `exe_${randomUUID()}`
 
 beforeAll(async () => {
   world = await startWorld({ apps: APPS })
@@ -40,6 +42,13 @@ beforeAll(async () => {
     grant_id: grants.items[0]?.id ?? '',
     session_id: sessions.body.items[0].id,
   }
+  await world.rows(
+    `with attempt as (insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
+       values ($1, 'behind', 9, 1, 7, 'running', 'external', 'x'))
+     insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at)
+     values ($2, $1, 'behind', 9, 1, 7, 'default', 30, now() + interval '1 h', now() + interval '1 h')`,
+    [ids.operation_id, createHash('sha256').update(execution_token).digest('hex')],
+  )
   before = await settled(world)
 }, 120_000)
 afterAll(() => world?.stop(), 60_000)
@@ -207,8 +216,9 @@ const inTurns = async <T>(items: readonly T[], run: (item: T) => Promise<void>):
 
 const callOf = (endpoint: Endpoint, { authorization }: Place): Call => {
   const call = exampleCall(endpoint, ids)
-  const guarded = (endpoint.operation.security ?? []).length > 0
-  return { ...call, headers: { ...call.headers, ...(guarded && { authorization }) } }
+  const [security] = (endpoint.operation.security ?? []) as Record<string, string[]>[]
+  const own = security?.service_token?.includes('the execution token') ? bearer(execution_token) : authorization
+  return { ...call, headers: { ...call.headers, ...(security && { authorization: own }) } }
 }
 
 const exercised = new Map<string, number>()

@@ -78,6 +78,16 @@ const unknownId = (name: string) =>
 const CHOSEN = new Set(['freeze_id'])
 const DOCUMENTED_4XX = [400, 401, 403, 404, 405, 409, 412, 413, 414, 415, 422, 428]
 
+/** Who calls is asked before anything of the request is judged: a stranger's broken body is 401 too. */
+const strangers = (endpoint: Endpoint, call: Call, tokens: Record<string, string | undefined>): Broken[] =>
+  isOpen(endpoint.operation)
+    ? []
+    : Object.entries(tokens).flatMap(([what, authorization]) => {
+        const stranger = withHeaders(call, { authorization })
+        const broken = { what: `${what}, a broken body`, call: asJson(stranger, '{"no_such_member":1}'), status: [401] }
+        return [{ what, call: stranger, status: [401] }, ...(bodyOf(endpoint) ? [broken] : [])]
+      })
+
 export const CASES: readonly Case[] = [
   {
     name: 'what no app serves yet',
@@ -101,21 +111,11 @@ export const CASES: readonly Case[] = [
   },
   {
     name: 'no token',
-    breaks: ({ operation }, call) =>
-      isOpen(operation)
-        ? []
-        : [{ what: 'no Authorization', call: withHeaders(call(), { authorization: undefined }), status: [401] }],
+    breaks: (endpoint, call) => strangers(endpoint, call(), { 'no Authorization': undefined }),
   },
   {
     name: 'a garbage or foreign token',
-    breaks: ({ operation }, call, { tokens }) =>
-      isOpen(operation)
-        ? []
-        : Object.entries(tokens.refused).map(([what, token]) => ({
-            what,
-            call: withHeaders(call(), { authorization: token }),
-            status: [401],
-          })),
+    breaks: (endpoint, call, { tokens }) => strangers(endpoint, call(), tokens.refused),
   },
   {
     name: 'a token without the permission',

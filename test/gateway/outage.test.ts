@@ -124,6 +124,16 @@ describe('while Redis is away', () => {
   })
 })
 
+describe('while NATS is silent', () => {
+  it('it counts as away, though its connection stands', async () => {
+    const token = await login()
+    natsLink.freeze()
+    await until(() => !gateway.deps.feed.isLive(), { what: 'the feed to be missed', timeout_ms: 20_000 })
+    redisLink.cut()
+    expect(await byKind(token)).toEqual({ R: 200, W: 503, A: 503, S: 200 })
+  })
+})
+
 describe('a gateway that starts after a revocation', () => {
   it('reads the last minutes before it counts on NATS', async () => {
     const token = await login()

@@ -81,9 +81,17 @@ describe('creating a user', () => {
     ['a\u0000b', 'NUL'],
     ['ﷺ', 'a character that becomes a phrase'],
     [`${'ｘ'.repeat(60)}ﬃﬃ`, 'a name that grows beyond 64'],
+    ['\u0435va', 'a Cyrillic letter among Latin ones'],
+    ['olg\u03b1', 'a Greek letter among Latin ones'],
   ])('refuses %j (%s) with 400', async (username) => {
     expect((await ada.post('/v1/admin/users', { username })).status).toBe(400)
   })
+  it.each(['ева', 'Ágnes-2', '山田ハナ', '김-하나', 'بثينة', 'o’brien'.replace('’', '.')])(
+    'takes %j: one script, as people write it',
+    async (username) => {
+      expect((await ada.post('/v1/admin/users', { username })).status).toBe(201)
+    },
+  )
   it('refuses a scope for admin and auditor, unknown fields, and a request without a key', async () => {
     const made = (body: object) => ada.post('/v1/admin/users', body)
     expect(

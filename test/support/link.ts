@@ -6,6 +6,7 @@ export const startLink = async (target: string) => {
   let { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
   let down = false
+  let frozen = false
   const server = createServer((near) => {
     if (down) return void near.destroy()
     const far = connect({ host: hostname, port: Number(port) })
@@ -19,6 +20,7 @@ export const startLink = async (target: string) => {
       })
     }
     near.pipe(far).pipe(near)
+    if (frozen) for (const socket of [near, far]) socket.pause()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -31,8 +33,15 @@ export const startLink = async (target: string) => {
       down = true
       for (const socket of sockets) socket.destroy()
     },
+    /** Nothing passes any more and nobody is told: as of a server that is frozen. */
+    freeze: () => {
+      for (const socket of sockets) socket.pause()
+      frozen = true
+    },
     mend: () => {
       down = false
+      if (frozen) for (const socket of sockets) socket.resume()
+      frozen = false
     },
     /** Cuts what is open and leads to another server from now on. */
     turnTo: (other: string) => {

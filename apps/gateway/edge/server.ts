@@ -93,6 +93,8 @@ const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): void => 
 
 const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
   const { req } = exchange
+  // What is older knows neither hosts nor the lengths by which two parsers agree where a request ends.
+  if (req.httpVersion !== '1.1') throw otherVersion()
   const target = parseTarget(req.url ?? '')
   checkHeaders(req, target.path.startsWith('/v1/token'))
   if (req.method === 'OPTIONS' && isPreflightPath(target.path)) return answerPreflight(deps, exchange)
@@ -104,6 +106,13 @@ const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
   if (req.method !== 'GET' && req.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
   answerFile(deps, exchange, file)
 }
+
+const otherVersion = () =>
+  new AppError('validation_error', 'bad_path', 'Only HTTP/1.1 is served here.', {
+    status: 505,
+    hint: 'Send the request as HTTP/1.1 with a Host header.',
+    headers: { connection: 'close' },
+  })
 
 const methodNotAllowed = (allow: string[]) =>
   new AppError('not_found', 'method_not_allowed', 'This method is not available here.', {

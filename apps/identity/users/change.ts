@@ -23,6 +23,7 @@ import { actorOf, changeIdOf, changeOnce, eventActor, rolesChanged } from '../mu
 import {
   refuseDeleted,
   refuseLastAdmin,
+  refuseMixedScripts,
   refuseScope,
   refuseSelfAction,
   refuseStatus,
@@ -97,7 +98,7 @@ export const insertUser = async (
 ): Promise<UserRow> => {
   for (const grant of wanted) throwIf(refuseScope(grant.role, grant.scope))
   const name = username.normalize('NFKC')
-  throwIf(refuseUsername(name))
+  throwIf(refuseUsername(name) ?? refuseMixedScripts(name))
   const [user] = await tx
     .insert(users)
     .values({ id: uuidv7(), username: name, folded: foldUsername(name), ...handedOut(created_by) })

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { ArtifactParams, ArtifactTaken } from '../../shared/contracts/operations/executions.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { bringerOf, takeArtifact } from './artifacts.ts'
+import { type Bringer, bringerOf, takeArtifact } from './artifacts.ts'
 
 /** A body that stays in the connection until it is read; nothing of it is a member that a schema could look at. */
 class Bytes {
@@ -19,9 +20,13 @@ class Bytes {
 /** The door for bytes of artifacts, apart from the results that announce them. */
 export const artifactsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
   app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, new Bytes(payload)))
+  const bringers = new WeakMap<FastifyRequest, Bringer>()
   app.put(
     '/internal/v1/artifacts/:sha256',
     {
+      onRequest: async (req) => {
+        bringers.set(req, await bringerOf(deps, req.headers.authorization))
+      },
       schema: {
         operationId: 'uploadArtifact',
         summary: 'Bring the bytes of an artifact',
@@ -35,8 +40,7 @@ export const artifactsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }
       },
     },
     async (req) => {
-      const bringer = await bringerOf(deps, req.headers.authorization)
-      return takeArtifact(deps, bringer, req.params.sha256, Bytes.of(req.body), String(req.id))
+      return takeArtifact(deps, bringers.get(req) as Bringer, req.params.sha256, Bytes.of(req.body), String(req.id))
     },
   )
 }

@@ -11,7 +11,7 @@ import type { OperationsDeps } from '../deps.ts'
 import { tokenRefused } from './executions.ts'
 
 /** Who brings bytes: the bearer of an execution token only what its attempt announced, a service whatever was announced. */
-type Bringer = { actor: Actor; token_sha256: string | undefined }
+export type Bringer = { actor: Actor; token_sha256: string | undefined }
 
 const SCOPE = 'artifacts:write'
 

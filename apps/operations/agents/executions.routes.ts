@@ -1,9 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { isExecutionToken } from '../../../db/operations/agents/artifacts.ts'
 import { ExecutionReply, ExecutionResult } from '../../shared/contracts/operations/executions.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { takeResult } from './executions.ts'
+import { takeResult, tokenRefused } from './executions.ts'
 
 /** The door for agents: an execution token is good for one attempt of one node, and for nothing else. */
 export const executionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
@@ -13,6 +16,13 @@ export const executionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
   app.post(
     '/internal/v1/execution-results',
     {
+      // Before the body is read or judged: a stranger learns nothing of what it may hold.
+      onRequest: async (req) => {
+        const token = tokenOf(req)
+        if (token !== undefined && (await isExecutionToken(deps.db, sha256Hex(token)))) return
+        results.inc({ result: 'refused' })
+        throw tokenRefused()
+      },
       schema: {
         operationId: 'reportExecution',
         summary: 'Report on work that was handed over',
@@ -26,9 +36,8 @@ export const executionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       },
     },
     async (req) => {
-      const [, token] = /^bearer (exe_[\w-]{20,100})$/i.exec(req.headers.authorization ?? '') ?? []
       try {
-        const reply = await takeResult(deps, token, req.body, String(req.id))
+        const reply = await takeResult(deps, tokenOf(req), req.body, String(req.id))
         results.inc({ result: reply.duplicate ? 'duplicate' : 'accepted' })
         return reply
       } catch (error) {
@@ -38,3 +47,6 @@ export const executionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     },
   )
 }
+
+const tokenOf = ({ headers }: FastifyRequest): string | undefined =>
+  /^bearer (exe_[\w-]{20,100})$/i.exec(headers.authorization ?? '')?.[1]

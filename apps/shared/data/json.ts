@@ -35,7 +35,7 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
       if (expectKey && open) {
         expectKey = false
         keys += 1
-        const name = text.slice(start, at + 1)
+        const name = spelledOnce(text.slice(start, at + 1))
         if (open.has(name)) throw refuse('schema_violation', `The member ${name} is there twice.`)
         open.add(name)
       }
@@ -87,6 +87,16 @@ const longestIn = (text: string): string | undefined => {
     return undefined
   }
   return longest.pointer
+}
+
+/** A name in its one spelling: "\\u0061" and "a" are the same member. Malformed text is left to the parser. */
+const spelledOnce = (name: string): string => {
+  if (!name.includes('\\')) return name
+  try {
+    return JSON.stringify(JSON.parse(name))
+  } catch {
+    return name
+  }
 }
 
 const endOfString = (text: string, start: number): number => {

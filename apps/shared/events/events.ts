@@ -33,6 +33,7 @@ export type Envelope = {
   [member: string]: unknown
 }
 
+const PING_MS = 3000
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
@@ -52,6 +53,9 @@ export const connectNats = (url: string, name: string): Promise<NatsConnection> 
     reconnectJitter: 500,
     waitOnFirstConnect: false,
     timeout: 2_000,
+    // A server that is frozen or cut off closes nothing: after this many pings without an answer it counts as gone.
+    pingInterval: PING_MS,
+    maxPingOut: 2,
   })
 }
 
