@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { foldUsername } from '../../shared/data/username.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError, loginBusy } from '../../shared/errors.ts'
 import { onlyCookie } from '../../shared/web/cookies.ts'
 import { deviceCookie } from '../../shared/web/devices.ts'
