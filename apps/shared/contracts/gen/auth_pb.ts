@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file auth.proto.
  */
 export const file_auth: GenFile = /*@__PURE__*/
-  fileDesc("CgphdXRoLnByb3RvEhFzaWduYWxib3guYXV0aC52MSK6AQoEVXNlchIKCgJpZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5zaWduYWxib3guYXV0aC52MS5Vc2VyU3RhdHVzEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEoECAUQBiLLAQoFU2NvcGUSFgoJcmVnaW9uX2lkGAEgASgJSACIAQESGgoNZGF0YWNlbnRlcl9pZBgCIAEoCUgBiAEBEhUKCGxheWVyX2lkGAMgASgJSAKIAQESFwoKc2VnbWVudF9pZBgEIAEoCUgDiAEBEhUKCHR5cGVfa2V5GAUgASgJSASIAQFCDAoKX3JlZ2lvbl9pZEIQCg5fZGF0YWNlbnRlcl9pZEILCglfbGF5ZXJfaWRCDQoLX3NlZ21lbnRfaWRCCwoJX3R5cGVfa2V5IqgBCgVHcmFudBIKCgJpZBgBIAEoCRIMCgRyb2xlGAIgASgJEicKBXNjb3BlGAMgASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNdmlhX2dyb3VwX2tleRgFIAEoCUgAiAEBQhAKDl92aWFfZ3JvdXBfa2V5IoEBCglQcmluY2lwYWwSJQoEdXNlchgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlVzZXISKAoGZ3JhbnRzGAIgAygLMhguc2lnbmFsYm94LmF1dGgudjEuR3JhbnQSEgoKZ3JvdXBfa2V5cxgDIAMoCRIPCgd2ZXJzaW9uGAQgASgDIhwKDkdldFVzZXJSZXF1ZXN0EgoKAmlkGAEgASgJIiwKGEdldFVzZXJCeVVzZXJuYW1lUmVxdWVzdBIQCgh1c2VybmFtZRgBIAEoCSI4Cg9HZXRVc2VyUmVzcG9uc2USJQoEdXNlchgBIAEoCzIXLnNpZ25hbGJveC5hdXRoLnYxLlVzZXIiJgoTR2V0UHJpbmNpcGFsUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIkcKFEdldFByaW5jaXBhbFJlc3BvbnNlEi8KCXByaW5jaXBhbBgBIAEoCzIcLnNpZ25hbGJveC5hdXRoLnYxLlByaW5jaXBhbCKAAQoVTGlzdFByaW5jaXBhbHNSZXF1ZXN0EhEKBHJvbGUYASABKAlIAIgBARIWCglncm91cF9rZXkYAiABKAlIAYgBARIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCUIHCgVfcm9sZUIMCgpfZ3JvdXBfa2V5ImMKFkxpc3RQcmluY2lwYWxzUmVzcG9uc2USMAoKcHJpbmNpcGFscxgBIAMoCzIcLnNpZ25hbGJveC5hdXRoLnYxLlByaW5jaXBhbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiMgoRUGFzc3dvcmRWaW9sYXRpb24SDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIl0KFVZlcmlmeVBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJEhEKCXF1ZXVlX2tleRgDIAEoCRIOCgZ1cmdlbnQYBCABKAgiRAoWVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRIQCghpc192YWxpZBgBIAEoCBIYChBwYXNzd29yZF92ZXJzaW9uGAIgASgFIowBChJTZXRQYXNzd29yZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIUCgxuZXdfcGFzc3dvcmQYAiABKAkSFwoPZW5yb2xtZW50X3Rva2VuGAMgASgJEhEKCWNoYW5nZV9pZBgEIAEoCRIQCgh1c2VybmFtZRgFIAEoCRIRCglxdWV1ZV9rZXkYBiABKAkiTwoTU2V0UGFzc3dvcmRSZXNwb25zZRI4Cgp2aW9sYXRpb25zGAEgAygLMiQuc2lnbmFsYm94LmF1dGgudjEuUGFzc3dvcmRWaW9sYXRpb24iqQEKFUNoYW5nZVBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhgKEGN1cnJlbnRfcGFzc3dvcmQYAiABKAkSFAoMbmV3X3Bhc3N3b3JkGAMgASgJEhcKD2tlZXBfc2Vzc2lvbl9pZBgEIAEoCRIRCgljaGFuZ2VfaWQYBSABKAkSEAoIdXNlcm5hbWUYBiABKAkSEQoJcXVldWVfa2V5GAcgASgJIowBChZDaGFuZ2VQYXNzd29yZFJlc3BvbnNlEjgKCnZpb2xhdGlvbnMYASADKAsyJC5zaWduYWxib3guYXV0aC52MS5QYXNzd29yZFZpb2xhdGlvbhIYChBjdXJyZW50X2lzX3ZhbGlkGAMgASgIEhgKEHBhc3N3b3JkX3ZlcnNpb24YBCABKAVKBAgCEAMiXgobQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEQoJY2hhbmdlX2lkGAIgASgJEhsKE29ubHlfaWZfbm9fcGFzc3dvcmQYAyABKAgiZwocQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZRIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi7gIKDVNlc3Npb25SZWNvcmQSCgoCaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCnVzZXJfYWdlbnQYByABKAlIAIgBARIXCgppcF9hZGRyZXNzGAggASgJSAGIAQESKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KBG1vZGUYCiABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGVCDQoLX3VzZXJfYWdlbnRCDQoLX2lwX2FkZHJlc3NKBAgDEAQi0QEKFENyZWF0ZVNlc3Npb25SZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoKdXNlcl9hZ2VudBgCIAEoCUgAiAEBEhcKCmlwX2FkZHJlc3MYAyABKAlIAYgBARIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoEbW9kZRgFIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZUINCgtfdXNlcl9hZ2VudEINCgtfaXBfYWRkcmVzcyJKChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USMQoHc2Vzc2lvbhgBIAEoCzIgLnNpZ25hbGJveC5hdXRoLnYxLlNlc3Npb25SZWNvcmQiowEKFFJlZnJlc2hUb2tlbnNSZXF1ZXN0EhUKDXJlZnJlc2hfdG9rZW4YASABKAkSFgoJcmV0cnlfa2V5GAIgASgJSACIAQESFwoKdXNlcl9hZ2VudBgDIAEoCUgBiAEBEhcKCmlwX2FkZHJlc3MYBCABKAlIAogBAUIMCgpfcmV0cnlfa2V5Qg0KC191c2VyX2FnZW50Qg0KC19pcF9hZGRyZXNzIkQKFVJlZnJlc2hUb2tlbnNSZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCSJOChRSZXZva2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRISCgpyZXF1ZXN0X2lkGAMgASgJIhcKFVJldm9rZVNlc3Npb25SZXNwb25zZSKsAQoZUmV2b2tlVXNlclNlc3Npb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhcKD2tlZXBfc2Vzc2lvbl9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkSEgoKcmVxdWVzdF9pZBgEIAEoCRIVCg1jbGVhcl9sb2Nrb3V0GAUgASgIEhAKCGFjdG9yX2lkGAYgASgJEhgKEHBhc3N3b3JkX3ZlcnNpb24YByABKAUiLQoaUmV2b2tlVXNlclNlc3Npb25zUmVzcG9uc2USDwoHcmV2b2tlZBgBIAEoBSL7AQoVR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIQCgh1c2VybmFtZRgDIAEoCRItCgRtb2RlGAQgASgOMh8uc2lnbmFsYm94LmF1dGgudjEuUmVzcG9uc2VNb2RlEhEKCWF1dGhfdGltZRgFIAEoAxITCgtyZWZyZXNoX2p0aRgGIAEoCRITCgtyZWZyZXNoX2lhdBgHIAEoAxITCgtyZWZyZXNoX2tpZBgIIAEoCRITCgthY2Nlc3Nfb25seRgJIAEoCBIVCg1wcmVzZW50ZWRfa2lkGAogASgJIoQBChZHZW5lcmF0ZVRva2Vuc1Jlc3BvbnNlEhQKDGFjY2Vzc190b2tlbhgBIAEoCRIVCg1yZWZyZXNoX3Rva2VuGAIgASgJEhMKC3JlZnJlc2hfanRpGAMgASgJEhMKC3JlZnJlc2hfaWF0GAQgASgDEhMKC3JlZnJlc2hfa2lkGAUgASgJIioKEVBhcnNlVG9rZW5SZXF1ZXN0EhUKDXJlZnJlc2hfdG9rZW4YASABKAkiUwoSUGFyc2VUb2tlblJlc3BvbnNlEhIKCnNlc3Npb25faWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCRILCgNqdGkYAyABKAkSCwoDaWF0GAQgASgDKnQKClVzZXJTdGF0dXMSGwoXVVNFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABIWChJVU0VSX1NUQVRVU19BQ1RJVkUQARIYChRVU0VSX1NUQVRVU19ESVNBQkxFRBACEhcKE1VTRVJfU1RBVFVTX0RFTEVURUQQAypfCgxSZXNwb25zZU1vZGUSHQoZUkVTUE9OU0VfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFU1BPTlNFX01PREVfSlNPThABEhgKFFJFU1BPTlNFX01PREVfQ09PS0lFEAIyigMKCElkZW50aXR5ElAKB0dldFVzZXISIS5zaWduYWxib3guYXV0aC52MS5HZXRVc2VyUmVxdWVzdBoiLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJSZXNwb25zZRJkChFHZXRVc2VyQnlVc2VybmFtZRIrLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJCeVVzZXJuYW1lUmVxdWVzdBoiLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJSZXNwb25zZRJfCgxHZXRQcmluY2lwYWwSJi5zaWduYWxib3guYXV0aC52MS5HZXRQcmluY2lwYWxSZXF1ZXN0Gicuc2lnbmFsYm94LmF1dGgudjEuR2V0UHJpbmNpcGFsUmVzcG9uc2USZQoOTGlzdFByaW5jaXBhbHMSKC5zaWduYWxib3guYXV0aC52MS5MaXN0UHJpbmNpcGFsc1JlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5MaXN0UHJpbmNpcGFsc1Jlc3BvbnNlMrEDCgpDcmVkZW50aWFsEmUKDlZlcmlmeVBhc3N3b3JkEiguc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuVmVyaWZ5UGFzc3dvcmRSZXNwb25zZRJcCgtTZXRQYXNzd29yZBIlLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVxdWVzdBomLnNpZ25hbGJveC5hdXRoLnYxLlNldFBhc3N3b3JkUmVzcG9uc2USZQoOQ2hhbmdlUGFzc3dvcmQSKC5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5DaGFuZ2VQYXNzd29yZFJlc3BvbnNlEncKFENyZWF0ZUVucm9sbWVudFRva2VuEi4uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXF1ZXN0Gi8uc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlRW5yb2xtZW50VG9rZW5SZXNwb25zZTKoAwoHU2Vzc2lvbhJiCg1DcmVhdGVTZXNzaW9uEicuc2lnbmFsYm94LmF1dGgudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5DcmVhdGVTZXNzaW9uUmVzcG9uc2USYgoNUmVmcmVzaFRva2VucxInLnNpZ25hbGJveC5hdXRoLnYxLlJlZnJlc2hUb2tlbnNSZXF1ZXN0Giguc2lnbmFsYm94LmF1dGgudjEuUmVmcmVzaFRva2Vuc1Jlc3BvbnNlEmIKDVJldm9rZVNlc3Npb24SJy5zaWduYWxib3guYXV0aC52MS5SZXZva2VTZXNzaW9uUmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVNlc3Npb25SZXNwb25zZRJxChJSZXZva2VVc2VyU2Vzc2lvbnMSLC5zaWduYWxib3guYXV0aC52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Gi0uc2lnbmFsYm94LmF1dGgudjEuUmV2b2tlVXNlclNlc3Npb25zUmVzcG9uc2UyyQEKBVRva2VuEmUKDkdlbmVyYXRlVG9rZW5zEiguc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXF1ZXN0Gikuc2lnbmFsYm94LmF1dGgudjEuR2VuZXJhdGVUb2tlbnNSZXNwb25zZRJZCgpQYXJzZVRva2VuEiQuc2lnbmFsYm94LmF1dGgudjEuUGFyc2VUb2tlblJlcXVlc3QaJS5zaWduYWxib3guYXV0aC52MS5QYXJzZVRva2VuUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CgphdXRoLnByb3RvEhFzaWduYWxib3guYXV0aC52MSK6AQoEVXNlchIKCgJpZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5zaWduYWxib3guYXV0aC52MS5Vc2VyU3RhdHVzEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEoECAUQBiLLAQoFU2NvcGUSFgoJcmVnaW9uX2lkGAEgASgJSACIAQESGgoNZGF0YWNlbnRlcl9pZBgCIAEoCUgBiAEBEhUKCGxheWVyX2lkGAMgASgJSAKIAQESFwoKc2VnbWVudF9pZBgEIAEoCUgDiAEBEhUKCHR5cGVfa2V5GAUgASgJSASIAQFCDAoKX3JlZ2lvbl9pZEIQCg5fZGF0YWNlbnRlcl9pZEILCglfbGF5ZXJfaWRCDQoLX3NlZ21lbnRfaWRCCwoJX3R5cGVfa2V5It8BCgVHcmFudBIKCgJpZBgBIAEoCRIMCgRyb2xlGAIgASgJEicKBXNjb3BlGAMgASgLMhguc2lnbmFsYm94LmF1dGgudjEuU2NvcGUSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNdmlhX2dyb3VwX2tleRgFIAEoCUgAiAEBEikKBXNpbmNlGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgHIAMoCUIQCg5fdmlhX2dyb3VwX2tleSJWCgpNZW1iZXJzaGlwEhEKCWdyb3VwX2tleRgBIAEoCRIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyADKAkiRQoPQ3JlZGVudGlhbFJlc2V0EiYKAmF0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgCIAMoCSLoAQoJUHJpbmNpcGFsEiUKBHVzZXIYASABKAsyFy5zaWduYWxib3guYXV0aC52MS5Vc2VyEigKBmdyYW50cxgCIAMoCzIYLnNpZ25hbGJveC5hdXRoLnYxLkdyYW50EhIKCmdyb3VwX2tleXMYAyADKAkSDwoHdmVyc2lvbhgEIAEoAxIyCgttZW1iZXJzaGlwcxgFIAMoCzIdLnNpZ25hbGJveC5hdXRoLnYxLk1lbWJlcnNoaXASMQoFcmVzZXQYBiABKAsyIi5zaWduYWxib3guYXV0aC52MS5DcmVkZW50aWFsUmVzZXQiHAoOR2V0VXNlclJlcXVlc3QSCgoCaWQYASABKAkiLAoYR2V0VXNlckJ5VXNlcm5hbWVSZXF1ZXN0EhAKCHVzZXJuYW1lGAEgASgJIjgKD0dldFVzZXJSZXNwb25zZRIlCgR1c2VyGAEgASgLMhcuc2lnbmFsYm94LmF1dGgudjEuVXNlciImChNHZXRQcmluY2lwYWxSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiRwoUR2V0UHJpbmNpcGFsUmVzcG9uc2USLwoJcHJpbmNpcGFsGAEgASgLMhwuc2lnbmFsYm94LmF1dGgudjEuUHJpbmNpcGFsIoABChVMaXN0UHJpbmNpcGFsc1JlcXVlc3QSEQoEcm9sZRgBIAEoCUgAiAEBEhYKCWdyb3VwX2tleRgCIAEoCUgBiAEBEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJQgcKBV9yb2xlQgwKCl9ncm91cF9rZXkiYwoWTGlzdFByaW5jaXBhbHNSZXNwb25zZRIwCgpwcmluY2lwYWxzGAEgAygLMhwuc2lnbmFsYm94LmF1dGgudjEuUHJpbmNpcGFsEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIyChFQYXNzd29yZFZpb2xhdGlvbhIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiXQoVVmVyaWZ5UGFzc3dvcmRSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEAoIcGFzc3dvcmQYAiABKAkSEQoJcXVldWVfa2V5GAMgASgJEg4KBnVyZ2VudBgEIAEoCCJEChZWZXJpZnlQYXNzd29yZFJlc3BvbnNlEhAKCGlzX3ZhbGlkGAEgASgIEhgKEHBhc3N3b3JkX3ZlcnNpb24YAiABKAUijAEKElNldFBhc3N3b3JkUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhQKDG5ld19wYXNzd29yZBgCIAEoCRIXCg9lbnJvbG1lbnRfdG9rZW4YAyABKAkSEQoJY2hhbmdlX2lkGAQgASgJEhAKCHVzZXJuYW1lGAUgASgJEhEKCXF1ZXVlX2tleRgGIAEoCSJPChNTZXRQYXNzd29yZFJlc3BvbnNlEjgKCnZpb2xhdGlvbnMYASADKAsyJC5zaWduYWxib3guYXV0aC52MS5QYXNzd29yZFZpb2xhdGlvbiKpAQoVQ2hhbmdlUGFzc3dvcmRSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSGAoQY3VycmVudF9wYXNzd29yZBgCIAEoCRIUCgxuZXdfcGFzc3dvcmQYAyABKAkSFwoPa2VlcF9zZXNzaW9uX2lkGAQgASgJEhEKCWNoYW5nZV9pZBgFIAEoCRIQCgh1c2VybmFtZRgGIAEoCRIRCglxdWV1ZV9rZXkYByABKAkijAEKFkNoYW5nZVBhc3N3b3JkUmVzcG9uc2USOAoKdmlvbGF0aW9ucxgBIAMoCzIkLnNpZ25hbGJveC5hdXRoLnYxLlBhc3N3b3JkVmlvbGF0aW9uEhgKEGN1cnJlbnRfaXNfdmFsaWQYAyABKAgSGAoQcGFzc3dvcmRfdmVyc2lvbhgEIAEoBUoECAIQAyJeChtDcmVhdGVFbnJvbG1lbnRUb2tlblJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIRCgljaGFuZ2VfaWQYAiABKAkSGwoTb25seV9pZl9ub19wYXNzd29yZBgDIAEoCCJnChxDcmVhdGVFbnJvbG1lbnRUb2tlblJlc3BvbnNlEhcKD2Vucm9sbWVudF90b2tlbhgBIAEoCRIuCgpleHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLuAgoNU2Vzc2lvblJlY29yZBIKCgJpZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKdXNlcl9hZ2VudBgHIAEoCUgAiAEBEhcKCmlwX2FkZHJlc3MYCCABKAlIAYgBARIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoEbW9kZRgKIAEoDjIfLnNpZ25hbGJveC5hdXRoLnYxLlJlc3BvbnNlTW9kZUINCgtfdXNlcl9hZ2VudEINCgtfaXBfYWRkcmVzc0oECAMQBCLRAQoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRIXCgp1c2VyX2FnZW50GAIgASgJSACIAQESFwoKaXBfYWRkcmVzcxgDIAEoCUgBiAEBEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBItCgRtb2RlGAUgASgOMh8uc2lnbmFsYm94LmF1dGgudjEuUmVzcG9uc2VNb2RlQg0KC191c2VyX2FnZW50Qg0KC19pcF9hZGRyZXNzIkoKFUNyZWF0ZVNlc3Npb25SZXNwb25zZRIxCgdzZXNzaW9uGAEgASgLMiAuc2lnbmFsYm94LmF1dGgudjEuU2Vzc2lvblJlY29yZCKjAQoUUmVmcmVzaFRva2Vuc1JlcXVlc3QSFQoNcmVmcmVzaF90b2tlbhgBIAEoCRIWCglyZXRyeV9rZXkYAiABKAlIAIgBARIXCgp1c2VyX2FnZW50GAMgASgJSAGIAQESFwoKaXBfYWRkcmVzcxgEIAEoCUgCiAEBQgwKCl9yZXRyeV9rZXlCDQoLX3VzZXJfYWdlbnRCDQoLX2lwX2FkZHJlc3MiRAoVUmVmcmVzaFRva2Vuc1Jlc3BvbnNlEhQKDGFjY2Vzc190b2tlbhgBIAEoCRIVCg1yZWZyZXNoX3Rva2VuGAIgASgJIk4KFFJldm9rZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoGcmVhc29uGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkiFwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlIqwBChlSZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSFwoPa2VlcF9zZXNzaW9uX2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCRISCgpyZXF1ZXN0X2lkGAQgASgJEhUKDWNsZWFyX2xvY2tvdXQYBSABKAgSEAoIYWN0b3JfaWQYBiABKAkSGAoQcGFzc3dvcmRfdmVyc2lvbhgHIAEoBSItChpSZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZRIPCgdyZXZva2VkGAEgASgFIvsBChVHZW5lcmF0ZVRva2Vuc1JlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhAKCHVzZXJuYW1lGAMgASgJEi0KBG1vZGUYBCABKA4yHy5zaWduYWxib3guYXV0aC52MS5SZXNwb25zZU1vZGUSEQoJYXV0aF90aW1lGAUgASgDEhMKC3JlZnJlc2hfanRpGAYgASgJEhMKC3JlZnJlc2hfaWF0GAcgASgDEhMKC3JlZnJlc2hfa2lkGAggASgJEhMKC2FjY2Vzc19vbmx5GAkgASgIEhUKDXByZXNlbnRlZF9raWQYCiABKAkihAEKFkdlbmVyYXRlVG9rZW5zUmVzcG9uc2USFAoMYWNjZXNzX3Rva2VuGAEgASgJEhUKDXJlZnJlc2hfdG9rZW4YAiABKAkSEwoLcmVmcmVzaF9qdGkYAyABKAkSEwoLcmVmcmVzaF9pYXQYBCABKAMSEwoLcmVmcmVzaF9raWQYBSABKAkiKgoRUGFyc2VUb2tlblJlcXVlc3QSFQoNcmVmcmVzaF90b2tlbhgBIAEoCSJTChJQYXJzZVRva2VuUmVzcG9uc2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEgsKA2p0aRgDIAEoCRILCgNpYXQYBCABKAMqdAoKVXNlclN0YXR1cxIbChdVU0VSX1NUQVRVU19VTlNQRUNJRklFRBAAEhYKElVTRVJfU1RBVFVTX0FDVElWRRABEhgKFFVTRVJfU1RBVFVTX0RJU0FCTEVEEAISFwoTVVNFUl9TVEFUVVNfREVMRVRFRBADKl8KDFJlc3BvbnNlTW9kZRIdChlSRVNQT05TRV9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVTUE9OU0VfTU9ERV9KU09OEAESGAoUUkVTUE9OU0VfTU9ERV9DT09LSUUQAjKKAwoISWRlbnRpdHkSUAoHR2V0VXNlchIhLnNpZ25hbGJveC5hdXRoLnYxLkdldFVzZXJSZXF1ZXN0GiIuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlc3BvbnNlEmQKEUdldFVzZXJCeVVzZXJuYW1lEisuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlckJ5VXNlcm5hbWVSZXF1ZXN0GiIuc2lnbmFsYm94LmF1dGgudjEuR2V0VXNlclJlc3BvbnNlEl8KDEdldFByaW5jaXBhbBImLnNpZ25hbGJveC5hdXRoLnYxLkdldFByaW5jaXBhbFJlcXVlc3QaJy5zaWduYWxib3guYXV0aC52MS5HZXRQcmluY2lwYWxSZXNwb25zZRJlCg5MaXN0UHJpbmNpcGFscxIoLnNpZ25hbGJveC5hdXRoLnYxLkxpc3RQcmluY2lwYWxzUmVxdWVzdBopLnNpZ25hbGJveC5hdXRoLnYxLkxpc3RQcmluY2lwYWxzUmVzcG9uc2UysQMKCkNyZWRlbnRpYWwSZQoOVmVyaWZ5UGFzc3dvcmQSKC5zaWduYWxib3guYXV0aC52MS5WZXJpZnlQYXNzd29yZFJlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5WZXJpZnlQYXNzd29yZFJlc3BvbnNlElwKC1NldFBhc3N3b3JkEiUuc2lnbmFsYm94LmF1dGgudjEuU2V0UGFzc3dvcmRSZXF1ZXN0GiYuc2lnbmFsYm94LmF1dGgudjEuU2V0UGFzc3dvcmRSZXNwb25zZRJlCg5DaGFuZ2VQYXNzd29yZBIoLnNpZ25hbGJveC5hdXRoLnYxLkNoYW5nZVBhc3N3b3JkUmVxdWVzdBopLnNpZ25hbGJveC5hdXRoLnYxLkNoYW5nZVBhc3N3b3JkUmVzcG9uc2USdwoUQ3JlYXRlRW5yb2xtZW50VG9rZW4SLi5zaWduYWxib3guYXV0aC52MS5DcmVhdGVFbnJvbG1lbnRUb2tlblJlcXVlc3QaLy5zaWduYWxib3guYXV0aC52MS5DcmVhdGVFbnJvbG1lbnRUb2tlblJlc3BvbnNlMqgDCgdTZXNzaW9uEmIKDUNyZWF0ZVNlc3Npb24SJy5zaWduYWxib3guYXV0aC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdBooLnNpZ25hbGJveC5hdXRoLnYxLkNyZWF0ZVNlc3Npb25SZXNwb25zZRJiCg1SZWZyZXNoVG9rZW5zEicuc2lnbmFsYm94LmF1dGgudjEuUmVmcmVzaFRva2Vuc1JlcXVlc3QaKC5zaWduYWxib3guYXV0aC52MS5SZWZyZXNoVG9rZW5zUmVzcG9uc2USYgoNUmV2b2tlU2Vzc2lvbhInLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0Giguc2lnbmFsYm94LmF1dGgudjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEnEKElJldm9rZVVzZXJTZXNzaW9ucxIsLnNpZ25hbGJveC5hdXRoLnYxLlJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QaLS5zaWduYWxib3guYXV0aC52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZTLJAQoFVG9rZW4SZQoOR2VuZXJhdGVUb2tlbnMSKC5zaWduYWxib3guYXV0aC52MS5HZW5lcmF0ZVRva2Vuc1JlcXVlc3QaKS5zaWduYWxib3guYXV0aC52MS5HZW5lcmF0ZVRva2Vuc1Jlc3BvbnNlElkKClBhcnNlVG9rZW4SJC5zaWduYWxib3guYXV0aC52MS5QYXJzZVRva2VuUmVxdWVzdBolLnNpZ25hbGJveC5hdXRoLnYxLlBhcnNlVG9rZW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message signalbox.auth.v1.User
@@ -121,6 +121,18 @@ export type Grant = Message<"signalbox.auth.v1.Grant"> & {
    * @generated from field: optional string via_group_key = 5;
    */
   viaGroupKey?: string | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 6;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Who gave it: ids of users, or "system".
+   *
+   * @generated from field: repeated string by = 7;
+   */
+  by: string[];
 };
 
 /**
@@ -129,6 +141,57 @@ export type Grant = Message<"signalbox.auth.v1.Grant"> & {
  */
 export const GrantSchema: GenMessage<Grant> = /*@__PURE__*/
   messageDesc(file_auth, 2);
+
+/**
+ * @generated from message signalbox.auth.v1.Membership
+ */
+export type Membership = Message<"signalbox.auth.v1.Membership"> & {
+  /**
+   * @generated from field: string group_key = 1;
+   */
+  groupKey: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 2;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * @generated from field: repeated string by = 3;
+   */
+  by: string[];
+};
+
+/**
+ * Describes the message signalbox.auth.v1.Membership.
+ * Use `create(MembershipSchema)` to create a new message.
+ */
+export const MembershipSchema: GenMessage<Membership> = /*@__PURE__*/
+  messageDesc(file_auth, 3);
+
+/**
+ * Whoever made or reset the credential of a person may hold it.
+ *
+ * @generated from message signalbox.auth.v1.CredentialReset
+ */
+export type CredentialReset = Message<"signalbox.auth.v1.CredentialReset"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp at = 1;
+   */
+  at?: Timestamp | undefined;
+
+  /**
+   * @generated from field: repeated string by = 2;
+   */
+  by: string[];
+};
+
+/**
+ * Describes the message signalbox.auth.v1.CredentialReset.
+ * Use `create(CredentialResetSchema)` to create a new message.
+ */
+export const CredentialResetSchema: GenMessage<CredentialReset> = /*@__PURE__*/
+  messageDesc(file_auth, 4);
 
 /**
  * @generated from message signalbox.auth.v1.Principal
@@ -153,6 +216,16 @@ export type Principal = Message<"signalbox.auth.v1.Principal"> & {
    * @generated from field: int64 version = 4;
    */
   version: bigint;
+
+  /**
+   * @generated from field: repeated signalbox.auth.v1.Membership memberships = 5;
+   */
+  memberships: Membership[];
+
+  /**
+   * @generated from field: signalbox.auth.v1.CredentialReset reset = 6;
+   */
+  reset?: CredentialReset | undefined;
 };
 
 /**
@@ -160,7 +233,7 @@ export type Principal = Message<"signalbox.auth.v1.Principal"> & {
  * Use `create(PrincipalSchema)` to create a new message.
  */
 export const PrincipalSchema: GenMessage<Principal> = /*@__PURE__*/
-  messageDesc(file_auth, 3);
+  messageDesc(file_auth, 5);
 
 /**
  * @generated from message signalbox.auth.v1.GetUserRequest
@@ -177,7 +250,7 @@ export type GetUserRequest = Message<"signalbox.auth.v1.GetUserRequest"> & {
  * Use `create(GetUserRequestSchema)` to create a new message.
  */
 export const GetUserRequestSchema: GenMessage<GetUserRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 4);
+  messageDesc(file_auth, 6);
 
 /**
  * @generated from message signalbox.auth.v1.GetUserByUsernameRequest
@@ -194,7 +267,7 @@ export type GetUserByUsernameRequest = Message<"signalbox.auth.v1.GetUserByUsern
  * Use `create(GetUserByUsernameRequestSchema)` to create a new message.
  */
 export const GetUserByUsernameRequestSchema: GenMessage<GetUserByUsernameRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 5);
+  messageDesc(file_auth, 7);
 
 /**
  * The user is absent when there is none: never an RPC error.
@@ -213,7 +286,7 @@ export type GetUserResponse = Message<"signalbox.auth.v1.GetUserResponse"> & {
  * Use `create(GetUserResponseSchema)` to create a new message.
  */
 export const GetUserResponseSchema: GenMessage<GetUserResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 6);
+  messageDesc(file_auth, 8);
 
 /**
  * @generated from message signalbox.auth.v1.GetPrincipalRequest
@@ -230,7 +303,7 @@ export type GetPrincipalRequest = Message<"signalbox.auth.v1.GetPrincipalRequest
  * Use `create(GetPrincipalRequestSchema)` to create a new message.
  */
 export const GetPrincipalRequestSchema: GenMessage<GetPrincipalRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 7);
+  messageDesc(file_auth, 9);
 
 /**
  * @generated from message signalbox.auth.v1.GetPrincipalResponse
@@ -247,7 +320,7 @@ export type GetPrincipalResponse = Message<"signalbox.auth.v1.GetPrincipalRespon
  * Use `create(GetPrincipalResponseSchema)` to create a new message.
  */
 export const GetPrincipalResponseSchema: GenMessage<GetPrincipalResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 8);
+  messageDesc(file_auth, 10);
 
 /**
  * @generated from message signalbox.auth.v1.ListPrincipalsRequest
@@ -279,7 +352,7 @@ export type ListPrincipalsRequest = Message<"signalbox.auth.v1.ListPrincipalsReq
  * Use `create(ListPrincipalsRequestSchema)` to create a new message.
  */
 export const ListPrincipalsRequestSchema: GenMessage<ListPrincipalsRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 9);
+  messageDesc(file_auth, 11);
 
 /**
  * @generated from message signalbox.auth.v1.ListPrincipalsResponse
@@ -301,7 +374,7 @@ export type ListPrincipalsResponse = Message<"signalbox.auth.v1.ListPrincipalsRe
  * Use `create(ListPrincipalsResponseSchema)` to create a new message.
  */
 export const ListPrincipalsResponseSchema: GenMessage<ListPrincipalsResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 10);
+  messageDesc(file_auth, 12);
 
 /**
  * @generated from message signalbox.auth.v1.PasswordViolation
@@ -323,7 +396,7 @@ export type PasswordViolation = Message<"signalbox.auth.v1.PasswordViolation"> &
  * Use `create(PasswordViolationSchema)` to create a new message.
  */
 export const PasswordViolationSchema: GenMessage<PasswordViolation> = /*@__PURE__*/
-  messageDesc(file_auth, 11);
+  messageDesc(file_auth, 13);
 
 /**
  * @generated from message signalbox.auth.v1.VerifyPasswordRequest
@@ -357,7 +430,7 @@ export type VerifyPasswordRequest = Message<"signalbox.auth.v1.VerifyPasswordReq
  * Use `create(VerifyPasswordRequestSchema)` to create a new message.
  */
 export const VerifyPasswordRequestSchema: GenMessage<VerifyPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 12);
+  messageDesc(file_auth, 14);
 
 /**
  * Produced in constant time.
@@ -383,7 +456,7 @@ export type VerifyPasswordResponse = Message<"signalbox.auth.v1.VerifyPasswordRe
  * Use `create(VerifyPasswordResponseSchema)` to create a new message.
  */
 export const VerifyPasswordResponseSchema: GenMessage<VerifyPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 13);
+  messageDesc(file_auth, 15);
 
 /**
  * @generated from message signalbox.auth.v1.SetPasswordRequest
@@ -425,7 +498,7 @@ export type SetPasswordRequest = Message<"signalbox.auth.v1.SetPasswordRequest">
  * Use `create(SetPasswordRequestSchema)` to create a new message.
  */
 export const SetPasswordRequestSchema: GenMessage<SetPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 14);
+  messageDesc(file_auth, 16);
 
 /**
  * @generated from message signalbox.auth.v1.SetPasswordResponse
@@ -442,7 +515,7 @@ export type SetPasswordResponse = Message<"signalbox.auth.v1.SetPasswordResponse
  * Use `create(SetPasswordResponseSchema)` to create a new message.
  */
 export const SetPasswordResponseSchema: GenMessage<SetPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 15);
+  messageDesc(file_auth, 17);
 
 /**
  * @generated from message signalbox.auth.v1.ChangePasswordRequest
@@ -489,7 +562,7 @@ export type ChangePasswordRequest = Message<"signalbox.auth.v1.ChangePasswordReq
  * Use `create(ChangePasswordRequestSchema)` to create a new message.
  */
 export const ChangePasswordRequestSchema: GenMessage<ChangePasswordRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 16);
+  messageDesc(file_auth, 18);
 
 /**
  * @generated from message signalbox.auth.v1.ChangePasswordResponse
@@ -518,7 +591,7 @@ export type ChangePasswordResponse = Message<"signalbox.auth.v1.ChangePasswordRe
  * Use `create(ChangePasswordResponseSchema)` to create a new message.
  */
 export const ChangePasswordResponseSchema: GenMessage<ChangePasswordResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 17);
+  messageDesc(file_auth, 19);
 
 /**
  * @generated from message signalbox.auth.v1.CreateEnrolmentTokenRequest
@@ -545,7 +618,7 @@ export type CreateEnrolmentTokenRequest = Message<"signalbox.auth.v1.CreateEnrol
  * Use `create(CreateEnrolmentTokenRequestSchema)` to create a new message.
  */
 export const CreateEnrolmentTokenRequestSchema: GenMessage<CreateEnrolmentTokenRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 18);
+  messageDesc(file_auth, 20);
 
 /**
  * @generated from message signalbox.auth.v1.CreateEnrolmentTokenResponse
@@ -567,7 +640,7 @@ export type CreateEnrolmentTokenResponse = Message<"signalbox.auth.v1.CreateEnro
  * Use `create(CreateEnrolmentTokenResponseSchema)` to create a new message.
  */
 export const CreateEnrolmentTokenResponseSchema: GenMessage<CreateEnrolmentTokenResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 19);
+  messageDesc(file_auth, 21);
 
 /**
  * Field 3 would be refresh_token_hash, which never leaves the store.
@@ -626,7 +699,7 @@ export type SessionRecord = Message<"signalbox.auth.v1.SessionRecord"> & {
  * Use `create(SessionRecordSchema)` to create a new message.
  */
 export const SessionRecordSchema: GenMessage<SessionRecord> = /*@__PURE__*/
-  messageDesc(file_auth, 20);
+  messageDesc(file_auth, 22);
 
 /**
  * @generated from message signalbox.auth.v1.CreateSessionRequest
@@ -663,7 +736,7 @@ export type CreateSessionRequest = Message<"signalbox.auth.v1.CreateSessionReque
  * Use `create(CreateSessionRequestSchema)` to create a new message.
  */
 export const CreateSessionRequestSchema: GenMessage<CreateSessionRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 21);
+  messageDesc(file_auth, 23);
 
 /**
  * @generated from message signalbox.auth.v1.CreateSessionResponse
@@ -680,7 +753,7 @@ export type CreateSessionResponse = Message<"signalbox.auth.v1.CreateSessionResp
  * Use `create(CreateSessionResponseSchema)` to create a new message.
  */
 export const CreateSessionResponseSchema: GenMessage<CreateSessionResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 22);
+  messageDesc(file_auth, 24);
 
 /**
  * @generated from message signalbox.auth.v1.RefreshTokensRequest
@@ -712,7 +785,7 @@ export type RefreshTokensRequest = Message<"signalbox.auth.v1.RefreshTokensReque
  * Use `create(RefreshTokensRequestSchema)` to create a new message.
  */
 export const RefreshTokensRequestSchema: GenMessage<RefreshTokensRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 23);
+  messageDesc(file_auth, 25);
 
 /**
  * @generated from message signalbox.auth.v1.RefreshTokensResponse
@@ -734,7 +807,7 @@ export type RefreshTokensResponse = Message<"signalbox.auth.v1.RefreshTokensResp
  * Use `create(RefreshTokensResponseSchema)` to create a new message.
  */
 export const RefreshTokensResponseSchema: GenMessage<RefreshTokensResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 24);
+  messageDesc(file_auth, 26);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeSessionRequest
@@ -761,7 +834,7 @@ export type RevokeSessionRequest = Message<"signalbox.auth.v1.RevokeSessionReque
  * Use `create(RevokeSessionRequestSchema)` to create a new message.
  */
 export const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 25);
+  messageDesc(file_auth, 27);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeSessionResponse
@@ -774,7 +847,7 @@ export type RevokeSessionResponse = Message<"signalbox.auth.v1.RevokeSessionResp
  * Use `create(RevokeSessionResponseSchema)` to create a new message.
  */
 export const RevokeSessionResponseSchema: GenMessage<RevokeSessionResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 26);
+  messageDesc(file_auth, 28);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeUserSessionsRequest
@@ -823,7 +896,7 @@ export type RevokeUserSessionsRequest = Message<"signalbox.auth.v1.RevokeUserSes
  * Use `create(RevokeUserSessionsRequestSchema)` to create a new message.
  */
 export const RevokeUserSessionsRequestSchema: GenMessage<RevokeUserSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 27);
+  messageDesc(file_auth, 29);
 
 /**
  * @generated from message signalbox.auth.v1.RevokeUserSessionsResponse
@@ -840,7 +913,7 @@ export type RevokeUserSessionsResponse = Message<"signalbox.auth.v1.RevokeUserSe
  * Use `create(RevokeUserSessionsResponseSchema)` to create a new message.
  */
 export const RevokeUserSessionsResponseSchema: GenMessage<RevokeUserSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 28);
+  messageDesc(file_auth, 30);
 
 /**
  * refresh_jti, refresh_iat and refresh_kid: all three or none; given, exactly that refresh token is signed again.
@@ -906,7 +979,7 @@ export type GenerateTokensRequest = Message<"signalbox.auth.v1.GenerateTokensReq
  * Use `create(GenerateTokensRequestSchema)` to create a new message.
  */
 export const GenerateTokensRequestSchema: GenMessage<GenerateTokensRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 29);
+  messageDesc(file_auth, 31);
 
 /**
  * @generated from message signalbox.auth.v1.GenerateTokensResponse
@@ -943,7 +1016,7 @@ export type GenerateTokensResponse = Message<"signalbox.auth.v1.GenerateTokensRe
  * Use `create(GenerateTokensResponseSchema)` to create a new message.
  */
 export const GenerateTokensResponseSchema: GenMessage<GenerateTokensResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 30);
+  messageDesc(file_auth, 32);
 
 /**
  * @generated from message signalbox.auth.v1.ParseTokenRequest
@@ -960,7 +1033,7 @@ export type ParseTokenRequest = Message<"signalbox.auth.v1.ParseTokenRequest"> &
  * Use `create(ParseTokenRequestSchema)` to create a new message.
  */
 export const ParseTokenRequestSchema: GenMessage<ParseTokenRequest> = /*@__PURE__*/
-  messageDesc(file_auth, 31);
+  messageDesc(file_auth, 33);
 
 /**
  * @generated from message signalbox.auth.v1.ParseTokenResponse
@@ -992,7 +1065,7 @@ export type ParseTokenResponse = Message<"signalbox.auth.v1.ParseTokenResponse">
  * Use `create(ParseTokenResponseSchema)` to create a new message.
  */
 export const ParseTokenResponseSchema: GenMessage<ParseTokenResponse> = /*@__PURE__*/
-  messageDesc(file_auth, 32);
+  messageDesc(file_auth, 34);
 
 /**
  * UNSPECIFIED is refused everywhere as not ACTIVE.
