@@ -16,6 +16,9 @@ export type DbOptions = {
   lock_timeout_ms?: number
 }
 
+/** How much later than the server itself a client gives a statement up. */
+const SILENT_MS = 1000
+
 /** Opens a pool with its time-outs: a connection 2 s, a lock 1.8 s, a statement 2 s unless the app says otherwise. */
 export const createDb = (
   url: string,
@@ -31,6 +34,8 @@ export const createDb = (
     connectionTimeoutMillis: 2000,
     idleTimeoutMillis: 60_000,
     statement_timeout: statement_timeout_ms,
+    // Of this side: a server that is gone without a word ends nothing. The connection is given up with it.
+    query_timeout: statement_timeout_ms + SILENT_MS,
     // Earlier than the statement's own time-out: who waits for a lock hears 409 in_progress, not an outage.
     lock_timeout: Math.min(lock_timeout_ms, statement_timeout_ms - 200),
     idle_in_transaction_session_timeout: 10_000,

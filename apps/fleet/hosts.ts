@@ -3,7 +3,8 @@ import type { Logger } from '../shared/telemetry.ts'
 import { createHostServer } from './host.ts'
 import type { Host, Store } from './store.ts'
 
-const TRIES = 200
+/** The range of ports that the policy of the executors lets the hosts have. */
+const TRIES = 800
 
 /** The running listeners: one per host, on the port that its record holds. */
 export const createHosts = (

@@ -12,9 +12,7 @@ export const startBackground = (deps: OperationsDeps) => {
     nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), {
       callback: (_error, { data }) => outcomes.hear(data),
     })
-    consumer
-      .subscribe(nc)
-      .catch((error: unknown) => telemetry.log.warn({ err: error }, 'the catalog is not followed by NATS'))
+    consumer.subscribe(nc)
   })
   const sweeper = startSweeper(deps)
   return {

@@ -16,6 +16,8 @@ const NODE_MAJOR = 24
 const CLI = 'signalbox'
 /** Where the file of a verb stands. */
 const VERBS = ['', 'check/', 'tests/'].map((room) => `apps/platform/${room}`)
+const PASS_ON_MS = 500
+const LOOK_MS = 1000
 
 const [verb = '', ...args] = process.argv.slice(2)
 const script = scriptOf(verb)
@@ -120,7 +122,11 @@ function cacheFolder() {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'signalbox')
 }
 
-/** Runs the verb in this terminal. Ctrl-C reaches the child by itself; other signals are passed on. */
+/**
+ * Runs the verb in this terminal. A Ctrl-C there reaches the child by itself; a SIGINT to this process alone does not, so
+ * it is passed on to a child that still runs a moment later, and other signals at once. Under npm it ends with whoever
+ * started it: a shell in between passes nothing on.
+ */
 function handOver(node, file, rest) {
   const quick = join(ROOT, 'apps/platform/quick-imports.mjs')
   const child = spawn(node, [...(existsSync(quick) ? ['--import', quick] : []), file, ...rest], {
@@ -131,11 +137,19 @@ function handOver(node, file, rest) {
       NODE_COMPILE_CACHE: join(ROOT, '.signalbox/cache/compile'),
       ...process.env,
       SIGNALBOX_ROOT: ROOT,
+      SIGNALBOX_DOOR: String(process.pid),
       PATH: `${dirname(node)}:${process.env.PATH ?? ''}`,
     },
   })
-  process.on('SIGINT', () => {})
+  process.on('SIGINT', () => setTimeout(() => child.kill('SIGINT'), PASS_ON_MS))
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  const parent = process.ppid
+  const look = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(look)
+    child.kill('SIGTERM')
+  }, LOOK_MS)
+  if (!process.env.npm_lifecycle_event) clearInterval(look)
   child.on('error', (error) => fail(`${node} could not be started: ${error.message}`))
   child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
 }

@@ -1,27 +1,36 @@
-import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Account, ApiError } from './demo/client.ts'
+import { signalboxDir } from './base/paths.ts'
+import { readRun } from './base/record.ts'
+import { readDemo } from './demo/accounts.ts'
+import { ApiError } from './demo/client.ts'
 import { ManifestError } from './demo/kubernetes.ts'
+import { seedDemo } from './demo/seed.ts'
 import { runManifestStory, runSmallStory } from './demo/stories.ts'
+import type { Run } from './run/supervisor.ts'
 
-/** `npm run demo [-- --from <kubernetes manifest>]`: a roll-out through the public API of the running platform, step by step. */
-const DIR = process.env.SIGNALBOX_DIR ?? '.signalbox'
-
-const readState = <T>(file: string, hint: string): T => {
-  try {
-    return JSON.parse(readFileSync(`${DIR}/${file}`, 'utf8')) as T
-  } catch {
-    console.error(`${DIR}/${file} is not there: ${hint}`)
-    process.exit(1)
-  }
+/**
+ * `npm run demo [-- --from <kubernetes manifest>]`: a roll-out through the public API of the running platform, step by
+ * step. `--seed [--hosts N]` goes on with the demo data of a start that stopped half-way.
+ */
+const { values } = parseArgs({
+  options: { from: { type: 'string' }, seed: { type: 'boolean' }, hosts: { type: 'string', default: '24' } },
+  strict: true,
+})
+const dir = signalboxDir()
+const fail = (words: string): never => {
+  console.error(words)
+  process.exit(1)
 }
-
-const { values } = parseArgs({ options: { from: { type: 'string' } }, strict: true })
-const run = readState<{ gateway: string; apps: Record<string, { port: number }> }>(
-  'run.json',
-  'start the platform first, with npm start.',
-)
-const { users } = readState<{ users: Account[] }>('demo.json', 'start the platform with its demo data: npm start.')
+const run = readRun<Run>(dir) ?? fail(`No platform runs on ${dir}: start it first, with npm start.`)
+if (values.seed) {
+  const context = { run, signalbox_dir: dir, hosts: Number(values.hosts), log: (line: string) => console.log(line) }
+  await seedDemo(context).catch((error: Error) => fail(`demo: ${error.message}`))
+  console.log(`The demo is there. Its accounts: ${join(dir, 'demo.json')}`)
+  process.exit(0)
+}
+const { users } =
+  readDemo(dir) ?? fail(`${dir}/demo.json is not there: start the platform with its demo data: npm start.`)
 const story = {
   gateway_url: run.gateway,
   fleet_url: `http://127.0.0.1:${run.apps.fleet?.port ?? 7181}`,

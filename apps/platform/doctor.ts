@@ -5,7 +5,7 @@ import { AREAS } from '../../db/migrate.ts'
 import { cacheDir, ROOT, signalboxDir } from './base/paths.ts'
 import { createPorts } from './base/ports.ts'
 import { answers, healthy, knowsNamespace } from './base/probes.ts'
-import { holderOf } from './base/record.ts'
+import { holderOf, readRun } from './base/record.ts'
 import { paint } from './base/screen.ts'
 import { lockProblems } from './check/lock-file.ts'
 import { APPS } from './run/apps.ts'
@@ -25,14 +25,7 @@ const MAX_SKEW_MS = 2000
 
 const dir = signalboxDir()
 const holder = holderOf(dir)
-const readRun = (): Run | undefined => {
-  try {
-    return JSON.parse(readFileSync(join(dir, 'run.json'), 'utf8')) as Run
-  } catch {
-    return undefined
-  }
-}
-const run = holder === undefined ? undefined : readRun()
+const run = readRun<Run>(dir)
 
 const node = (): Finding =>
   Number(process.versions.node.split('.')[0]) >= 24
@@ -86,7 +79,7 @@ const ports = async (): Promise<Finding> => {
 const serverChecks = (now: Run): [string, () => Promise<unknown>][] => [
   ['redis', () => answers(Number(new URL(now.redis).port), 'PING\r\n', /^(\+PONG|-NOAUTH)/)],
   ['nats', () => answers(Number(new URL(now.nats).port), 'PING\r\n', /^INFO /)],
-  ['temporal', () => knowsNamespace(now.temporal, 'default')],
+  ['temporal', () => knowsNamespace(now.temporal, now.temporal_namespace)],
   ...Object.entries(now.apps).map(([name, app]): [string, () => Promise<unknown>] => [
     name,
     () => healthy(`http://127.0.0.1:${app.internal}/health/ready`),

@@ -1,23 +1,17 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
 import { ROOT, signalboxDir } from './base/paths.ts'
+import { readRun } from './base/record.ts'
 import { createScreen } from './base/screen.ts'
+import { readDemo } from './demo/accounts.ts'
 import type { Account } from './demo/client.ts'
+import type { Run } from './run/supervisor.ts'
 import { locateChromium } from './servers/chromium.ts'
 
 /** `npm run screenshot`: the pictures of the README, taken from the running platform by a real browser. */
 const FOLDER = join(ROOT, '.github/images')
 const SIZE = { width: 1360, height: 900 }
-
-const readState = <T>(file: string): T => {
-  try {
-    return JSON.parse(readFileSync(join(signalboxDir(), file), 'utf8')) as T
-  } catch {
-    console.error('The platform does not run with its demo: npm start')
-    process.exit(1)
-  }
-}
 
 const signIn = async (page: Page, gateway: string, { username, password }: Account) => {
   await page.goto(`${gateway}/login`)
@@ -27,8 +21,12 @@ const signIn = async (page: Page, gateway: string, { username, password }: Accou
   await page.getByRole('heading', { level: 1, name: /Inbox/ }).waitFor()
 }
 
-const { gateway } = readState<{ gateway: string }>('run.json')
-const eva = readState<{ users: Account[] }>('demo.json').users.find(({ username }) => username === 'eva') as Account
+const gateway = readRun<Run>(signalboxDir())?.gateway
+const eva = readDemo(signalboxDir())?.users.find(({ username }) => username === 'eva')
+if (!gateway || !eva) {
+  console.error('The platform does not run with its demo: npm start')
+  process.exit(1)
+}
 const executablePath = await locateChromium(createScreen())
 const browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
 try {

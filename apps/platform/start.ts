@@ -1,14 +1,18 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { watchDoor } from './base/door.ts'
+import { ensureInstallation, renewNames } from './base/installation.ts'
 import { signalboxDir } from './base/paths.ts'
-import { endOrphans, forgetChildren, takeFolder } from './base/record.ts'
+import { forgetChildren, takeFolder } from './base/record.ts'
 import { createScreen, elapsed, paint } from './base/screen.ts'
+import { readDemo } from './demo/accounts.ts'
 import type { Account } from './demo/client.ts'
 import { seedDemo } from './demo/seed.ts'
 import { fillCompileCache } from './run/compile-cache.ts'
 import { buildConsole } from './run/console-build.ts'
-import { type Platform, removeRun, runOf, startPlatform, writeRun } from './run/supervisor.ts'
+import { endOrphans } from './run/orphans.ts'
+import { type Platform, type Run, removeRun, runOf, startPlatform, writeRun } from './run/supervisor.ts'
 import { dataFolder } from './servers/postgres.ts'
 import { ensureServers } from './servers/up.ts'
 
@@ -39,6 +43,8 @@ const flags = readFlags()
 const dir = signalboxDir()
 const screen = createScreen()
 const started = performance.now()
+const starting = new AbortController()
+let launching: Promise<Platform> | undefined
 let platform: Platform | undefined
 let stopping = false
 let ready = false
@@ -57,22 +63,30 @@ const main = async () => {
     buildConsole(join(dir, 'console'), screen),
     fillCompileCache(screen),
   ])
-  platform = await startPlatform({ dir, screen, programs, restarted: refreshRun })
+  starting.signal.throwIfAborted()
+  launching = startPlatform({ dir, screen, programs, restarted: refreshRun, signal: starting.signal })
+  platform = await launching
   if (stopping) return
-  const run = runOf(platform)
-  let people: { users: Account[]; fresh: boolean } | undefined
-  if (flags.demo) {
-    people = await seedDemo({
-      gateway_url: platform.gateway_url,
+  writeRun(dir, runOf(platform))
+  ready = true
+  printReady(platform)
+  if (flags.demo) void seed(runOf(platform))
+}
+
+/** Beside what runs: however it ends, the platform stays. */
+const seed = async (run: Run) => {
+  const begun = performance.now()
+  try {
+    const { users, fresh } = await seedDemo({
       run,
       signalbox_dir: dir,
       hosts: flags.hosts,
       log: (text) => screen.line('demo', text),
     })
+    if (fresh) printDemo(users, performance.now() - begun)
+  } catch (error) {
+    if (!stopping) screen.line('demo', (error as Error).message, 'yellow')
   }
-  writeRun(dir, runOf(platform))
-  ready = true
-  printReady(platform, people)
 }
 
 /** After a restart run.json must name the new process. */
@@ -82,6 +96,7 @@ const refreshRun = () => {
 
 const reset = () => {
   screen.line('platform', `dropping the data in ${dir}`)
+  ensureInstallation(dir)
   rmSync(dataFolder(dir), { recursive: true, force: true })
   for (const name of [
     'postgres',
@@ -97,35 +112,44 @@ const reset = () => {
   ]) {
     rmSync(join(dir, name), { recursive: true, force: true })
   }
+  renewNames(dir)
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(dir, `fleet.sqlite${suffix}`), { force: true })
 }
 
-const printReady = ({ gateway_url, servers }: Platform, people: { users: Account[]; fresh: boolean } | undefined) => {
-  const bold = (text: string) => paint('bold', text)
+const bold = (text: string) => paint('bold', text)
+
+const printReady = ({ gateway_url, servers }: Platform) => {
   const lines = [
     '',
     `${bold(`Signalbox is ready (${elapsed(performance.now() - started)})`)}     console  ${bold(gateway_url)}      Temporal UI  ${servers.temporal.ui_url ?? 'none'}`,
   ]
-  if (people) {
-    const shown = people.users.filter(({ username }) => username !== 'ada')
-    const rows = shown.map(({ username, roles, password }) =>
-      people.fresh ? `${username}  ${roles.join(', ')}   ${bold(password)}` : `${username}  ${roles.join(', ')}`,
-    )
-    const where = people.fresh ? '(shown once; .signalbox/demo.json)' : '(passwords: .signalbox/demo.json)'
-    lines.push(`  ${rows.join('      ')}      ${where}`)
-    lines.push(
-      'First minute:  1. Sign in as eva; the inbox has one gate.   2. Read what changes on eu1 and approve it.',
-      '               3. Watch the hosts turn green in the graph.   4. Open "web 2.4.0 on us1": a failed node and a patch to judge.',
-      'Or in a terminal:  npx signalbox login eva && npx signalbox inbox',
-    )
-  } else {
+  const demo = readDemo(dir)
+  if (!flags.demo)
     lines.push('No demo data. The first administrator:  npm run admin -- identity bootstrap-admin --username NAME')
-  }
+  else if (demo?.seeded) lines.push(peopleOf(demo.users, false), ...FIRST_MINUTE)
+  else lines.push('  The demo data comes now, beside what runs; its accounts are shown when all is there.')
   console.log(`${lines.join('\n')}\n`)
 }
 
-/** One Ctrl-C may arrive twice: from the terminal, and passed on by npm. */
-const ONE_SIGNAL_MS = 1000
+const printDemo = (users: Account[], ms: number) =>
+  console.log(`\n${[bold(`The demo is there (${elapsed(ms)})`), peopleOf(users, true), ...FIRST_MINUTE].join('\n')}\n`)
+
+const peopleOf = (users: Account[], fresh: boolean): string => {
+  const rows = users
+    .filter(({ username }) => username !== 'ada')
+    .map(({ username, roles, password }) => `${username}  ${roles.join(', ')}${fresh ? `   ${bold(password)}` : ''}`)
+  const where = fresh ? '(shown once; .signalbox/demo.json)' : '(passwords: .signalbox/demo.json)'
+  return `  ${rows.join('      ')}      ${where}`
+}
+
+const FIRST_MINUTE = [
+  'First minute:  1. Sign in as eva; the inbox has one gate.   2. Read what changes on eu1 and approve it.',
+  '               3. Watch the hosts turn green in the graph.   4. Open "web 2.4.0 on us1": a failed node and a patch to judge.',
+  'Or in a terminal:  npx signalbox login eva && npx signalbox inbox',
+]
+
+/** One Ctrl-C may arrive more than once: from the terminal, and passed on by npm and by its script. */
+const ONE_SIGNAL_MS = 2000
 let stoppingSince = 0
 
 const stop = async (why: string) => {
@@ -142,18 +166,26 @@ const stop = async (why: string) => {
   removeRun(dir)
   const since = performance.now()
   if (platform) await platform.stop()
-  else await endOrphans(dir, screen) // what a start that is still under way has begun
+  else {
+    starting.abort(new Error(why))
+    // A start that was ended half-way stops what it has begun before it fails.
+    await launching?.then((late) => late.stop()).catch(() => {})
+  }
+  await endOrphans(dir, screen)
   forgetChildren(dir)
   screen.line('platform', `stopped in ${elapsed(performance.now() - since)}; the data stays in ${dir}`)
   process.exit(0)
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
+watchDoor(() => void stop('the process that started this one is gone'))
 try {
   await main()
 } catch (error) {
-  screen.line('platform', (error as Error).message, 'red')
-  await platform?.stop()
-  if (ours) removeRun(dir)
-  process.exit(1)
+  if (!stopping) {
+    screen.line('platform', (error as Error).message, 'red')
+    await platform?.stop()
+    if (ours) removeRun(dir)
+    process.exit(1)
+  }
 }

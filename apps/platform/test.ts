@@ -25,7 +25,9 @@ const findBrowser = async (): Promise<string | undefined> => {
   }
 }
 
-const runVitest = (env: NodeJS.ProcessEnv, report: string): Promise<number> =>
+const END_MS = 10_000
+
+const runVitest = (env: NodeJS.ProcessEnv, report: string, signal: AbortSignal): Promise<number> =>
   new Promise((resolve) => {
     const options = ['run', '--config', join(ROOT, 'test/vitest.config.ts')]
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
@@ -34,8 +36,11 @@ const runVitest = (env: NodeJS.ProcessEnv, report: string): Promise<number> =>
       stdio: ['ignore', 'inherit', 'inherit'],
       env: { ...process.env, ...env },
     })
-    const pass = (signal: NodeJS.Signals) => child.kill(signal)
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, pass)
+    const end = () => {
+      child.kill('SIGTERM')
+      setTimeout(() => child.kill('SIGKILL'), END_MS).unref()
+    }
+    signal.addEventListener('abort', end)
     child.on('exit', (code) => resolve(code ?? 1))
   })
 
@@ -61,14 +66,16 @@ const countsOf = (code: number, report: string) => {
   }
 }
 
-const testAll = async (env: TestEnv, dir: string) => {
+const testAll = async (env: TestEnv, dir: string, signal: AbortSignal) => {
   const [browser] = await Promise.all([findBrowser(), fillCompileCache(screen)])
   screen.line('servers', `ready after ${elapsed(performance.now() - started)}`)
   const report = join(dir, 'report.json')
   const code = await runVitest(
     { ...env, NODE_ENV: 'test', NODE_OPTIONS: `--import=${QUICK_IMPORTS}`, ...(browser && { CHROMIUM_PATH: browser }) },
     report,
+    signal,
   )
+  signal.throwIfAborted()
   return countsOf(code, report)
 }
 

@@ -95,6 +95,8 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
     if (schema === 'operations') loops.push(...startCommands())
     nats.onConnect((nc) => {
       nc.subscribe(prefixed(prefix, `wake.${schema}`), { callback: () => sequence.wake() })
+    })
+    nats.onReconnect(() => {
       for (const loop of loops.slice(2, 3)) loop.wake()
     })
     active.set({ schema }, 1)

@@ -7,6 +7,8 @@ import type { Logger } from '../shared/telemetry.ts'
 export type Lead = (epoch: number) => Promise<{ stop: () => Promise<void>; wake: () => void }>
 
 const RETRY_MS = 2000
+const LOOK_MS = 5000
+const SILENT_MS = 5000
 
 /**
  * One active relay per schema: an advisory lock on a connection of its own. Taking over raises the schema's epoch, so
@@ -19,7 +21,15 @@ export const startLeadership = (url: string, schema: string, log: Logger, lead: 
   let release: (() => void) | undefined
 
   const holdOnce = async () => {
-    const client = new pg.Client({ connectionString: url, application_name: `relay:${schema}`, keepAlive: true })
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: `relay:${schema}`,
+      keepAlive: true,
+      connectionTimeoutMillis: SILENT_MS,
+      query_timeout: SILENT_MS,
+    })
+    // Who hears nothing on this connection any more does not lead either.
+    const look = setInterval(() => client.query('select 1').catch(() => release?.()), LOOK_MS)
     const lost = new Promise<void>((resolve) => {
       client.on('error', () => resolve())
       client.on('end', () => resolve())
@@ -43,6 +53,7 @@ export const startLeadership = (url: string, schema: string, log: Logger, lead: 
       await work.stop()
     } finally {
       leading = false
+      clearInterval(look)
       await client.end().catch(() => {})
     }
   }

@@ -1,4 +1,4 @@
-import { type Logger, pino } from 'pino'
+import { type Logger, pino, stdSerializers } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import packageJson from '../../package.json' with { type: 'json' }
 
@@ -63,6 +63,8 @@ export const createTelemetry = (
     base: { app },
     timestamp: () => `,"time":"${isoNow()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
+    // Libraries name what failed `error`, as the Temporal SDK does; without this it would be written as {}.
+    serializers: { error: stdSerializers.err },
   }
   const log = pino({ ...common, redact: { paths: REDACT, censor: '•••' } }, output())
   const access_head = `{"level":"info","time":"`

@@ -1,39 +1,20 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { NatsConnection } from 'nats'
 import type { AgentChannel } from '../../activities/executors/agents/doors.ts'
-import { connectNats, prefixed } from '../shared/events/events.ts'
+import { prefixed } from '../shared/events/events.ts'
 import { cancelSubject, ensureExecution, executionSubject } from '../shared/events/execution-stream.ts'
+import { holdNats } from '../shared/events/holder.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
-const RETRY_MS = 1000
 const PUBLISH_MS = 5000
 
 /**
- * The worker's connection to NATS: it tells relay and API that rows have moved, best effort, because everybody also
- * polls; and it hands work to agents that take it from the stream, which is made ready for `pools` as soon as it can be.
- * NATS may be away at start and at any later time.
+ * The worker's connection to NATS: it tells relay and API that rows have moved, and hands work to agents that take it
+ * from the stream, which is made ready for `pools` as soon as it can be.
  */
 export const createNats = (url: string, prefix: string, log: Logger, pools: readonly string[] = []) => {
-  let connection: NatsConnection | undefined
-  let closed = false
+  const { get, prepare, publish, close } = holdNats(url, 'worker', log)
   /** Pools whose part of the stream was there when it was last used. */
   const ensured = new Set<string>()
-  const connect = async () => {
-    while (!closed && !connection) {
-      try {
-        connection = await connectNats(url, 'worker')
-      } catch (error) {
-        log.debug({ err: error }, 'nats is away')
-        await delay(RETRY_MS, undefined, { ref: false })
-      }
-    }
-    if (closed) return connection?.close()
-    for (const pool of pools)
-      if (connection)
-        await ensureExecution(connection, prefix, pool).catch((err) => log.warn({ err, pool }, 'no stream'))
-  }
-  void connect()
-  const get = () => (connection && !connection.isClosed() ? connection : undefined)
+  for (const pool of pools) prepare(`the stream of pool ${pool}`, (nc) => ensureExecution(nc, prefix, pool))
 
   const agents: AgentChannel = {
     publish: async (pool, message, fence) => {
@@ -59,16 +40,7 @@ export const createNats = (url: string, prefix: string, log: Logger, pools: read
 
   return {
     agents,
-    wake: (what: 'operations' | 'operations_outcome'): void => {
-      try {
-        get()?.publish(prefixed(prefix, `wake.${what}`))
-      } catch {
-        // a connection that closes at this moment; the pollers will see it
-      }
-    },
-    close: async () => {
-      closed = true
-      await connection?.drain().catch(() => {})
-    },
+    wake: (what: 'operations' | 'operations_outcome'): void => publish(prefixed(prefix, `wake.${what}`)),
+    close,
   }
 }

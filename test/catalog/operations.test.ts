@@ -12,8 +12,9 @@ import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 /** The log of the operations app as its internal listener serves it: after a place, or of one operation after a version. */
 const operationsLog = async () => {
   const events: Envelope[] = []
-  const state = { away: false }
+  const state = { away: false, asked: 0 }
   const server = createServer((req, res) => {
+    state.asked += 1
     if (state.away) return void res.writeHead(503).end()
     const query = new URL(req.url ?? '', 'http://x').searchParams
     const id = query.get('agg_id')
@@ -102,6 +103,33 @@ describe('operations-summary', () => {
   })
 })
 
+describe('an operations app that is away', () => {
+  it('sets no event aside, however often it is met; once it answers, the gap is filled', async () => {
+    const nc = await connectNats(serverUrl('NATS_URL'), 'test')
+    const jsm = await ensureStreams(nc, c.deps.nats.prefix, ['OPERATIONS'])
+    const operation_id = randomUUID()
+    queued(operation_id, ['eu1-web-01'])
+    const started = operations.tell(operation_id, 'operation.paused', { status: 'paused' })
+    operations.state.away = true
+    operations.state.asked = 0
+    const consumer = startOperationsConsumer(c.deps, 20)
+    try {
+      const subject = subjectOf(c.deps.nats.prefix, 'operations', 'operation', operation_id)
+      await nc.jetstream().publish(subject, JSON.stringify(started))
+      await until(() => operations.state.asked > 6, { timeout_ms: 60_000, what: 'the seventh try' })
+      operations.state.away = false
+      await until(async () => (await summary('eu1-web-01')).counts.paused === 1, { timeout_ms: 30_000 })
+      const letters = await c.deps.pool.query('select 1 from catalog.dead_letter where agg_id = $1', [operation_id])
+      expect(letters.rowCount).toBe(0)
+    } finally {
+      operations.state.away = false
+      await consumer.stop()
+      await jsm.streams.delete(`${c.deps.nats.prefix}OPERATIONS`)
+      await nc.close()
+    }
+  }, 120_000)
+})
+
 describe('the index of operations', () => {
   const index = async () => {
     const { items } = (await c.internally('GET', '/projections')).body as Projections
@@ -151,12 +179,12 @@ describe('the index of operations', () => {
   })
 
   it('equals what the log of operations gives, is found out when it does not, and is made right by a rebuild', async () => {
-    expect(await proven('verify')).toMatchObject({ result: 'equal', differ: 0, skipped: 0, compared: 4 })
+    expect(await proven('verify')).toMatchObject({ result: 'equal', differ: 0, skipped: 0, compared: 5 })
     const [one] = operations.events
     await c.rows(`update catalog.rm_resource_operation set status = 'failed' where operation_id = '${one?.agg_id}'`)
     const lost = randomUUID()
     queued(lost, ['eu1-web-02'], 'Nobody heard')
-    const wrong = { result: 'different', differ: 2, different: [String(one?.agg_id), lost].sort(), compared: 5 }
+    const wrong = { result: 'different', differ: 2, different: [String(one?.agg_id), lost].sort(), compared: 6 }
     expect(await proven('verify')).toMatchObject(wrong)
     expect(await summary('eu1-web-01')).toMatchObject({ counts: { failed: 1 } })
     expect(await proven('rebuild')).toMatchObject(wrong)

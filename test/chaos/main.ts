@@ -62,8 +62,12 @@ const keepLogs = (): void => {
 const wanted = options()
 console.log(`${wanted.kills} kills, seed ${wanted.seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`)
 const stack = await startStack({ own_servers: ['postgres', 'redis', 'nats', 'temporal'] })
+let stopping = false
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void stack.stop().finally(() => process.exit(1)))
+  process.on(signal, () => {
+    if (!stopping) void stack.stop().finally(() => process.exit(1))
+    stopping = true
+  })
 process.exitCode = 1
 try {
   const outcome = await wreak(stack, { ...wanted, print: (line) => console.log(line) })

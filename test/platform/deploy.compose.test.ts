@@ -89,7 +89,7 @@ describe('docker-compose.yml', () => {
       args.flatMap((arg, i) =>
         arg === option ? [args[i + 1]] : arg.startsWith(`${option}=`) ? [arg.slice(option.length + 1)] : [],
       )
-    const ours = temporalArgs(scratch, { port: 7233, ui_port: 8233 })
+    const ours = temporalArgs(scratch, { port: 7233, ui_port: 8233, namespaces: ['default'] })
     for (const option of ['--search-attribute', '--dynamic-config-value', '--namespace'])
       expect(pairs(service('temporal').command ?? [], option).sort()).toEqual(pairs(ours, option).sort())
   })

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { holderOf } from '../../apps/platform/base/record.ts'
+import { holderOf, readRun } from '../../apps/platform/base/record.ts'
 import { type Account, type Person, signIn } from '../../apps/platform/demo/client.ts'
 import { approveGate, waitForEnd, waitForGate } from '../../apps/platform/demo/operations.ts'
 import { sourceHash } from '../../apps/platform/run/console-build.ts'
@@ -27,6 +27,7 @@ const readJson = <T>(name: string): T => JSON.parse(readFileSync(inDir(name), 'u
 const run = () => readJson<Run & { pid: number }>('run.json')
 const modeOf = (name: string) => (statSync(inDir(name)).mode & 0o777).toString(8)
 const READY = /Signalbox is ready/
+const DEMO = /The demo is there/
 
 /** The console is built and looked at elsewhere. */
 const fakeConsole = (into: string) => {
@@ -73,7 +74,8 @@ pools:
   }
   started = start('--hosts', String(HOSTS))
   await started.says(READY, 290_000)
-}, 300_000)
+  await started.says(DEMO, 290_000)
+}, 600_000)
 afterAll(async () => {
   started?.signal('SIGTERM')
   await started?.ended
@@ -226,10 +228,10 @@ describe('Ctrl-C in the middle of an operation', () => {
     await approveGate(eva, operation_id, await waitForGate(eva, operation_id), 'go')
     await until(async () => (await effectsOf(operation_id)).length > before, { timeout_ms: 30_000 })
     const asked = performance.now()
-    started.signal('SIGTERM')
+    started.signal('SIGINT')
     expect(await started.ended).toBe(0)
     expect(performance.now() - asked).toBeLessThan(15_000)
-    expect(started.text()).toMatch(/SIGTERM: stopping in order[\s\S]*apps +stopped in[\s\S]*the data stays in/)
+    expect(started.text()).toMatch(/SIGINT: stopping in order[\s\S]*apps +stopped in[\s\S]*the data stays in/)
     expect(existsSync(inDir('run.json'))).toBe(false)
 
     started = start('--no-demo')
@@ -245,11 +247,14 @@ describe('Ctrl-C in the middle of an operation', () => {
 
 describe('another start', () => {
   it('with --reset drops the data; a setting that an app refuses ends it with one line, and nothing is left', async () => {
-    started.signal('SIGTERM')
-    expect(await started.ended).toBe(0)
+    process.kill(holderOf(dir) as number, 'SIGKILL')
+    expect(await started.ended).toBe(1)
+    expect(existsSync(inDir('run.json'))).toBe(true)
+    expect(readRun(dir)).toBe(undefined)
     started = runVerb('start', ['--reset', '--no-demo'], { env: { ...env, SESSION__LIMITS__REFRESH: 'often' } })
     expect(await started.ended).toBe(1)
     const said = started.text()
+    expect(said).toMatch(/ending 14 processes that an earlier run left behind/)
     expect(said).toContain(`dropping the data in ${dir}`)
     for (const name of ['demo.json', 'run.json']) expect(existsSync(inDir(name))).toBe(false)
     expect(said.split('\n').filter((line) => line.includes('SESSION__LIMITS__REFRESH'))).toEqual([

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 export const startLink = async (target: string) => {
   let { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
+  const pairs = new Set<{ near: Socket; far: Socket }>()
   let down = false
   let frozen = false
   const server = createServer((near) => {
@@ -19,13 +20,20 @@ export const startLink = async (target: string) => {
         far.destroy()
       })
     }
-    near.pipe(far).pipe(near)
-    if (frozen) for (const socket of [near, far]) socket.pause()
+    const pair = { near, far }
+    pairs.add(pair)
+    near.on('close', () => pairs.delete(pair))
+    if (!frozen) near.pipe(far).pipe(near)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = new URL(target)
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const thaw = () => {
+    if (!frozen) return
+    frozen = false
+    for (const { near, far } of pairs) near.pipe(far).pipe(near)
+  }
   return {
     /** The server as seen through the link, with its credentials. */
     url: url.href,
@@ -33,16 +41,21 @@ export const startLink = async (target: string) => {
       down = true
       for (const socket of sockets) socket.destroy()
     },
-    /** Nothing passes any more and nobody is told: as of a server that is frozen. */
-    freeze: () => {
-      for (const socket of sockets) socket.pause()
-      frozen = true
-    },
     mend: () => {
       down = false
-      if (frozen) for (const socket of sockets) socket.resume()
-      frozen = false
+      thaw()
     },
+    /** Nothing passes any more, and nobody is told: as when a machine stops, or a packet filter swallows all. */
+    freeze: () => {
+      frozen = true
+      for (const { near, far } of pairs) {
+        near.unpipe(far)
+        far.unpipe(near)
+        near.pause()
+        far.pause()
+      }
+    },
+    thaw,
     /** Cuts what is open and leads to another server from now on. */
     turnTo: (other: string) => {
       ;({ hostname, port } = new URL(other))

@@ -30,17 +30,19 @@ export const startProcess = async (app: keyof typeof PORTS, env: Record<string, 
   const child = createProcess(
     {
       name: app,
-      command: process.execPath,
-      args: [...NODE_ARGUMENTS, entryOf(app)],
-      cwd: ROOT,
-      env: {
-        PATH: process.env.PATH,
-        NODE_COMPILE_CACHE: compileCacheDir(),
-        ...PATIENT,
-        ...env,
-        [http_variable]: String(http),
-        [internal_variable]: String(internal),
-      },
+      command: () => ({
+        command: process.execPath,
+        args: [...NODE_ARGUMENTS, entryOf(app)],
+        cwd: ROOT,
+        env: {
+          PATH: process.env.PATH,
+          NODE_COMPILE_CACHE: compileCacheDir(),
+          ...PATIENT,
+          ...env,
+          [http_variable]: String(http),
+          [internal_variable]: String(internal),
+        },
+      }),
       probe: async () => {
         const answer = await fetch(`http://127.0.0.1:${internal}/health/ready`)
         if (!answer.ok) throw new Error(await answer.text())

@@ -9,6 +9,7 @@ import { createFence, refuseEvent } from '../../../db/restore.ts'
 import { OPERATION_ENDS, OPERATION_STATUSES } from '../../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../shared/crash.ts'
 import { consume, type Envelope, epochOf } from '../../shared/events/events.ts'
+import { isOutage, refusalOf } from '../../shared/process/outage.ts'
 import { audienceOf } from '../../shared/service/scopes.ts'
 import type { CatalogDeps } from '../deps.ts'
 
@@ -107,7 +108,7 @@ export const fetchEvents = async (
     signal: AbortSignal.timeout(TIMEOUT_MS),
     redirect: 'error',
   })
-  if (!response.ok) throw new Error(`operations answered ${response.status} for missed events`)
+  if (!response.ok) throw refusalOf('operations', response.status, 'missed events')
   return ((await response.json()) as { items: Envelope[] }).items
 }
 
@@ -128,6 +129,7 @@ export const followOperation = async (deps: Follower, agg_id: string): Promise<'
       try {
         await applyOperationMessage(deps, event)
       } catch (error) {
+        if (isOutage(error)) throw error
         await park(deps)(event, error as Error)
         return 'parked again'
       }
@@ -166,7 +168,7 @@ export const startOperationsConsumer = (deps: CatalogDeps, watch_ms = WATCH_MS) 
     while (!stopping.signal.aborted) {
       try {
         const paused = await isPaused(deps.db, OPERATIONS_INDEX)
-        if (connection && !paused) consumer ??= await open(connection)
+        if (connection && !paused) consumer ??= open(connection)
         if (consumer && paused) {
           await consumer.stop()
           consumer = undefined

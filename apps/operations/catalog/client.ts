@@ -2,6 +2,7 @@ import type { SnapshotItem } from '../../../db/operations/projection/snapshot.ts
 import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
 import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
 import type { RelationshipType, ResourceType } from '../../shared/contracts/catalog/types.ts'
+import { Away } from '../../shared/process/outage.ts'
 import { audienceOf } from '../../shared/service/scopes.ts'
 import type { ServiceSigner } from '../../shared/service/tokens.ts'
 
@@ -13,7 +14,7 @@ export type ResourceVersion = { resource_id: string; version: number }
 export type SnapshotPage = { items: SnapshotItem[]; next: string | null; watermark: string }
 
 /** The catalog did not answer, or not as agreed. */
-export class CatalogUnavailable extends Error {
+export class CatalogUnavailable extends Away {
   constructor(path: string, cause: unknown) {
     super(`the catalog did not answer ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
     this.name = 'CatalogUnavailable'

@@ -49,10 +49,9 @@ export const startCatalogConsumer = ({
 
   return {
     isReady: () => ready,
-    /** Subscribes; called again after a new connection. */
-    subscribe: async (nc: NatsConnection): Promise<void> => {
-      await consumer?.stop()
-      consumer = await consume({
+    /** Subscribes, as soon as the stream can be had. */
+    subscribe: (nc: NatsConnection): void => {
+      consumer = consume({
         nc,
         prefix,
         stream: 'CATALOG',

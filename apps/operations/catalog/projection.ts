@@ -26,8 +26,8 @@ import type {
   RelationshipsEventPayload,
 } from '../../shared/contracts/catalog/events.ts'
 import { crashPoint } from '../../shared/crash.ts'
-import { isDatabaseAway } from '../../shared/http/problems.ts'
 import { apart } from '../../shared/process/deadline.ts'
+import { isOutage } from '../../shared/process/outage.ts'
 import type { Logger } from '../../shared/telemetry.ts'
 import type { CatalogClient, SnapshotPage } from './client.ts'
 import { payloadFault } from './payloads.ts'
@@ -114,10 +114,12 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
     return items.length > 0
   }
 
-  /** Applies one event; a gap is filled from the catalog first. What cannot be filled now is the answer. */
+  /** Applies one event; a gap is filled from the catalog first. What the catalog cannot fill is the answer; throws if it is away. */
   const apply = async (event: CatalogEvent): Promise<Result> => {
     const result = await attempt(event.event_href === undefined ? event : await wholeOf(event))
-    return typeof result === 'string' ? result : result.gap
+    if (typeof result === 'string') return result
+    if (isOutage(result.cause)) throw result.cause
+    return result.gap
   }
 
   /** An event that was too large for NATS, as the catalog has it. */
@@ -217,7 +219,7 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
       // The log goes on behind this event: passed over, nobody would know that the resource is not as it is shown.
       throw result.cause ?? new Error(`it needs version ${result.gap.need} of ${result.gap.resource_id}`)
     } catch (error) {
-      if (isTransient(error)) throw error
+      if (isOutage(error)) throw error
       await park(event, error as Error, 1)
     }
   }
@@ -236,7 +238,7 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
         const result = await apply(event)
         if (typeof result !== 'string') throw new Error(`it needs version ${result.need} of ${result.resource_id}`)
       } catch (error) {
-        if (isTransient(error)) throw error
+        if (isOutage(error)) throw error
         await park(event, error as Error, 1)
         return 'parked again'
       }
@@ -265,12 +267,3 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
 export type CatalogProjection = ReturnType<typeof createCatalogProjection>
 
 const ageOf = (time: string | null | undefined): number => (time ? Math.max(0, Date.now() - Date.parse(time)) : 0)
-
-/** Whether trying again later can help: the catalog, the network or the database was away. */
-const isTransient = (error: unknown): boolean => {
-  const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } }
-  const sql = cause?.code ?? code ?? ''
-  return (
-    name === 'CatalogUnavailable' || isDatabaseAway(error) || /^(08|53|57|40|55)/.test(sql) || /^E[A-Z]+$/.test(sql)
-  )
-}

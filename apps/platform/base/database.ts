@@ -22,6 +22,8 @@ export type DatabaseOptions = {
   admin_url: string
   database: string
   password: (app: string) => string
+  /** Written into a new database; one that holds another id is refused. */
+  installation_id?: string
 }
 
 /**
@@ -29,7 +31,12 @@ export type DatabaseOptions = {
  * rights on its own schema only. Answers whether the roles exist; a server on which we may not create roles is used with
  * the given account for all.
  */
-export const prepareDatabase = async ({ admin_url, database, password }: DatabaseOptions): Promise<boolean> => {
+export const prepareDatabase = async ({
+  admin_url,
+  database,
+  password,
+  installation_id,
+}: DatabaseOptions): Promise<boolean> => {
   const may_create_roles = await withClient(admin_url, async (admin) => {
     await admin.query(sessionLock.wait('roles')) // one at a time: roles belong to the whole server
     const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [database])
@@ -43,8 +50,23 @@ export const prepareDatabase = async ({ admin_url, database, password }: Databas
   })
   const url = databaseUrl(admin_url, database)
   await migrate(url, 'all')
+  if (installation_id) await withClient(url, (db) => claimDatabase(db, database, installation_id))
   if (may_create_roles) await withClient(url, grantAll)
   return may_create_roles
+}
+
+/** A database belongs to one installation: the keys of another one cannot read what is in it. */
+const claimDatabase = async (db: pg.Client, database: string, id: string): Promise<void> => {
+  await db.query('create table if not exists migrations.installation (id uuid not null)')
+  await db.query(
+    'insert into migrations.installation select $1 where not exists (select from migrations.installation)',
+    [id],
+  )
+  const { rows } = await db.query<{ id: string }>('select id from migrations.installation')
+  if (rows[0]?.id !== id)
+    throw new Error(
+      `The database "${database}" belongs to another installation (${rows[0]?.id}). Set SIGNALBOX_DIR to its folder, or DATABASE_URL to another server.`,
+    )
 }
 
 /** The address of another database on the same server. */

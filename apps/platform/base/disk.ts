@@ -15,9 +15,15 @@ export const freePercent = (dir: string): number => {
  * Says every 10 s how much of the disk under the servers is free, in `ops:disk:<server>`, for the gateway to refuse in
  * time (reliability.md 2.2). Here all servers share one disk; in production a sidecar beside each says it.
  */
-export const watchDisk = ({ dir, redis_url, prefix }: { dir: string; redis_url: string; prefix: string }) => {
-  const redis = createRedis(redis_url, { name: 'platform-disk' })
+export const watchDisk = ({ dir, redis_url, prefix }: { dir: string; redis_url: () => string; prefix: string }) => {
+  const connect = (url: string) => ({ url, redis: createRedis(url, { name: 'platform-disk' }) })
+  let at = connect(redis_url())
   const write = async () => {
+    if (at.url !== redis_url()) {
+      at.redis.disconnect()
+      at = connect(redis_url())
+    }
+    const { redis } = at
     if (redis.status === 'wait') await redis.connect()
     const writes = redis.pipeline()
     for (const server of SERVERS) writes.set(`${prefix}ops:disk:${server}`, freePercent(dir), 'EX', LIFE_S)
@@ -29,7 +35,7 @@ export const watchDisk = ({ dir, redis_url, prefix }: { dir: string; redis_url: 
   return {
     stop: () => {
       clearInterval(timer)
-      redis.disconnect()
+      at.redis.disconnect()
     },
   }
 }

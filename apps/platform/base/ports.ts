@@ -1,57 +1,110 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { cacheDir } from './paths.ts'
+import { bornAt } from './pids.ts'
 
 const HOST = '127.0.0.1'
 
-const isFree = (port: number): Promise<boolean> =>
+/** Whether nobody listens on a loopback port at this moment. Who binds it decides: this is only a look. */
+export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()
     server.once('error', () => resolve(false))
     server.listen({ port, host: HOST, exclusive: true }, () => server.close(() => resolve(true)))
   })
 
-const FIRST = 10_000
-const BLOCK = 100
-const BLOCKS = 100
-let drawn = 0
-
 /**
- * A free port that nobody else takes before it is used: below those that the system gives to outgoing connections, and
- * from a block of this process, so that platforms which start side by side do not meet.
+ * The ports that processes of this user have chosen and may not have bound yet, one empty file each, named by port and
+ * process. Whoever chooses writes first and looks afterwards, so of two at the same moment at least one sees the other;
+ * a file is removed by its process, or by anybody once that has ended.
  */
-const anyPort = async (): Promise<number> => {
-  const block = FIRST + (process.pid % BLOCKS) * BLOCK
-  for (let tries = 0; tries < BLOCK; tries++) {
-    const port = block + (drawn++ % BLOCK)
-    if (await isFree(port)) return port
+const claims = () => {
+  const dir = join(cacheDir(), 'ports')
+  const me = `${process.pid}-${idOf(process.pid)}`
+  const holders = (port: number): string[] =>
+    readdirSync(dir)
+      .filter((name) => name.startsWith(`${port}.`))
+      .map((name) => name.slice(`${port}.`.length))
+  const lives = (holder: string): boolean => {
+    const [pid = '', ...born] = holder.split('-')
+    return idOf(Number(pid)) === born.join('-')
   }
-  throw new Error(`No port between ${block} and ${block + BLOCK - 1} is free on ${HOST}.`)
+  const release = (port: number) => rmSync(join(dir, `${port}.${me}`), { force: true })
+  const claim = (port: number): boolean => {
+    try {
+      mkdirSync(dir, { recursive: true })
+      writeFileSync(join(dir, `${port}.${me}`), '')
+      for (const holder of holders(port)) {
+        if (holder === me) continue
+        if (lives(holder)) {
+          release(port)
+          return false
+        }
+        rmSync(join(dir, `${port}.${holder}`), { force: true })
+      }
+    } catch {
+      // A cache that cannot be written: then only the bind decides.
+    }
+    return true
+  }
+  return { claim, release }
 }
 
-const HIGHEST_TRY = 200
+const idOf = (pid: number): string | undefined => bornAt(pid)?.replaceAll(/\W+/g, '_')
+
+const FIRST = 10_000
+const LAST = 19_999
+const BLOCK = 100
+let drawn = 0
+
+/** Any ports below those that the system gives to outgoing connections, each process from another place on. */
+const anyPort = (): number => {
+  const count = LAST - FIRST + 1
+  return FIRST + ((((process.pid * BLOCK) % count) + drawn++) % count)
+}
+
+const HIGHEST_TRY = 400
 
 /**
- * Hands out loopback ports: the wanted one, or the next free one, never the same twice. A wish of 0 takes any free
- * port. `moved` hears of each port that was taken.
+ * Chooses loopback ports: the wanted one, or the next that is free and that no other platform of this user has chosen. A
+ * wish of 0 takes any. `moved` hears of each port that was taken. Another may still be faster to bind it: `keep` is for
+ * then.
  */
 export const createPorts = (moved: (name: string, wanted: number, got: number) => void = () => {}) => {
+  const { claim, release } = claims()
   const given = new Set<number>()
+  const get = async (port: number): Promise<boolean> => {
+    if (given.has(port) || !claim(port)) return false
+    if (await isFree(port)) {
+      given.add(port)
+      return true
+    }
+    release(port)
+    return false
+  }
+
   const take = async (name: string, wanted: number): Promise<number> => {
-    if (wanted === 0) {
-      const port = await anyPort()
-      return given.has(port) ? take(name, 0) : keep(port)
+    for (let tries = 0; tries < HIGHEST_TRY; tries++) {
+      const port = wanted === 0 ? anyPort() : wanted + tries
+      if (!(await get(port))) continue
+      if (wanted !== 0 && port !== wanted) moved(name, wanted, port)
+      return port
     }
-    for (let port = wanted; port < wanted + HIGHEST_TRY; port++) {
-      if (given.has(port) || !(await isFree(port))) continue
-      if (port !== wanted) moved(name, wanted, port)
-      return keep(port)
-    }
-    throw new Error(`${name}: no port between ${wanted} and ${wanted + HIGHEST_TRY} is free on ${HOST}.`)
+    throw new Error(`${name}: none of ${HIGHEST_TRY} ports from ${wanted || FIRST} is free on ${HOST}.`)
   }
-  const keep = (port: number) => {
-    given.add(port)
-    return port
+
+  return {
+    take,
+    /** The same port if it is free after all, else the next one. */
+    keep: async (name: string, port: number): Promise<number> => {
+      if (await isFree(port)) return port
+      release(port)
+      const next = await take(name, port + 1)
+      moved(name, port, next)
+      return next
+    },
   }
-  return { take }
 }
 
 export type Ports = ReturnType<typeof createPorts>

@@ -1,5 +1,6 @@
 import http2 from 'node:http2'
 import { connect } from 'node:net'
+import { INSTANCE_HEADER } from '../../shared/http/health.ts'
 
 const TRY_MS = 2000
 
@@ -15,28 +16,34 @@ export const listens = (port: number, host = '127.0.0.1'): Promise<void> =>
     socket.once('error', reject)
   })
 
-/** A line protocol's first exchange: sends `ask` and wants an answer that starts with `expect`. */
+/** A line protocol's first exchange: sends `ask` and reads until the answer holds `expect`; another server's never does. */
 export const answers = (port: number, ask: string, expect: RegExp): Promise<void> =>
   new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1' }, () => socket.write(ask))
     let text = ''
-    socket.setTimeout(TRY_MS, () => socket.destroy(new Error(`no answer on port ${port}`)))
+    socket.setTimeout(TRY_MS, () =>
+      socket.destroy(new Error(`not the expected answer on port ${port}: ${lineOf(text)}`)),
+    )
     socket.on('data', (chunk) => {
       text += chunk.toString()
-      if (!text.includes('\n')) return
+      if (!expect.test(text)) return
       socket.destroy()
-      if (expect.test(text)) resolve()
-      else reject(new Error(text.trim().split('\n')[0] ?? 'no answer'))
+      resolve()
     })
     socket.once('error', reject)
-    socket.once('close', () => reject(new Error(`port ${port} closed`)))
+    socket.once('close', () => reject(new Error(`port ${port} closed: ${lineOf(text)}`)))
   })
 
-/** A health answer of 200; another answer throws what is not right. */
-export const healthy = async (url: string): Promise<void> => {
+const lineOf = (text: string): string => text.trim().split('\n')[0]?.slice(0, 200) || 'no answer'
+
+/** A health answer of 200, of this process if one is named; another answer throws what is not right. */
+export const healthy = async (url: string, pid?: number): Promise<void> => {
   const reply = await fetch(url, { signal: AbortSignal.timeout(TRY_MS) })
-  if (reply.ok) return void (await reply.arrayBuffer())
   const text = await reply.text()
+  const instance = reply.headers.get(INSTANCE_HEADER)
+  if (pid !== undefined && !instance?.endsWith(`-${pid}`))
+    throw new Error(`${url} is served by ${instance ?? 'another'}`)
+  if (reply.ok) return
   throw new Error(`${url} answers ${reply.status}${problemsOf(text)}`)
 }
 
@@ -61,6 +68,7 @@ export const knowsNamespace = (address: string, namespace: string): Promise<void
     }
     session.setTimeout(TRY_MS, () => done(new Error(`no answer from ${address}`)))
     session.once('error', done)
+    session.once('close', () => done(new Error(`${address} closed the connection`)))
     const request = session.request({
       ':method': 'POST',
       ':path': '/temporal.api.workflowservice.v1.WorkflowService/DescribeNamespace',
@@ -75,6 +83,7 @@ export const knowsNamespace = (address: string, namespace: string): Promise<void
     request.once('response', verdict)
     request.once('trailers', verdict)
     request.once('error', done)
+    request.once('close', () => done(new Error(`${address} gave no answer`)))
     request.resume()
     const name = Buffer.from(namespace)
     const message = Buffer.concat([Buffer.from([0x0a, name.length]), name])

@@ -1,18 +1,30 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { PORT_TAKEN } from '../../shared/http/lifecycle.ts'
+import { signalGroup } from './pids.ts'
 
-/** A process to run and keep running. */
-export type Unit = {
-  name: string
+/** How to run a process. */
+export type Command = {
   command: string
   args: string[]
   env?: NodeJS.ProcessEnv
   cwd?: string
   account?: { uid: number; gid: number } | undefined
-  /** Resolves when the process serves; throws the reason while it does not. */
-  probe: () => Promise<void>
+}
+
+/** A process to run and keep running. */
+export type Unit = {
+  name: string
+  /** Asked before each launch: a port may have moved since the last one. */
+  command: () => Command
+  /** Resolves when the process of this id serves; throws the reason while it does not, or while another one answers. */
+  probe: (pid: number) => Promise<void>
+  /** Takes another port. Called when the process ended because somebody else has its port. */
+  move?: () => Promise<void>
+  /** What serves is probed every 5 s; after so many failures in a row it is killed and started again. */
+  misses?: number
   stop_signal?: NodeJS.Signals
   stop_timeout_ms?: number
 }
@@ -22,35 +34,47 @@ export type UnitEvents = {
   died: (how: string, retry_ms: number) => void
   back: (after_ms: number) => void
   spawned: (pid: number) => void
+  /** It runs and does not answer. It is killed, or left as it is when that did not help before. */
+  silent: (for_ms: number, why: string, killed: boolean) => void
 }
 
 const LOG_LIMIT = 20 * 1024 * 1024
-const READY_MS = 120_000
+const READY_MS = 600_000
 const BACK_OFF_MS = [250, 500, 1000, 2000, 5000, 10_000, 30_000]
 const STABLE_MS = 60_000
+const PROBE_MS = 5000
+const LOOK_MS = 5000
+/** A process that is killed for its silence this often within 15 min has another trouble. */
+const KILLS = 3
+const KILLS_MS = 15 * 60_000
+const MOVES = 20
+const TAKEN_WORDS = /address already in use/i
 
 /**
  * One supervised child in a process group of its own, so that a Ctrl-C in the terminal reaches the platform only. Its
- * output goes to `<log_dir>/<name>.log`. What dies is started again with back-off until `stop`.
+ * output goes to `<log_dir>/<name>.log`. What dies, or runs without an answer, is started again until `stop`; what finds
+ * its port taken gets another one.
  */
 export const createProcess = (unit: Unit, log_dir: string, events: Partial<UnitEvents> = {}) => {
   const log = join(log_dir, `${unit.name}.log`)
   let child: ChildProcess | undefined
-  let wanted = false
-  let failures = 0
   let exited: Promise<string> = Promise.resolve('not started')
+  /** Where the words of the latest launch begin in the log. */
+  let from = 0
+  /** Of the latest `start`; 0 while nothing is wanted to run. */
+  let run = 0
+  let runs = 0
+  let renewing = false
+  let moves = 0
+  const kills: number[] = []
 
   const launch = (): Promise<string> => {
     mkdirSync(log_dir, { recursive: true })
     if (existsSync(log) && statSync(log).size > LOG_LIMIT) renameSync(log, `${log}.1`)
     const out = openSync(log, 'a', 0o600)
-    const started = spawn(unit.command, unit.args, {
-      stdio: ['ignore', out, out],
-      detached: true,
-      cwd: unit.cwd ?? '/',
-      env: unit.env ?? process.env,
-      ...unit.account,
-    })
+    from = fstatSync(out).size
+    const { command, args, env = process.env, cwd = '/', account } = unit.command()
+    const started = spawn(command, args, { stdio: ['ignore', out, out], detached: true, cwd, env, ...account })
     closeSync(out)
     child = started
     if (started.pid) events.spawned?.(started.pid)
@@ -61,53 +85,146 @@ export const createProcess = (unit: Unit, log_dir: string, events: Partial<UnitE
     return exited
   }
 
-  /** Starts it and waits until it serves. A process that ends before that is an error with its last words. */
-  const start = async (timeout_ms = READY_MS): Promise<void> => {
-    wanted = true
-    const end = launch()
-    const outcome = await Promise.race([end, untilReady(unit.probe, timeout_ms, () => hasEnded(child))])
-    if (outcome !== true) {
-      wanted = false
-      await stop()
-      const said = ownWords(unit.name, log)
-      throw new Error(said ?? `${unit.name} did not start: ${outcome}. ${lastWords(log)}\n  Its log: ${log}`)
-    }
-    watch(end)
+  const served = async (one: ChildProcess): Promise<void> => {
+    await within(PROBE_MS, unit.probe(one.pid as number))
+    if (hasEnded(one)) throw new Error('it has ended')
   }
 
-  const watch = (end: Promise<string>) => {
-    const since = performance.now()
-    end.then(async (how) => {
-      if (!wanted) return
+  /** True once this launch serves; else why it does not. */
+  const untilReady = async (one: ChildProcess | undefined, timeout_ms: number): Promise<true | string> => {
+    const end = performance.now() + timeout_ms
+    for (let wait = 20; ; wait = Math.min(wait * 1.5, 250)) {
+      try {
+        if (!one) return 'not started'
+        await served(one)
+        return true
+      } catch (error) {
+        if (hasEnded(one)) return 'it has ended'
+        if (performance.now() > end) return `not ready within ${timeout_ms / 1000} s: ${(error as Error).message}`
+      }
+      await delay(wait)
+    }
+  }
+
+  /** Whether it ended because its port was taken, and has another one now. */
+  const moved = async (how: string): Promise<boolean> => {
+    const taken = how === `exit code ${PORT_TAKEN}` || TAKEN_WORDS.test(wordsFrom(log, from))
+    if (!taken || !unit.move || moves >= MOVES) return false
+    moves += 1
+    await unit.move()
+    return true
+  }
+
+  /** Runs it, launch after launch, until it is stopped. `first` hears of the first one that serves, or why there is none. */
+  const supervise = async (mine: number, timeout_ms: number, first: (failure?: string) => void) => {
+    let failures = 0
+    let down_at: number | undefined
+    let serving = false
+    while (run === mine) {
+      const since = performance.now()
+      const end = launch()
+      const one = child as ChildProcess
+      let outcome = await Promise.race([end, untilReady(one, timeout_ms)])
+      if (hasEnded(one)) outcome = await end
+      if (outcome === true) {
+        if (!serving) first()
+        else if (down_at !== undefined) events.back?.(performance.now() - down_at)
+        serving = true
+        moves = 0
+        if (unit.misses) void watch(one, unit.misses)
+      } else if (!serving && run === mine && !renewing) {
+        if (hasEnded(one) && (await moved(outcome))) continue
+        return first(outcome)
+      }
+      const how = await end
+      if (run !== mine) break
+      down_at = performance.now()
+      if (renewing) {
+        renewing = false
+        continue
+      }
       failures = performance.now() - since > STABLE_MS ? 0 : failures
       const retry_ms = BACK_OFF_MS[Math.min(failures++, BACK_OFF_MS.length - 1)] ?? 0
       events.died?.(how, retry_ms)
-      const died = performance.now()
       await delay(retry_ms)
-      if (!wanted) return
-      const next = launch()
-      watch(next)
-      const back = await Promise.race([next.then(() => false), untilReady(unit.probe, READY_MS, () => !wanted)])
-      if (back === true) events.back?.(performance.now() - died)
-    })
+      if (run === mine) await moved(how)
+    }
+    first('it was stopped')
+  }
+
+  /** Kills what serves no more although it runs. */
+  const watch = async (one: ChildProcess, misses: number): Promise<void> => {
+    let missed = 0
+    let said = false
+    let silent_at = 0
+    while (!hasEnded(one) && child === one) {
+      await delay(LOOK_MS, undefined, { ref: false })
+      const asked = performance.now()
+      const why = await served(one).then(
+        () => undefined,
+        (error: Error) => error.message,
+      )
+      if (hasEnded(one) || child !== one || run === 0) return
+      if (why === undefined) {
+        missed = 0
+        continue
+      }
+      if (missed === 0) silent_at = asked
+      missed += 1
+      if (missed < misses) continue
+      const now = performance.now()
+      const killed = kills.filter((at) => now - at < KILLS_MS).length < KILLS
+      if (killed || !said) events.silent?.(now - silent_at, why, killed)
+      said = true
+      if (!killed) continue
+      kills.push(now)
+      kill('SIGKILL')
+      return
+    }
+  }
+
+  /** Starts it and waits until it serves. A process that ends before that is an error with its last words. */
+  const start = async (timeout_ms = READY_MS): Promise<void> => {
+    runs += 1
+    const mine = runs
+    run = mine
+    const failure = await new Promise<string | undefined>((resolve, reject) => {
+      supervise(mine, timeout_ms, resolve).catch(reject)
+    }).catch((error: Error) => error.message)
+    if (failure === undefined) return
+    if (run === mine) await stop()
+    const said = ownWords(unit.name, log)
+    throw new Error(said ?? `${unit.name} did not start: ${failure}. ${lastWords(log)}\n  Its log: ${log}`)
   }
 
   const kill = (signal: NodeJS.Signals): void => {
     if (child?.pid && !hasEnded(child)) signalGroup(child.pid, signal)
   }
 
-  /** Asks it to end, and kills it when it does not. */
-  const stop = async (): Promise<void> => {
-    wanted = false
-    kill(unit.stop_signal ?? 'SIGTERM')
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    kill(signal)
+    // A stopped process hears no signal but this one.
     const late = setTimeout(() => kill('SIGKILL'), unit.stop_timeout_ms ?? 45_000)
     await exited
     clearTimeout(late)
   }
 
+  /** Asks it to end, and kills it when it does not. */
+  const stop = async (): Promise<void> => {
+    run = 0
+    await end(unit.stop_signal ?? 'SIGTERM')
+  }
+
+  /** Runs it anew with what `command` says by now. */
+  const renew = async (): Promise<void> => {
+    if (run === 0 || hasEnded(child)) return
+    renewing = true
+    await end(unit.stop_signal ?? 'SIGTERM')
+  }
+
   /** Ends it with this signal and leaves it down: the next `start` is the caller's. */
   const crash = async (signal: NodeJS.Signals): Promise<void> => {
-    wanted = false
+    run = 0
     kill(signal)
     await exited
   }
@@ -118,9 +235,18 @@ export const createProcess = (unit: Unit, log_dir: string, events: Partial<UnitE
     crash,
     start,
     stop,
+    renew,
     kill,
     /** Waits until it serves again, for callers that killed it. */
-    ready: (timeout_ms = READY_MS) => untilReady(unit.probe, timeout_ms, () => !wanted),
+    ready: async (timeout_ms = 120_000): Promise<void> => {
+      const end = performance.now() + timeout_ms
+      for (;;) {
+        const outcome = await untilReady(child, Math.max(0, end - performance.now()))
+        if (outcome === true || run === 0) return
+        if (performance.now() > end) throw new Error(`${unit.name}: ${outcome}`)
+        await delay(50)
+      }
+    },
     get pid() {
       return child?.pid
     },
@@ -132,38 +258,20 @@ export const createProcess = (unit: Unit, log_dir: string, events: Partial<UnitE
 
 export type Managed = ReturnType<typeof createProcess>
 
-/** Signals a process group, or the process alone where it leads none. */
-export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
+const within = async (ms: number, work: Promise<void>): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms)
+  })
   try {
-    process.kill(-pid, signal)
-  } catch {
-    try {
-      process.kill(pid, signal)
-    } catch {
-      // It is gone, which is what was wanted.
-    }
+    await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 
-const hasEnded = (child: ChildProcess | undefined) => !child || child.exitCode !== null || child.signalCode !== null
-
-const untilReady = async (
-  probe: () => Promise<void>,
-  timeout_ms: number,
-  gone: () => boolean,
-): Promise<true | string> => {
-  const end = performance.now() + timeout_ms
-  for (let wait = 20; ; wait = Math.min(wait * 1.5, 250)) {
-    try {
-      await probe()
-      return true
-    } catch (error) {
-      if (performance.now() > end) return `not ready within ${timeout_ms / 1000} s: ${(error as Error).message}`
-      if (gone()) return (error as Error).message
-    }
-    await delay(wait)
-  }
-}
+const hasEnded = (child: ChildProcess | undefined) =>
+  !child?.pid || child.exitCode !== null || child.signalCode !== null
 
 /** What an app itself says about why it cannot start: its last words, from the line that begins with its name. */
 const ownWords = (name: string, log: string): string | undefined => {
@@ -181,24 +289,13 @@ const readIfThere = (file: string): string => {
   }
 }
 
-const lastWords = (log: string): string => readIfThere(log).trim().split('\n').slice(-6).join('\n  ')
-
-/** When a process began, in the system's own words, or nothing when there is no such process: tells a reused id apart. */
-export const bornAt = (pid: number): string | undefined => {
+/** What was written to a log from a place on. */
+const wordsFrom = (log: string, from: number): string => {
   try {
-    process.kill(pid, 0)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return undefined
+    return readFileSync(log).subarray(from).toString()
+  } catch {
+    return ''
   }
-  if (process.platform === 'linux') {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-      return fields[0] === 'Z' ? undefined : fields[19]
-    } catch {
-      return undefined
-    }
-  }
-  const { stdout } = spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' })
-  return stdout?.trim() || undefined
 }
+
+const lastWords = (log: string): string => readIfThere(log).trim().split('\n').slice(-6).join('\n  ')

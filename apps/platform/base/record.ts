@@ -1,11 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { bornAt, signalGroup } from './process.ts'
-import type { Screen } from './screen.ts'
+import { bornAt } from './pids.ts'
 
 /** A process as the record knows it: the id alone may have been given to another since. */
-type Recorded = { name: string; pid: number; born: string | undefined }
+export type Recorded = { name: string; pid: number; born: string | undefined }
 
 const lockFile = (dir: string) => join(dir, 'platform.pid')
 const childrenFile = (dir: string) => join(dir, 'children.json')
@@ -18,7 +16,7 @@ const read = <T>(file: string): T | undefined => {
   }
 }
 
-const lives = (process: Recorded | undefined): boolean =>
+export const lives = (process: Recorded | undefined): boolean =>
   process?.born !== undefined && bornAt(process.pid) === process.born
 
 /** Who serves a folder now, if anybody does. */
@@ -51,7 +49,7 @@ export const takeFolder = (dir: string): (() => void) => {
 /** Two platforms on one folder would serve the same data twice. */
 export class FolderTaken extends Error {
   constructor(dir: string, pid: number) {
-    const run = read<{ gateway: string }>(join(dir, 'run.json'))
+    const run = readRun<{ gateway: string }>(dir)
     super(
       `Signalbox already runs on ${dir} (process ${pid}${run ? `, ${run.gateway}` : ''}). Stop it there with Ctrl-C, or set SIGNALBOX_DIR to another folder.`,
     )
@@ -64,24 +62,17 @@ const children = new Map<string, Recorded>()
 export const recordChild = (dir: string, name: string, pid: number): void => {
   children.set(`${dir}/${name}`, { name, pid, born: bornAt(pid) })
   const mine = [...children].filter(([key]) => key.startsWith(`${dir}/`)).map(([, child]) => child)
-  writeFileSync(childrenFile(dir), JSON.stringify(mine), { mode: 0o600 })
+  // At once or not at all: half a list would be no list, and its processes would stay for ever.
+  const next = `${childrenFile(dir)}.new`
+  writeFileSync(next, JSON.stringify(mine), { mode: 0o600 })
+  renameSync(next, childrenFile(dir))
 }
 
 export const forgetChildren = (dir: string): void => rmSync(childrenFile(dir), { force: true })
 
-const GRACE_MS = 8000
+/** What a platform has left running on a folder, as far as it is recorded. */
+export const recordedChildren = (dir: string): Recorded[] => (read<Recorded[]>(childrenFile(dir)) ?? []).filter(lives)
 
-/** Ends what a platform that was killed has left running on this folder: apps first, then servers. */
-export const endOrphans = async (dir: string, screen: Screen): Promise<void> => {
-  if (!existsSync(childrenFile(dir))) return
-  const orphans = (read<Recorded[]>(childrenFile(dir)) ?? []).filter(lives)
-  if (orphans.length > 0) screen.line('platform', `ending ${orphans.length} processes that an earlier run left behind`)
-  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    const left = orphans.filter(lives)
-    // Fast shutdown for Postgres; SIGTERM would wait for its clients.
-    for (const { name, pid } of left) signalGroup(pid, name === 'postgres' && signal === 'SIGTERM' ? 'SIGINT' : signal)
-    const end = performance.now() + GRACE_MS
-    while (orphans.some(lives) && performance.now() < end) await delay(50)
-  }
-  forgetChildren(dir)
-}
+/** What `run.json` says of the platform that serves a folder; none when it was killed and left the file behind. */
+export const readRun = <T>(dir: string): T | undefined =>
+  holderOf(dir) === undefined ? undefined : read<T>(join(dir, 'run.json'))

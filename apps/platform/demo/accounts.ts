@@ -1,11 +1,12 @@
-import { spawnSync } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Account, ApiError, type Person, signIn, soon } from './client.ts'
+import { run } from '../servers/sources.ts'
+import { type Account, ApiError, type Patience, type Person, signIn, soon } from './client.ts'
 
-type DemoFile = { users: Account[]; seeded: boolean }
+/** `hosts`: with how many the seed began, so that it goes on with as many. */
+type DemoFile = { users: Account[]; seeded: boolean; hosts?: number }
 
 /** The people of the demo: ada makes the others; no account has a password that anybody could know beforehand. */
 const PEOPLE = [
@@ -40,7 +41,7 @@ const newPassword = (): string =>
  * Makes the demo accounts: ada by the same command as in production, the others by ada through the public API. The
  * passwords are written down before they are set, so that a run that was cut short goes on with them.
  */
-export const ensureAccounts = async (gateway_url: string, dir: string): Promise<DemoFile> => {
+export const ensureAccounts = async (gateway_url: string, dir: string, patience?: Patience): Promise<DemoFile> => {
   const demo = readDemo(dir) ?? {
     users: [{ username: 'ada', roles: ['admin'] }, ...PEOPLE].map(({ username, roles }) => ({
       username,
@@ -52,35 +53,40 @@ export const ensureAccounts = async (gateway_url: string, dir: string): Promise<
   if (demo.seeded) return demo
   writeDemo(dir, demo)
   const accountOf = (username: string) => demo.users.find((user) => user.username === username) as Account
-  const ada = await ensureAdmin(gateway_url, dir, accountOf('ada'))
+  const door: Door = { gateway_url, patience }
+  const ada = await ensureAdmin(door, dir, accountOf('ada'))
   for (const group of GROUPS) await unlessThere(() => ada.post('/v1/admin/groups', group))
-  for (const person of PEOPLE) await ensurePerson(gateway_url, ada, accountOf(person.username), person.group_key)
+  for (const person of PEOPLE) await personAt(door, ada, accountOf(person.username), person.group_key)
   return demo
 }
 
-const canSignIn = (gateway_url: string, account: Account): Promise<Person | undefined> =>
-  signIn(gateway_url, account).catch((error: unknown) => {
+/** Where the people come in, and how long they wait there. */
+type Door = { gateway_url: string; patience: Patience | undefined }
+
+const canSignIn = ({ gateway_url, patience }: Door, account: Account): Promise<Person | undefined> =>
+  signIn(gateway_url, account, patience).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 401) return undefined
     throw error
   })
 
 const ADMIN = fileURLToPath(new URL('../admin.ts', import.meta.url))
+const BOOTSTRAP_MS = 300_000
 
-const ensureAdmin = async (gateway_url: string, dir: string, account: Account): Promise<Person> => {
-  const there = await canSignIn(gateway_url, account)
+const ensureAdmin = async (door: Door, dir: string, account: Account): Promise<Person> => {
+  const there = await canSignIn(door, account)
   if (there) return there
   const args = [ADMIN, 'identity', 'bootstrap-admin', '--username', account.username, '--roles', account.roles.join()]
-  const { stdout, stderr, status } = spawnSync(process.execPath, args, {
-    encoding: 'utf8',
-    env: { ...process.env, SIGNALBOX_DIR: dir },
-  })
-  const token = /#(\S+)\s*$/.exec(stdout)?.[1] // the link of the last line ends in the token
-  if (status !== 0 || !token) throw new Error(`the first administrator could not be made: ${(stderr || stdout).trim()}`)
-  await enrol(gateway_url, token, account.password)
-  return signIn(gateway_url, account)
+  const said = await run(process.execPath, args, { timeout_ms: BOOTSTRAP_MS, env: { SIGNALBOX_DIR: dir } }).catch(
+    (error: Error) => error,
+  )
+  const token = typeof said === 'string' ? /#(\S+)\s*$/.exec(said)?.[1] : undefined // the link of the last line ends in the token
+  if (!token)
+    throw new Error(`the first administrator could not be made: ${said instanceof Error ? said.message : said.trim()}`)
+  await enrol(door, token, account.password)
+  return signIn(door.gateway_url, account, door.patience)
 }
 
-const enrol = (gateway_url: string, enrolment_token: string, new_password: string): Promise<void> => {
+const enrol = ({ gateway_url, patience }: Door, enrolment_token: string, new_password: string): Promise<void> => {
   const key = randomBytes(16).toString('hex')
   return soon(async () => {
     const reply = await fetch(`${gateway_url}/api/v1/users/enrol`, {
@@ -89,27 +95,26 @@ const enrol = (gateway_url: string, enrolment_token: string, new_password: strin
       body: JSON.stringify({ enrolment_token, new_password }),
       signal: AbortSignal.timeout(15_000),
     })
-    if (!reply.ok) throw new ApiError('enrolment', reply.status, (await reply.json()) as Record<string, unknown>)
-  })
+    if (!reply.ok)
+      throw new ApiError('enrolment', reply.status, (await reply.json()) as Record<string, unknown>, reply.headers)
+  }, patience)
 }
 
 type User = { id: string; username: string }
 type Made = { user: User; enrolment: { token: string } }
 
-export const ensurePerson = async (
-  gateway_url: string,
-  ada: Person,
-  account: Account,
-  group_key: string,
-): Promise<void> => {
-  if (await canSignIn(gateway_url, account)) return
+export const ensurePerson = (gateway_url: string, ada: Person, account: Account, group_key: string): Promise<void> =>
+  personAt({ gateway_url, patience: undefined }, ada, account, group_key)
+
+const personAt = async (door: Door, ada: Person, account: Account, group_key: string): Promise<void> => {
+  if (await canSignIn(door, account)) return
   const grants = account.roles.map((role) => ({ role, scope: {} }))
   const made = await unlessThere(() => ada.post<Made>('/v1/admin/users', { username: account.username, grants }))
   const user = made?.body.user ?? (await findUser(ada, account.username))
   const enrolled = made ?? (await ada.post<Made>(`/v1/admin/users/${user.id}/enrolment-token`, {}))
   const { token } = enrolled.body.enrolment
   await ada.put(`/v1/admin/groups/${group_key}/members/${user.id}`, undefined)
-  await enrol(gateway_url, token, account.password)
+  await enrol(door, token, account.password)
 }
 
 const findUser = async (ada: Person, username: string): Promise<User> => {

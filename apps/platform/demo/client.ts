@@ -7,12 +7,17 @@ export type Account = { username: string; password: string; roles: string[] }
 export class ApiError extends Error {
   readonly status: number
   readonly body: Record<string, unknown>
-  constructor(what: string, status: number, body: Record<string, unknown>) {
+  /** What the refusal itself says of when to come back. */
+  readonly retry_after_ms: number | undefined
+  constructor(what: string, status: number, body: Record<string, unknown>, headers?: Headers) {
     super(
       `${what}: ${status} ${body.category ?? ''}/${body.code ?? ''}: ${body.detail ?? ''} ${body.hint ?? ''} (request ${body.request_id ?? '?'})`,
     )
     this.status = status
     this.body = body
+    const seconds = Number(headers?.get('retry-after') ?? Number.NaN)
+    this.retry_after_ms =
+      Number(body.retry_after_ms ?? (Number.isNaN(seconds) ? undefined : seconds * 1000)) || undefined
   }
 }
 
@@ -22,27 +27,42 @@ export type Reply<T> = { status: number; headers: Headers; body: T }
 const DEMO_NAMESPACE = '6f3c5b0e-7c1d-5e38-9d55-2b1c8a4f7e10'
 export const demoKey = (name: string): string => uuidv5(DEMO_NAMESPACE, name)
 
-const TRIES = 8
-const SETTLED_MS = 60_000
+/** How long a person goes on when all that is wrong is that a part is busy or away. */
+export type Patience = { tries: number; ms: number }
+const PATIENCE: Patience = { tries: 8, ms: 60_000 }
+/** Of who has nothing better to do than to wait. */
+export const ENDLESS: Patience = { tries: Number.POSITIVE_INFINITY, ms: Number.POSITIVE_INFINITY }
+const PAUSE_MS = 1000
 
-/** A part that is busy or away for a moment: on a loaded machine the first requests meet that. */
-const isPassing = ({ status, body }: ApiError): boolean => body.retryable === true || status === 429
+/** A part that is busy or away for a moment, or a connection that broke: on a loaded machine the first requests meet that. */
+const isPassing = (error: unknown): boolean => {
+  if (error instanceof ApiError) return error.body.retryable === true || error.status === 429
+  const { name, message } = error as Error
+  return name === 'TimeoutError' || (name === 'TypeError' && message === 'fetch failed')
+}
 
-/** Repeats an act that may be repeated for as long as its refusals pass. */
-export const soon = async <T>(act: () => Promise<T>): Promise<T> => {
-  const end = performance.now() + SETTLED_MS
+/** As long as the refusal says, and a little more, so that many who were refused together do not come back together. */
+const pauseAfter = (error: unknown): number => {
+  const asked = error instanceof ApiError ? error.retry_after_ms : undefined
+  return (asked ?? PAUSE_MS) * (1 + Math.random() / 4)
+}
+
+/** Repeats an act that may be repeated for as long as its refusals pass, each time when the refusal says. */
+export const soon = async <T>(act: () => Promise<T>, patience: Patience = PATIENCE): Promise<T> => {
+  const end = performance.now() + patience.ms
   for (;;) {
     try {
       return await act()
     } catch (error) {
-      if (!(error instanceof ApiError) || !isPassing(error) || performance.now() > end) throw error
-      await delay(300)
+      const pause = pauseAfter(error)
+      if (!isPassing(error) || performance.now() + pause > end) throw error
+      await delay(pause)
     }
   }
 }
 
 /** One signed-in person at the public API: JSON tokens, refreshed when they end, commands repeated with their own key. */
-export const signIn = async (gateway_url: string, account: Account) => {
+export const signIn = async (gateway_url: string, account: Account, patience: Patience = PATIENCE) => {
   let access_token = ''
   const login = async () => {
     const reply = await send<{ access_token: string }>('POST', '/v1/token', {
@@ -71,7 +91,7 @@ export const signIn = async (gateway_url: string, account: Account) => {
     })
     const text = await reply.text()
     const parsed = (text ? JSON.parse(text) : {}) as Record<string, unknown>
-    if (!reply.ok) throw new ApiError(`${method} ${path}`, reply.status, parsed)
+    if (!reply.ok) throw new ApiError(`${method} ${path}`, reply.status, parsed, reply.headers)
     return { status: reply.status, headers: reply.headers, body: parsed as T }
   }
 
@@ -82,19 +102,22 @@ export const signIn = async (gateway_url: string, account: Account) => {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<Reply<T>> => {
+    let signed_in = false
     for (let tries = 1; ; tries++) {
       try {
         return await send<T>(method, path, body, headers)
       } catch (error) {
-        if (!(error instanceof ApiError) || tries >= TRIES) throw error
-        if (error.status === 401) await soon(login)
-        else if (!isPassing(error)) throw error
-        else await delay(Number(error.body.retry_after_ms ?? 500))
+        if (tries >= patience.tries) throw error
+        if (error instanceof ApiError && error.status === 401 && !signed_in) {
+          signed_in = true
+          await soon(login, patience)
+        } else if (!isPassing(error)) throw error
+        else await delay(pauseAfter(error))
       }
     }
   }
 
-  await soon(login)
+  await soon(login, patience)
   return {
     username: account.username,
     get: <T>(path: string) => call<T>('GET', `/api${path}`).then((reply) => reply.body),

@@ -1,4 +1,4 @@
-import { type Person, waitUntil } from './client.ts'
+import { ENDLESS, type Person, waitUntil } from './client.ts'
 
 type Plan = {
   plan_id: string
@@ -15,6 +15,13 @@ export type OperationView = {
 }
 type Gate = { gate_id: string; status: string; round: number; digest: string; question: string }
 
+/** The newest operation with exactly this title, if there is one. */
+export const operationNamed = async (person: Person, title: string): Promise<OperationView | undefined> => {
+  const query = new URLSearchParams({ q: title, page_size: '50' })
+  const { items } = await person.get<{ items: OperationView[] }>(`/v1/operations?${query}`)
+  return items.find((operation) => operation.title === title)
+}
+
 /** Intent, plan, start: what an operator does to make a change; returns the running operation with its plan. */
 export const startOperation = async (
   operator: Person,
@@ -22,11 +29,12 @@ export const startOperation = async (
   intent: Record<string, unknown>,
 ): Promise<OperationView & { plan: Plan }> => {
   const { body: created } = await operator.post<{ intent_id: string }>('/v1/intents', intent, `intent ${name}`)
-  const { body: plan } = await operator.post<Plan>(`/v1/intents/${created.intent_id}/plan-preview`, {}, `plan ${name}`)
+  // A plan of its own each time: one that an earlier try has made may be too old to start.
+  const { body: plan } = await operator.post<Plan>(`/v1/intents/${created.intent_id}/plan-preview`, {})
   const { body: operation } = await operator.post<OperationView>(
     `/v1/plans/${plan.plan_id}/start`,
     { reviewed_plan_hash: plan.plan_hash },
-    `start ${name}`,
+    `start ${plan.plan_id}`,
   )
   return { ...operation, plan }
 }
@@ -48,6 +56,21 @@ export const waitForGate = async (person: Person, operation_id: string, timeout_
   return person.get<Gate>(`/v1/operations/${operation_id}/gates/${waiting.gate_id}`)
 }
 
+const OPEN = new Set(['armed', 'waiting'])
+
+/** Waits until a gate of the operation asks, and returns it; undefined once every gate is decided or the operation has ended. */
+export const askingGate = async (person: Person, operation_id: string): Promise<Gate | undefined> => {
+  const look = async () => {
+    const operation = await readOperation(person, operation_id)
+    const { items } = await person.get<{ items: Gate[] }>(`/v1/operations/${operation_id}/gates`)
+    const waiting = items.find((gate) => gate.status === 'waiting')
+    const decided = items.length > 0 && !items.some((gate) => OPEN.has(gate.status))
+    return { waiting, over: decided || ENDED.has(operation.status) }
+  }
+  const found = await waitUntil('a gate', look, ({ waiting, over }) => over || waiting !== undefined, ENDLESS.ms, 500)
+  return found.waiting && person.get<Gate>(`/v1/operations/${operation_id}/gates/${found.waiting.gate_id}`)
+}
+
 /** Approves exactly what was read: the digest goes with the vote. */
 export const approveGate = async (
   approver: Person,
@@ -62,14 +85,18 @@ export const approveGate = async (
   )
 }
 
-/** Waits until this node has failed at least once, whether it is tried again or held. */
-export const waitForFailure = (person: Person, operation_id: string, node_id: string) =>
-  waitUntil(
+/** Waits until this node has failed at least once, whether it is tried again or held; false when it succeeds at once. */
+export const waitForFailure = async (person: Person, operation_id: string, node_id: string): Promise<boolean> => {
+  const failed = ({ state, attempt }: { state: string; attempt: number }) =>
+    attempt > 1 || state === 'backoff' || state === 'failed'
+  const node = await waitUntil(
     `${node_id} to fail`,
     () => person.get<{ state: string; attempt: number }>(`/v1/operations/${operation_id}/nodes/${node_id}`),
-    ({ state, attempt }) => attempt > 1 || state === 'backoff' || state === 'failed',
-    90_000,
+    (seen) => failed(seen) || seen.state === 'succeeded',
+    ENDLESS.ms,
   )
+  return failed(node) && node.state !== 'succeeded'
+}
 
 /** Proposes what mends a host whose verify fails: a step that reinstalls it, before traffic comes back to it. */
 export const proposeReinstall = (operator: Person, operation_id: string, host: string) => {

@@ -1,27 +1,48 @@
 import type { Run } from '../run/supervisor.ts'
 import { ensureAccounts, writeDemo } from './accounts.ts'
-import type { Account } from './client.ts'
+import { type Account, ApiError, ENDLESS } from './client.ts'
 import { runScenario } from './scenario.ts'
 
 export type SeedContext = {
-  gateway_url: string
   run: Run
   signalbox_dir: string
+  /** How many hosts a seed that is new gets. */
   hosts: number
   log: (text: string) => void
 }
 
+/** A seed that stopped: what it was about, and how it goes on. */
+export class SeedStopped extends Error {
+  constructor(step: string, cause: unknown) {
+    const error = cause as Error
+    const why = error instanceof ApiError ? `${error.status} ${error.body.code ?? error.body.category}` : error.message
+    super(`stopped at ${step} (${why}). All else runs. Go on: npm run demo -- --seed`, { cause })
+  }
+}
+
 /**
- * Seeds the demo of console.md 13 once: its people, then its catalog and operations, all through the public API. A
- * seed that was cut short goes on where it stopped. Answers the accounts, and whether they are new.
+ * Seeds the demo of console.md 13 once: its people, then its catalog and operations, all through the public API. A seed
+ * that was cut short goes on where it stopped, and one that meets a busy platform waits. Answers the accounts, and
+ * whether they are new.
  */
 export const seedDemo = async (context: SeedContext): Promise<{ users: Account[]; fresh: boolean }> => {
-  const { gateway_url, run, signalbox_dir, hosts, log } = context
-  const demo = await ensureAccounts(gateway_url, signalbox_dir)
-  if (demo.seeded) return { users: demo.users, fresh: false }
-  log(`accounts ${demo.users.map(({ username }) => username).join(', ')}`)
-  const fleet_url = `http://127.0.0.1:${run.apps.fleet?.port}`
-  await runScenario({ gateway_url, fleet_url, hosts, accounts: demo.users, progress: log })
-  writeDemo(signalbox_dir, { ...demo, seeded: true })
-  return { users: demo.users, fresh: true }
+  const { run, signalbox_dir, log } = context
+  const gateway_url = run.gateway
+  let step = 'the accounts'
+  try {
+    const demo = await ensureAccounts(gateway_url, signalbox_dir, ENDLESS)
+    if (demo.seeded) return { users: demo.users, fresh: false }
+    const hosts = demo.hosts ?? context.hosts
+    writeDemo(signalbox_dir, { ...demo, hosts })
+    log(`accounts ${demo.users.map(({ username }) => username).join(', ')}`)
+    const fleet_url = `http://127.0.0.1:${run.apps.fleet?.port}`
+    const at = (next: string) => {
+      step = next
+    }
+    await runScenario({ gateway_url, fleet_url, hosts, accounts: demo.users, progress: log, at })
+    writeDemo(signalbox_dir, { ...demo, hosts, seeded: true })
+    return { users: demo.users, fresh: true }
+  } catch (error) {
+    throw new SeedStopped(step, error)
+  }
 }

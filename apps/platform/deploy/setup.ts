@@ -1,4 +1,5 @@
 import { prepareDatabase } from '../base/database.ts'
+import { ensureInstallation } from '../base/installation.ts'
 import { createScreen } from '../base/screen.ts'
 import { writeAppEnv } from '../run/app-env.ts'
 import { APPS } from '../run/apps.ts'
@@ -13,7 +14,8 @@ import { containerContext } from './containers.ts'
 const dir = process.env.SIGNALBOX_DIR ?? '/data'
 const keys = ensureKeys(dir)
 const programs = { postgres: undefined, redis: undefined, nats: undefined, temporal: undefined }
-const servers = await startServers({ dir, programs, secrets: keys.servers, screen: createScreen() })
+const installation = ensureInstallation(dir)
+const servers = await startServers({ dir, installation, programs, secrets: keys.servers, screen: createScreen() })
 const { admin_url, password } = servers.postgres
 const roles = await prepareDatabase({ admin_url, database: 'signalbox', password })
 writeAppEnv(APPS, containerContext(dir, keys, servers, roles))

@@ -116,6 +116,15 @@ export const takePorts = async (apps: readonly App[], ports: Ports, any = false)
   return taken
 }
 
+/** The ports of one app again: those that are free after all stay, another's is left to it. */
+export const keepPorts = async (app: App, ports: Ports, taken: AppContext['ports']): Promise<AppPorts> => {
+  const { http, internal } = taken[app.name] as AppPorts
+  return {
+    http: http && (await ports.keep(app.name, http)),
+    internal: await ports.keep(app.http ? `${app.name} (internal)` : app.name, internal),
+  }
+}
+
 export const entryOf = (name: string): string => join(ROOT, 'apps', name, 'main.ts')
 
 /** Where an app says whether it is ready. */

@@ -1,7 +1,8 @@
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { prepareDatabase } from '../base/database.ts'
 import { watchDisk } from '../base/disk.ts'
+import { ensureInstallation } from '../base/installation.ts'
 import { QUICK_IMPORTS, ROOT } from '../base/paths.ts'
 import { createPorts } from '../base/ports.ts'
 import { healthy } from '../base/probes.ts'
@@ -10,7 +11,7 @@ import { recordChild } from '../base/record.ts'
 import { elapsed, type Screen, silentScreen } from '../base/screen.ts'
 import { type Programs, type ServerPorts, type Servers, startServers } from '../servers/up.ts'
 import { writeAppEnv } from './app-env.ts'
-import { APPS, type App, type AppContext, entryOf, envFor, gatewayUrl, readyUrl, takePorts } from './apps.ts'
+import { APPS, type App, type AppContext, entryOf, envFor, gatewayUrl, keepPorts, readyUrl, takePorts } from './apps.ts'
 import { ensureKeys } from './keys.ts'
 
 export type PlatformOptions = {
@@ -24,8 +25,10 @@ export type PlatformOptions = {
   any_ports?: boolean
   prefer_ports?: Partial<ServerPorts>
   env_overrides?: NodeJS.ProcessEnv
-  /** Hears of each process that was started again, and so has another id. */
+  /** Hears of each process that was started again, and so has another id or another port. */
   restarted?: () => void
+  /** Ends a start half-way: what has begun is stopped, and the start fails. */
+  signal?: AbortSignal
   /** The base of the ports of the demo hosts. */
   fleet_port_base?: number
 }
@@ -35,7 +38,7 @@ export type Platform = {
   context: AppContext
   servers: Servers
   apps: Map<string, Managed>
-  gateway_url: string
+  readonly gateway_url: string
   /** The gateway first, then the other apps, the servers last. */
   stop: () => Promise<void>
   /** No waiting: for a second Ctrl-C. */
@@ -52,28 +55,41 @@ export const NODE_ARGUMENTS = [
 
 /** Starts the servers, brings the database up to date, starts all apps side by side, and waits until each is ready. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
-  const { dir, screen = silentScreen, apps: wanted = APPS, database = 'signalbox' } = options
+  const { dir, screen = silentScreen, apps: wanted = APPS, database = 'signalbox', signal } = options
   mkdirSync(dir, { recursive: true })
   chmodSync(dir, 0o755) // Postgres may run under another account below it; what is private has its own modes.
   const ports = createPorts((name, port, got) => screen.line(name, `port ${port} is taken, using ${got}`, 'yellow'))
   const events = eventsFor(dir, screen, options.restarted)
+  const installation = ensureInstallation(dir) // before the keys: a folder that has some is an older one
   const keys = ensureKeys(dir)
-  const app_ports = await takePorts(APPS, ports, options.any_ports)
-  const servers = await startServers({
-    dir,
-    screen,
-    ports,
-    events,
-    programs: options.programs,
-    secrets: keys.servers,
-    ...(options.prefer_ports && { prefer_ports: options.prefer_ports }),
-  })
   const apps = new Map<string, Managed>()
-  const running = { servers, apps }
+  const begun: Managed[] = []
+  const stopBegun = () => Promise.all([...apps.values(), ...begun].map((child) => child.stop()))
+  signal?.addEventListener('abort', () => void stopBegun())
+  let moved = () => {}
   try {
+    const app_ports = await takePorts(APPS, ports, options.any_ports)
+    signal?.throwIfAborted()
+    const servers = await startServers({
+      dir,
+      installation,
+      screen,
+      ports,
+      events,
+      begun: (child) => {
+        signal?.throwIfAborted()
+        begun.push(child)
+      },
+      moved: () => moved(),
+      programs: options.programs,
+      secrets: keys.servers,
+      ...(options.prefer_ports && { prefer_ports: options.prefer_ports }),
+    })
+    signal?.throwIfAborted()
     const started = performance.now()
     const { admin_url, password } = servers.postgres
-    const roles = await prepareDatabase({ admin_url, database, password })
+    const roles = await prepareDatabase({ admin_url, database, password, installation_id: installation.id })
+    signal?.throwIfAborted()
     screen.line('database', `migrated in ${elapsed(performance.now() - started)}`)
     if (!roles) screen.line('database', 'the account of DATABASE_URL may not create roles: all apps share it', 'yellow')
     const context: AppContext = {
@@ -84,22 +100,38 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       roles,
       ports: app_ports,
       fleet_port_base: options.fleet_port_base ?? 17_200,
-      prefix: options.prefix ?? { nats: '', redis: '', queue: '' },
+      prefix: options.prefix ?? { nats: '', redis: '', queue: installation.queue_prefix },
       ...(options.env_overrides && { overrides: options.env_overrides }),
     }
     writeAppEnv(APPS, context)
-    await startApps(wanted, context, apps, screen, events)
-    const disk = watchDisk({ dir, redis_url: servers.redis.url(), prefix: context.prefix.redis })
+    moved = renewer(context, apps, screen, options.restarted)
+    const move = async (app: App) => {
+      context.ports[app.name] = await keepPorts(app, ports, context.ports)
+      moved()
+    }
+    await startApps({ wanted, context, apps, screen, events, move, ...(signal && { signal }) })
+    const disk = watchDisk({ dir, redis_url: () => servers.redis.url(), prefix: context.prefix.redis })
     const stop = () => {
       disk.stop()
-      return stopAll(running, screen)
+      return stopAll({ servers, apps }, screen)
     }
     const killAll = () => {
       for (const child of [...apps.values(), ...servers.managed]) child.kill('SIGKILL')
     }
-    return { context, servers, apps, gateway_url: gatewayUrl(app_ports), stop, killAll }
+    return {
+      context,
+      servers,
+      apps,
+      get gateway_url() {
+        return gatewayUrl(context.ports)
+      },
+      stop,
+      killAll,
+    }
   } catch (error) {
-    await stopAll(running, screen)
+    // Apps before what they write to.
+    await Promise.all([...apps.values()].map((app) => app.stop()))
+    await Promise.all(begun.map((server) => server.stop()))
     throw error
   }
 }
@@ -115,35 +147,76 @@ const eventsFor =
       screen.line(name, `is back after ${elapsed(after_ms)}`, 'green')
       restarted()
     },
+    silent: (for_ms, why, killed) => {
+      const then = killed ? 'killing it' : `starting it again has not helped: see ${join(dir, 'logs', `${name}.log`)}`
+      screen.line(name, `runs without an answer for ${elapsed(for_ms)} (${why}); ${then}`, 'red')
+    },
   })
 
+/** Starts every app again whose environment is another one since a port has moved. */
+const renewer = (
+  context: AppContext,
+  apps: ReadonlyMap<string, Managed>,
+  screen: Screen,
+  restarted: () => void = () => {},
+) => {
+  const textOf = (app: App) => JSON.stringify(envFor(app, context))
+  const known = new Map(APPS.map((app) => [app.name, textOf(app)]))
+  return () => {
+    writeAppEnv(APPS, context)
+    restarted()
+    for (const app of APPS) {
+      const text = textOf(app)
+      if (text === known.get(app.name)) continue
+      known.set(app.name, text)
+      const child = apps.get(app.name)
+      if (!child?.running) continue
+      screen.line(app.name, 'starts again: a port has moved', 'yellow')
+      void child.renew()
+    }
+  }
+}
+
 /** The process of one app, not yet started. */
-export const appProcess = (app: App, context: AppContext, events: Partial<UnitEvents> = {}): Managed =>
+export const appProcess = (
+  app: App,
+  context: AppContext,
+  events: Partial<UnitEvents> = {},
+  move?: () => Promise<void>,
+): Managed =>
   createProcess(
     {
       name: app.name,
-      command: process.execPath,
-      args: [...NODE_ARGUMENTS, entryOf(app.name)],
-      cwd: ROOT,
-      env: envFor(app, context),
-      probe: () => healthy(readyUrl(app.name, context.ports)),
+      command: () => ({
+        command: process.execPath,
+        args: [...NODE_ARGUMENTS, entryOf(app.name)],
+        cwd: ROOT,
+        env: envFor(app, context),
+      }),
+      probe: (pid) => healthy(readyUrl(app.name, context.ports), pid),
+      ...(move && { move }),
       stop_timeout_ms: 45_000,
     },
     join(context.dir, 'logs'),
     events,
   )
 
-const startApps = async (
-  wanted: readonly App[],
-  context: AppContext,
-  apps: Map<string, Managed>,
-  screen: Screen,
-  events: Events,
-): Promise<void> => {
+type AppsToStart = {
+  wanted: readonly App[]
+  context: AppContext
+  apps: Map<string, Managed>
+  screen: Screen
+  events: Events
+  move: (app: App) => Promise<void>
+  signal?: AbortSignal
+}
+
+const startApps = async ({ wanted, context, apps, screen, events, move, signal }: AppsToStart): Promise<void> => {
+  signal?.throwIfAborted()
   await Promise.all(
     wanted.map(async (app) => {
       const started = performance.now()
-      const child = appProcess(app, context, events(app.name))
+      const child = appProcess(app, context, events(app.name), () => move(app))
       apps.set(app.name, child)
       await child.start()
       const port = context.ports[app.name]?.http ?? context.ports[app.name]?.internal
@@ -177,6 +250,7 @@ export const runOf = ({ context, servers, apps, gateway_url }: Platform) => ({
   gateway: gateway_url,
   temporal_ui: servers.temporal.ui_url ?? null,
   temporal: servers.temporal.address,
+  temporal_namespace: servers.temporal.namespace,
   postgres: servers.postgres.url(undefined, context.database),
   redis: servers.redis.url(),
   nats: servers.nats.url(servers.nats.own ? 'relay' : undefined),
@@ -202,7 +276,9 @@ export type Run = ReturnType<typeof runOf>
 
 /** Writes run.json at once or not at all; it holds passwords of the development servers. */
 export const writeRun = (dir: string, run: Run): void => {
-  writeFileSync(join(dir, 'run.json'), `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 })
+  const next = join(dir, 'run.json.new')
+  writeFileSync(next, `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 })
+  renameSync(next, join(dir, 'run.json'))
 }
 
 export const removeRun = (dir: string): void => rmSync(join(dir, 'run.json'), { force: true })

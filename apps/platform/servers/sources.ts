@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Screen } from '../base/screen.ts'
@@ -48,16 +48,25 @@ type RunOptions = {
   cwd?: string
   /** How many of its last lines an error carries. */
   lines?: number
+  uid?: number
+  gid?: number
 }
+
+/** What runs now: it ends with this process. */
+const running = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
 
 /** Runs a program to its end and answers its output; throws with the last of its words when it fails or is too slow. */
 export const run = (
   command: string,
   args: string[],
-  { timeout_ms, env, cwd, lines = 2 }: RunOptions,
+  { timeout_ms, env, lines = 2, ...where }: RunOptions,
 ): Promise<string> =>
   new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env }, cwd })
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env }, ...where })
+    running.add(child)
     let text = ''
     const keep = (chunk: Buffer) => {
       text = (text + chunk.toString()).slice(-200_000)
@@ -65,8 +74,12 @@ export const run = (
     child.stdout.on('data', keep)
     child.stderr.on('data', keep)
     const timer = setTimeout(() => child.kill('SIGKILL'), timeout_ms)
-    child.on('error', (error) => reject(new Error(`${command}: ${error.message}`)))
+    child.on('error', (error) => {
+      running.delete(child)
+      reject(new Error(`${command}: ${error.message}`))
+    })
     child.on('close', (code, signal) => {
+      running.delete(child)
       clearTimeout(timer)
       if (code === 0) return resolve(text)
       const why = signal ? `no end within ${timeout_ms / 1000} s` : `exit code ${code}`

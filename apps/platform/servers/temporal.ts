@@ -71,13 +71,14 @@ const DYNAMIC: Record<string, number | boolean> = {
 /** The arguments of the development server: loopback, a database file, search attributes, no UI where none is wanted. */
 export const temporalArgs = (
   dir: string,
-  { port, ui_port }: { port: number; ui_port: number | undefined },
+  { port, ui_port, namespaces }: { port: number; ui_port: number | undefined; namespaces: readonly string[] },
 ): string[] => {
   mkdirSync(dir, { recursive: true })
   const ui = ui_port === undefined ? ['--headless'] : ['--ui-port', String(ui_port)]
   return [
     ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), ...ui],
-    ...['--namespace', 'default', '--log-level', 'warn', '--db-filename', join(dir, 'temporal.db')],
+    ...namespaces.flatMap((name) => ['--namespace', name]),
+    ...['--log-level', 'warn', '--db-filename', join(dir, 'temporal.db')],
     ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=NORMAL'],
     ...Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
     ...Object.entries(DYNAMIC).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]),

@@ -3,13 +3,14 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { databaseUrl, roleOf } from '../base/database.ts'
+import { type Installation, shortName } from '../base/installation.ts'
 import { createPorts, type Ports } from '../base/ports.ts'
 import { answers, knowsNamespace, listens } from '../base/probes.ts'
 import { createProcess, type Managed, type Unit, type UnitEvents } from '../base/process.ts'
 import { elapsed, type Screen, silentScreen } from '../base/screen.ts'
 import { locateNats, writeNatsConfig } from './nats.ts'
 import { streamedPools } from './pools.ts'
-import { dataFolder, locatePostgres, preparePostgres } from './postgres.ts'
+import { dataFolder, initialisePostgres, locatePostgres, postgresCommand, postmasterOf } from './postgres.ts'
 import { locateRedis, writeRedisConfig } from './redis.ts'
 import { agentRights, natsRights, redisRules } from './rights.ts'
 import { locateTemporal, temporalArgs } from './temporal.ts'
@@ -55,6 +56,8 @@ export type ServerOptions = {
   dir: string
   programs: Programs
   secrets: ServerSecrets
+  /** Whose data these servers serve. */
+  installation: Installation
   screen?: Screen
   ports?: Ports
   /** 0 takes any free port. */
@@ -63,9 +66,13 @@ export type ServerOptions = {
   plain?: boolean
   postgres_settings?: Record<string, string>
   events?: (name: string) => Partial<UnitEvents>
+  /** Hears of each server as it begins, so that a start can be ended half-way. */
+  begun?: (child: Managed) => void
+  /** Hears of each server that serves at another port from now on. */
+  moved?: (name: string) => void
 }
 
-/** The running servers. The functions answer the address for one app, with its own account where we run the server. */
+/** The running servers; each address is the one of this moment, for a port may be lost. The functions answer the address for one app, with its own account where we run the server. */
 export type Servers = {
   postgres: {
     admin_url: string
@@ -91,14 +98,25 @@ export const startServers = async (options: ServerOptions): Promise<Servers> => 
   const wish = { ...SERVER_PORTS, ...options.prefer_ports }
   const managed: { [name in keyof Programs]?: Managed } = {}
 
-  const start = async (name: keyof Programs, unit: Omit<Unit, 'name'>, where: string) => {
+  const start = async (name: keyof Programs, unit: Omit<Unit, 'name'>, where: () => string) => {
     const started = performance.now()
     const child = createProcess({ name, ...unit }, join(dir, 'logs'), options.events?.(name))
     managed[name] = child
-    await child.start(60_000)
-    screen.line(name, `up in ${elapsed(performance.now() - started)} on ${where}`)
+    options.begun?.(child)
+    await child.start()
+    screen.line(name, `up in ${elapsed(performance.now() - started)} on ${where()}`)
   }
-  const begun = { start, ports, wish, options }
+  /** The port of a server; `keep` gives it another one if somebody else has it. */
+  const seat = async (name: keyof Programs, what: string, wanted: number): Promise<Seat> => {
+    const at = { port: await ports.take(what, wanted), keep: async () => {} }
+    at.keep = async () => {
+      const before = at.port
+      at.port = await ports.keep(what, before)
+      if (at.port !== before) options.moved?.(name)
+    }
+    return at
+  }
+  const begun = { start, seat, wish, options }
   const results = await Promise.allSettled([
     startPostgres(begun),
     startRedis(begun),
@@ -132,34 +150,61 @@ export const startServers = async (options: ServerOptions): Promise<Servers> => 
   throw new Error(reasons.join('\n'))
 }
 
+type Seat = { port: number; keep: () => Promise<void> }
+
 type Begun = {
-  start: (name: keyof Programs, unit: Omit<Unit, 'name'>, where: string) => Promise<void>
-  ports: Ports
+  start: (name: keyof Programs, unit: Omit<Unit, 'name'>, where: () => string) => Promise<void>
+  seat: (name: keyof Programs, what: string, wanted: number) => Promise<Seat>
   wish: ServerPorts
   options: ServerOptions
 }
 
-const startPostgres = async ({ start, ports, wish, options }: Begun): Promise<Servers['postgres']> => {
+/** Failures in a row, 5 s and up to 5 s of waiting each, after which a server that runs is taken for dead. */
+const MISSES = 6
+/** A server that recovers after each kill, and may be slow for long when the disk is. */
+const POSTGRES_MISSES = 18
+
+const startPostgres = async ({ start, seat, wish, options }: Begun): Promise<Servers['postgres']> => {
   const given = process.env.DATABASE_URL
   if (given) {
     await query(given)
     // Whoever else uses that server derives the same, so that two platforms do not lock each other out.
     const password = (app: string) => createHmac('sha256', given).update(app).digest('base64url')
-    return { admin_url: given, url: urlFrom(given, password), password, own: false }
+    return { admin_url: given, url: (app, database) => urlFrom(given, password, app, database), password, own: false }
   }
-  const port = await ports.take('postgres', wish.postgres)
-  const admin_url = `postgres://postgres:${options.secrets.postgres}@127.0.0.1:${port}/postgres`
+  const { secrets } = options
   const folder = dataFolder(options.dir)
   const program = options.programs.postgres ?? ''
-  const unit = preparePostgres(program, folder, options.secrets.postgres, port, options.postgres_settings)
-  const probe = () => query(admin_url)
-  // SIGINT is Postgres's fast shutdown: sessions end, everything is on disk.
-  await start('postgres', { ...unit, probe, stop_signal: 'SIGINT', stop_timeout_ms: 20_000 }, `127.0.0.1:${port}`)
-  const password = (app: string) => options.secrets.users[app] ?? options.secrets.postgres
-  return { admin_url, url: urlFrom(admin_url, password), password, own: true }
+  const [at] = await Promise.all([
+    seat('postgres', 'postgres', wish.postgres),
+    initialisePostgres(program, folder, secrets.postgres),
+  ])
+  const adminUrl = () => `postgres://postgres:${secrets.postgres}@127.0.0.1:${at.port}/postgres`
+  const unit: Omit<Unit, 'name'> = {
+    command: () => postgresCommand(program, folder, at.port, options.postgres_settings),
+    probe: async (pid) => {
+      if (postmasterOf(folder)?.pid !== pid) throw new Error('its data folder has another process')
+      await query(adminUrl())
+    },
+    move: at.keep,
+    misses: POSTGRES_MISSES,
+    // Fast shutdown: sessions end, everything is on disk.
+    stop_signal: 'SIGINT',
+    stop_timeout_ms: 20_000,
+  }
+  await start('postgres', unit, () => `127.0.0.1:${at.port}`)
+  const password = (app: string) => secrets.users[app] ?? secrets.postgres
+  return {
+    get admin_url() {
+      return adminUrl()
+    },
+    url: (app, database) => urlFrom(adminUrl(), password, app, database),
+    password,
+    own: true,
+  }
 }
 
-const urlFrom = (base: string, password: (app: string) => string) => (app: string | undefined, database: string) => {
+const urlFrom = (base: string, password: (app: string) => string, app: string | undefined, database: string) => {
   const url = new URL(databaseUrl(base, database))
   if (app) {
     url.username = roleOf(app)
@@ -169,7 +214,7 @@ const urlFrom = (base: string, password: (app: string) => string) => (app: strin
 }
 
 const query = async (url: string): Promise<void> => {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 3000 })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 3000, query_timeout: 3000 })
   try {
     await client.connect()
     await client.query('select 1')
@@ -178,61 +223,106 @@ const query = async (url: string): Promise<void> => {
   }
 }
 
-const startRedis = async ({ start, ports, wish, options }: Begun): Promise<Servers['redis']> => {
+const startRedis = async ({ start, seat, wish, options }: Begun): Promise<Servers['redis']> => {
   const given = process.env.REDIS_URL
   if (given) return { url: () => given, own: false }
-  const port = await ports.take('redis', wish.redis)
-  const { secrets, dir } = options
-  const users = options.plain
+  const { secrets, dir, plain } = options
+  const at = await seat('redis', 'redis', wish.redis)
+  const users = plain
     ? []
     : Object.entries(secrets.users).map(([name, password]) => ({ name, password, rules: redisRules(name) }))
-  const config = writeRedisConfig(join(dir, 'redis'), port, secrets.redis, users)
-  const probe = () => answers(port, 'PING\r\n', /^(\+PONG|-NOAUTH)/)
-  await start('redis', { command: options.programs.redis ?? '', args: [config], probe }, `127.0.0.1:${port}`)
+  const unit: Omit<Unit, 'name'> = {
+    command: () => ({
+      command: options.programs.redis ?? '',
+      args: [writeRedisConfig(join(dir, 'redis'), at.port, secrets.redis, users)],
+    }),
+    probe: (pid) =>
+      answers(at.port, `AUTH ${secrets.redis}\r\nINFO server\r\n`, new RegExp(`^process_id:${pid}\r`, 'm')),
+    move: at.keep,
+    misses: MISSES,
+  }
+  await start('redis', unit, () => `127.0.0.1:${at.port}`)
   const url = (user?: string) => {
-    const password = user && !options.plain ? secrets.users[user] : undefined
-    return password ? `redis://${user}:${password}@127.0.0.1:${port}` : `redis://:${secrets.redis}@127.0.0.1:${port}`
+    const password = user && !plain ? secrets.users[user] : undefined
+    const account = password ? `${user}:${password}` : `:${secrets.redis}`
+    return `redis://${account}@127.0.0.1:${at.port}`
   }
   return { url, own: true }
 }
 
-const startNats = async ({ start, ports, wish, options }: Begun): Promise<Servers['nats']> => {
+const startNats = async ({ start, seat, wish, options }: Begun): Promise<Servers['nats']> => {
   const given = process.env.NATS_URL
   if (given) return { url: () => given, agents: {}, own: false }
-  const port = await ports.take('nats', wish.nats)
-  const { secrets, dir } = options
-  const agents = options.plain ? [] : streamedPools()
+  const { secrets, dir, plain } = options
+  const at = await seat('nats', 'nats', wish.nats)
+  const agents = plain ? [] : streamedPools()
   const passwordOf = (pool: string) => createHmac('sha256', secrets.redis).update(`agent ${pool}`).digest('base64url')
-  const users = options.plain
+  const users = plain
     ? []
     : [
         ...Object.entries(secrets.users).map(([name, password]) => ({ name, password, rights: natsRights(name) })),
         ...agents.map((pool) => ({ name: `agent-${pool}`, password: passwordOf(pool), rights: agentRights(pool) })),
       ]
-  const config = writeNatsConfig(join(dir, 'nats'), port, users)
-  const probe = () => answers(port, 'PING\r\n', /^INFO /)
-  await start('nats', { command: options.programs.nats ?? '', args: ['-c', config], probe }, `127.0.0.1:${port}`)
-  const url = (user?: string) => {
-    const password = user && !options.plain ? secrets.users[user] : undefined
-    return password ? `nats://${user}:${password}@127.0.0.1:${port}` : `nats://127.0.0.1:${port}`
+  const name = shortName(options.installation)
+  const unit: Omit<Unit, 'name'> = {
+    command: () => ({
+      command: options.programs.nats ?? '',
+      args: ['-c', writeNatsConfig(join(dir, 'nats'), at.port, users, name)],
+    }),
+    probe: () => answers(at.port, 'PING\r\n', new RegExp(`^INFO .*"server_name":"${name}"`)),
+    move: at.keep,
+    misses: MISSES,
   }
-  const addresses = agents.map((pool) => [pool, `nats://agent-${pool}:${passwordOf(pool)}@127.0.0.1:${port}`] as const)
-  return { url, agents: Object.fromEntries(addresses), own: true }
+  await start('nats', unit, () => `127.0.0.1:${at.port}`)
+  const urlOf = (account: string) => `nats://${account}127.0.0.1:${at.port}`
+  return {
+    url: (user) => {
+      const password = user && !plain ? secrets.users[user] : undefined
+      return urlOf(password ? `${user}:${password}@` : '')
+    },
+    get agents() {
+      return Object.fromEntries(agents.map((pool) => [pool, urlOf(`agent-${pool}:${passwordOf(pool)}@`)]))
+    },
+    own: true,
+  }
 }
 
-const startTemporal = async ({ start, ports, wish, options }: Begun): Promise<Servers['temporal']> => {
+const startTemporal = async ({ start, seat, wish, options }: Begun): Promise<Servers['temporal']> => {
   const given = process.env.TEMPORAL_ADDRESS
   if (given) {
     const [host = '127.0.0.1', port = '7233'] = given.split(':')
     await listens(Number(port), host)
     return { address: given, ui_url: process.env.TEMPORAL_UI_URL, namespace: 'default', own: false }
   }
-  const port = await ports.take('temporal', wish.temporal)
-  const ui_port = options.plain ? undefined : await ports.take('Temporal UI', wish.temporal_ui)
-  const address = `127.0.0.1:${port}`
-  const args = temporalArgs(join(options.dir, 'temporal'), { port, ui_port })
-  const probe = () => knowsNamespace(address, 'default')
-  await start('temporal', { command: options.programs.temporal ?? '', args, probe, stop_timeout_ms: 15_000 }, address)
-  const ui_url = ui_port === undefined ? undefined : `http://localhost:${ui_port}`
-  return { address, ui_url, namespace: 'default', own: true }
+  const { installation, programs, plain, dir } = options
+  const at = await seat('temporal', 'temporal', wish.temporal)
+  const ui = plain ? undefined : await seat('temporal', 'Temporal UI', wish.temporal_ui)
+  const address = () => `127.0.0.1:${at.port}`
+  // No other engine knows this one, whatever the namespace in which the operations are.
+  const own = shortName(installation)
+  const namespaces = [...new Set([own, installation.namespace])]
+  const unit: Omit<Unit, 'name'> = {
+    command: () => ({
+      command: programs.temporal ?? '',
+      args: temporalArgs(join(dir, 'temporal'), { port: at.port, ui_port: ui?.port, namespaces }),
+    }),
+    probe: () => knowsNamespace(address(), own),
+    move: async () => {
+      await at.keep()
+      await ui?.keep()
+    },
+    misses: MISSES,
+    stop_timeout_ms: 15_000,
+  }
+  await start('temporal', unit, address)
+  return {
+    get address() {
+      return address()
+    },
+    get ui_url() {
+      return ui && `http://localhost:${ui.port}`
+    },
+    namespace: installation.namespace,
+    own: true,
+  }
 }

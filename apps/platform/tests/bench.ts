@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../base/paths.ts'
+import { runChild } from '../base/run-child.ts'
 import { createScreen } from '../base/screen.ts'
 import { withTestServers } from './test-servers.ts'
 
@@ -14,16 +14,4 @@ if (!/^[a-z]+$/.test(area) || !existsSync(file)) {
   console.error(`usage: npm run bench:<area>   areas: ${known.map((name) => name.slice(0, -3)).join(', ')}`)
   process.exit(2)
 }
-process.exitCode = await withTestServers(
-  createScreen(),
-  (env) =>
-    new Promise<number>((resolve) => {
-      const child = spawn(process.execPath, [file, ...args], {
-        cwd: ROOT,
-        stdio: 'inherit',
-        env: { ...process.env, ...env },
-      })
-      process.on('SIGINT', () => {})
-      child.on('exit', (code) => resolve(code ?? 1))
-    }),
-)
+process.exitCode = await withTestServers(createScreen(), (env) => runChild([file, ...args], { ...process.env, ...env }))

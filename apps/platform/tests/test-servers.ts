@@ -1,29 +1,41 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { ensureInstallation } from '../base/installation.ts'
+import type { Managed } from '../base/process.ts'
 import type { Screen } from '../base/screen.ts'
 import { createServerSecrets, ensureServers, startServers } from '../servers/up.ts'
+import { withRunFolder } from './run-folder.ts'
 
 /** Where the servers of a test run are, in the variables that tests and the stack read. */
 export type TestEnv = { DATABASE_URL: string; REDIS_URL: string; NATS_URL: string; TEMPORAL_ADDRESS: string }
 
-/** Runs work beside servers of its own, on free ports with temporary data, and stops and removes them afterwards. */
-export const withTestServers = async <T>(
+/**
+ * Runs work beside servers of its own, on free ports with temporary data, and stops and removes them afterwards, also
+ * when a signal ends the run early.
+ */
+export const withTestServers = <T>(
   screen: Screen,
-  work: (env: TestEnv, dir: string) => Promise<T>,
+  work: (env: TestEnv, dir: string, signal: AbortSignal) => Promise<T>,
   postgres_settings: Record<string, string> = {},
-): Promise<T> => {
-  const dir = mkdtempSync(join(tmpdir(), 'signalbox-test-'))
-  chmodSync(dir, 0o755) // Postgres runs under another account when we are root
-  try {
+): Promise<T> =>
+  withRunFolder(async (dir, signal) => {
+    const programs = await ensureServers(screen)
+    const begun: Managed[] = []
+    signal.addEventListener('abort', () => {
+      for (const child of begun) void child.stop()
+    })
     const servers = await startServers({
       dir,
-      programs: await ensureServers(screen),
+      // The tests use the namespace that every engine has.
+      installation: { ...ensureInstallation(dir), namespace: 'default' },
+      programs,
       screen,
       plain: true,
       secrets: createServerSecrets([]),
       prefer_ports: { postgres: 0, redis: 0, nats: 0, temporal: 0, temporal_ui: 0 },
       postgres_settings: { max_connections: '400', ...postgres_settings },
+      begun: (child) => {
+        signal.throwIfAborted()
+        begun.push(child)
+      },
     })
     try {
       const env = {
@@ -32,14 +44,11 @@ export const withTestServers = async <T>(
         NATS_URL: servers.nats.url(),
         TEMPORAL_ADDRESS: servers.temporal.address,
       }
-      return await work(env, dir)
+      return await work(env, dir, signal)
     } finally {
       await servers.stop()
     }
-  } finally {
-    rmSync(dir, { recursive: true, force: true })
-  }
-}
+  })
 
 /** A test database lives for minutes: it need not outlive a power cut, and every kill of the server it does. */
 export const FAST_POSTGRES = { fsync: 'off', full_page_writes: 'off' }

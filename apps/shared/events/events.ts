@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import {
   AckPolicy,
-  type Consumer,
   ConsumerEvents,
+  type ConsumerMessages,
   connect,
   DeliverPolicy,
   DiscardPolicy,
@@ -13,7 +13,8 @@ import {
   RetentionPolicy,
   StorageType,
 } from 'nats'
-import { isDatabaseAway } from '../http/problems.ts'
+import { isOutage } from '../process/outage.ts'
+import { repeatUntilDone } from '../process/repeat.ts'
 
 /** The streams, their subjects, and how long they keep (auth.md 10, reliability.md 4.3). Postgres is the log of record. */
 export const STREAMS = { AUTH: 'auth.>', CATALOG: 'catalog.>', OPERATIONS: 'operations.>', AUDIT: 'audit.>' } as const
@@ -52,6 +53,9 @@ export const connectNats = (url: string, name: string): Promise<NatsConnection> 
     reconnectTimeWait: 500,
     reconnectJitter: 500,
     waitOnFirstConnect: false,
+    // A server that is silent for 15 s is away, although its connection stands.
+    pingInterval: 5_000,
+    maxPingOut: 2,
     timeout: 2_000,
     // A server that is frozen or cut off closes nothing: after this many pings without an answer it counts as gone.
     pingInterval: PING_MS,
@@ -114,7 +118,7 @@ export type ConsumeOptions = {
   fenced?: (message: JsMsg) => Promise<string | undefined>
   /** Applies one event; it must be idempotent. A throw gives the message back after a back-off. */
   handle: (event: Envelope, message: JsMsg) => Promise<void>
-  /** After so many deliveries `park` is called and the message is dropped, so that one event never blocks the rest. */
+  /** After so many faults of the event `park` is called and the message is dropped, so that one never blocks the rest. */
   max_deliver?: number
   park?: (event: Envelope | undefined, error: Error) => Promise<void>
   onError?: (error: Error) => void
@@ -130,13 +134,18 @@ const PULL_MS = 10_000
 const GONE = new Set<string>([ConsumerEvents.StreamNotFound, ConsumerEvents.ConsumerNotFound])
 
 /**
- * A durable pull consumer with explicit acknowledgement. One that went with its stream is made anew and reads what is
- * there from its start. `stop` ends it between two messages.
+ * A durable pull consumer with explicit acknowledgement. What keeps it from beginning is tried again until it begins; one
+ * that went with its stream is made anew and reads what is there from its start. `stop` ends it between two messages.
  */
-export const consume = async (options: ConsumeOptions): Promise<{ stop: () => Promise<void> }> => {
-  const { nc, prefix, durable, max_deliver = 5 } = options
+export const consume = (options: ConsumeOptions): { stop: () => Promise<void> } => {
+  const { nc, prefix, durable } = options
   const stream = streamName(prefix, options.stream)
   const filter_subjects = (options.filter ?? []).map((subject) => prefixed(prefix, subject))
+  const stopping = new AbortController()
+  const failed = (error: Error) => options.onError?.(error)
+  const apply = applier(options)
+  let messages: ConsumerMessages | undefined
+
   const ensure = async () => {
     const jsm = await ensureStreams(nc, prefix, [options.stream])
     await jsm.consumers.add(stream, {
@@ -148,42 +157,52 @@ export const consume = async (options: ConsumeOptions): Promise<{ stop: () => Pr
       ...(filter_subjects.length > 0 && { filter_subjects }),
     })
   }
-  await ensure()
-  const consumer: Consumer = await nc.jetstream().consumers.get(stream, durable)
-  const messages = await consumer.consume({ max_messages: 64, expires: PULL_MS })
-  const work = (async () => {
-    for await (const message of messages) await applyOne(message, options, max_deliver)
-  })().catch((error: Error) => options.onError?.(error))
-  const heal = async () => {
-    for await (const { type } of await messages.status())
-      if (GONE.has(type)) await ensure().catch((error: Error) => options.onError?.(error))
+  const heal = async (pulled: ConsumerMessages) => {
+    for await (const { type } of await pulled.status()) if (GONE.has(type)) await ensure().catch(failed)
   }
-  void heal()
+  const pull = async () => {
+    await ensure()
+    const consumer = await nc.jetstream().consumers.get(stream, durable)
+    const pulled = await consumer.consume({ max_messages: 64, expires: PULL_MS })
+    messages = pulled
+    if (stopping.signal.aborted) await pulled.close()
+    void heal(pulled)
+    for await (const message of pulled) await apply(message)
+    if (!stopping.signal.aborted && !nc.isClosed()) throw new Error(`the consumer ${durable} has ended`)
+  }
+  const work = repeatUntilDone(pull, stopping.signal, failed)
   return {
     stop: async () => {
-      await messages.close()
+      stopping.abort()
+      await messages?.close()
       await work
     },
   }
 }
 
-const applyOne = async (message: JsMsg, options: ConsumeOptions, max_deliver: number): Promise<void> => {
-  let event: Envelope | undefined
-  try {
-    if (await options.fenced?.(message)) return message.nak(FENCED_MS)
-    event = message.json<Envelope>()
-    await options.handle(event, message)
-    message.ack()
-  } catch (error) {
-    options.onError?.(error as Error)
-    // An outage says nothing of the event, however often it is met.
-    if (message.info.redeliveryCount < max_deliver || isDatabaseAway(error))
-      return message.nak(Math.min(200 * 2 ** message.info.redeliveryCount, 10_000))
+/** Applies one message. An outage says nothing of the event, however often it is met; only its own faults are counted. */
+const applier = ({ handle, park, fenced, onError, max_deliver = 5 }: ConsumeOptions) => {
+  const faults = new Map<number, number>()
+  return async (message: JsMsg): Promise<void> => {
+    let event: Envelope | undefined
     try {
-      await options.park?.(event, error as Error)
-      message.term()
-    } catch {
-      message.nak(10_000)
+      if (await fenced?.(message)) return message.nak(FENCED_MS)
+      event = message.json<Envelope>()
+      await handle(event, message)
+      faults.delete(message.seq)
+      message.ack()
+    } catch (error) {
+      onError?.(error as Error)
+      const found = (faults.get(message.seq) ?? 0) + (isOutage(error) ? 0 : 1)
+      if (found > 0) faults.set(message.seq, found)
+      if (found < max_deliver) return message.nak(Math.min(200 * 2 ** message.info.redeliveryCount, 10_000))
+      try {
+        await park?.(event, error as Error)
+        faults.delete(message.seq)
+        message.term()
+      } catch {
+        message.nak(10_000)
+      }
     }
   }
 }

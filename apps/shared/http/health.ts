@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import Type, { type Static } from 'typebox'
 import type { Telemetry } from '../telemetry.ts'
@@ -69,6 +70,9 @@ const outcomeOf = async (check: Check): Promise<{ ok: boolean; detail?: string |
   return Promise.race([run, late])
 }
 
+/** Names the process that answers, so that whoever started one does not take another's answer for its own. */
+export const INSTANCE_HEADER = 'signalbox-instance'
+
 /** Adds /health/live, /health/startup, /health/ready and /metrics to an app's internal listener (reliability.md 2.3). */
 export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) => {
   let draining = false
@@ -78,6 +82,7 @@ export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) 
   app.get('/health/startup', { schema: { hide: true } }, async () => ({ status: 'started' }))
   app.get('/health/ready', { schema: { hide: true, response: { 200: Ready, 503: Ready } } }, async (_req, reply) => {
     const answer = await read()
+    reply.header(INSTANCE_HEADER, `${hostname()}-${process.pid}`)
     return reply.code(answer.status === 'unready' ? 503 : 200).send(answer)
   })
   app.get('/metrics', { schema: { hide: true } }, async (_req, reply) =>

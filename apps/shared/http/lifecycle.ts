@@ -55,9 +55,12 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     const words = wordsFor(name, error)
     if (words) console.error(`${name}: ${words}`)
     else console.error(`${name}: could not start:`, error)
-    process.exit(1)
+    process.exit((error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? PORT_TAKEN : 1)
   }
 }
+
+/** The exit code that tells a supervisor to give another port. */
+export const PORT_TAKEN = 98
 
 /** What is wrong around the app is one line; a mistake of the app itself keeps its stack. */
 const wordsFor = (name: string, error: unknown): string | undefined => {

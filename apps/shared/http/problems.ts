@@ -1,6 +1,7 @@
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, problemOf, unavailable, type Violation } from '../errors.ts'
+import { isDatabaseAway } from '../process/outage.ts'
 import type { EdgeCodes } from './app.ts'
 import { otherMediaType } from './json-body.ts'
 
@@ -22,32 +23,6 @@ export const unreadablePath = (codes: EdgeCodes) =>
     status: 400,
     hint: 'Percent-encode each id as UTF-8; none is longer than 512 characters.',
   })
-
-const NETWORK = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  '57P01',
-  '57P02',
-  '57P03',
-  '08006',
-  '08001',
-  '53300',
-])
-
-const LOST = /timeout exceeded when trying to connect|Connection terminated|is not queryable/
-
-/** Whether the database could not be reached, or went away in the middle: the same may be tried again. */
-export const isDatabaseAway = (error: unknown): boolean => {
-  const { message, code, cause } = error as {
-    message?: string
-    code?: string
-    cause?: { code?: string; message?: string }
-  }
-  return NETWORK.has(cause?.code ?? code ?? '') || LOST.test(`${message} ${cause?.message ?? ''}`)
-}
 
 /** Maps whatever a handler threw to an AppError: schema violations, Fastify's own refusals, database outages. */
 export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyRequest): AppError => {

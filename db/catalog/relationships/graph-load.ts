@@ -43,6 +43,7 @@ export const readGraph = async (
       connectionString: url,
       application_name: 'catalog-graph',
       statement_timeout: 120_000,
+      query_timeout: 125_000,
       idle_in_transaction_session_timeout: 120_000,
     })
     await client.connect()

@@ -47,9 +47,16 @@ export const running = (child: ChildProcess) => {
 export type Running = ReturnType<typeof running>
 
 /** Runs `npm run <verb>` as its script does, without npm between. */
-export const runVerb = (verb: string, args: string[] = [], { env, root = ROOT, ...who }: VerbOptions = {}): Running =>
+export const runVerb = (verb: string, args: string[] = [], options: VerbOptions = {}): Running =>
+  launch(process.execPath, [join(options.root ?? ROOT, 'apps/platform/bootstrap.mjs'), verb, ...args], options)
+
+/** Runs it by npm itself. */
+export const runNpm = (verb: string, args: string[] = [], options: VerbOptions = {}): Running =>
+  launch('npm', ['run', '--silent', verb, '--', ...args], options)
+
+const launch = (command: string, args: string[], { env, root = ROOT, ...who }: VerbOptions): Running =>
   running(
-    spawn(process.execPath, [join(root, 'apps/platform/bootstrap.mjs'), verb, ...args], {
+    spawn(command, args, {
       cwd: root,
       env: { ...own(), NO_COLOR: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,72 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Signals a process group, or the process alone where it leads none. */
+export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // It is gone, which is what was wanted.
+    }
+  }
+}
+
+/** When a process began, in the system's own words, or nothing when there is no such process: tells a reused id apart. */
+export const bornAt = (pid: number): string | undefined => {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return undefined
+  }
+  if (process.platform === 'linux') {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      return fields[0] === 'Z' ? undefined : fields[19]
+    } catch {
+      return undefined
+    }
+  }
+  const { stdout } = spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' })
+  return stdout?.trim() || undefined
+}
+
+/** The command line of a process; empty when there is none. */
+export const commandOf = (pid: number): string => {
+  if (process.platform === 'linux') {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+    } catch {
+      return ''
+    }
+  }
+  return spawnSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? ''
+}
+
+/** The processes, this one apart, whose environment has a variable with this value. */
+export const processesWith = (variable: string, value: string): number[] => {
+  const setting = `${variable}=${value}`
+  if (process.platform === 'linux')
+    return readdirSync('/proc')
+      .map(Number)
+      .filter(
+        (pid) => pid > 0 && pid !== process.pid && bornAt(pid) !== undefined && environmentOf(pid).includes(setting),
+      )
+  const { stdout } = spawnSync('ps', ['axeww', '-o', 'pid=,command='], { encoding: 'utf8' })
+  return (stdout ?? '')
+    .split('\n')
+    .filter((line) => ` ${line} `.includes(` ${setting} `))
+    .map((line) => Number.parseInt(line, 10))
+    .filter((pid) => pid !== process.pid)
+}
+
+const environmentOf = (pid: number): string[] => {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,70 @@
+import type { NatsConnection } from 'nats'
+import { repeatUntilDone } from '../process/repeat.ts'
+import type { Logger } from '../telemetry.ts'
+import { connectNats } from './events.ts'
+
+/**
+ * The connection of an app to NATS. It may be away at start and at any later time, and no request waits for it: Postgres
+ * is the log of record, messages only make others look sooner.
+ */
+export const holdNats = (url: string, name: string, log: Logger) => {
+  const stopping = new AbortController()
+  let connection: NatsConnection | undefined
+  const first: ((nc: NatsConnection) => void)[] = []
+  const again: (() => void)[] = []
+  const get = () => (connection && !connection.isClosed() ? connection : undefined)
+
+  const watch = async (nc: NatsConnection) => {
+    for await (const { type } of nc.status()) {
+      if (type === 'reconnect') for (const listener of again) listener()
+      log.debug({ status: type }, 'nats')
+    }
+  }
+  const connect = async () => {
+    const nc = await connectNats(url, name)
+    if (stopping.signal.aborted) return nc.close()
+    connection = nc
+    void watch(nc)
+    for (const listener of first) listener(nc)
+  }
+  const connected = repeatUntilDone(connect, stopping.signal, (err) => log.debug({ err }, 'nats is away'))
+  const onConnect = (listener: (nc: NatsConnection) => void) => {
+    first.push(listener)
+    if (connection) listener(connection)
+  }
+
+  return {
+    get,
+    /** Called once there is a connection; it reconnects by itself from then on, and its subscriptions with it. */
+    onConnect,
+    onReconnect: (listener: () => void) => void again.push(listener),
+    /** Makes something ready on the server as soon as it can be, tried until it succeeds. */
+    prepare: (what: string, act: (nc: NatsConnection) => Promise<void>) =>
+      onConnect((nc) => {
+        void repeatUntilDone(
+          () => act(nc),
+          stopping.signal,
+          (err) => log.warn({ err, what }, 'not ready on NATS; trying again'),
+        )
+      }),
+    /** Best effort: everybody also polls. */
+    publish: (subject: string, data?: string): void => {
+      try {
+        get()?.publish(subject, data)
+      } catch {
+        // a connection that closes at this moment; the pollers will see it
+      }
+    },
+    check: async (): Promise<void> => {
+      const nc = get()
+      if (!nc) throw new Error('not connected')
+      await nc.flush()
+    },
+    close: async (): Promise<void> => {
+      stopping.abort()
+      await connected
+      await connection?.drain().catch(() => {})
+    },
+  }
+}
+export type NatsHolder = ReturnType<typeof holdNats>

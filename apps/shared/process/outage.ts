@@ -1,0 +1,54 @@
+/** Another part did not answer, or cannot now: it says nothing of what was asked, and the same may be tried again. */
+export class Away extends Error {}
+
+/** The refusal of a part that was asked, as an error: of its own state where the status says so, else of the question. */
+export const refusalOf = (who: string, status: number, what: string): Error => {
+  const words = `${who} answered ${status} for ${what}`
+  return status >= 500 || OF_ITS_STATE.has(status) ? new Away(words) : new Error(words)
+}
+const OF_ITS_STATE = new Set([401, 403, 408, 425, 429])
+
+const NETWORK = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  '57P01',
+  '57P02',
+  '57P03',
+  '08006',
+  '08001',
+  '53300',
+])
+
+const LOST = /timeout exceeded when trying to connect|Connection terminated|is not queryable|Query read timeout/
+
+/** Whether the database could not be reached, or went away in the middle: the same may be tried again. */
+export const isDatabaseAway = (error: unknown): boolean => {
+  const { message, code, cause } = error as {
+    message?: string
+    code?: string
+    cause?: { code?: string; message?: string }
+  }
+  return NETWORK.has(cause?.code ?? code ?? '') || LOST.test(`${message} ${cause?.message ?? ''}`)
+}
+
+/** Connection, resources, an operator's hand, a lost race, a lock: of the server and the moment, not of the statement. */
+const SQL_STATE = /^(08|40|53|55|57)[0-9A-Z]{3}$/
+/** Of the system and of the HTTP client. */
+const SYSTEM = /^(E[A-Z]+|UND_ERR_[A-Z_]+)$/
+const TIMEOUTS = new Set(['TimeoutError', 'AbortError'])
+const DEPTH = 5
+
+/** Whether trying again later can help: the owner, the network or the database was away, or too slow. */
+export const isOutage = (error: unknown): boolean => {
+  let at = error
+  for (let depth = 0; at instanceof Error && depth < DEPTH; depth++) {
+    const { code = '' } = at as NodeJS.ErrnoException
+    if (at instanceof Away || TIMEOUTS.has(at.name) || LOST.test(at.message)) return true
+    if (SQL_STATE.test(code) || SYSTEM.test(code)) return true
+    at = at.cause
+  }
+  return false
+}

@@ -1,0 +1,24 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+const FIRST_MS = 500
+const LONGEST_MS = 10_000
+
+/**
+ * Does an act again and again until it succeeds or the signal ends it, with pauses that grow to 10 s: what one slow
+ * answer at start must not cost for the life of the process. Never fails.
+ */
+export const repeatUntilDone = async (
+  act: () => Promise<void>,
+  signal: AbortSignal,
+  failed: (error: Error) => void,
+): Promise<void> => {
+  for (let pause = FIRST_MS; !signal.aborted; pause = Math.min(2 * pause, LONGEST_MS)) {
+    try {
+      return await act()
+    } catch (error) {
+      if (signal.aborted) return
+      failed(error as Error)
+      await delay(pause, undefined, { signal, ref: false }).catch(() => {})
+    }
+  }
+}

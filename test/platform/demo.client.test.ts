@@ -1,0 +1,56 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { ENDLESS, signIn, soon } from '../../apps/platform/demo/client.ts'
+
+/** A gateway that refuses so many times before it answers. */
+let refusals: { status: number; seconds: number; times: number }
+let asked: number[]
+const server = createServer((_req, res) => {
+  asked.push(performance.now())
+  res.setHeader('content-type', 'application/json')
+  if (asked.length > refusals.times) return void res.end('{"access_token":"t"}')
+  res.writeHead(refusals.status, { 'retry-after': String(refusals.seconds) })
+  res.end(JSON.stringify({ category: 'unavailable', code: 'busy', retryable: refusals.status === 503 }))
+})
+let url: string
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => void server.close())
+beforeEach(() => {
+  asked = []
+})
+const eva = { username: 'eva', password: 'p', roles: [] }
+
+it('comes back when the refusal says, and not before', async () => {
+  for (const status of [429, 503]) {
+    asked = []
+    refusals = { status, seconds: 1, times: 2 }
+    await signIn(url, eva)
+    expect(asked).toHaveLength(3)
+    for (const [i, at] of asked.slice(1).entries()) expect(at - (asked[i] as number)).toBeGreaterThanOrEqual(990)
+  }
+})
+
+it('gives up where its patience ends before the time that the refusal names', async () => {
+  refusals = { status: 429, seconds: 30, times: 2 }
+  await expect(signIn(url, eva, { tries: 8, ms: 5000 })).rejects.toThrow('POST /v1/token: 429')
+  expect(asked).toHaveLength(1)
+})
+
+it('does not repeat what does not pass', async () => {
+  refusals = { status: 403, seconds: 0, times: 9 }
+  await expect(signIn(url, eva, ENDLESS)).rejects.toThrow('403')
+  expect(asked).toHaveLength(1)
+})
+
+it('takes a connection that breaks for something that passes', async () => {
+  let tries = 0
+  const answer = await soon(async () => {
+    tries += 1
+    return fetch(tries === 1 ? 'http://127.0.0.1:59998/' : url)
+  })
+  expect(answer.status).toBeGreaterThan(0)
+})

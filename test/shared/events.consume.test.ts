@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import type { NatsConnection } from 'nats'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { connectNats, consume, ensureStreams, subjectOf } from '../../apps/shared/events/events.ts'
+import { holdNats } from '../../apps/shared/events/holder.ts'
+import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { serverUrl } from '../support/database.ts'
+import { type Link, startLink } from '../support/link.ts'
+import { until } from '../support/until.ts'
+
+/** A consumer whose broker is slow, and events that cannot be applied. */
+const { log } = createTelemetry('test', { level: 'silent' })
+const prefix = `t${randomBytes(4).toString('hex')}`
+let direct: NatsConnection
+let link: Link
+beforeAll(async () => {
+  direct = await connectNats(serverUrl('NATS_URL'), 'test')
+  link = await startLink(serverUrl('NATS_URL'))
+  await ensureStreams(direct, prefix, ['CATALOG'])
+})
+afterAll(async () => {
+  await (await direct.jetstreamManager()).streams.delete(`${prefix}CATALOG`)
+  await direct.close()
+  link.stop()
+})
+
+const publish = (name: string) =>
+  direct.jetstream().publish(subjectOf(prefix, 'catalog', 'resource', name), JSON.stringify({ agg_id: name }))
+
+it('one time-out at the beginning is not the end: it consumes as soon as the broker answers', async () => {
+  const holder = holdNats(link.url, 'test', log)
+  const nc = await until(() => holder.get())
+  const errors: Error[] = []
+  const heard: string[] = []
+  link.freeze()
+  const consumer = consume({
+    nc,
+    prefix,
+    stream: 'CATALOG',
+    durable: 'slow',
+    handle: async ({ agg_id }) => void heard.push(String(agg_id)),
+    onError: (error) => errors.push(error),
+  })
+  let prepared = 0
+  holder.prepare('a stream', async (connection) => {
+    await connection.jetstreamManager()
+    prepared += 1
+  })
+  await until(() => errors.length > 0, { timeout_ms: 30_000, what: 'a time-out' })
+  link.thaw()
+  await publish('first')
+  await until(() => heard.includes('first') && prepared === 1, { timeout_ms: 60_000, what: 'the event' })
+  await consumer.stop()
+  await holder.close()
+}, 120_000)
+
+it('counts the faults of an event and not how often it was delivered', async () => {
+  const faults: string[] = []
+  const tries = new Map<string, number>()
+  const consumer = consume({
+    nc: direct,
+    prefix,
+    stream: 'CATALOG',
+    durable: 'counting',
+    max_deliver: 2,
+    handle: async ({ agg_id }) => {
+      if (agg_id !== 'poison') return
+      const n = (tries.get(agg_id) ?? 0) + 1
+      tries.set(agg_id, n)
+      if (n <= 3) throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+      throw new Error(`fault ${n}`)
+    },
+    park: async (_event, error) => void faults.push(error.message),
+  })
+  await publish('poison')
+  await until(() => faults.length > 0, { timeout_ms: 60_000, what: 'the event set aside' })
+  expect(faults).toEqual(['fault 5'])
+  await consumer.stop()
+}, 90_000)

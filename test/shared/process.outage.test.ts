@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Away, isDatabaseAway, isOutage, refusalOf } from '../../apps/shared/process/outage.ts'
+import { createDb } from '../../db/client.ts'
+import { testDatabase } from '../support/database.ts'
+import { type Link, startLink } from '../support/link.ts'
+
+let database: Awaited<ReturnType<typeof testDatabase>>
+let link: Link
+let db: ReturnType<typeof createDb>
+beforeAll(async () => {
+  database = await testDatabase('operations')
+  link = await startLink(database.url)
+  db = createDb(link.url, { app: 'test', max: 2 })
+})
+afterAll(async () => {
+  link.thaw()
+  await db.close()
+  link.stop()
+  await database.drop()
+})
+
+describe('a database that is gone without a word', () => {
+  it('costs a statement its own time and a second, within a transaction too, and is an outage', async () => {
+    await db.pool.query('select 1')
+    link.freeze()
+    const started = performance.now()
+    const failures = await Promise.all([
+      db.pool.query('select 1').catch((error: Error) => error),
+      db.db.transaction((tx) => tx.execute('select 1')).catch((error: Error) => error),
+    ])
+    expect(performance.now() - started).toBeLessThan(6000)
+    for (const failure of failures) {
+      expect(failure).toBeInstanceOf(Error)
+      expect(isOutage(failure)).toBe(true)
+      expect(isDatabaseAway(failure)).toBe(true)
+    }
+    link.thaw()
+    expect((await db.pool.query('select 7 as n')).rows).toEqual([{ n: 7 }])
+  }, 60_000)
+})
+
+describe('an error', () => {
+  const sql = (code: string) => new Error('failed query', { cause: Object.assign(new Error('x'), { code }) })
+  it('of the owner, the network, the database or the clock is an outage', async () => {
+    const refused = await fetch('http://127.0.0.1:59999/').catch((error: Error) => error)
+    const late = await fetch('http://127.0.0.1:59999/', { signal: AbortSignal.timeout(0) }).catch(
+      (error: Error) => error,
+    )
+    for (const error of [
+      refused,
+      late,
+      new Away('x'),
+      new Error('x', { cause: new Away('y') }),
+      sql('40001'),
+      sql('57P01'),
+    ])
+      expect(isOutage(error)).toBe(true)
+    for (const status of [401, 403, 429, 500, 502, 503]) expect(isOutage(refusalOf('it', status, 'that'))).toBe(true)
+  })
+  it('of what was asked is none', () => {
+    const none = [
+      new Error('wrong shape'),
+      new TypeError('x is not a function'),
+      new SyntaxError('no JSON'),
+      sql('23505'),
+    ]
+    for (const error of [...none, undefined, 'words', refusalOf('it', 404, 'that'), refusalOf('it', 422, 'that')])
+      expect(isOutage(error)).toBe(false)
+  })
+})
