@@ -82,23 +82,25 @@ export const openWorld = async (dir: string) => {
       await Promise.all(APPS.map(({ name }) => apps.get(name)?.start()))
       writeRun(dir, runOf(platform))
     },
-    /** Runs `npm run ops -- …` on this platform, as a person would. */
-    ops: (...args: string[]): Promise<{ code: number | null; text: string }> =>
-      new Promise((resolve) => {
-        const child = spawn(process.execPath, [join(ROOT, 'apps/platform/ops.ts'), ...args], {
-          cwd: ROOT,
-          env: { ...process.env, SIGNALBOX_DIR: dir, NO_COLOR: '1' },
-          stdio: ['ignore', 'pipe', 'pipe'],
-        })
-        let text = ''
-        for (const stream of [child.stdout, child.stderr])
-          stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
-        child.once('close', (code) => resolve({ code, text }))
-      }),
+    /** Runs `npm run ops -- …` or `npm run admin -- …` on this platform, as a person would. */
+    ops: (...args: string[]) => runVerb(dir, 'ops', args),
+    admin: (...args: string[]) => runVerb(dir, 'admin', args),
     close: platform.stop,
   }
 }
 export type World = Awaited<ReturnType<typeof openWorld>>
+
+const runVerb = (dir: string, verb: string, args: string[]): Promise<{ code: number | null; text: string }> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(ROOT, `apps/platform/${verb}.ts`), ...args], {
+      cwd: ROOT,
+      env: { ...process.env, SIGNALBOX_DIR: dir, NO_COLOR: '1' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let text = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    child.once('close', (code) => resolve({ code, text }))
+  })
 
 const withClient = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
   const client = new pg.Client({ connectionString: url, application_name: 'drill' })

@@ -73,7 +73,7 @@ const story = async (world: World, dir: string, step: Step, check: Check): Promi
   const saved_at = Date.now()
   const before = await beliefOf(world)
   const lost = await step(
-    'then: hosts deployed over a decided gate, operations ended, paused and begun, a person disabled, 5 resources made',
+    'then: hosts deployed over a decided gate, operations ended, paused and begun, a person disabled, a key killed, 5 resources made',
     () => goOn(world, people, paused, ended),
   )
   const failed_at = Date.now()
@@ -95,7 +95,7 @@ const story = async (world: World, dir: string, step: Step, check: Check): Promi
   await check('accept-restore --dry-run says what is lost and changes nothing', async () => {
     const { code, text } = await world.ops('accept-restore', '--dry-run')
     expect(code === 3, text)
-    for (const id of [...LOST, lost.host, lost.olga, lost.released, lost.begun])
+    for (const id of [...LOST, lost.host, lost.olga, lost.kid, lost.released, lost.begun])
       expect(text.includes(id), `${id} is not listed:\n${text}`)
   })
   await step('accept-restore', () => exits(world, 0, 'accept-restore'))
@@ -106,6 +106,10 @@ const story = async (world: World, dir: string, step: Step, check: Check): Promi
       (error: unknown) => error,
     )
     expect(refused instanceof ApiError && refused.status === 401, `olga signs in: ${String(refused)}`)
+  })
+  await check('a key that was killed is killed', async () => {
+    const [key] = await world.query<{ status: string }>(`select status from token.keys where kid = '${lost.kid}'`)
+    expect(key?.status === 'killed', `key ${lost.kid} is ${key?.status ?? 'gone'}`)
   })
   await check(
     'reconcile names the workflow without a row, the one ahead of its row, and the row without a workflow',
@@ -215,6 +219,10 @@ const goOn = async (world: World, { ada, olga, eva }: People, paused: string, en
   const { items } = await ada.get<{ items: { id: string; username: string }[] }>('/v1/admin/users?q=olga')
   const id = items.find(({ username }) => username === 'olga')?.id ?? ''
   await ada.post(`/v1/admin/users/${id}/disable`, { reason: 'left' })
+  const [next] = await world.query<{ kid: string }>(`select kid from token.keys where status = 'next'`)
+  const kid = next?.kid ?? ''
+  const killed = await world.admin('token', 'kill-key', kid)
+  expect(killed.code === 0, killed.text)
   await world.app('operations').stop()
   for (const resource_id of LOST)
     await register(ada, {
@@ -236,7 +244,7 @@ const goOn = async (world: World, { ada, olga, eva }: People, paused: string, en
     SOON_MS,
   )
   await world.forgetConsumer('CATALOG', 'operations-catalog')
-  return { released, begun, host, olga: id }
+  return { released, begun, host, olga: id, kid }
 }
 
 type Belief = Map<string, string>

@@ -6,10 +6,10 @@ import { isUuid } from '../../shared/ids.ts'
 
 /** What the broker holds of a schema's events. Those of sessions come from Redis and say nothing of the database. */
 export const TOLD = {
-  catalog: { stream: 'CATALOG', subject: 'catalog.>' },
-  operations: { stream: 'OPERATIONS', subject: 'operations.>' },
   identity: { stream: 'AUTH', subject: 'auth.user.>' },
   token: { stream: 'AUTH', subject: 'auth.key.>' },
+  catalog: { stream: 'CATALOG', subject: 'catalog.>' },
+  operations: { stream: 'OPERATIONS', subject: 'operations.>' },
 } as const satisfies Record<string, { stream: StreamName; subject: string }>
 export type Teller = keyof typeof TOLD
 
