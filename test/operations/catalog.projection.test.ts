@@ -7,7 +7,7 @@ import { requireFresh, startCatalogConsumer } from '../../apps/operations/catalo
 import { type CatalogProjection, createCatalogProjection } from '../../apps/operations/catalog/projection.ts'
 import { createRequestedIntent } from '../../apps/operations/intents/requested.ts'
 import { createLags } from '../../apps/operations/lags.ts'
-import type { CatalogEvent } from '../../apps/shared/contracts/catalog/events.ts'
+import type { CatalogEvent, RelationshipEvent } from '../../apps/shared/contracts/catalog/events.ts'
 import { connectNats, ensureStreams, subjectOf } from '../../apps/shared/events/events.ts'
 import { Away, isOutage } from '../../apps/shared/process/outage.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
@@ -139,8 +139,10 @@ describe('the projection of the catalog', () => {
     expect(await standing()).toEqual(['us1', 'us1'])
   })
 
-  it('gives the same rows for any order and any repeats of the same events', async () => {
+  it('gives the same rows for any order and any repeats of the same events, with their parts', async () => {
     history()
+    catalog.linkMany('eu1', 'connects_to', [['eu1-web-01', 'eu1-web-02'], ['us1']])
+    catalog.relink(catalog.link({ type_key: 'connects_to', from_id: 'eu1', to_id: 'eu1-web-01' }), 'removed', 'eu1')
     await applyAll(catalog.events)
     const expected = await rows()
     const orders = fc.sample(
@@ -286,10 +288,17 @@ describe('following the log', () => {
 
   it('does not take events back that a snapshot has overtaken', async () => {
     history()
+    catalog.linkMany('eu1-web-01', 'connects_to', [['eu1'], ['us1']])
+    const [gone] = (catalog.events as (CatalogEvent & { relationship_changes: RelationshipEvent[] })[]).flatMap(
+      ({ type, relationship_changes }) => (type === 'resource.relationships' ? relationship_changes : []),
+    )
+    catalog.relink(gone as RelationshipEvent, 'removed', 'eu1-web-01')
     await projection.catchUp()
     const expected = await rows()
-    await applyAll(catalog.events.filter(({ agg_type }) => agg_type === 'resource' || agg_type === 'health'))
+    const told = new Set(['resource', 'relationships', 'health'])
+    await applyAll(catalog.events.filter(({ agg_type }) => told.has(agg_type)))
     expect((await rows()).catalog_resources).toEqual(expected.catalog_resources)
+    expect((await rows()).catalog_relationships).toEqual(expected.catalog_relationships)
   })
 
   it('sets aside what cannot be applied, holds its aggregate, and reads on', async () => {

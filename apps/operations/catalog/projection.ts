@@ -107,10 +107,17 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
     }
   }
 
-  /** Fetches what lies between from the catalog. False: the catalog has not got it (yet). */
-  const fill = async ({ agg_type, agg_id, have }: ProjectionGap): Promise<boolean> => {
+  /** Fetches what lies between from the catalog, and what that needs in turn. False: the catalog has not got it (yet). */
+  const fill = async ({ agg_type, agg_id, have }: ProjectionGap, deep = 1): Promise<boolean> => {
     const { items } = await catalog.eventsOf(agg_type, agg_id, have)
-    for (const missed of items) await applyKnown(missed)
+    for (const missed of items) {
+      try {
+        await applyKnown(missed)
+      } catch (error) {
+        if (!(error instanceof ProjectionGap) || deep >= FILLS || !(await fill(error, deep + 1))) throw error
+        await applyKnown(missed)
+      }
+    }
     return items.length > 0
   }
 

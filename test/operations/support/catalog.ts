@@ -109,6 +109,40 @@ export const catalogLog = async () => {
       log.put(told_by, {}, [{ op, ...next }])
       return next
     },
+    /** A change of so many relationships that they come in parts, before its event. */
+    linkMany: (resource_id: string, type_key: string, parts: string[][]) => {
+      const event_id = uuidv7()
+      const version = (documents.get(resource_id)?.version ?? 0) + 1
+      for (const [index, to_ids] of parts.entries()) {
+        const relationship_changes = to_ids.map((to_id) => {
+          state.links += 1
+          const edge = {
+            relationship_id: `rel_${state.links}`,
+            rev: 1,
+            type_key,
+            from_id: resource_id,
+            to_id,
+            properties: {},
+          }
+          edges.set(edge.relationship_id, { op: 'added', ...edge })
+          return { op: 'added', ...edge }
+        })
+        const place = { agg_type: 'relationships', agg_id: event_id, agg_version: index + 1 }
+        tell({
+          type: 'resource.relationships',
+          ...place,
+          resource_id,
+          version,
+          of: 'resource.updated',
+          relationship_changes,
+        })
+      }
+      const more: Partial<CatalogEvent> & { relationship_parts: number } = {
+        event_id,
+        relationship_parts: parts.length,
+      }
+      return log.put(resource_id, {}, [], more)
+    },
     sicken: (resource_id: string, status: string) => {
       const revision = (health.get(resource_id)?.revision ?? 0) + 1
       health.set(resource_id, { status, revision })
