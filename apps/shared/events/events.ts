@@ -53,9 +53,6 @@ export const connectNats = (url: string, name: string): Promise<NatsConnection> 
     reconnectTimeWait: 500,
     reconnectJitter: 500,
     waitOnFirstConnect: false,
-    // A server that is silent for 15 s is away, although its connection stands.
-    pingInterval: 5_000,
-    maxPingOut: 2,
     timeout: 2_000,
     // A server that is frozen or cut off closes nothing: after this many pings without an answer it counts as gone.
     pingInterval: PING_MS,
