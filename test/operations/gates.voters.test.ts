@@ -81,9 +81,9 @@ const records = async (operation_id: string) =>
 describe('the vote that would complete a quorum', () => {
   it.each(LOSSES)('counts nobody who %s: the vote is void, and the gate waits on', async (_what, how, why) => {
     const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
-    expect(must(await approve('eva'), 200).body.status).toBe('waiting')
+    expect(must(await approve('eva'), 200, 202).body.status).toBe('waiting')
     lose('eva', how)
-    expect(must(await approve('ada'), 200).body).toMatchObject({
+    expect(must(await approve('ada'), 200, 202).body).toMatchObject({
       status: 'waiting',
       votes: [{ actor: { name: 'ada' } }],
     })
@@ -97,19 +97,19 @@ describe('the vote that would complete a quorum', () => {
     expect((await records(operation_id)).map(({ statement }: { statement: string }) => statement)).toContainEqual(
       expect.stringContaining('The approval of eva no longer counts'),
     )
-    expect(must(await approve('both'), 200).body.status).toBe('approved')
+    expect(must(await approve('both'), 200, 202).body.status).toBe('approved')
   })
 
   it('is refused while identity cannot say who the others are now, and changes nothing', async () => {
     const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
-    must(await approve('eva'), 200)
+    must(await approve('eva'), 200, 202)
     const ada = await p.seen(operation_id, 'go', 'ada')
     p.identity.away = true
     const refused = await p.as('ada').post(`/v1/operations/${operation_id}/gates/go/approve`, ada)
     expect(refused.status).toBe(503)
     p.identity.away = false
     expect(await votesOf(operation_id)).toEqual([{ name: 'eva', round: 1, voided: false }])
-    expect(must(await approve('ada'), 200).body.status).toBe('approved')
+    expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
   })
 })
 
@@ -128,9 +128,9 @@ describe('a patch', () => {
 
   it.each(LOSSES)('is not approved with the vote of somebody who %s', async (_what, how, why) => {
     const { operation_id, approve } = await proposed()
-    expect(must(await approve('eva'), 200).body.status).toBe('awaiting_approval')
+    expect(must(await approve('eva'), 200, 202).body.status).toBe('awaiting_approval')
     lose('eva', how)
-    expect(must(await approve('ada'), 200).body).toMatchObject({
+    expect(must(await approve('ada'), 200, 202).body).toMatchObject({
       status: 'awaiting_approval',
       votes: [{ actor: { name: 'ada' } }],
     })
@@ -142,8 +142,8 @@ describe('a patch', () => {
 
   it('is not approved with votes for another patch', async () => {
     const [one, other] = [await proposed(), await proposed()]
-    must(await one.approve('eva'), 200)
-    expect(must(await other.approve('ada'), 200).body).toMatchObject({
+    must(await one.approve('eva'), 200, 202)
+    expect(must(await other.approve('ada'), 200, 202).body).toMatchObject({
       status: 'awaiting_approval',
       votes: [{ actor: { name: 'ada' } }],
     })
@@ -167,7 +167,7 @@ describe('an approval that nobody has used', () => {
 
   it.each(LOSSES)('asks again as soon as it is told that its voter %s', async (_what, how, why) => {
     const { operation_id, approve } = await waiting()
-    expect(must(await approve('eva'), 200).body.status).toBe('approved')
+    expect(must(await approve('eva'), 200, 202).body.status).toBe('approved')
     lose('eva', how)
     announce(p.people.eva, why === 'voter_disabled' ? 'status_changed' : 'roles_changed')
     await until(async () => (await gateOf(operation_id))?.status === 'waiting')
@@ -188,8 +188,8 @@ describe('an approval that nobody has used', () => {
 
   it('holds with the votes that are left, where these are enough', async () => {
     const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
-    must(await approve('eva'), 200)
-    expect(must(await approve('ada'), 200).body.status).toBe('approved')
+    must(await approve('eva'), 200, 202)
+    expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
     // A third is asked for nothing: the gate is decided. A policy of one would have let two stand for each other.
     await p.query(`update operations.gates set policy = jsonb_set(policy, '{quorum}', '1') where operation_id = $1`, [
       operation_id,
@@ -202,14 +202,14 @@ describe('an approval that nobody has used', () => {
 
   it('takes the other votes along', async () => {
     const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
-    must(await approve('eva'), 200)
-    must(await approve('ada'), 200)
+    must(await approve('eva'), 200, 202)
+    must(await approve('ada'), 200, 202)
     lose('eva', DISABLED)
     announce(p.people.eva, 'status_changed')
     await until(async () => (await gateOf(operation_id))?.round === 2)
     expect(await votesOf(operation_id)).toContainEqual({ name: 'ada', round: 2, voided: false })
     expect((await records(operation_id)).at(-1).subject.kept).toEqual([p.people.ada.id])
-    expect(must(await approve('both'), 200).body).toMatchObject({ status: 'approved', round: 2 })
+    expect(must(await approve('both'), 200, 202).body).toMatchObject({ status: 'approved', round: 2 })
   })
 })
 
@@ -237,12 +237,12 @@ describe('a right that somebody gave who takes part in the operation', () => {
     })
     const seen = must(await p.as('eva').get(path), 200).body
     expect(seen).toMatchObject({ eligible_me: false, why_not_me: expect.stringContaining('takes part') })
-    expect(must(await approve('ada'), 200).body.status).toBe('approved')
+    expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
   })
 
   it.each(GIFTS)('takes the vote along that was given before: %s', async (_what, given) => {
     const { operation_id, approve } = await waiting()
-    must(await approve('eva'), 200)
+    must(await approve('eva'), 200, 202)
     lose('eva', by(given))
     must(await p.service('worker').post('/internal/v1/gate-standing', { operation_id, gate_ids: ['go'] }), 204)
     expect(await gateOf(operation_id)).toMatchObject({ status: 'waiting', round: 2 })
@@ -258,7 +258,7 @@ describe('a right that somebody gave who takes part in the operation', () => {
       lose('eva', by(given))
       p.deps.trust.principals.drop('all')
       const { approve } = await waiting(alone(policy))
-      expect(must(await approve('eva'), 200).body.status).toBe('approved')
+      expect(must(await approve('eva'), 200, 202).body.status).toBe('approved')
       restore()
     }
   })
@@ -276,7 +276,7 @@ describe('the claim of a node behind a gate', () => {
 
   it('asks for its voters to be proved, and goes on for five seconds with that', async () => {
     const { operation_id, approve } = await waiting()
-    must(await approve('eva'), 200)
+    must(await approve('eva'), 200, 202)
     expect(await claim(operation_id)).toEqual({ verdict: 'recheck', gate_ids: ['go'] })
     expect((await prove(operation_id)).status).toBe(204)
     expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
@@ -284,7 +284,7 @@ describe('the claim of a node behind a gate', () => {
 
   it('asks again when that was longer ago, or before the decision', async () => {
     const { operation_id, approve } = await waiting()
-    must(await approve('eva'), 200)
+    must(await approve('eva'), 200, 202)
     must(await prove(operation_id), 204)
     await p.query(`update operations.gates set standing_at = standing_at - interval '5 s' where operation_id = $1`, [
       operation_id,
@@ -299,7 +299,7 @@ describe('the claim of a node behind a gate', () => {
 
   it.each(LOSSES)('is refused when its voter %s, also where the gate was used before', async (_what, how, why) => {
     const { operation_id, approve } = await waiting()
-    must(await approve('eva'), 200)
+    must(await approve('eva'), 200, 202)
     await p.query('update operations.gates set consumed_at = clock_timestamp() where operation_id = $1', [operation_id])
     lose('eva', how)
     must(await prove(operation_id), 204)
@@ -310,7 +310,7 @@ describe('the claim of a node behind a gate', () => {
 
   it('goes on with a used approval where the policy keeps it', async () => {
     const { operation_id, approve } = await waiting(alone({}, { on_voter_loss: 'keep_after_start' }))
-    must(await approve('eva'), 200)
+    must(await approve('eva'), 200, 202)
     expect(await claim(operation_id)).toMatchObject({ verdict: 'recheck' })
     await p.query('update operations.gates set consumed_at = clock_timestamp() where operation_id = $1', [operation_id])
     expect(await claim(operation_id)).toMatchObject({ verdict: 'granted' })
@@ -320,7 +320,7 @@ describe('the claim of a node behind a gate', () => {
     const { operation_id, path } = await waiting()
     const seen = await p.seen(operation_id, 'go', 'both')
     const glass = { ...seen, break_glass: { reason: 'urgent' } }
-    expect(must(await p.as('both').post(`${path}/approve`, glass), 200).body.status).toBe('bypassed')
+    expect(must(await p.as('both').post(`${path}/approve`, glass), 200, 202).body.status).toBe('bypassed')
     lose('both', { roles: ['approver'] })
     must(await prove(operation_id), 204)
     expect(await claim(operation_id)).toMatchObject({ reason: 'gate_open', gates: [{ status: 'waiting', round: 2 }] })
@@ -328,7 +328,7 @@ describe('the claim of a node behind a gate', () => {
 
   it('waits while identity is away', async () => {
     const { operation_id, approve } = await waiting()
-    must(await approve('eva'), 200)
+    must(await approve('eva'), 200, 202)
     p.identity.away = true
     expect((await prove(operation_id)).status).toBe(503)
     expect(await claim(operation_id, 'identity')).toMatchObject({
