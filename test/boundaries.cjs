@@ -1,6 +1,27 @@
 /** Import rules (dependency-cruiser). Each says why in its comment. */
 const APPS = 'gateway|session|identity|credential|token|catalog|operations|worker|relay|console|cli|fleet|platform'
 const OWNED = 'session|identity|credential|token|catalog|operations'
+const { ROOMS } = require('./rooms.cjs')
+
+/** Files directly in one of these rooms of an app. */
+const filesIn = (app, rooms) => `^${app}/(${rooms.join('|')})/[^/]+$`
+
+/** One rule per room: what it must not import is its own layer's other rooms and every layer above. */
+const layers = Object.entries(ROOMS).flatMap(([app, floors]) =>
+  floors.flatMap((floor, index) =>
+    floor.flatMap((room) => {
+      const above = [...floor.filter((other) => other !== room), ...floors.slice(index + 1).flat()]
+      if (above.length === 0) return []
+      return {
+        name: `rooms-${app.replaceAll('/', '-')}-${room.replaceAll('/', '-')}`,
+        comment: `${app}/${room} stands below these rooms (test/rooms.cjs): it must not import them.`,
+        severity: 'error',
+        from: { path: filesIn(app, [room]) },
+        to: { path: filesIn(app, above) },
+      }
+    }),
+  ),
+)
 
 module.exports = {
   forbidden: [
@@ -127,6 +148,7 @@ module.exports = {
         pathNot: '^(apps/shared/|workflows/[^/]+/(state|rules|refuse|snapshot|invariants|heap))',
       },
     },
+    ...layers,
     {
       name: 'nobody-imports-tests',
       comment: 'Tests look at the product, not the other way round.',

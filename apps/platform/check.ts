@@ -9,6 +9,7 @@ import { lockProblems } from './check/lock-file.ts'
 import { printMeasures } from './check/measures.ts'
 import { staleOpenapi } from './check/openapi/files.ts'
 import { lintByRedocly, lintBySpectral } from './check/openapi/lint.ts'
+import { staleRooms } from './check/rooms.ts'
 import { run } from './servers/sources.ts'
 
 /**
@@ -40,6 +41,7 @@ const CHECKS: Check[] = [
   tool('lint', 'and format', ['biome', 'check', '--config-path', 'test/lint.json', '.']),
   tool('boundaries', 'imports', ['depcruise', '--config', 'test/boundaries.cjs', '--output-type', 'err', ...SOURCES]),
   tool('unused', 'code and packages', ['knip', '--config', 'test/knip.json', '--no-progress']),
+  { name: 'rooms', what: 'of the tree', run: async () => staleRooms() },
   { name: 'documents', what: 'references', run: async () => brokenReferences() },
   { name: 'packages', what: 'install scripts, checksums', run: async () => lockProblems() },
   { name: 'codes', what: 'source and test of each', run: unusedCodes },

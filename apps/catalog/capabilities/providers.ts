@@ -11,7 +11,8 @@ import { visibleOf } from '../read/access.ts'
 import { relationshipId } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
 import { asOf, invalid, LEVEL_PARAMETERS, type Reader, valuesOf } from '../read/lists.ts'
-import { findVisible, pastTime, readAt } from '../resources/read.ts'
+import { pastTime, readAt } from '../read/past.ts'
+import { findVisible } from '../read/visible.ts'
 import {
   type Asker,
   distanceOf,

@@ -7,7 +7,7 @@ import type { CatalogDeps } from '../deps.ts'
 import { timeOrNull } from '../read/documents.ts'
 import { asOf } from '../read/lists.ts'
 import type { Side } from '../read/sides.ts'
-import { findVisible } from '../resources/read.ts'
+import { findVisible } from '../read/visible.ts'
 
 const LAST = 10
 

@@ -122,3 +122,7 @@ export const visibleOf = async (
   const scopeOf = await scopesOf(db, types, rows)
   return new Set(rows.filter((row) => reaches(access, row.type_id, scopeOf(row), 'read')).map(({ rid }) => rid))
 }
+
+/** The place of one row. */
+export const scopeOfRow = async (db: Queryable, types: Types, row: Placed): Promise<Scope> =>
+  (await scopesOf(db, types, [row]))(row)

@@ -23,6 +23,7 @@ import type { RelationshipChange } from '../../shared/contracts/catalog/relation
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
 import { bindClaims, type Claimed, isClaim } from '../capabilities/claims.ts'
+import type { EdgePlan, Resolved } from '../command/edges.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import type { StoredRelationshipType, StoredType, Types } from '../packs/registry.ts'
@@ -37,22 +38,6 @@ const MAX_EDGES = 200_000
 /** From here on each further one is counted: a group between them is missing. */
 const MANY_EDGES = 1000
 
-/** A change with both ends found. `peer` is missing when there is no such resource. */
-type Resolved = {
-  at: string
-  /** The pointer of the peer's name, for what is wrong with it. */
-  target_at: string
-  change: RelationshipChange
-  relation: StoredRelationshipType | undefined
-  peer: ResourceRow | undefined
-}
-export type EdgePlan = {
-  resolved: Resolved[]
-  locks: Map<string, LockMode>
-  type_locks: Map<number, 'shared' | 'exclusive'>
-  /** What who changes them may write; services may write everything. */
-  mayWrite: MayWrite | undefined
-}
 export type Ignored = { pointer: string; code: string }
 /**
  * `claimed`: the providers of which more or less is claimed now. `moved`: other resources that have another parent now, as

@@ -10,8 +10,9 @@ import type { CatalogDeps } from '../deps.ts'
 import { relationshipId, timeText } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
 import { asOf, valuesOf } from '../read/lists.ts'
+import { pastTime } from '../read/past.ts'
 import type { Side } from '../read/sides.ts'
-import { findVisible, pastTime } from '../resources/read.ts'
+import { findVisible } from '../read/visible.ts'
 
 /** Open edges of one resource, seen from it. */
 export const relationshipsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: Side }> = async (

@@ -14,6 +14,7 @@ import type { OperationRef, ResourceCreate } from '../../shared/contracts/catalo
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { tellClaims } from '../capabilities/claims.ts'
+import type { EdgePlan } from '../command/edges.ts'
 import type { Cause } from '../command/outbox.ts'
 import {
   type Causing,
@@ -31,22 +32,14 @@ import { driftOf } from '../document/common.ts'
 import { refusedAs } from '../document/names.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import type { StoredType, Types } from '../packs/registry.ts'
-import { type MayWrite, outOfScope, visibleOf } from '../read/access.ts'
+import { type MayWrite, outOfScope, scopeOfRow, visibleOf } from '../read/access.ts'
 import { viewOf } from '../read/documents.ts'
-import {
-  applyEdges,
-  checkCardinality,
-  checkPeers,
-  type EdgePlan,
-  planEdges,
-  type Sees,
-} from '../relationships/edges.ts'
+import { applyEdges, checkCardinality, checkPeers, planEdges, type Sees } from '../relationships/edges.ts'
 import { refuseForeignEdges } from '../relationships/rights.ts'
 import { checkReadOnly, fittingType, identityHash, initialState, typeForCreate, violated } from '../rules/change.ts'
 import { depthOf, depthViolations } from '../rules/depth.ts'
 import { checkNotes } from '../rules/notes.ts'
 import { requestIntent } from './intents.ts'
-import { scopeOfRow } from './lock.ts'
 import { versionMoved, writeVersion } from './write.ts'
 
 /**

@@ -7,15 +7,15 @@ import {
   type ResourceRow,
   wishLock,
 } from '../../../db/catalog/resources/rows.ts'
-import type { Queryable, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
-import type { Scope } from '../../shared/contracts/catalog/resources.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
+import type { EdgePlan } from '../command/edges.ts'
 import type { Held } from '../command/run.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { Types } from '../packs/registry.ts'
-import { type Access, type MayWrite, type Placed, scopesOf, visibleOf } from '../read/access.ts'
-import { type EdgePlan, planEdges, type Sees } from '../relationships/edges.ts'
+import { type Access, type MayWrite, visibleOf } from '../read/access.ts'
+import { planEdges, type Sees } from '../relationships/edges.ts'
 import { refuseForeignEdges, refuseForeignEnds } from '../relationships/rights.ts'
 import { confirmRetirement, planRetirement } from './retire.ts'
 import type { Locked } from './write.ts'
@@ -83,9 +83,6 @@ const lockWithPeers = async (tx: Tx, types: Types, resource_id: string, wish: Lo
   await refuseForeignEnds(tx, types, resource_id, leaving.slice(1), wish.mayWrite)
   return locked
 }
-
-export const scopeOfRow = async (db: Queryable, types: Types, row: Placed): Promise<Scope> =>
-  (await scopesOf(db, types, [row]))(row)
 
 /** The optimistic lock: a command decided on one version and applies to that version only. */
 export const refuseVersion = (row: ResourceRow, expected_version: number, status = 409): AppError | undefined =>

@@ -21,7 +21,7 @@ import {
   valuesOf,
   whereOf,
 } from '../read/lists.ts'
-import { documentThen, pastTime, viewThen } from './read.ts'
+import { documentThen, pastTime, viewThen } from '../read/past.ts'
 
 /** So many resources are looked at for one page, which may be short for that; its token goes on where it stopped. */
 const MOST_EXAMINED = 2000

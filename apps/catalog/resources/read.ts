@@ -1,33 +1,16 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { readChecks } from '../../../db/catalog/health.ts'
-import { listVersions, type RevisionRow, revisionsUpTo, versionAt } from '../../../db/catalog/resources/history.ts'
-import { getResource, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
-import { oldestStamp } from '../../../db/catalog/resources/stamps.ts'
+import { listVersions } from '../../../db/catalog/resources/history.ts'
+import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
-import type { ResourceDocument, ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
-import { mergePatch } from '../../shared/data/merge-patch.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import type { ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
+import { AppError } from '../../shared/errors.ts'
 import { pageSizeOf } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { healthNow } from '../health/observe.ts'
-import { type Placed, placedThen, reaches, scopesOf } from '../read/access.ts'
-import { changeToken, etagOf, timeText, viewOf } from '../read/documents.ts'
+import { etagOf, timeText, viewOf } from '../read/documents.ts'
 import { asOf, includedOf, partsOf, type Reader } from '../read/lists.ts'
-import { scopeOfRow } from './lock.ts'
-
-/** A resource that the reader may see, with its scope; else 404, as if it were not there. */
-export const findVisible = async (
-  deps: CatalogDeps,
-  resource_id: string,
-  { access }: Reader,
-): Promise<{ row: ResourceRow; scope: Scope }> => {
-  const { types } = deps.registry
-  const row = await getResource(deps.db, resource_id)
-  if (!row) throw notFound('resource', resource_id)
-  const scope = await scopeOfRow(deps.db, types, row)
-  if (!reaches(access, row.type_id, scope, 'read')) throw notFound('resource', resource_id)
-  return { row, scope }
-}
+import { readAt, readVersion } from '../read/past.ts'
+import { findVisible } from '../read/visible.ts'
 
 type Asked = { include?: string[]; fields?: string[]; at?: string; at_version?: number }
 
@@ -78,108 +61,6 @@ const currentView = async (
   }
   return { view: viewOf(row, scope, types), etag: etagOf(row) }
 }
-
-/**
- * A time that was asked about, which must not lie ahead (400) or before what is kept, in days (410). Returns when no open
- * command can stamp that time any more, so that the answer never changes; 503 `projection_lag` when that does not come.
- */
-export const pastTime = async (
-  { db, clock, config }: Pick<CatalogDeps, 'db' | 'clock' | 'config'>,
-  at: string | undefined,
-  kept_d?: number,
-): Promise<string | undefined> => {
-  if (at === undefined) return at
-  const time = new Date(at).getTime()
-  const asked = clock.now().getTime()
-  if (kept_d !== undefined && time < asked - kept_d * DAY_MS) throw pruned(`What was at ${at}`)
-  if (time > asked) throw inFuture()
-  const until = performance.now() + config.stale_wait_ms
-  for (;;) {
-    // The clock is read before the locks: who takes one later stamps a later time.
-    const now = clock.now().getTime()
-    const settled = Math.min(now - CLOCKS_DIFFER_MS, (await oldestStamp(db)) ?? Number.POSITIVE_INFINITY)
-    if (time < settled) return at
-    if (performance.now() >= until) throw unsettled(new Date(settled).toISOString(), at)
-    await delay(SETTLE_POLL_MS)
-  }
-}
-
-/** The clocks of our processes are at most so far from one another. */
-const CLOCKS_DIFFER_MS = 50
-const SETTLE_POLL_MS = 20
-
-const inFuture = () =>
-  new AppError('validation_error', 'time_in_future', 'at lies in the future.', {
-    violations: [{ pointer: '/querystring/at', code: 'time_in_future', message: 'lies in the future' }],
-    hint: 'Leave at out to read what is now.',
-  })
-
-const unsettled = (observed: string, required: string) =>
-  new AppError('stale_projection', 'projection_lag', 'A command that may belong to that time is still open.', {
-    retryable: true,
-    retry_after_ms: 1000,
-    extra: { watermark: { observed, required } },
-    hint: 'Send the same request again, or ask for a time before watermark.observed.',
-  })
-
-const DAY_MS = 86_400_000
-
-const noVersion = (resource_id: string, version: string) =>
-  new AppError('not_found', 'version', `${resource_id} has no version ${version}.`, {
-    hint: 'GET /v1/resources/{resource_id}/versions lists them.',
-  })
-
-const pruned = (what: string) =>
-  new AppError('not_found', 'history_pruned', `${what} is no longer kept.`, {
-    status: 410,
-    hint: 'GET /v1/resources/{resource_id}/versions lists what is kept.',
-  })
-
-/** A resource as it was at a time; 404 before it was there, 410 when that is no longer kept. */
-export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string): Promise<ResourceView> => {
-  const at = (await pastTime(deps, time)) as string
-  const version = await versionAt(deps.db, row.rid, at)
-  if (version !== undefined) return readVersion(deps, row, version, at)
-  if (new Date(at) < new Date(row.created_at)) throw noVersion(row.resource_id, `at ${at}`)
-  throw pruned(`What ${row.resource_id} was at ${at}`)
-}
-
-/** One resource as it was at a version: the nearest snapshot and the patches after it, in the place of that time. */
-const readVersion = async (
-  deps: CatalogDeps,
-  row: ResourceRow,
-  version: number,
-  at?: string,
-): Promise<ResourceView> => {
-  const { types } = deps.registry
-  if (version > row.version || version < 1) throw noVersion(row.resource_id, String(version))
-  const revisions = await revisionsUpTo(deps.db, row.rid, version)
-  const last = revisions.at(-1)
-  if (last?.version !== version) throw pruned(`Version ${version} of ${row.resource_id}`)
-  const placed = await placedThen(deps.db, types, [row], at ?? last.at)
-  return viewThen(documentThen(revisions), (await scopesOf(deps.db, types, placed))(placed[0] as Placed))
-}
-
-/** A document from its nearest snapshot and the patches after it. */
-export const documentThen = (revisions: readonly RevisionRow[]): ResourceDocument =>
-  revisions.reduce<unknown>(
-    (before, { kind, doc }) => (kind === 'snapshot' ? doc : mergePatch(before, doc)),
-    {},
-  ) as ResourceDocument
-
-/** A resource as it was: what is not kept over time is unknown. */
-export const viewThen = (document: ResourceDocument, scope: Scope): ResourceView => ({
-  ...document,
-  owner: document.owner ?? null,
-  parent_id: document.parent_id ?? null,
-  last_operation: document.last_operation ?? null,
-  scope,
-  health_status: 'unknown',
-  health_revision: 0,
-  conditions: [],
-  change_token: changeToken(document.resource_id, document.version),
-  historical: true,
-})
 
 /** The versions of a resource, the newest first. */
 export const readVersions = async (

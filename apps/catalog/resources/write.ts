@@ -6,19 +6,13 @@ import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
 import { capabilityEventsOf, tellClaims } from '../capabilities/claims.ts'
 import { applyCapabilities, type ProviderEvent } from '../capabilities/declare.ts'
+import type { EdgePlan } from '../command/edges.ts'
 import { type Cause, partsOf, resourceEventsOf, tell, telling } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import { settleHealth } from '../health/observe.ts'
-import {
-  applyEdges,
-  checkCardinality,
-  checkPeers,
-  type EdgePlan,
-  type Ignored,
-  type Sees,
-} from '../relationships/edges.ts'
+import { applyEdges, checkCardinality, checkPeers, type Ignored, type Sees } from '../relationships/edges.ts'
 import { checkImmutable, checkTransition, fittingType, refuseTerminal } from '../rules/change.ts'
 import { closeAllEdges } from './retire.ts'
 import { type Change, columnsOf, type Next, NOTES, recordOf, referencesOf, type Version } from './versions.ts'

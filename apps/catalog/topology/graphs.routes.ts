@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
 import { NeedsGraph, NeedsGraphQuery } from '../../shared/contracts/catalog/capability-graphs.ts'
-import { Graph, type GraphQuery, GraphQuery as Query } from '../../shared/contracts/catalog/graphs.ts'
+import { Graph, GraphQuery as Query } from '../../shared/contracts/catalog/graphs.ts'
 import { errorReplies } from '../../shared/http/app.ts'
 import { readNeedsGraph } from '../capabilities/graphs.ts'
 import type { CatalogDeps } from '../deps.ts'
-import { type Drawing, drawingOf, drawingOfNeeds, FORMATS } from '../graph/formats.ts'
+import { drawingOf, drawingOfNeeds } from '../graph/formats.ts'
+import { sendDrawn } from '../graph/send.ts'
 import { LEVELS } from '../packs/registry.ts'
 import type { Side } from '../read/sides.ts'
 import { type GraphRequest, traverse } from './graphs.ts'
@@ -82,16 +82,4 @@ export const graphsRoutes: FastifyPluginAsyncTypebox<{ deps: CatalogDeps; side: 
     async (req, reply) =>
       sendDrawn(reply, req.query, await readNeedsGraph(deps, req.query, side.reader(req)), drawingOfNeeds),
   )
-}
-
-/** The graph in the format that was asked for; text formats pass the reply's schema by. */
-export const sendDrawn = <G>(
-  reply: FastifyReply,
-  { format = 'json' }: Pick<GraphQuery, 'format'>,
-  graph: G,
-  draw: (graph: G) => Drawing,
-): G => {
-  if (format === 'json') return graph
-  const { type, write } = FORMATS[format]
-  return reply.type(type).send(write(draw(graph))) as unknown as G
 }

@@ -13,7 +13,7 @@ import type { Types } from '../packs/registry.ts'
 import { tooExpensive } from '../read/expensive.ts'
 import { awaitGraph, requireFresh } from '../read/freshness.ts'
 import { asOf, filterWhere, type Reader, valuesOf } from '../read/lists.ts'
-import { pastTime } from '../resources/read.ts'
+import { pastTime } from '../read/past.ts'
 
 const MAX_ROOTS = 20
 const MAX_FILTER_ROOTS = 500

@@ -6,14 +6,13 @@ import { interventionsOfOperation } from '../interventions/offered.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { tChange } from '../words/change.ts'
 import { tOperation } from '../words/operation.ts'
+import type { OperationCommand } from './dialogs.tsx'
 
 const Dialogs = lazyPart(() => import('./dialogs.tsx').then((part) => ({ default: part.OperationDialog })))
 const InterveneDialog = lazyPart(() =>
   import('../interventions/dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
 )
 const CANCELS = ['cancel', 'cancel_compensate', 'cancel_force']
-export type OperationCommand = 'pause' | 'resume' | 'cancel'
-
 /** What one may do with the operation now; what one may not, with the reason. */
 export const OperationActions = ({ operation }: { operation: Operation }) => {
   const [open, setOpen] = useState<OperationCommand | 'intervene' | null>(null)

@@ -7,7 +7,8 @@ import { environment } from '../kit/environment.ts'
 import { shortId } from '../kit/format.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import type { OperationCommand } from './actions.tsx'
+
+export type OperationCommand = 'pause' | 'resume' | 'cancel'
 
 type PauseEffect = { running?: unknown[]; not_started?: number }
 type ResumeEffect = { drifted?: unknown[]; next_nodes?: unknown[] }

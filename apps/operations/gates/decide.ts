@@ -27,8 +27,6 @@ import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 import { type LostVote, type People, refuseTainted, withPeople } from '../policies/voters.ts'
-import { readGate } from './read.ts'
-import { approvalsOf, lostAmong, voidedEvents } from './standing.ts'
 import {
   eligibleGroups,
   externalOnly,
@@ -36,10 +34,11 @@ import {
   gateFacts,
   gateObject,
   operationFactsOf,
-  refuseAuthor,
-  refuseBypass,
   votingGroups,
-} from './view.ts'
+} from '../policies/votes.ts'
+import { readGate } from './read.ts'
+import { approvalsOf, lostAmong, voidedEvents } from './standing.ts'
+import { refuseAuthor, refuseBypass } from './view.ts'
 
 type GateCommand = Command & { gate_id: string; caller: Caller }
 

@@ -9,7 +9,8 @@ import { notFound } from '../../shared/errors.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { listConflicts } from '../plans/conflicts.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
-import { operationFactsOf, viewGate } from './view.ts'
+import { operationFactsOf } from '../policies/votes.ts'
+import { viewGate } from './view.ts'
 
 /**
  * One gate with what is decided on and its context, as this caller sees it. Throws not_found. What stands in the way now

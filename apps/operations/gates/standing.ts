@@ -19,7 +19,7 @@ import { digest } from '../../shared/data/digest.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { loadPlaces } from '../policies/visibility.ts'
 import { type LostVote, lossOf, type People, requireAsked, withPeople, wordsOf } from '../policies/voters.ts'
-import { isDelegated, type Measure, taintOf } from './view.ts'
+import { isDelegated, type Measure, taintOf } from '../policies/votes.ts'
 
 /** The approvals of the gate's round that count so far. */
 export const approvalsOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] =>

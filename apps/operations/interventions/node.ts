@@ -21,7 +21,6 @@ import type { OperationsDeps } from '../deps.ts'
 import { overrideInputs } from '../nodes/inputs.ts'
 import { generationMoved, generationsOf } from '../nodes/retry.ts'
 import { refuseOn } from '../operations/control.ts'
-import type {} from './perform.ts'
 import type { Intervened, Intervening } from './types.ts'
 
 type Payload = InterventionBody['payload']

@@ -13,10 +13,9 @@ import type { InterventionBody } from '../../shared/contracts/operations/nodes.t
 import { isFrozen } from '../../shared/data/calendar.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { externalOnly, gateFacts, gateObject, votingGroups } from '../gates/view.ts'
 import { refuseOn } from '../operations/control.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
-import type {} from './perform.ts'
+import { externalOnly, gateFacts, gateObject, votingGroups } from '../policies/votes.ts'
 import type { Intervened, Intervening } from './types.ts'
 
 type Payload = InterventionBody['payload']

@@ -1,0 +1,21 @@
+import type { LockMode, ResourceRow } from '../../../db/catalog/resources/rows.ts'
+import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
+import type { StoredRelationshipType } from '../packs/registry.ts'
+import type { MayWrite } from '../read/access.ts'
+
+/** A change with both ends found. `peer` is missing when there is no such resource. */
+export type Resolved = {
+  at: string
+  /** The pointer of the peer's name, for what is wrong with it. */
+  target_at: string
+  change: RelationshipChange
+  relation: StoredRelationshipType | undefined
+  peer: ResourceRow | undefined
+}
+export type EdgePlan = {
+  resolved: Resolved[]
+  locks: Map<string, LockMode>
+  type_locks: Map<number, 'shared' | 'exclusive'>
+  /** What who changes them may write; services may write everything. */
+  mayWrite: MayWrite | undefined
+}

@@ -1,0 +1,87 @@
+/**
+ * The rooms of each app, from the lowest layer to the highest: a room imports from lower layers alone, and rooms of one
+ * layer do not import each other. A noun of the API has a room in each app that knows it. What stands in the app's own
+ * folder wires the rooms together.
+ */
+const ROOMS = {
+  'apps/operations': [
+    ['policies', 'catalog'],
+    ['command', 'graph', 'agents'],
+    ['packs'],
+    ['planner'],
+    ['targets'],
+    ['intents', 'rehearsal'],
+    ['plans'],
+    ['operations'],
+    ['nodes', 'patches', 'calendar', 'history'],
+    ['interventions', 'upkeep'],
+    ['gates'],
+    ['stream'],
+  ],
+  'apps/catalog': [
+    ['document'],
+    ['packs'],
+    ['rules', 'read'],
+    ['command', 'graph'],
+    ['capabilities'],
+    ['relationships'],
+    ['health'],
+    ['resources'],
+    ['results', 'topology', 'imports', 'operations'],
+    ['projections'],
+  ],
+  'apps/session': [['browser', 'store'], ['sessions'], ['token']],
+  'apps/gateway': [['files', 'proxy'], ['routes'], ['edge'], ['guard']],
+  'apps/identity': [['users']],
+  'apps/credential': [['hashing', 'passwords']],
+  'apps/relay': [['audit', 'commands', 'events']],
+  'apps/shared': [
+    ['contracts', 'codec', 'jwt', 'process'],
+    ['contracts/client', 'contracts/catalog', 'contracts/identity', 'contracts/session', 'service'],
+    ['contracts/operations'],
+    ['data'],
+    ['http', 'web'],
+    ['events', 'rpc'],
+    ['auth'],
+  ],
+  'apps/platform': [['base'], ['servers'], ['run', 'tests'], ['check/openapi', 'demo', 'deploy'], ['check', 'ops']],
+  'apps/console': [
+    ['words/en', 'kit', 'session'],
+    ['words', 'api'],
+    ['queries', 'forms'],
+    ['ui'],
+    ['command', 'frame', 'graph', 'history', 'proof', 'intents', 'resources'],
+    ['account', 'votes', 'interventions', 'topology'],
+    ['inbox', 'gates', 'nodes', 'patches', 'plans'],
+    ['operations'],
+  ],
+  'apps/cli': [['import'], ['commands']],
+  'db/operations': [
+    ['tables'],
+    ['facts'],
+    ['commands', 'history'],
+    ['gates', 'leases', 'projection'],
+    ['nodes', 'patches', 'plans'],
+    ['agents', 'operations'],
+  ],
+  'db/catalog': [['resources'], ['relationships']],
+  'workflows/operation': [['state']],
+}
+
+/** How many source files a room may have; the rest of the rooms: MOST_FILES. */
+const MOST_FILES = 12
+/** One file a noun or a page: these grow with the product. */
+const WIDE = {
+  db: 14,
+  activities: 14,
+  'apps/cli': 16,
+  'apps/catalog/graph': 14,
+  'apps/platform': 14,
+  'apps/platform/ops': 14,
+  'apps/shared/data': 14,
+  'apps/console/words/en': 20,
+  'apps/shared/contracts/catalog': 18,
+  'apps/shared/contracts/operations': 18,
+}
+
+module.exports = { ROOMS, MOST_FILES, WIDE }
