@@ -53,9 +53,9 @@ export const createRedisGate = (
         `${prefix}lim:${bucket.key}`,
         `${prefix}deny:{${user_id}}:${session_id}`,
         `${prefix}ub:{${user_id}}`,
-        `${prefix}sid:${session_id}`,
       ]
-      return ask(() => scripts.gate(keys, [...rateArguments(bucket.rate), iat, user_id]))
+      const session = `${prefix}sid:${session_id}`
+      return ask(() => scripts.gate(keys, [...rateArguments(bucket.rate), iat, user_id, session]))
     },
   }
 }

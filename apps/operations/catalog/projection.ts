@@ -129,6 +129,12 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
     return result.gap
   }
 
+  /** As apply, for whoever asks for the gap even while the catalog is away. */
+  const bring = async (event: CatalogEvent): Promise<Result> => {
+    const result = await attempt(event)
+    return typeof result === 'string' ? result : result.gap
+  }
+
   /** An event that was too large for NATS, as the catalog has it. */
   const wholeOf = async (event: CatalogEvent): Promise<CatalogEvent> => {
     const { agg_type, agg_id, agg_version } = event
@@ -269,7 +275,7 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
     }
   }
 
-  return { apply, catchUp, refill, park, followOne, lag, watermark: () => readWatermark(db) }
+  return { apply, bring, catchUp, refill, park, followOne, lag, watermark: () => readWatermark(db) }
 }
 export type CatalogProjection = ReturnType<typeof createCatalogProjection>
 

@@ -30,7 +30,7 @@ export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: C
       refuseUnknown(req.body.events)
       const reply = { accepted: 0, duplicate: 0, gaps: [] as { resource_id: string; have: number; need: number }[] }
       for (const event of req.body.events) {
-        const result = await deps.projection.apply(event)
+        const result = await deps.projection.bring(event)
         if (typeof result !== 'string') reply.gaps.push(result)
         else if (result === 'applied') reply.accepted += 1
         else reply.duplicate += 1

@@ -261,9 +261,9 @@ export const CODES = {
   },
   version_conflict: {
     in_progress: { means: 'The same request, or one on the same object, is in flight.', remedy: WAIT },
-    version_mismatch: { means: 'The object has another version.', remedy: READ },
+    version_mismatch: { means: 'The object has another version.', remedy: READ, status: [409, 412] },
     revision_moved: { means: 'The operation has changed since you read it.', remedy: READ, status: 412 },
-    digest_moved: { means: 'What you reviewed has changed.', remedy: READ },
+    digest_moved: { means: 'What you reviewed has changed.', remedy: READ, status: 412 },
     plan_hash_moved: { means: 'The plan is not the one you reviewed.', remedy: READ, status: 412 },
     generation_moved: { means: 'The node has run again since you read it.', remedy: READ, status: 412 },
     precondition_required: {

@@ -17,7 +17,14 @@ export const SERVICE_SCOPES: Readonly<Record<string, Readonly<Record<string, rea
   fleet: { catalog: ['health:report'] },
   'demo-control-plane': {
     catalog: ['results:apply', 'capabilities:report', 'health:report', 'catalog:read', 'catalog:admin'],
-    operations: ['projections:write', 'signals:write', 'calendar:write', 'artifacts:write', 'events:read'],
+    operations: [
+      'projections:write',
+      'signals:write',
+      'calendar:write',
+      'artifacts:write',
+      'events:read',
+      'gates:recheck',
+    ],
   },
 }
 
