@@ -6,7 +6,7 @@ import type { PrivateKey } from '../../apps/shared/service/keys.ts'
 import { startUpstream } from '../gateway/support/upstream.ts'
 import { type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 
-/** auth.md 8, federation.md 7: what a stranger or a neighbor does to those who are known. */
+/** auth.md 8 and 8.1: what a stranger or a neighbor does to those who are known. */
 
 const WRONG = 'Wrong-Horse-7-Battery'
 const OWNER = '192.0.2.1'

@@ -8,7 +8,7 @@ import { meetCrowd, type Role } from './crowd.ts'
 /**
  * `npm run test:overload [-- --seconds 60 --connections 400]`: a platform of its own, one person who lists over many
  * connections, and beside them those who stop, decide, read and sign in. Exits 1 when a stop or a decision is refused,
- * or one of the aims of production.md 5 is missed.
+ * or one of the aims of platform.md 7.1 is missed.
  */
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '60' }, connections: { type: 'string', default: '400' } },

@@ -16,7 +16,7 @@ export type Route = {
   upstream: Upstream
   kind: Kind
   class: LimitClass
-  /** Who goes first when not all can (production.md 5). */
+  /** Who goes first when not all can (platform.md 7.1). */
   priority: Priority
   permission: RoutePermission | readonly RoutePermission[]
 }

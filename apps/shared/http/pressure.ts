@@ -106,7 +106,7 @@ export type Pressure = {
 const pressures = new WeakMap<Telemetry, Pressure>()
 
 /**
- * Sheds load before bodies are read (production.md 5), the lowest classes first: who decides goes before who reads, and
+ * Sheds load before bodies are read (platform.md 7.1), the lowest classes first: who decides goes before who reads, and
  * who signs in too, since one must sign in to stop. Counts what is under way and what was refused.
  */
 export const createPressure = (

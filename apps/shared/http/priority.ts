@@ -1,7 +1,7 @@
 /** What a request is for: to read, to write, to act on what runs, or to stop it. */
 export type ActionKind = 'R' | 'W' | 'A' | 'S'
 
-/** Who goes first (production.md 5), highest first. Every route has one class; `exempt` takes part in no queue. */
+/** Who goes first (platform.md 7.1), highest first. Every route has one class; `exempt` takes part in no queue. */
 export const PRIORITIES = ['exempt', 'stop', 'enter', 'decide', 'write', 'read', 'batch'] as const
 export type Priority = (typeof PRIORITIES)[number]
 
