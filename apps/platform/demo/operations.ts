@@ -30,7 +30,11 @@ export const startOperation = async (
 ): Promise<OperationView & { plan: Plan }> => {
   const { body: created } = await operator.post<{ intent_id: string }>('/v1/intents', intent, `intent ${name}`)
   // A plan of its own each time: one that an earlier try has made may be too old to start.
-  const { body: plan } = await operator.post<Plan>(`/v1/intents/${created.intent_id}/plan-preview`, {})
+  const { body: plan } = await operator.post<Plan>(
+    `/v1/intents/${created.intent_id}/plan-preview`,
+    {},
+    `plan ${name} ${crypto.randomUUID()}`,
+  )
   const { body: operation } = await operator.post<OperationView>(
     `/v1/plans/${plan.plan_id}/start`,
     { reviewed_plan_hash: plan.plan_hash },
