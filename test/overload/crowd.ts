@@ -11,7 +11,15 @@ import type { Listed, Listing } from './lister.ts'
 
 export type Crowd = { seconds: number; connections: number; operations: number; gates: number }
 /** What one role met: how many answers of each status, and how long they took. `refused`: 429, 502, 503 and 504. */
-export type Role = { name: string; statuses: Record<string, number>; refused: number; p50: number; p99: number }
+export type Role = {
+  name: string
+  statuses: Record<string, number>
+  refused: number
+  /** Refusals by category and code. */
+  codes: Record<string, number>
+  p50: number
+  p99: number
+}
 export type Met = { roles: Role[]; refusal_p99: number }
 
 const REFUSED = new Set([429, 502, 503, 504])
@@ -46,7 +54,7 @@ export const meetCrowd = async (stack: Stack, { seconds, connections, operations
   }
 
   const end = performance.now() + seconds * 1000
-  const met = new Map<string, { status: number; ms: number }[]>()
+  const met = new Map<string, { status: number; ms: number; code?: string }[]>()
   const call = async (role: string, who: string, { method, path, body }: Call) => {
     const begun = performance.now()
     const answer = await send(others, {
@@ -61,7 +69,8 @@ export const meetCrowd = async (stack: Stack, { seconds, connections, operations
     }).catch((error: Error) => ({ status: 0, text: error.message }))
     const times = met.get(role) ?? []
     met.set(role, times)
-    times.push({ status: answer.status, ms: performance.now() - begun })
+    const code = /"category":"(\w+)","code":"(\w+)"/.exec(answer.text)
+    times.push({ status: answer.status, ms: performance.now() - begun, ...(code && { code: `${code[1]}/${code[2]}` }) })
     return answer
   }
   const repeat = (count: number, act: (worker: number) => Promise<unknown>) =>
@@ -114,12 +123,14 @@ const listing = (workerData: Listing): Promise<Listed> =>
     new Worker(new URL('./lister.ts', import.meta.url), { workerData }).once('message', resolve).once('error', reject)
   })
 
-const roleOf = (name: string, answers: { status: number; ms: number }[]): Role => {
+const roleOf = (name: string, answers: { status: number; ms: number; code?: string }[]): Role => {
   const statuses: Record<string, number> = {}
   for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1
+  const codes: Record<string, number> = {}
+  for (const { code } of answers) if (code !== undefined) codes[code] = (codes[code] ?? 0) + 1
   const times = answers.map(({ ms }) => ms)
   const refused = answers.filter(({ status }) => REFUSED.has(status) || status === 0).length
-  return { name, statuses, refused, p50: quantile(times, 0.5), p99: quantile(times, 0.99) }
+  return { name, statuses, refused, codes, p50: quantile(times, 0.5), p99: quantile(times, 0.99) }
 }
 
 /** An operation whose nodes wait at a gate each. */

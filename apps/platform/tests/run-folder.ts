@@ -28,6 +28,8 @@ const scratchOf = (dir: string) => join(dir, 'tmp')
  * when this one was killed. `signal` tells the work to end.
  */
 export const withRunFolder = async <T>(work: (dir: string, signal: AbortSignal) => Promise<T>): Promise<T> => {
+  // Before anything is made or cleared: a signal that comes meanwhile must not leave half of it.
+  const end = endOnSignal()
   const root = tmpdir()
   for (const name of readdirSync(root)) if (name.startsWith(PREFIX)) await clearIfLeft(join(root, name))
   const dir = mkdtempSync(join(root, PREFIX))
@@ -37,8 +39,8 @@ export const withRunFolder = async <T>(work: (dir: string, signal: AbortSignal) 
   writeFileSync(ownerFile(dir), JSON.stringify({ pid: process.pid, born: bornAt(process.pid) }))
   const before = process.env.TMPDIR
   process.env.TMPDIR = scratchOf(dir)
-  const end = endOnSignal()
   try {
+    end.signal.throwIfAborted()
     return await work(dir, end.signal)
   } finally {
     await clear(dir)
