@@ -123,7 +123,7 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
 
   /** Applies one event; a gap is filled from the catalog first. What the catalog cannot fill is the answer; throws if it is away. */
   const apply = async (event: CatalogEvent): Promise<Result> => {
-    const result = await attempt(event.event_href === undefined ? event : await wholeOf(event))
+    const result = await attempt(await wholeOf(event))
     if (typeof result === 'string') return result
     if (isOutage(result.cause)) throw result.cause
     return result.gap
@@ -131,12 +131,13 @@ export const createCatalogProjection = ({ db, catalog, log, createIntent }: Proj
 
   /** As apply, for whoever asks for the gap even while the catalog is away. */
   const bring = async (event: CatalogEvent): Promise<Result> => {
-    const result = await attempt(event)
+    const result = await attempt(await wholeOf(event))
     return typeof result === 'string' ? result : result.gap
   }
 
-  /** An event that was too large for NATS, as the catalog has it. */
+  /** An event as it is; one that was too large for NATS as the catalog has it. */
   const wholeOf = async (event: CatalogEvent): Promise<CatalogEvent> => {
+    if (event.event_href === undefined) return event
     const { agg_type, agg_id, agg_version } = event
     const { items } = await catalog.eventsOf(agg_type, agg_id, agg_version - 1)
     return items.find(({ event_id }) => event_id === event.event_id) ?? event
