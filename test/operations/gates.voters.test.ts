@@ -339,10 +339,10 @@ describe('the claim of a node behind a gate', () => {
     expect(await gateOf(operation_id)).toMatchObject({ status: 'approved', round: 1 })
   })
 
-  it('is proved for workers only', async () => {
+  it('is proved only for services that may ask for it', async () => {
     const { operation_id } = await waiting()
     const asked = { operation_id, gate_ids: ['go'] }
-    expect((await p.service('demo-control-plane').post('/internal/v1/gate-standing', asked)).status).toBe(403)
+    expect((await p.service('catalog').post('/internal/v1/gate-standing', asked)).status).toBe(403)
     expect((await p.service('worker').post('/internal/v1/gate-standing', { ...asked, gate_ids: [] })).status).toBe(400)
   })
 })

@@ -28,9 +28,9 @@ type Document = { paths: Record<string, Record<string, { parameters?: Parameter[
 const TIMES = /^(at|from|to|not_before|.+_(at|since|before|until))$|^created_after$/
 
 describe('every parameter that takes a time takes only one that exists', async () => {
-  const documents = [...(await openapiDocuments())].map(
-    ([file, text]) => [basename(file, '.json'), JSON.parse(text) as Document] as const,
-  )
+  const documents = [...(await openapiDocuments())]
+    .filter(([file]) => file.endsWith('.json'))
+    .map(([file, text]) => [basename(file, '.json'), JSON.parse(text) as Document] as const)
   it.each(documents)('of %s', (_, { paths }) => {
     const parameters = Object.entries(paths).flatMap(([path, item]) =>
       Object.values(item).flatMap((operation) =>
