@@ -18,6 +18,7 @@ export const LOCKS = {
   importSource: 727_321,
   stamp: 727_322,
   catalogJobs: 727_330,
+  catalogSearch: 727_331,
   admins: 727_401,
 } as const
 type Lock = keyof typeof LOCKS

@@ -27,7 +27,7 @@ const ROOMS = {
     ['relationships'],
     ['health'],
     ['resources'],
-    ['results', 'topology', 'imports', 'operations'],
+    ['results', 'topology', 'impact', 'difference', 'search', 'imports', 'operations'],
     ['projections'],
   ],
   'apps/session': [['browser', 'store'], ['sessions'], ['token']],

@@ -8,7 +8,9 @@ import { auditRoutes } from './audit.routes.ts'
 import { capabilitiesRoutes } from './capabilities/routes.ts'
 import { recordDenied } from './command/audit.ts'
 import type { CatalogDeps } from './deps.ts'
+import { differenceRoutes } from './difference/routes.ts'
 import { healthRoutes } from './health/routes.ts'
+import { impactRoutes } from './impact/routes.ts'
 import { importsRoutes } from './imports/routes.ts'
 import { internalRoutes } from './internal.routes.ts'
 import { operationsSummaryRoutes } from './operations/routes.ts'
@@ -16,6 +18,7 @@ import { projectionsRoutes } from './projections/routes.ts'
 import { internalSide, publicSide } from './read/sides.ts'
 import { relationshipsRoutes } from './relationships/routes.ts'
 import { resourceReads, resourceWrites } from './resources/routes.ts'
+import { searchRoutes } from './search/routes.ts'
 import { graphsRoutes } from './topology/graphs.routes.ts'
 import { topologyRoutes } from './topology/routes.ts'
 import { relationshipTypesRoutes, typesRoutes } from './types.routes.ts'
@@ -29,6 +32,9 @@ const READS = [
   topologyRoutes,
   capabilitiesRoutes,
   graphsRoutes,
+  impactRoutes,
+  differenceRoutes,
+  searchRoutes,
 ]
 
 /** The two listeners of the catalog: the public API behind user tokens, the internal one behind service tokens. */

@@ -7,6 +7,7 @@ import { loadCatalogConfig } from './config.ts'
 import { createDeps, createTrust } from './deps.ts'
 import { startSweeper } from './jobs.ts'
 import { startOperationsConsumer } from './operations/follow.ts'
+import { startSearch } from './search/follow.ts'
 
 await runApp('catalog', async () => {
   const config = loadCatalogConfig()
@@ -16,6 +17,7 @@ await runApp('catalog', async () => {
   const { app, internal, health } = await buildApp(deps)
   deps.graph.start()
   const sweeper = startSweeper(deps)
+  const search = startSearch(deps)
   const consumer = deps.config.projector_enabled ? startOperationsConsumer(deps) : undefined
   await listen(app, config.CATALOG__LISTEN__HOST, config.CATALOG__HTTP__PORT)
   await listen(internal, config.CATALOG__LISTEN__HOST, config.CATALOG__INTERNAL__PORT)
@@ -26,7 +28,7 @@ await runApp('catalog', async () => {
       await health.drain()
       await app.close()
       await internal.close()
-      await Promise.all([sweeper.stop(), consumer?.stop()])
+      await Promise.all([sweeper.stop(), search.stop(), consumer?.stop()])
       await deps.close()
     },
   }

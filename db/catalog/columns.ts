@@ -4,6 +4,7 @@ import { bigint, customType, integer, jsonb, timestamp } from 'drizzle-orm/pg-co
 /** Column kinds of the catalog. Row numbers stay text in code: a bigint does not fit a JavaScript number. */
 export const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 export const ltree = customType<{ data: string }>({ dataType: () => 'ltree' })
+export const tsvector = customType<{ data: string }>({ dataType: () => 'tsvector' })
 /** Text that sorts by code point, the same on every server: ids, names, keys. */
 export const key = customType<{ data: string }>({ dataType: () => 'text collate "C"' })
 export const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })

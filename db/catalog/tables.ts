@@ -15,7 +15,7 @@ import type { Capability, RelationshipType, ResourceType } from '../../apps/shar
 import { auditTable } from '../audit.ts'
 import { inboxTables } from '../inbox.ts'
 import { outboxTables } from '../outbox.ts'
-import { at, big, bytea, count, json, key, ltree, object, rowId } from './columns.ts'
+import { at, big, bytea, count, json, key, ltree, object, rowId, tsvector } from './columns.ts'
 
 /** Rows of the catalog (catalog.md 9). Truth is `resource`, `resource_state`, `relationship`; the rest follows from them. */
 export const catalogSchema = pgSchema('catalog')
@@ -131,6 +131,22 @@ export const resource_state = t('resource_state', {
   last_operation_at: at('last_operation_at'),
   updated_at: at('updated_at').notNull(),
   updated_by: text('updated_by').notNull(),
+})
+
+/** What search looks at: folded from the log, so that a command does not wait for it. Can be dropped and filled again. */
+export const search = t(
+  'search',
+  { rid: big('rid').primaryKey(), names: text('names').notNull(), document: tsvector('document').notNull() },
+  (c) => [
+    index('search_document').using('gin', c.document),
+    index('search_names_trgm').using('gin', sql`names gin_trgm_ops`),
+  ],
+)
+/** How far search has followed the log; `filling_after`: up to which row its first filling has come. */
+export const search_position = t('search_position', {
+  name: text('name').primaryKey(),
+  pub_seq: big('pub_seq').notNull(),
+  filling_after: big('filling_after'),
 })
 
 const edge = {

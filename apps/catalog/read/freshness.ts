@@ -4,6 +4,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { visibleOf } from './access.ts'
 import { changeOf } from './documents.ts'
+import { tooExpensive } from './expensive.ts'
 import type { Reader } from './lists.ts'
 
 const POLL_MS = 50
@@ -69,6 +70,20 @@ export const requireFresh = async (
   const change = min_change === undefined ? undefined : changeOf(min_change)
   await awaitGraph(deps, { ...(change && { change }), ...(max_lag_ms !== undefined && { max_lag_ms }) })
 }
+
+/** The refusal of what only the graph in memory can answer, while it is loading (503) or where it is switched off (422). */
+export const graphMissing = (
+  { graph, config }: Pick<CatalogDeps, 'graph' | 'config'>,
+  what: string,
+  instead: string,
+): AppError =>
+  graph.enabled
+    ? new AppError('stale_projection', 'graph_warming', `${what} is read from the graph in memory, which is loading.`, {
+        retryable: true,
+        retry_after_ms: config.stale_wait_ms,
+        hint: `Send the same request again in a few seconds. ${instead}`,
+      })
+    : tooExpensive(`${what} needs the graph in memory, which this deployment has switched off.`, instead)
 
 const behind = (observed: number, required: number) =>
   new AppError('stale_projection', 'projection_lag', 'The catalog does not hold that write yet.', {

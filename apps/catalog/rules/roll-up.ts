@@ -42,7 +42,8 @@ export const rollUp = ({ own, flows, rules }: HealthGraph): Map<string, HealthSt
   return new Map([...value].map(([rid, bad]) => [rid, ORDER[bad] ?? 'maintenance']))
 }
 
-const contribution = ({ mode, k, cap }: FlowRule, peers: readonly number[]): number => {
+/** What a dependent takes by one rule from its peers, as badness: 0 is healthy, 3 unhealthy. */
+export const contribution = ({ mode, k, cap }: FlowRule, peers: readonly number[]): number => {
   if (peers.length === 0) return 0
   const most = cap === null ? ORDER.length - 1 : badness(cap)
   if (mode === 'worst') return Math.min(most, Math.max(...peers))

@@ -10,8 +10,7 @@ import { hopsBefore, readPlace, writePlace } from '../graph/tokens.ts'
 import { draw, drawOn, type Limits, type MemoryReach } from '../graph/traverse.ts'
 import { readRollUps } from '../health/roll-up.ts'
 import type { Types } from '../packs/registry.ts'
-import { tooExpensive } from '../read/expensive.ts'
-import { awaitGraph, requireFresh } from '../read/freshness.ts'
+import { awaitGraph, graphMissing, requireFresh } from '../read/freshness.ts'
 import { asOf, filterWhere, type Reader, valuesOf } from '../read/lists.ts'
 import { pastTime } from '../read/past.ts'
 
@@ -85,17 +84,12 @@ const drawn = async (
   return fromSql(deps, { roots, bounds, reach })
 }
 
-const warming = ({ graph, config }: CatalogDeps, what: string): AppError =>
-  graph.enabled
-    ? new AppError('stale_projection', 'graph_warming', `${what}, which is being loaded.`, {
-        retryable: true,
-        retry_after_ms: config.stale_wait_ms,
-        hint: `Send the same request again in a few seconds, or ask for depth ${MAX_SQL_DEPTH} at most.`,
-      })
-    : tooExpensive(
-        `${what}, which this deployment has switched off.`,
-        `Ask for depth ${MAX_SQL_DEPTH} at most, of the present, and go on from a node of the frontier.`,
-      )
+const warming = (deps: CatalogDeps, what: string): AppError =>
+  graphMissing(
+    deps,
+    what,
+    `Ask for depth ${MAX_SQL_DEPTH} at most, of the present, and go on from a node of the frontier.`,
+  )
 
 const boundsOf = (query: GraphQuery, max_nodes: number): Bounds => ({
   depth: query.depth ?? 2,

@@ -1,0 +1,159 @@
+import {
+  changersOf,
+  countMembers,
+  type DifferingRow,
+  edgesTurned,
+  listDiffering,
+  type TurnedEdge,
+} from '../../../db/catalog/resources/difference.ts'
+import { type RevisionRow, revisionsAt } from '../../../db/catalog/resources/history.ts'
+import { accessSql, visibleRids } from '../../../db/catalog/resources/lists.ts'
+import type { Queryable } from '../../../db/client.ts'
+import type { Difference, DifferenceItem, DifferenceQuery } from '../../shared/contracts/catalog/difference.ts'
+import type { ResourceDocument } from '../../shared/contracts/catalog/resources.ts'
+import { pageSizeOf } from '../../shared/http/pages.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { isTerminal } from '../document/lifecycle.ts'
+import { valueAt } from '../document/pointers.ts'
+import type { Types } from '../packs/registry.ts'
+import { factsChanged, timeText } from '../read/documents.ts'
+import { tooExpensive } from '../read/expensive.ts'
+import { affordable, asOf, invalid, type Reader } from '../read/lists.ts'
+import { documentThen, pastTime } from '../read/past.ts'
+import { findVisible } from '../read/visible.ts'
+
+/** At most so many resources may be below the one asked about. */
+const MAX_MEMBERS = 20_000
+const MAX_CHANGES = 100
+const MAX_OPERATIONS = 20
+
+/**
+ * What differs between two times in a resource and all below it (catalog.md 7.2): what came, went, changed or moved, and
+ * who changed it. Both times are settled, so the answer never changes. Who may see a resource is decided by where it is
+ * now, as in all lists of the past. 422 `query_too_expensive` for a subtree of more than 20,000 resources.
+ */
+export const readDifference = async (
+  deps: CatalogDeps,
+  resource_id: string,
+  query: DifferenceQuery,
+  reader: Reader,
+): Promise<Difference> => {
+  const { types } = deps.registry
+  const list = { route: 'difference', resource_id, from: query.from, to: query.to ?? null }
+  const place = deps.pages.place(query.page_token, list, reader.name)
+  const [after, held] = (place.key ?? []) as string[]
+  const to = held ?? query.to ?? deps.clock.now().toISOString()
+  if (new Date(query.from) >= new Date(to)) throw invalid('from', 'must be earlier than to')
+  const { row } = await findVisible(deps, resource_id, reader)
+  const between = {
+    rid: row.rid,
+    containment_id: types.relationships.find(({ containment }) => containment)?.id ?? -1,
+    from: (await pastTime(deps, query.from, deps.config.history_d)) as string,
+    to: (await pastTime(deps, to)) as string,
+    most: MAX_MEMBERS + 1,
+  }
+  const size = pageSizeOf(query.page_size, deps.config)
+  const { rows, items } = await affordable(
+    deps.db.transaction(
+      async (tx) => {
+        if ((await countMembers(tx, between)) > MAX_MEMBERS)
+          throw tooExpensive(
+            `More than ${MAX_MEMBERS} resources are below ${resource_id}.`,
+            'Ask for the difference of a smaller place.',
+          )
+        const where = accessSql(reader.access, types.topologyIds)
+        const rows = await listDiffering(tx, { ...between, where, after, back: place.back, limit: size + 1 })
+        return { rows, items: await itemsOf(tx, deps, rows.slice(0, size), between, reader) }
+      },
+      { isolationLevel: 'repeatable read', accessMode: 'read only' },
+    ),
+  )
+  const keyOf = ({ resource_id }: DifferingRow) => [resource_id, to]
+  const { items: _, ...tokens } = deps.pages.turn(rows, { size, place, list, caller: reader.name, keyOf })
+  if (place.back) items.reverse()
+  return {
+    from: timeText(between.from),
+    to: timeText(between.to),
+    items,
+    ...tokens,
+    as_of: await asOf(deps.db, deps),
+  }
+}
+
+type Between = { containment_id: number; from: string; to: string }
+
+const itemsOf = async (
+  db: Queryable,
+  { registry }: Pick<CatalogDeps, 'registry'>,
+  rows: readonly DifferingRow[],
+  between: Between,
+  { access }: Reader,
+): Promise<DifferenceItem[]> => {
+  const { types } = registry
+  const rids = rows.map(({ rid }) => rid)
+  const [was, now] = [await revisionsAt(db, rids, between.from), await revisionsAt(db, rids, between.to)]
+  const changers = await changersOf(db, rids, between.from, between.to)
+  const turned = await edgesTurned(db, rids, between)
+  const seen = await visibleRids(db, [...new Set(turned.map(({ dst }) => dst))], access, types.topologyIds)
+  const edges = Map.groupBy(turned, ({ src }) => src)
+  return rows.map((row) => {
+    const [before, after] = [thenOf(was.get(row.rid)), thenOf(now.get(row.rid))]
+    const { actors = [], operation_ids = [], last_change_at } = changers.get(row.rid) ?? {}
+    return {
+      resource_id: row.resource_id,
+      type_key: types.keyOf(row.type_id),
+      name: row.name,
+      kind: kindOf(types, row, before, after),
+      version_from: row.version_from,
+      version_to: row.version_to,
+      ...changesOf(before, after),
+      relationships: (edges.get(row.rid) ?? []).slice(0, MAX_CHANGES).map((edge) => relationshipOf(types, edge, seen)),
+      actors,
+      operation_ids: operation_ids.slice(0, MAX_OPERATIONS),
+      last_change_at: last_change_at === undefined ? null : timeText(last_change_at),
+    }
+  })
+}
+
+const thenOf = (revisions: readonly RevisionRow[] | undefined): ResourceDocument | undefined =>
+  revisions && documentThen(revisions)
+
+const kindOf = (
+  types: Types,
+  { was_in, is_in, type_id }: DifferingRow,
+  before: ResourceDocument | undefined,
+  after: ResourceDocument | undefined,
+): DifferenceItem['kind'] => {
+  if (before === undefined) return 'added'
+  const ended = (document: ResourceDocument | undefined) => {
+    const type = document && (types.version(type_id, document.type_version) ?? types.byId(type_id))
+    return type !== undefined && isTerminal(type.lifecycle, document?.lifecycle_status ?? '')
+  }
+  if (ended(after) && !ended(before)) return 'removed'
+  if (was_in !== is_in) return is_in ? 'moved_in' : 'moved_out'
+  return before.parent_id === after?.parent_id ? 'changed' : 'moved'
+}
+
+/** Members that differ; of what came or went there is no list, since all of it did. */
+const changesOf = (
+  before: ResourceDocument | undefined,
+  after: ResourceDocument | undefined,
+): Pick<DifferenceItem, 'changes' | 'more_changes'> => {
+  if (before === undefined || after === undefined) return { changes: [], more_changes: 0 }
+  const paths = factsChanged(before, after)
+  const changes = paths.slice(0, MAX_CHANGES).map((path) => {
+    const [old, value] = [valueAt(before, path), valueAt(after, path)]
+    return { path, ...(old !== undefined && { before: old }), ...(value !== undefined && { after: value }) }
+  })
+  return { changes, more_changes: paths.length - changes.length }
+}
+
+const relationshipOf = (
+  types: Types,
+  { op, reltype_id, dst, to_id }: TurnedEdge,
+  seen: ReadonlySet<string>,
+): DifferenceItem['relationships'][number] => ({
+  op,
+  type_key: types.relationshipById(reltype_id)?.type_key ?? '',
+  to_id: seen.has(dst) ? to_id : null,
+})

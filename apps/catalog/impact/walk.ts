@@ -1,0 +1,123 @@
+import type { Effect } from '../../shared/contracts/catalog/impact.ts'
+import type { Store } from '../graph/store.ts'
+import type { Types } from '../packs/registry.ts'
+import { contribution, type FlowRule } from '../rules/roll-up.ts'
+
+/** One affected resource: how far it is, what led to it, and what becomes of it. */
+export type Affected = { rid: number; distance: number; from: number; relation: number; effect: Effect }
+export type Walked = { affected: Affected[]; truncated: boolean }
+
+/** Who depends on whom along one relationship type: the resource at its beginning, or the one at its end. */
+type Dependence = FlowRule & { dependent: 'src' | 'dst' }
+
+/** What is in a place depends on the place, although the place takes its health from what is in it. */
+const INSIDE: Dependence = { dependent: 'src', mode: 'worst', k: 1, cap: null }
+const HEALTHY = 0
+const UNHEALTHY = 3
+
+const dependences = (types: Types): ReadonlyMap<number, Dependence> =>
+  new Map(
+    types.relationships.flatMap(({ id, containment, health }) => {
+      if (containment) return [[id, INSIDE] as const]
+      if (health.flows === 'none') return []
+      return [[id, { ...health, dependent: health.flows === 'to_from' ? 'src' : 'dst' }] as const]
+    }),
+  )
+
+/**
+ * All that depends on a resource, the nearest first, with the health that each would roll up to if that resource were
+ * unhealthy and all else healthy. The walk passes through what a reader may not see. All in one turn: the store cannot
+ * change under it.
+ */
+export const walkImpact = (
+  store: Store,
+  types: Types,
+  root: number,
+  { max_distance, max_visited }: { max_distance: number; max_visited: number },
+): Walked => {
+  const along = dependences(types)
+  const { found, truncated } = reach(store, along, root, max_distance, max_visited)
+  const badness = settle(store, along, root, found)
+  return {
+    affected: [...found.values()]
+      .filter(({ rid }) => rid !== root)
+      .map((step) => ({ ...step, effect: badness.get(step.rid) === UNHEALTHY ? 'unhealthy' : 'degraded' })),
+    truncated,
+  }
+}
+
+type Step = Omit<Affected, 'effect'>
+
+/** Breadth first along what depends on what. */
+const reach = (
+  store: Store,
+  along: ReadonlyMap<number, Dependence>,
+  root: number,
+  max_distance: number,
+  max_visited: number,
+) => {
+  const found = new Map<number, Step>([[root, { rid: root, distance: 0, from: root, relation: 0 }]])
+  let truncated = false
+  for (const { rid, distance } of found.values()) {
+    if (distance >= max_distance) continue
+    eachDependent(store, along, rid, (peer, relation) => {
+      if (found.has(peer)) return
+      if (found.size > max_visited) truncated = true
+      else found.set(peer, { rid: peer, distance: distance + 1, from: rid, relation })
+    })
+  }
+  return { found, truncated }
+}
+
+const eachDependent = (
+  store: Store,
+  along: ReadonlyMap<number, Dependence>,
+  rid: number,
+  visit: (dependent: number, relation: number) => void,
+): void =>
+  store.eachArc(rid, (type, out, peer) => {
+    const rule = along.get(type)
+    if (rule && out === (rule.dependent === 'dst') && store.isOpen(peer)) visit(peer, type)
+  })
+
+/** The least fixpoint of the roll-up's rules over what was reached; what lies outside counts as healthy. */
+const settle = (
+  store: Store,
+  along: ReadonlyMap<number, Dependence>,
+  root: number,
+  found: ReadonlyMap<number, Step>,
+): ReadonlyMap<number, number> => {
+  const badness = new Map([[root, UNHEALTHY]])
+  const open = new Set([root])
+  for (const rid of open) {
+    open.delete(rid)
+    eachDependent(store, along, rid, (dependent) => {
+      if (dependent === root || !found.has(dependent)) return
+      const before = badness.get(dependent) ?? HEALTHY
+      if (before === UNHEALTHY) return
+      const after = takenBy(store, along, dependent, badness)
+      if (after <= before) return
+      badness.set(dependent, after)
+      open.add(dependent)
+    })
+  }
+  return badness
+}
+
+/** What a resource takes from all that it depends on. */
+const takenBy = (
+  store: Store,
+  along: ReadonlyMap<number, Dependence>,
+  rid: number,
+  badness: ReadonlyMap<number, number>,
+): number => {
+  const peers = new Map<number, number[]>()
+  store.eachArc(rid, (type, out, peer) => {
+    const rule = along.get(type)
+    if (!rule || out !== (rule.dependent === 'src') || !store.isOpen(peer)) return
+    const group = peers.get(type) ?? []
+    if (group.length === 0) peers.set(type, group)
+    group.push(badness.get(peer) ?? HEALTHY)
+  })
+  return Math.max(HEALTHY, ...[...peers].map(([type, group]) => contribution(along.get(type) as FlowRule, group)))
+}

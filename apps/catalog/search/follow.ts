@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
+import { lastPubSeq } from '../../../db/catalog/resources/lists.ts'
+import {
+  changedAfter,
+  foldSearch,
+  readSearchPosition,
+  ridsAfter,
+  writeSearchPosition,
+} from '../../../db/catalog/resources/search.ts'
+import { tryLockOf } from '../../../db/locks.ts'
+import type { CatalogDeps } from '../deps.ts'
+
+const FILL = 1000
+const EVENTS = 500
+const IDLE_MS = 500
+
+type Deps = Pick<CatalogDeps, 'db' | 'telemetry'>
+
+/**
+ * One step of what search knows, in one transaction with its place: the next resources of a first filling, then the
+ * next events of the log. True: there is more. One process of all takes a step at a time.
+ */
+export const followSearchOnce = ({ db }: Deps): Promise<boolean> =>
+  db.transaction(async (tx) => {
+    const { rows } = await tx.execute<{ held: boolean }>(sql`select ${tryLockOf('catalogSearch')} as held`)
+    if (!rows[0]?.held) return false
+    const position = await readSearchPosition(tx)
+    if (position === undefined) {
+      await writeSearchPosition(tx, { pub_seq: await lastPubSeq(tx), filling_after: '0' })
+      return true
+    }
+    if (position.filling_after !== null) {
+      const rids = await ridsAfter(tx, position.filling_after, FILL)
+      await foldSearch(tx, rids)
+      await writeSearchPosition(tx, { ...position, filling_after: rids.at(-1) ?? null })
+      return true
+    }
+    const { rids, pub_seq, events } = await changedAfter(tx, position.pub_seq, EVENTS)
+    if (events === 0) return false
+    await foldSearch(tx, rids)
+    await writeSearchPosition(tx, { pub_seq, filling_after: null })
+    return events === EVENTS
+  })
+
+/** Follows the log until it is stopped; what fails is tried again. */
+export const startSearch = (deps: Deps) => {
+  const stopping = new AbortController()
+  const loop = (async () => {
+    while (!stopping.signal.aborted) {
+      const more = await followSearchOnce(deps).catch((error: unknown) => {
+        deps.telemetry.log.warn({ err: error }, 'search could not follow the log')
+        return false
+      })
+      if (!more) await delay(IDLE_MS, undefined, { signal: stopping.signal }).catch(() => {})
+    }
+  })()
+  return {
+    stop: async () => {
+      stopping.abort()
+      await loop
+    },
+  }
+}

@@ -1,0 +1,86 @@
+import { sql } from 'drizzle-orm'
+import { readLogState } from '../../../db/catalog/relationships/graph-events.ts'
+import { accessSql, conditions } from '../../../db/catalog/resources/lists.ts'
+import {
+  readSearchPosition,
+  type SearchRow,
+  searchResources,
+  setSpelling,
+} from '../../../db/catalog/resources/search.ts'
+import type { SearchItem, SearchQuery, SearchResult } from '../../shared/contracts/catalog/search.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { CatalogDeps } from '../deps.ts'
+import { scopesOf } from '../read/access.ts'
+import { affordable, type Reader, valuesOf } from '../read/lists.ts'
+
+const LIMIT = 20
+
+type Deps = Pick<CatalogDeps, 'db' | 'registry' | 'clock' | 'config'>
+
+/**
+ * Resources by words (catalog.md 7.1): all that hold every word, ranked by where; if there are none, those whose names
+ * are spelled alike. Search follows the log: `as_of` says how far. An id or name is found at once, folded or not.
+ */
+export const readSearch = async (
+  deps: Deps,
+  { q, type_key, include_retired, limit = LIMIT }: SearchQuery,
+  { access }: Reader,
+): Promise<SearchResult> => {
+  const { types } = deps.registry
+  const position = await readSearchPosition(deps.db)
+  if (!position || position.filling_after !== null) throw filling(deps)
+  const type_keys = valuesOf(type_key)
+  const where = [
+    accessSql(access, types.topologyIds),
+    include_retired ? sql`true` : conditions.open,
+    ...(type_keys ? [conditions.types(types.idsOf(type_keys))] : []),
+  ]
+  const asked = { q: q.trim(), where, limit: limit + 1 }
+  const exact = await affordable(searchResources(deps.db, { ...asked, by: 'words' }))
+  const spelled = exact.length === 0
+  const rows = spelled ? await affordable(spelledAlike(deps, asked)) : exact
+  const scopeOf = await scopesOf(deps.db, types, rows)
+  const { unnumbered_ms, unfolded_ms } = await readLogState(deps.db, 'search', position.pub_seq)
+  return {
+    items: rows.slice(0, limit).map((row) => ({
+      resource_id: row.resource_id,
+      type_key: types.keyOf(row.type_id),
+      name: row.name,
+      display_name: row.display_name,
+      owner: row.owner,
+      scope: scopeOf(row),
+      lifecycle_status: row.lifecycle_status,
+      health_status: row.health_status as SearchItem['health_status'],
+      matched: spelled ? ['spelling'] : matchedOf(row),
+      score: Math.round(row.score * 1000) / 1000,
+    })),
+    more: rows.length > limit,
+    as_of: {
+      watermark: position.pub_seq,
+      time: deps.clock.now().toISOString().replace('Z', '000Z'),
+      lag_ms: Math.round(Math.max(unnumbered_ms, unfolded_ms)),
+    },
+  }
+}
+
+const spelledAlike = ({ db }: Deps, asked: Pick<Parameters<typeof searchResources>[1], 'q' | 'where' | 'limit'>) =>
+  db.transaction(async (tx) => {
+    await setSpelling(tx)
+    return searchResources(tx, { ...asked, by: 'spelling' })
+  })
+
+const filling = ({ config }: Deps): AppError =>
+  new AppError('stale_projection', 'projection_lag', 'Search is being filled for the first time.', {
+    retryable: true,
+    retry_after_ms: config.stale_wait_ms,
+    hint: 'Send the same request again in a few seconds.',
+  })
+
+const matchedOf = (row: SearchRow): SearchItem['matched'] => {
+  const matched: SearchItem['matched'] = []
+  if (row.in_name) matched.push('name')
+  if (row.in_label) matched.push('label')
+  if (row.in_relation) matched.push('relation')
+  if (row.in_attribute) matched.push('attribute')
+  return matched
+}

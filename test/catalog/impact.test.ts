@@ -1,0 +1,168 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Impact } from '../../apps/shared/contracts/catalog/impact.ts'
+import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
+
+let c: Catalog
+
+type Edge = { type_key: string; target_id: string }
+const record = (resource_id: string, relationships: Edge[] = [], parent_id?: string) =>
+  c.as('ada').record({
+    resource_id,
+    type_key: 'infra.generic',
+    name: resource_id,
+    desired_state: { provider: 'test', kind: 'thing' },
+    relationships,
+    ...(parent_id !== undefined && { parent_id }),
+  })
+const edge = (type_key: string) => (target_id: string) => ({ type_key, target_id })
+const [needs, on, member] = [edge('depends_on'), edge('hosted_on'), edge('member_of')]
+
+beforeAll(async () => {
+  c = await startCatalog()
+  c.deps.graph.start()
+  await seedRegion(c, 'eu1', 0)
+  await seedRegion(c, 'us1', 0)
+  await record('power')
+  await record('rack', [needs('power')], 'eu1-a-web')
+  await record('host', [], 'rack')
+  await record('vm', [on('host')], 'eu1-a-web')
+  await record('site', [needs('vm')], 'us1-a-web')
+  await record('pool')
+  await record('m1', [on('host'), member('pool')])
+  await record('m2', [member('pool')])
+  await record('m3', [member('pool')])
+  await record('front', [needs('pool'), needs('site')], 'eu1-a-web')
+  await record('apart')
+  await c.followed()
+})
+afterAll(() => c.stop())
+
+const ask = async (id: string, query = '', as: 'vic' | 'far' = 'vic'): Promise<Impact> => {
+  const reply = await c.as(as).get(`/v1/resources/${id}/impact?${query}`)
+  expect(reply.status, reply.text).toBe(200)
+  return reply.body
+}
+const effects = ({ items }: Impact) => items.map(({ resource_id, effect, distance }) => [resource_id, effect, distance])
+const ways = ({ items }: Impact) =>
+  Object.fromEntries(
+    items.map(({ resource_id, path }) => [
+      resource_id,
+      path.map((step) => `${step.relationship_type} ${step.resource_id ?? 'hidden'}`),
+    ]),
+  )
+
+describe('the impact of a resource', () => {
+  it('holds all that depends on it, the worst and nearest first, each with its effect and a shortest way', async () => {
+    const impact = await ask('host')
+    expect(effects(impact)).toEqual([
+      ['m1', 'unhealthy', 1],
+      ['vm', 'unhealthy', 1],
+      ['pool', 'degraded', 2],
+      ['site', 'degraded', 2],
+      ['front', 'degraded', 3],
+    ])
+    expect(ways(impact)).toMatchObject({
+      pool: ['hosted_on m1', 'member_of pool'],
+      site: ['hosted_on vm', 'depends_on site'],
+    })
+    expect(impact.counts).toEqual({
+      total: 5,
+      hidden: 0,
+      by_effect: { unhealthy: 2, degraded: 3 },
+      by_type: { 'infra.generic': 5 },
+      by_health: { unknown: 5 },
+    })
+    expect(impact.truncated).toEqual({ items: false, visited: false })
+  })
+
+  it('passes from a place to what is in it, and never to the place around', async () => {
+    expect(effects(await ask('rack')).slice(0, 3)).toEqual([
+      ['host', 'unhealthy', 1],
+      ['m1', 'unhealthy', 2],
+      ['vm', 'unhealthy', 2],
+    ])
+    const ids = (await ask('power')).items.map(({ resource_id }) => resource_id)
+    expect(ids).toEqual(['rack', 'host', 'm1', 'vm', 'pool', 'site', 'front'])
+    expect((await ask('eu1')).items.map(({ resource_id }) => resource_id)).not.toContain('eu1')
+  })
+
+  it('makes a group unhealthy when its quorum is gone', async () => {
+    await record('node')
+    await record('group')
+    for (const id of ['g1', 'g2']) await record(id, [on('node'), member('group')])
+    await record('g3', [member('group')])
+    await c.followed()
+    expect(effects(await ask('node')).find(([id]) => id === 'group')).toEqual(['group', 'unhealthy', 2])
+    expect(effects(await ask('g1'))).toEqual([['group', 'degraded', 1]])
+  })
+
+  it('is empty for what nothing depends on', async () => {
+    expect(await ask('apart')).toMatchObject({ items: [], counts: { total: 0, hidden: 0 } })
+  })
+
+  it('is cut by limit and max_distance, with counts of all that was reached', async () => {
+    const first = await ask('host', 'limit=1')
+    expect([first.items.length, first.counts.total, first.truncated.items]).toEqual([1, 5, true])
+    expect(effects(await ask('host', 'max_distance=1'))).toEqual([
+      ['m1', 'unhealthy', 1],
+      ['vm', 'unhealthy', 1],
+    ])
+    expect((await c.as('vic').get('/v1/resources/host/impact?limit=0')).status).toBe(400)
+  })
+
+  it('counts what a reader may not see, and names it nowhere', async () => {
+    await record('core', [], 'us1-a-web')
+    await record('edge-eu', [needs('core')], 'eu1-a-web')
+    await record('back-us', [needs('edge-eu')], 'us1-a-web')
+    await c.followed()
+    const impact = await ask('core', '', 'far')
+    expect(impact.counts).toMatchObject({ total: 2, hidden: 1 })
+    expect(ways(impact)).toEqual({ 'back-us': ['depends_on hidden', 'depends_on back-us'] })
+    expect(JSON.stringify(impact)).not.toContain('edge-eu')
+    expect((await c.as('far').get('/v1/resources/rack/impact')).status).toBe(404)
+  })
+
+  it('is read by services too', async () => {
+    const reply = await c.internally('GET', '/resources/host/impact')
+    expect([reply.status, reply.body.counts?.total]).toEqual([200, 5])
+  })
+
+  it('agrees with the roll-up once the resource really fails', { timeout: 120_000 }, async () => {
+    let run = 0
+    const relation = fc.constantFrom('depends_on', 'hosted_on', 'member_of')
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.nat(7), relation, fc.nat(7)), { minLength: 6, maxLength: 14 }),
+        async (drawn) => {
+          run += 1
+          const id = (i: number) => `w${run}-${i}`
+          const edges = new Map<number, Map<string, Edge>>()
+          for (const [from, type, to] of drawn) {
+            // Later ones point at earlier ones, so that hosting has no circle, and each is hosted on one at most.
+            const [src, dst] = from > to ? [from, to] : [to, from]
+            if (src === dst) continue
+            const own = edges.get(src) ?? new Map<string, Edge>()
+            own.set(type === 'hosted_on' ? type : `${type} ${dst}`, { type_key: type, target_id: id(dst) })
+            edges.set(src, own)
+          }
+          for (let i = 0; i < 8; i++) {
+            await record(id(i), [...(edges.get(i)?.values() ?? [])])
+            await c.observe(id(i))
+          }
+          await c.followed()
+          const impact = await ask(id(0))
+          await c.observe(id(0), { status: 'unhealthy' })
+          const expected = new Map(impact.items.map(({ resource_id, effect }) => [resource_id, effect as string]))
+          for (let i = 1; i < 8; i++) {
+            const health = await c.as('vic').get(`/v1/resources/${id(i)}/health`)
+            expect(health.body.rollup.status, `${id(i)} of ${JSON.stringify(drawn)}`).toBe(
+              expected.get(id(i)) ?? 'healthy',
+            )
+          }
+        },
+      ),
+      { numRuns: 8, seed: 11 },
+    )
+  })
+})

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { followSearchOnce } from '../../apps/catalog/search/follow.ts'
+import type { SearchResult } from '../../apps/shared/contracts/catalog/search.ts'
+import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
+
+let c: Catalog
+
+const generic = (attributes: Record<string, unknown>) => ({ provider: 'test', kind: 'thing', attributes })
+const record = (resource_id: string, over: Record<string, unknown> = {}) =>
+  c.as('ada').record({ resource_id, type_key: 'infra.generic', name: resource_id, desired_state: generic({}), ...over })
+const folded = async () => {
+  await c.sequence()
+  while (await followSearchOnce(c.deps));
+}
+
+beforeAll(async () => {
+  c = await startCatalog()
+  await seedRegion(c, 'eu1', 2)
+  await seedRegion(c, 'us1', 1)
+  await record('pay-db', { display_name: 'Payments database', owner: 'team-ledger', labels: { tier: 'gold' } })
+  await record('pay-api', { relationships: [{ type_key: 'depends_on', target_id: 'pay-db' }] })
+  await record('router', { desired_state: generic({ loopback: '10.20.30.40', serial: 'XK-4711' }) })
+  await record('secret-us', { parent_id: 'us1-a-web', labels: { tier: 'gold' } })
+})
+afterAll(() => c.stop())
+
+const ask = async (query: string, as: 'vic' | 'far' | 'hosts' = 'vic'): Promise<SearchResult> => {
+  const reply = await c.as(as).get(`/v1/search?${query}`)
+  expect(reply.status, reply.text).toBe(200)
+  return reply.body
+}
+const ids = ({ items }: SearchResult) => items.map(({ resource_id }) => resource_id)
+
+describe('search', () => {
+  it('says that it is being filled, and then holds all that was there before', async () => {
+    expect((await c.as('vic').get('/v1/search?q=pay', { once: true })).body).toMatchObject({
+      status: 503,
+      code: 'projection_lag',
+      retryable: true,
+    })
+    await folded()
+    expect(ids(await ask('q=pay'))).toEqual(['pay-api', 'pay-db'])
+  })
+
+  it.each([
+    ['an id', 'pay-db', 'pay-db', 'name'],
+    ['a display name, by the beginnings of words', 'paym data', 'pay-db', 'name'],
+    ['a label', 'gold pay', 'pay-db', 'label'],
+    ['an owner', 'ledger', 'pay-db', 'label'],
+    ['what it points at', 'api db', 'pay-api', 'relation'],
+    ['an attribute', '10.20.30', 'router', 'attribute'],
+    ['a part of an attribute', '4711', 'router', 'attribute'],
+    ['a name that is misspelled', 'roter', 'router', 'spelling'],
+  ])('finds by %s', async (_, q, expected, where) => {
+    const { items } = await ask(`q=${encodeURIComponent(q)}`)
+    expect(items[0]).toMatchObject({ resource_id: expected })
+    expect(items[0]?.matched).toContain(where)
+  })
+
+  it('puts names before relations, and an exact name first', async () => {
+    const { items } = await ask('q=pay-db')
+    expect(items.map(({ resource_id, matched }) => [resource_id, matched])).toEqual([
+      ['pay-db', ['name']],
+      ['pay-api', ['name', 'relation']],
+    ])
+  })
+
+  it('shows only what the reader may see, of the types that were asked for', async () => {
+    expect(ids(await ask('q=gold'))).toEqual(['pay-db', 'secret-us'])
+    expect(ids(await ask('q=web&type_key=fleet.host'))).toEqual(['eu1-web-01', 'eu1-web-02', 'us1-web-01'])
+    expect(ids(await ask('q=eu1', 'far'))).toEqual([])
+    expect(ids(await ask('q=secret', 'far'))).toEqual(['secret-us'])
+  })
+
+  it('follows changes and ends, and says how far it has come', async () => {
+    await record('short-lived', { owner: 'team-moon' })
+    const before = await ask('q=moon')
+    expect(ids(before)).toEqual([])
+    await folded()
+    const after = await ask('q=moon')
+    expect([ids(after), after.as_of.lag_ms]).toEqual([['short-lived'], 0])
+    expect(BigInt(after.as_of.watermark)).toBeGreaterThan(BigInt(before.as_of.watermark))
+    await c.as('ada').patch('/v1/resources/short-lived?mode=record_only', { expected_version: 1, owner: 'team-sun' })
+    await folded()
+    expect([ids(await ask('q=moon')), ids(await ask('q=sun'))]).toEqual([[], ['short-lived']])
+    await c.result('short-lived', { expected_version: 2, changes: { lifecycle_status: 'retired' } })
+    expect(ids(await ask('q=sun'))).toEqual([])
+    expect(ids(await ask('q=sun&include_retired=true'))).toEqual(['short-lived'])
+  })
+
+  it('takes any text, and cuts with a word', async () => {
+    for (const q of ["'", '":*&|!()<->', '\\', 'ÄÖÜ ß', '...', '--', 'a'.repeat(200), "x' or '1'='1"])
+      expect((await c.as('vic').get(`/v1/search?q=${encodeURIComponent(q)}`)).status, q).toBe(200)
+    for (const q of ['', '%00', 'a'.repeat(201)])
+      expect([400, 422], q).toContain((await c.as('vic').get(`/v1/search?q=${q}`)).status)
+    expect(await ask('q=web&limit=1')).toMatchObject({ items: [{}], more: true })
+  })
+})
