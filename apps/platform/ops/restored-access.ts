@@ -1,8 +1,8 @@
 import { shutOutAgain } from '../../identity/users/restored.ts'
 import type { LostEvent } from '../../relay/events/lost.ts'
 import { loadTokenConfig } from '../../token/config.ts'
-import { keySettingsOf } from '../../token/deps.ts'
 import { killKey } from '../../token/keys.service.ts'
+import { keySettingsOf } from '../../token/wire.ts'
 import { operator, settingOf, withDb } from './access.ts'
 import { auditKeysOf } from './verify-audit.ts'
 
