@@ -55,9 +55,8 @@ export const createJwksClient = (options: JwksOptions) => {
         failures = 0
       })
       .catch((error: unknown) => {
-        const wait = BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)] ?? 30_000
+        retry_at = monotonic() + (BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)] ?? 30_000)
         failures += 1
-        retry_at = monotonic() + wait
         options.onError?.(error)
       })
       .finally(() => {
@@ -75,21 +74,19 @@ export const createJwksClient = (options: JwksOptions) => {
   }
 
   const age_s = () => (monotonic() - fetched_at) / 1000
-  const gauge = options.telemetry?.gauge('jwks_age_seconds', 'Since the keys of token were read; 1e9: never.')
-  // Read when the metrics are.
-  if (gauge) Object.assign(gauge, { collect: () => gauge.set(Math.min(age_s(), 1e9)) })
+  showAge(options.telemetry, age_s)
 
   const usable = () => monotonic() - fetched_at <= max_stale_s * 1000
   const known = (kid: string) => (usable() && !dropped.has(kid) ? keys.get(kid) : undefined)
 
   return {
     /** Fetches the first set; resolves also when that fails (the background goes on trying). */
-    start: () => load(),
+    start: load,
     close: () => {
       closed = true
       clearTimeout(timer)
     },
-    /** The key of that id, from what is cached. */
+    /** The cached key of that id. */
     get: known,
     /** Looks again for a key id that the cache does not have, within the bounds above. */
     find: async (kid: string): Promise<KeyAnswer> => {
@@ -119,6 +116,12 @@ export const createJwksClient = (options: JwksOptions) => {
   }
 }
 export type JwksClient = ReturnType<typeof createJwksClient>
+
+const showAge = (telemetry: Telemetry | undefined, age_s: () => number): void => {
+  const gauge = telemetry?.gauge('jwks_age_seconds', 'Since the keys of token were read; 1e9: never.')
+  // Read when the metrics are.
+  if (gauge) Object.assign(gauge, { collect: () => gauge.set(Math.min(age_s(), 1e9)) })
+}
 
 const fetchSet = async (options: JwksOptions, etag: string | undefined) => {
   const { url, fetch: fetchFn = fetch } = options
