@@ -65,7 +65,7 @@ const ROOMS = {
     ['agents', 'operations'],
   ],
   'db/catalog': [['resources'], ['relationships']],
-  'workflows/operation': [['state']],
+  'workflows/operation': [['rules'], ['state']],
 }
 
 /** How many source files a room may have; the rest of the rooms: MOST_FILES. */

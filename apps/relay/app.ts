@@ -1,4 +1,5 @@
-import { createHttpApp, OPERATIONS_CODES } from '../shared/http/app.ts'
+import { createHttpApp } from '../shared/http/app.ts'
+import { OPERATIONS_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import { createAnchors } from './audit/anchors.ts'
 import { sealAudit } from './audit/seal.ts'
