@@ -18,7 +18,7 @@ import {
   outputsOf,
 } from '../db/operations/nodes/attempts.ts'
 import { type Claim, claimAttempt } from '../db/operations/nodes/claim.ts'
-import type { AttemptResult } from '../workflows/operation/state/types.ts'
+import type { AttemptResult } from '../workflows/operation/state/events.ts'
 import { createAims } from './aim.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { ExecutorContext, ExecutorResult } from './executors/types.ts'

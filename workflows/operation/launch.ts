@@ -2,7 +2,7 @@ import { ActivityFailure } from '@temporalio/common'
 import { CancellationScope, patched, proxyActivities, proxyLocalActivities, sleep } from '@temporalio/workflow'
 import type { Bookkeeping, Execution, Local } from '../../activities/index.ts'
 import type { OperationInput } from './messages.ts'
-import type { AttemptResult, CatalogResult, Effect, Event, GraphPage, RunEffect } from './state/types.ts'
+import type { AttemptResult, CatalogResult, Effect, Event, GraphPage, RunEffect } from './state/events.ts'
 
 /** Time over its slice that an activity may take: claim and result each wait 20 s for a Postgres that is away. */
 const MARGIN_S = 45

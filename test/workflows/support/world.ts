@@ -11,7 +11,7 @@ import type {
   RecordResult,
   Refusal,
   RunEffect,
-} from '../../../workflows/operation/state/types.ts'
+} from '../../../workflows/operation/state/events.ts'
 
 type Gate = { status: GateStatus; round: number; deadline: number; escalation?: number; guards: number[] }
 type Attempt = { node: number; role: 'run' | 'undo'; attempt: number; generation: number; open: boolean }
