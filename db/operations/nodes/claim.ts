@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Closure, GateStatus, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { closureOf, type OperationCalendar } from '../../../apps/shared/data/calendar.ts'
 import { keyedLock } from '../../locks.ts'
-import { named } from '../../sql.ts'
+import { named } from '../sql.ts'
 import { standingDue } from '../gates/standing.ts'
 
 /**
