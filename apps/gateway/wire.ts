@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createRedis } from '../../db/redis.ts'
+import { createRedis } from '../../db/redis/redis.ts'
 import { readKeysWhileDeaf } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { accessVerifierOf, jwksOf } from '../shared/auth/trust.ts'

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { createRedis } from '../../db/redis.ts'
+import { createRedis } from '../../db/redis/redis.ts'
 import { Session } from '../shared/contracts/gen/auth_pb.ts'
 import { holdNats } from '../shared/events/holder.ts'
 import { measurePool } from '../shared/process/pool.ts'

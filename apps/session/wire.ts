@@ -1,7 +1,7 @@
 import { createDb } from '../../db/client.ts'
 import { pruneKeys } from '../../db/idempotency.ts'
 import { startPruning } from '../../db/prune.ts'
-import { createRedis } from '../../db/redis.ts'
+import { createRedis } from '../../db/redis/redis.ts'
 import { idempotency } from '../../db/session/tables.ts'
 import { followKilledKeys } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'

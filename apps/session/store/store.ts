@@ -1,5 +1,11 @@
 import type { Redis } from 'ioredis'
-import { isRedisOutage, LIMIT_SCRIPT, loadScripts, type Script, type ScriptObserver } from '../../../db/scripts.ts'
+import {
+  isRedisOutage,
+  LIMIT_SCRIPT,
+  loadScripts,
+  type Script,
+  type ScriptObserver,
+} from '../../../db/redis/scripts.ts'
 import type { Revocation } from '../../../db/session/tables.ts'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { type Rate, rateArguments } from '../../shared/web/rates.ts'

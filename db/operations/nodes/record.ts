@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
-import { compileCel } from '../../../apps/shared/data/cel.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
+import { compileCel } from '../../../apps/shared/expressions/cel.ts'
 import type { Change } from '../../../workflows/operation/state/events.ts'
 import type { Tx } from '../../client.ts'
 import { ENGINE, type TimelineEvent } from '../facts/timeline.ts'

@@ -14,7 +14,7 @@ import {
   waitForEnd,
   waitForGate,
 } from '../demo/operations.ts'
-import { openWorld, type World } from './drill-world.ts'
+import { openWorld, type World } from './world.ts'
 
 const HOSTS = 4
 const LOST = ['lost-1', 'lost-2', 'lost-3', 'lost-4', 'lost-5']
