@@ -1,12 +1,12 @@
 import { ApplicationFailure } from '@temporalio/common'
-import { resolveValue, ValueError } from '../apps/shared/data/values.ts'
+import { resolveValue, ValueError } from '../apps/shared/expressions/values.ts'
 import { uuidv5 } from '../apps/shared/ids.ts'
 import { outputsOf } from '../db/operations/nodes/attempts.ts'
 import { getCatalogWrite, saveCatalogWrite } from '../db/operations/operations/catalog.ts'
-import type { CatalogResult } from '../workflows/operation/state/types.ts'
+import type { CatalogResult } from '../workflows/operation/state/events.ts'
+import { nodesNamedIn } from './attempts/inputs.ts'
 import { type Applied, CatalogAway, type ResourceUpdateCommand } from './catalog.client.ts'
 import type { ActivityDeps } from './deps.ts'
-import { nodesNamedIn } from './inputs.ts'
 
 export type CatalogInput = { operation_id: string; node_id: string; generation: number; attempt: number }
 

@@ -1,7 +1,7 @@
-import { createCancelActivities } from './cancel.ts'
+import { createCancelActivities } from './attempts/cancel.ts'
+import { createExecutionActivities } from './attempts/execution.ts'
 import { createCatalogActivities } from './catalog.ts'
 import type { ActivityDeps } from './deps.ts'
-import { createExecutionActivities } from './execution.ts'
 import { createLocalActivities, createOperationActivities } from './operation.ts'
 
 /** Activities of the queue `bookkeeping`: what moves rows, and the catalog; graphs for operations begun without the patch `local-graph`. */

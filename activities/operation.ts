@@ -2,7 +2,7 @@ import { activityInfo } from '@temporalio/activity'
 import { type CloseInput, closeOperation } from '../db/operations/operations/close.ts'
 import { loadGraph } from '../db/operations/operations/graph.ts'
 import { type EngineRef, recordChanges } from '../db/operations/operations/record.ts'
-import type { CloseResult, GraphPage, RecordBatch, RecordResult } from '../workflows/operation/state/types.ts'
+import type { CloseResult, GraphPage, RecordBatch, RecordResult } from '../workflows/operation/state/events.ts'
 import type { ActivityDeps } from './deps.ts'
 
 /** Local activities: they run in the process that runs the workflow. */

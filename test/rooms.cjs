@@ -40,11 +40,19 @@ const ROOMS = {
     ['contracts/client', 'contracts/catalog', 'contracts/identity', 'contracts/session', 'service'],
     ['contracts/operations'],
     ['data'],
+    ['expressions'],
     ['http', 'web'],
     ['events', 'rpc'],
     ['auth'],
   ],
-  'apps/platform': [['base'], ['servers'], ['run', 'tests'], ['check/openapi', 'demo', 'deploy'], ['check', 'ops']],
+  'apps/platform': [
+    ['base'],
+    ['servers'],
+    ['run', 'tests'],
+    ['check/openapi', 'demo', 'deploy'],
+    ['check', 'ops'],
+    ['restore'],
+  ],
   'apps/console': [
     ['words/en', 'kit', 'session'],
     ['words', 'api'],
@@ -65,20 +73,15 @@ const ROOMS = {
     ['agents', 'operations'],
   ],
   'db/catalog': [['resources'], ['relationships']],
-  'workflows/operation': [['state']],
+  'workflows/operation': [['rules'], ['state']],
 }
 
 /** How many source files a room may have; the rest of the rooms: MOST_FILES. */
 const MOST_FILES = 12
 /** One file a noun or a page: these grow with the product. */
 const WIDE = {
-  db: 14,
-  activities: 14,
   'apps/cli': 16,
   'apps/catalog/graph': 14,
-  'apps/platform': 14,
-  'apps/platform/ops': 14,
-  'apps/shared/data': 14,
   'apps/console/words/en': 20,
   'apps/shared/contracts/catalog': 18,
   'apps/shared/contracts/operations': 18,

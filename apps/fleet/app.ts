@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { notFound } from '../shared/errors.ts'
-import { CATALOG_CODES, createHttpApp, errorReplies } from '../shared/http/app.ts'
+import { createHttpApp, errorReplies } from '../shared/http/app.ts'
+import { CATALOG_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
 import { statusOf } from './host.ts'

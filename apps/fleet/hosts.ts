@@ -19,19 +19,11 @@ export const createHosts = (
 ) => {
   const servers = new Map<string, Server>()
 
-  const listen = (server: Server, port: number) =>
-    new Promise<boolean>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) =>
-        error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
-      )
-      server.listen(port, address, () => resolve(true))
-    })
-
-  /** Opens the host's listener; a port that somebody else took meanwhile is replaced by the next free one, and said. */
+  /** Opens the host's listener; a port that is taken is replaced by the next free one, and logged. */
   const open = async (host: Host): Promise<Host> => {
     for (let port = host.port; port < host.port + TRIES; port++) {
       const server = createHostServer(store, host.hostname, token)
-      if (await listen(server, port)) {
+      if (await listen(server, port, address)) {
         if (port !== host.port)
           log.warn({ hostname: host.hostname, port: host.port, taken: true, now: port }, 'port taken, using another')
         const opened = { ...host, port }
@@ -56,7 +48,7 @@ export const createHosts = (
     openAll: async () => {
       for (const host of store.hosts()) await open(host)
     },
-    /** Adds a host, or changes what is given of one that is there. */
+    /** Adds a host, or changes the given fields of a known one. */
     put: async (hostname: string, given: Partial<Pick<Host, 'resource_id' | 'region' | 'release'>>): Promise<Host> => {
       const known = store.host(hostname)
       if (known) {
@@ -89,3 +81,12 @@ export const createHosts = (
   }
 }
 export type Hosts = ReturnType<typeof createHosts>
+
+/** Whether the server listens; false if the port is taken. */
+const listen = (server: Server, port: number, address: string) =>
+  new Promise<boolean>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
+    )
+    server.listen(port, address, () => resolve(true))
+  })

@@ -1,7 +1,7 @@
 import { uuidv7 } from '../shared/ids.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import { healthOf } from './host.ts'
-import type { Store } from './store.ts'
+import type { Host, Store } from './store.ts'
 
 const LOOK_MS = 1000
 
@@ -38,31 +38,8 @@ export const startReports = ({
     const bearer = await token()
     for (const host of due) {
       if (!host.resource_id || stopped) continue
-      const { healthy, reason } = healthOf(host)
-      const id = uuidv7()
-      const body = {
-        command_id: id,
-        idempotency_key: id,
-        resource_id: host.resource_id,
-        source: 'fleet',
-        check_key: 'http',
-        status: healthy ? 'healthy' : 'unhealthy',
-        observed_at: new Date().toISOString(),
-        ttl_s: Math.max(60, every_s * 3),
-        summary: reason,
-      }
-      const reply = await fetch(
-        `${catalog_url}/internal/v1/resources/${encodeURIComponent(host.resource_id)}/health-observations`,
-        {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', authorization: `Bearer ${bearer}` },
-          body: JSON.stringify(body),
-          signal: AbortSignal.timeout(5000),
-        },
-      )
-      await reply.body?.cancel()
-      if (!reply.ok && reply.status !== 404) throw new Error(`catalog answers ${reply.status}`)
-      told.set(host.hostname, reason)
+      await post({ catalog_url, bearer, every_s }, host, host.resource_id)
+      told.set(host.hostname, healthOf(host).reason)
     }
     if (all) told_all = begun
   }
@@ -93,4 +70,36 @@ export const startReports = ({
       await done
     },
   }
+}
+
+/** Sends one observation; a host that the catalog no longer knows is left out. */
+const post = async (
+  { catalog_url, bearer, every_s }: { catalog_url: string; bearer: string; every_s: number },
+  host: Host,
+  resource_id: string,
+): Promise<void> => {
+  const { healthy, reason } = healthOf(host)
+  const id = uuidv7()
+  const body = {
+    command_id: id,
+    idempotency_key: id,
+    resource_id,
+    source: 'fleet',
+    check_key: 'http',
+    status: healthy ? 'healthy' : 'unhealthy',
+    observed_at: new Date().toISOString(),
+    ttl_s: Math.max(60, every_s * 3),
+    summary: reason,
+  }
+  const reply = await fetch(
+    `${catalog_url}/internal/v1/resources/${encodeURIComponent(resource_id)}/health-observations`,
+    {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${bearer}` },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(5000),
+    },
+  )
+  await reply.body?.cancel()
+  if (!reply.ok && reply.status !== 404) throw new Error(`catalog answers ${reply.status}`)
 }

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-/** Behaviour on demand, for demos and fault tests. */
+/** Behavior on demand, for demos and fault tests. */
 export type Faults = {
   /** /health answers 500 once a release was deployed. */
   unhealthy_after_deploy?: boolean
@@ -40,6 +40,9 @@ export type Effect = {
   detail: string
 }
 
+/** The answer of a host to one request. */
+type Answer = { path: string; status: number; body: string }
+
 const TABLES = `
   create table if not exists hosts (hostname text primary key, port integer not null unique, resource_id text, region text, release text not null,
     traffic text not null default 'in', drained_at integer not null default 0, deployed integer not null default 0, serial integer not null default 1,
@@ -50,7 +53,7 @@ const TABLES = `
     primary key (hostname, key, path)) strict;
   create table if not exists fences (hostname text not null, node text not null, fence integer not null, primary key (hostname, node)) strict;`
 
-/** Hosts, effects and answers in one SQLite file with full synchronisation: it survives any crash of this process. */
+/** Hosts, effects and answers in one SQLite file with full synchronization: it survives any crash of this process. */
 export const openStore = (file: string) => {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true })
   const db = new DatabaseSync(file)
@@ -66,24 +69,7 @@ export const openStore = (file: string) => {
       const row = db.prepare('select * from hosts where hostname = ?').get(hostname)
       return row && toHost(row)
     },
-    saveHost: (host: Host): void => {
-      db.prepare(
-        `insert into hosts (hostname, port, resource_id, region, release, traffic, drained_at, deployed, serial, faults) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-         on conflict (hostname) do update set port = excluded.port, resource_id = excluded.resource_id, region = excluded.region, release = excluded.release,
-           traffic = excluded.traffic, drained_at = excluded.drained_at, deployed = excluded.deployed, serial = excluded.serial, faults = excluded.faults`,
-      ).run(
-        host.hostname,
-        host.port,
-        host.resource_id,
-        host.region,
-        host.release,
-        host.traffic,
-        host.drained_at,
-        host.deployed,
-        host.serial,
-        JSON.stringify(host.faults),
-      )
-    },
+    saveHost: (host: Host): void => saveHost(db, host),
     removeHost: (hostname: string): void => void db.prepare('delete from hosts where hostname = ?').run(hostname),
     nextPort: (base: number): number =>
       Number(
@@ -107,35 +93,11 @@ export const openStore = (file: string) => {
         .run(hostname, node, fence).changes > 0,
 
     /** Effect, new host state and answer become durable together. */
-    commit: (
-      host: Host,
-      effect: Effect,
-      answer: { path: string; status: number; body: string },
-      save: (host: Host) => void,
-    ): void => {
+    commit: (host: Host, effect: Effect, answer: Answer, save: (host: Host) => void): void => {
       db.exec('begin immediate')
       try {
-        db.prepare(
-          'insert into effects (at, hostname, operation_id, node_id, attempt, key, fence, effect, detail) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-        ).run(
-          new Date().toISOString(),
-          effect.hostname,
-          effect.operation_id,
-          effect.node_id,
-          effect.attempt,
-          effect.key,
-          effect.fence,
-          effect.effect,
-          effect.detail,
-        )
-        if (effect.key)
-          db.prepare('insert into answers (hostname, key, path, status, body) values (?, ?, ?, ?, ?)').run(
-            host.hostname,
-            effect.key,
-            answer.path,
-            answer.status,
-            answer.body,
-          )
+        insertEffect(db, effect)
+        if (effect.key) insertAnswer(db, host.hostname, effect.key, answer)
         save(host)
         db.exec('commit')
       } catch (error) {
@@ -149,3 +111,48 @@ export const openStore = (file: string) => {
   }
 }
 export type Store = ReturnType<typeof openStore>
+
+const saveHost = (db: DatabaseSync, host: Host): void => {
+  db.prepare(
+    `insert into hosts (hostname, port, resource_id, region, release, traffic, drained_at, deployed, serial, faults) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict (hostname) do update set port = excluded.port, resource_id = excluded.resource_id, region = excluded.region, release = excluded.release,
+       traffic = excluded.traffic, drained_at = excluded.drained_at, deployed = excluded.deployed, serial = excluded.serial, faults = excluded.faults`,
+  ).run(
+    host.hostname,
+    host.port,
+    host.resource_id,
+    host.region,
+    host.release,
+    host.traffic,
+    host.drained_at,
+    host.deployed,
+    host.serial,
+    JSON.stringify(host.faults),
+  )
+}
+
+const insertEffect = (db: DatabaseSync, effect: Effect): void => {
+  db.prepare(
+    'insert into effects (at, hostname, operation_id, node_id, attempt, key, fence, effect, detail) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  ).run(
+    new Date().toISOString(),
+    effect.hostname,
+    effect.operation_id,
+    effect.node_id,
+    effect.attempt,
+    effect.key,
+    effect.fence,
+    effect.effect,
+    effect.detail,
+  )
+}
+
+const insertAnswer = (db: DatabaseSync, hostname: string, key: string, { path, status, body }: Answer): void => {
+  db.prepare('insert into answers (hostname, key, path, status, body) values (?, ?, ?, ?, ?)').run(
+    hostname,
+    key,
+    path,
+    status,
+    body,
+  )
+}

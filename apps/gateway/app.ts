@@ -1,4 +1,5 @@
-import { AUTH_CODES, createHttpApp } from '../shared/http/app.ts'
+import { createHttpApp } from '../shared/http/app.ts'
+import { AUTH_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import type { GatewayDeps } from './deps.ts'
 import { createGateway } from './edge/server.ts'

@@ -4,7 +4,7 @@ import { listen } from '../shared/http/app.ts'
 import { idleConnections, runApp } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
 import { loadGatewayConfig } from './config.ts'
-import { createDeps } from './deps.ts'
+import { createDeps } from './wire.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string

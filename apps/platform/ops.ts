@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util'
-import { acceptRestores } from './ops/accept-restore.ts'
 import { OpsError } from './ops/access.ts'
 import { deadLetters } from './ops/dead-letters.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { rebuildOperations } from './ops/rebuild-operations.ts'
 import { reconcile } from './ops/reconcile.ts'
-import { restoreDrill } from './ops/restore-drill.ts'
 import { verifyAudit } from './ops/verify-audit.ts'
+import { acceptRestores } from './restore/accept.ts'
+import { restoreDrill } from './restore/drill.ts'
 
 /** `npm run ops -- <verb>`: what a person does when a store, an event or a row is not as it should be (reliability.md 4, 5). */
 const USAGE = `usage: npm run ops -- <verb>

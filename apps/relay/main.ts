@@ -2,8 +2,8 @@ import { listen } from '../shared/http/app.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp, startRelay } from './app.ts'
 import { loadRelayConfig } from './config.ts'
-import { createDeps } from './deps.ts'
 import { createLags } from './lags.ts'
+import { createDeps } from './wire.ts'
 
 await runApp('relay', async () => {
   const config = loadRelayConfig()

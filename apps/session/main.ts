@@ -3,8 +3,8 @@ import { listen } from '../shared/http/app.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
 import { loadSessionConfig } from './config.ts'
-import { createDeps } from './deps.ts'
 import { checkRedisSettings } from './store/revocations.ts'
+import { createDeps } from './wire.ts'
 
 await runApp('session', async () => {
   const config = loadSessionConfig()

@@ -1,7 +1,7 @@
 import { createDb } from '../../db/client.ts'
 import { loadTokenConfig } from './config.ts'
-import { keySettingsOf } from './deps.ts'
 import { killKey } from './keys.service.ts'
+import { keySettingsOf } from './wire.ts'
 
 /** `npm run admin -- token <verb>`: acts that need token's own keys and database. Each returns its exit code. */
 export const verbs: Record<string, (args: string[]) => Promise<number>> = {

@@ -1,5 +1,6 @@
 import { withoutUsers } from '../shared/auth/http.ts'
-import { AUTH_CODES, createHttpApp } from '../shared/http/app.ts'
+import { createHttpApp } from '../shared/http/app.ts'
+import { AUTH_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import { registerRpc } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'

@@ -1,91 +1,17 @@
-import type { Pool, PoolClient } from 'pg'
-import { createDb } from '../../db/client.ts'
-import { wakeChannel } from '../../db/outbox.ts'
-import { registryOf } from '../shared/auth/trust.ts'
-import { type Clock, systemClock } from '../shared/clock.ts'
-import { secretKeysOf } from '../shared/config.ts'
-import { deriveKey } from '../shared/data/digest.ts'
-import { waitFor } from '../shared/http/lifecycle.ts'
-import { measurePool } from '../shared/process/pool.ts'
-import { createTelemetry } from '../shared/telemetry.ts'
-import { keksOf, type TokenConfig } from './config.ts'
-import { createKeyring } from './keyring.ts'
-import { type KeySettings, tendKeys } from './keys.service.ts'
+import type { Pool } from 'pg'
+import type { Clock } from '../shared/clock.ts'
+import type { Registry } from '../shared/service/tokens.ts'
+import type { Telemetry } from '../shared/telemetry.ts'
+import type { TokenConfig } from './config.ts'
+import type { Keyring } from './keyring.ts'
 
-/** The settings that changes of the keys need; the admin verbs use them too. */
-export const keySettingsOf = (config: TokenConfig, db: KeySettings['db'], clock: Clock = systemClock): KeySettings => ({
-  db,
-  clock,
-  kek: keksOf(config.TOKEN__KEYS__KEK)[0],
-  audit_key: deriveKey(secretKeysOf(config.TOKEN__SECRET__KEYS)[0], 'audit'),
-  rsa_bits: config.TOKEN__KEYS__RSA_BITS,
-  rotate_every_s: config.TOKEN__KEYS__ROTATE_EVERY_S,
-  publish_lead_s: config.TOKEN__KEYS__PUBLISH_LEAD_S,
-})
-
-const TEND_EVERY_MS = 60_000
-
-/** Opens the database, makes sure that there are keys, and keeps this process's view of them fresh. */
-export const createDeps = async (config: TokenConfig, { clock = systemClock }: { clock?: Clock } = {}) => {
-  const telemetry = createTelemetry('token')
-  const { db, pool, close } = createDb(config.TOKEN__DATABASE__URL, { app: 'token' })
-  measurePool(telemetry, pool)
-  const registry = registryOf(config, telemetry)
-  const settings = keySettingsOf(config, db, clock)
-  const keyring = createKeyring({ db, keks: keksOf(config.TOKEN__KEYS__KEK) })
-  await waitFor('Postgres', () => pool.query('select 1'))
-  await tendKeys(settings)
-  await keyring.refresh()
-
-  const every = (ms: number, what: string, run: () => Promise<void>) =>
-    setInterval(() => run().catch((err: unknown) => telemetry.log.error({ err }, what)), ms).unref()
-  const timers = [
-    every(config.TOKEN__KEYS__POLL_MS, 'the signing keys cannot be read', keyring.refresh),
-    every(TEND_EVERY_MS, 'the signing keys cannot be tended', () => tendKeys(settings)),
-  ]
-  const stopListening = listenForKeys(pool, () =>
-    keyring.refresh().catch((err: unknown) => telemetry.log.error({ err }, 'the signing keys cannot be read')),
-  )
-  return {
-    config,
-    telemetry,
-    pool,
-    registry,
-    keyring,
-    clock,
-    close: async () => {
-      for (const timer of timers) clearInterval(timer)
-      await stopListening()
-      registry.close()
-      await close()
-    },
-  }
-}
-export type TokenDeps = Awaited<ReturnType<typeof createDeps>>
-
-const LISTEN_AGAIN_MS = 1000
-
-/** Reads the keys as soon as the database tells that one was killed. The poll finds it too, so a lost notice costs a second. */
-const listenForKeys = (pool: Pool, read: () => Promise<void>) => {
-  let stopped = false
-  let held: PoolClient | undefined
-  const listen = async () => {
-    const client = await pool.connect()
-    if (stopped) return client.release(true)
-    held = client
-    client.on('notification', () => void read())
-    client.once('end', again)
-    await client.query(`listen ${wakeChannel('token')}`)
-    await read()
-  }
-  const again = () => {
-    held = undefined
-    if (!stopped) setTimeout(() => void listen().catch(again), LISTEN_AGAIN_MS).unref()
-  }
-  const begun = listen().catch(again)
-  return async () => {
-    stopped = true
-    await begun
-    held?.release(true)
-  }
+/** What token works with; `wire.ts` builds it. */
+export type TokenDeps = {
+  config: TokenConfig
+  telemetry: Telemetry
+  pool: Pool
+  registry: Registry
+  keyring: Keyring
+  clock: Clock
+  close: () => Promise<void>
 }

@@ -1,4 +1,5 @@
-import { createHttpApp, listen, OPERATIONS_CODES } from '../shared/http/app.ts'
+import { createHttpApp, listen } from '../shared/http/app.ts'
+import { OPERATIONS_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { createTelemetry } from '../shared/telemetry.ts'

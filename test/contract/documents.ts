@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Method, ROUTES, type Upstream } from '../../apps/gateway/routes/table.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
-import { AUTH_CODES, CATALOG_CODES, type EdgeCodes, OPERATIONS_CODES } from '../../apps/shared/http/app.ts'
+import { AUTH_CODES, CATALOG_CODES, type EdgeCodes, OPERATIONS_CODES } from '../../apps/shared/http/edge-codes.ts'
 import { type Document, type Operation, operationsOf } from '../../apps/shared/http/openapi.ts'
 
 const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')

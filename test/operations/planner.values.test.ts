@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { expandValue, formsOf, resolveValue, ValueError } from '../../apps/shared/data/values.ts'
+import { expandValue, formsOf, resolveValue, ValueError } from '../../apps/shared/expressions/values.ts'
 
 const scope = {
   roots: { target: { name: 'h', tags: ['a'], odd: { $from: 'x' } }, params: { n: 3 } },

@@ -6,7 +6,7 @@ import { rehearsalOf } from '../../apps/operations/rehearsal/input.ts'
 import { rehearse } from '../../apps/operations/rehearsal/rehearse.ts'
 import type { Assumptions } from '../../apps/operations/rehearsal/types.ts'
 import type { Rehearsal } from '../../apps/shared/contracts/operations/plans.ts'
-import { compileCel } from '../../apps/shared/data/cel.ts'
+import { compileCel } from '../../apps/shared/expressions/cel.ts'
 import { host, hosts, inputOf, library, release } from './support/planner.ts'
 
 const run = (input: PlannerInput, assumed: Partial<Assumptions> = {}): Rehearsal => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Bounds, createPressure, type Strain } from '../../apps/shared/http/pressure.ts'
-import { PRIORITIES } from '../../apps/shared/http/priority.ts'
+import { type Bounds, createPressure, PRIORITIES, type Strain } from '../../apps/shared/http/pressure.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 
 const BOUNDS: Bounds = { in_flight: 10, delay_ms: 250, utilisation: 0.95, rss_share: 0.8 }

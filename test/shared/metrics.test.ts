@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { AUTH_CODES, createHttpApp } from '../../apps/shared/http/app.ts'
+import { createHttpApp } from '../../apps/shared/http/app.ts'
+import { AUTH_CODES } from '../../apps/shared/http/edge-codes.ts'
 import { measurePool } from '../../apps/shared/process/pool.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'

@@ -4,7 +4,8 @@ import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../apps/shared/errors.ts'
-import { AUTH_CODES, createHttpApp, type HttpApp } from '../../apps/shared/http/app.ts'
+import { createHttpApp, type HttpApp } from '../../apps/shared/http/app.ts'
+import { AUTH_CODES } from '../../apps/shared/http/edge-codes.ts'
 import {
   createRpcClient,
   fromRpc,

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CancelMode, Join, OnFailure } from '../../apps/shared/contracts/operations/graph.ts'
-import { coneOf, NODE_INTERVENTIONS, refuseIntervention } from '../../workflows/operation/rules.ts'
-import type { AttemptResult, GraphPage, Profile, Refusal } from '../../workflows/operation/state/types.ts'
+import { coneOf, NODE_INTERVENTIONS, refuseIntervention } from '../../workflows/operation/rules/nodes.ts'
+import type { AttemptResult, GraphPage, Profile, Refusal } from '../../workflows/operation/state/events.ts'
 import {
   canLeave,
   type Event,

@@ -1,5 +1,6 @@
+import type { Effect } from './state/events.ts'
 import { at as item } from './state/graph.ts'
-import type { Effect, State } from './state/types.ts'
+import type { State } from './state/types.ts'
 
 /**
  * What must never be, whatever came before: looked at after each step, at the cost of what the step sends out

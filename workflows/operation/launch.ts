@@ -2,7 +2,7 @@ import { ActivityFailure } from '@temporalio/common'
 import { CancellationScope, patched, proxyActivities, proxyLocalActivities, sleep } from '@temporalio/workflow'
 import type { Bookkeeping, Execution, Local } from '../../activities/index.ts'
 import type { OperationInput } from './messages.ts'
-import type { AttemptResult, CatalogResult, Effect, Event, GraphPage, RunEffect } from './state/types.ts'
+import type { AttemptResult, CatalogResult, Effect, Event, GraphPage, RunEffect } from './state/events.ts'
 
 /** Time over its slice that an activity may take: claim and result each wait 20 s for a Postgres that is away. */
 const MARGIN_S = 45
@@ -33,11 +33,66 @@ export const loadPages = async (input: OperationInput): Promise<GraphPage[]> => 
  * Starts the effects of the reducer; each pushes its result back as an event. A result is a value: an activity that
  * fails for good means that nobody knows, which the reducer is told as such.
  */
-export const createLauncher = (input: OperationInput, push: (event: Event) => void) => {
-  const { operation_id, bookkeeping_queue } = input
+export const createLauncher = (input: OperationInput, push: Push) => {
+  const launching: Launching = { input, push, activities: activitiesOf(input) }
+  // Only a forced cancel tells attempts to stop, and it tells all: a scope for each would cost five promises a node.
+  let attempts = new CancellationScope({ cancellable: true })
+  const timer = createTimer(push)
+
+  const launch = (effect: Exclude<Effect, RunEffect>): void => {
+    switch (effect.type) {
+      case 'cancel_attempts':
+        attempts.cancel()
+        attempts = new CancellationScope({ cancellable: true })
+        return
+      case 'cancel_attempt':
+        tellAgent(launching, effect)
+        return
+      case 'apply_catalog':
+        applyCatalog(launching, effect)
+        return
+      case 'record':
+        record(launching, effect)
+        return
+      case 'load_graph':
+        void loadPages(input).then((pages) => push({ type: 'loaded', at: Date.now(), pages }))
+        return
+      case 'close':
+        close(launching, effect)
+        return
+      case 'wake_at':
+        timer(effect.at)
+    }
+  }
+
+  return (effects: readonly Effect[]): void => {
+    let runs: RunEffect[] = []
+    const launchRuns = () => {
+      const batch = runs
+      runs = []
+      if (batch.length > 0) void attempts.run(async () => batch.forEach((effect) => void run(launching, effect)))
+    }
+    for (const effect of effects) {
+      if (effect.type === 'run') {
+        runs.push(effect)
+        continue
+      }
+      launchRuns()
+      launch(effect)
+    }
+    launchRuns()
+  }
+}
+
+type Push = (event: Event) => void
+/** The effect of one type. */
+type EffectOf<T extends Effect['type']> = Extract<Effect, { type: T }>
+type Launching = { input: OperationInput; push: Push; activities: ReturnType<typeof activitiesOf> }
+
+const activitiesOf = (input: OperationInput) => {
   const { record_changes, close_operation } = bookkeeping(input)
   const { apply_catalog_result } = proxyActivities<Bookkeeping>({
-    taskQueue: bookkeeping_queue,
+    taskQueue: input.bookkeeping_queue,
     startToCloseTimeout: '15s',
     retry: { ...patient, maximumAttempts: 5 },
   })
@@ -50,89 +105,56 @@ export const createLauncher = (input: OperationInput, push: (event: Event) => vo
     startToCloseTimeout: '15s',
     retry: { ...patient, maximumAttempts: 10 },
   })
-  // Only a forced cancel tells attempts to stop, and it tells all: a scope for each would cost five promises a node.
-  let attempts = new CancellationScope({ cancellable: true })
-  const timer = createTimer(push)
+  return { record_changes, close_operation, apply_catalog_result, run_attempt, cancel_attempt }
+}
 
-  const run = (effect: RunEffect) => {
-    const { type: _, name, slice_s, node, ...attempt } = effect
-    const { role, generation, slice } = attempt
-    const options = {
-      activityId: `${role === 'undo' ? 'u' : 'n'}:${attempt.node_id}:${attempt.attempt}:${slice}`,
-      summary: summaryOf(effect),
-      startToCloseTimeout: (slice_s + MARGIN_S) * 1000,
-    }
-    const ended = (result: AttemptResult) =>
-      push({ type: 'attempt_ended', at: Date.now(), node, role, generation, attempt: attempt.attempt, slice, result })
-    void run_attempt
-      .executeWithOptions(options, [{ operation_id, ...attempt }])
-      .then(ended, (error: unknown) => ended({ status: 'unknown', error: lost(error) }))
+const run = ({ input: { operation_id }, push, activities }: Launching, effect: RunEffect): void => {
+  const { type: _, name, slice_s, node, ...attempt } = effect
+  const { role, generation, slice } = attempt
+  const options = {
+    activityId: `${role === 'undo' ? 'u' : 'n'}:${attempt.node_id}:${attempt.attempt}:${slice}`,
+    summary: summaryOf(effect),
+    startToCloseTimeout: (slice_s + MARGIN_S) * 1000,
   }
+  const ended = (result: AttemptResult) =>
+    push({ type: 'attempt_ended', at: Date.now(), node, role, generation, attempt: attempt.attempt, slice, result })
+  void activities.run_attempt
+    .executeWithOptions(options, [{ operation_id, ...attempt }])
+    .then(ended, (error: unknown) => ended({ status: 'unknown', error: lost(error) }))
+}
 
-  const launch = (effect: Exclude<Effect, RunEffect>): void => {
-    switch (effect.type) {
-      case 'cancel_attempts':
-        attempts.cancel()
-        attempts = new CancellationScope({ cancellable: true })
-        return
-      case 'cancel_attempt': {
-        const { type: _, ...attempt } = effect
-        // Nobody waits for it: the agent also hears in the answer to its next word.
-        if (patched('cancel-attempt'))
-          void cancel_attempt
-            .executeWithOptions({ summary: `tell the agent of ${attempt.node_id} to stop` }, [
-              { operation_id, ...attempt },
-            ])
-            .catch(() => {})
-        return
-      }
-      case 'apply_catalog': {
-        const { node, node_id, generation, attempt } = effect
-        void apply_catalog_result
-          .executeWithOptions({ summary: `write ${node_id} to the catalog` }, [
-            { operation_id, node_id, generation, attempt },
-          ])
-          .catch((error: unknown): CatalogResult => ({ status: 'away', message: messageOf(error) }))
-          .then((result) => push({ type: 'catalog_ended', at: Date.now(), node, generation, attempt, result }))
-        return
-      }
-      case 'record':
-        void record_changes
-          .executeWithOptions({ summary: `record ${effect.batch.record_seq}` }, [{ operation_id, batch: effect.batch }])
-          .then((result) => push({ type: 'recorded', at: Date.now(), result }))
-        return
-      case 'load_graph':
-        void loadPages(input).then((pages) => push({ type: 'loaded', at: Date.now(), pages }))
-        return
-      case 'close': {
-        const { type: _, ...end } = effect
-        void close_operation
-          .executeWithOptions({ summary: `end as ${end.status}` }, [{ operation_id, ...end }])
-          .then((result) => push({ type: 'closed', at: Date.now(), result }))
-        return
-      }
-      case 'wake_at':
-        timer(effect.at)
-    }
-  }
+/** Nobody waits for it: the agent also hears in the answer to its next word. */
+const tellAgent = ({ input: { operation_id }, activities }: Launching, effect: EffectOf<'cancel_attempt'>): void => {
+  const { type: _, ...attempt } = effect
+  if (!patched('cancel-attempt')) return
+  void activities.cancel_attempt
+    .executeWithOptions({ summary: `tell the agent of ${attempt.node_id} to stop` }, [{ operation_id, ...attempt }])
+    .catch(() => {})
+}
 
-  return (effects: readonly Effect[]): void => {
-    let runs: RunEffect[] = []
-    const launchRuns = () => {
-      const batch = runs
-      runs = []
-      if (batch.length > 0) void attempts.run(async () => batch.forEach(run))
-    }
-    for (const effect of effects) {
-      if (effect.type === 'run') {
-        runs.push(effect)
-        continue
-      }
-      launchRuns()
-      launch(effect)
-    }
-    launchRuns()
-  }
+const applyCatalog = (
+  { input: { operation_id }, push, activities }: Launching,
+  { node, node_id, generation, attempt }: EffectOf<'apply_catalog'>,
+): void => {
+  void activities.apply_catalog_result
+    .executeWithOptions({ summary: `write ${node_id} to the catalog` }, [
+      { operation_id, node_id, generation, attempt },
+    ])
+    .catch((error: unknown): CatalogResult => ({ status: 'away', message: messageOf(error) }))
+    .then((result) => push({ type: 'catalog_ended', at: Date.now(), node, generation, attempt, result }))
+}
+
+const record = ({ input: { operation_id }, push, activities }: Launching, { batch }: EffectOf<'record'>): void => {
+  void activities.record_changes
+    .executeWithOptions({ summary: `record ${batch.record_seq}` }, [{ operation_id, batch }])
+    .then((result) => push({ type: 'recorded', at: Date.now(), result }))
+}
+
+const close = ({ input: { operation_id }, push, activities }: Launching, effect: EffectOf<'close'>): void => {
+  const { type: _, ...end } = effect
+  void activities.close_operation
+    .executeWithOptions({ summary: `end as ${end.status}` }, [{ operation_id, ...end }])
+    .then((result) => push({ type: 'closed', at: Date.now(), result }))
 }
 
 const MAX_SUMMARY = 100

@@ -1,6 +1,6 @@
 import type { Sinks } from '@temporalio/workflow'
 import type { Actor, CancelMode, GateStatus } from '../../apps/shared/contracts/operations/graph.ts'
-import type { NodeIntervention } from './rules.ts'
+import type { NodeIntervention } from './rules/nodes.ts'
 
 /** Workflow type and names of its messages: one spelling for relay, worker and tests. */
 export const WORKFLOW_TYPE = 'operation'

@@ -1,25 +1,19 @@
 import type { CancelMode, OperationStatus, RefusalCode } from '../../apps/shared/contracts/operations/graph.ts'
+import { refuseCancel, refusePause, refuseResume } from './rules/control.ts'
+import { type GateFacts, type NodeFacts, type OperationFacts, statusOf } from './rules/facts.ts'
+import { refuseGateApprove, refuseGateReject } from './rules/gates.ts'
 import {
   coneOf,
-  type GateFacts,
   INTERVENTION_STATES,
-  type NodeFacts,
   type NodeIntervention,
   OPERATION_INTERVENTIONS,
-  type OperationFacts,
   type OperationIntervention,
-  refuseCancel,
-  refuseGateApprove,
-  refuseGateReject,
   refuseIntervention,
   refuseOperationIntervention,
-  refusePatch,
-  refusePause,
-  refuseResume,
   refuseRetry,
   resetCone,
-  statusOf,
-} from './rules.ts'
+} from './rules/nodes.ts'
+import { refusePatch } from './rules/patches.ts'
 import { isPassed } from './state/gates.ts'
 import { at as item } from './state/graph.ts'
 import type { State } from './state/types.ts'

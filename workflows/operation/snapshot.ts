@@ -1,9 +1,10 @@
 import type { GateStatus, NodeError, NodeState } from '../../apps/shared/contracts/operations/graph.ts'
 import { Heap } from './heap.ts'
 import { beginUndo, FORCE_DUE } from './state/compensate.ts'
+import type { GraphPage } from './state/events.ts'
 import { gatesOf, graphOf, at as item, NO_COUNTS, newNode } from './state/graph.ts'
 import { move, setDue, toReady } from './state/nodes.ts'
-import { BAD, type Doing, GOOD, type GraphPage, OPEN, type Settled, type State } from './state/types.ts'
+import { BAD, type Doing, GOOD, OPEN, type Settled, type State } from './state/types.ts'
 
 /** Members that a snapshot carries as they are. */
 const PLAIN = [

@@ -2,16 +2,18 @@ import type { CommandMessage, OperationOutcome } from './messages.ts'
 import { blank, canLeave, restore, type Snapshot, snapshot } from './snapshot.ts'
 import { attemptEnded, catalogEnded } from './state/attempts.ts'
 import { takeCommand, unpark } from './state/commands.ts'
+import type { Effect, Event, GraphPage, RecordResult } from './state/events.ts'
 import { gateRecorded } from './state/gates.ts'
 import { at as item } from './state/graph.ts'
 import { leasesRecorded } from './state/leases.ts'
 import { enter, fail, settle, toGate } from './state/nodes.ts'
 import { regraft } from './state/patch.ts'
 import { schedule, swapped } from './state/schedule.ts'
-import type { Effect, Event, GraphPage, RecordResult, State } from './state/types.ts'
+import type { State } from './state/types.ts'
 import { GOOD } from './state/types.ts'
 
-export type { Effect, Event, State } from './state/types.ts'
+export type { Effect, Event } from './state/events.ts'
+export type { State } from './state/types.ts'
 export { canLeave, restore, type Snapshot, snapshot }
 
 /** The state of an operation whose graph has just been loaded; the start command is the first it takes. */

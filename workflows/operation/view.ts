@@ -1,8 +1,9 @@
 import { defineSearchAttributeKey } from '@temporalio/common'
 import { upsertSearchAttributes } from '@temporalio/workflow'
 import type { OperationInput, SEARCH_ATTRIBUTES } from './messages.ts'
-import { statusOf } from './rules.ts'
-import type { Change, Effect, Report, State } from './state/types.ts'
+import { statusOf } from './rules/facts.ts'
+import type { Change, Effect, Report } from './state/events.ts'
+import type { State } from './state/types.ts'
 
 /** Answer of the query `state`, for the Temporal UI. */
 export const stateView = (s: State) => ({

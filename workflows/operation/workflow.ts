@@ -23,7 +23,8 @@ import {
   STATE_QUERY,
 } from './messages.ts'
 import { type Asked, refusalOf } from './refuse.ts'
-import type { Effect, State } from './state/types.ts'
+import type { Effect } from './state/events.ts'
+import type { State } from './state/types.ts'
 import { canLeave, type Event, isDone, outcome, restore, type Snapshot, snapshot, start, step } from './state.ts'
 import { createFace, nodeView, stateView } from './view.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from 'undici'
-import { CelError, compileCel } from '../../../apps/shared/data/cel.ts'
 import { readPointer } from '../../../apps/shared/data/pointer.ts'
+import { CelError, compileCel } from '../../../apps/shared/expressions/cel.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
 import { createAgent } from './agent.ts'

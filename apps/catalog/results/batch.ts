@@ -6,7 +6,7 @@ import type {
   ResourceUpdateCommand,
 } from '../../shared/contracts/catalog/commands.ts'
 import { AppError, problemOf } from '../../shared/errors.ts'
-import { CATALOG_CODES } from '../../shared/http/app.ts'
+import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { invalid, toAppError } from '../../shared/http/problems.ts'
 import { checkScope, type ServiceCaller } from '../../shared/service/tokens.ts'
 import { refuseLate } from '../command/late.ts'

@@ -37,6 +37,7 @@ export const createAddressReader = (trusted: readonly string[]) => {
     return client
   }
 }
+export type ReadAddress = ReturnType<typeof createAddressReader>
 
 const addTo = (list: BlockList, cidr: string) => {
   const [address = '', bits] = cidr.split('/')

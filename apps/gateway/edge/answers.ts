@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, problemOf } from '../../shared/errors.ts'
-import { AUTH_CODES } from '../../shared/http/app.ts'
+import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
 import type { GatewayDeps } from '../deps.ts'
 import type { StaticFile } from '../files/static.ts'

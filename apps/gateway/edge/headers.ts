@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
-import { PRIORITY_HEADER, type Priority } from '../../shared/http/priority.ts'
+import { PRIORITY_HEADER, type Priority } from '../../shared/http/pressure.ts'
 import { random128 } from '../../shared/ids.ts'
 import { isTrace } from '../../shared/process/trace.ts'
 import type { Upstream } from '../routes/table.ts'

@@ -42,10 +42,27 @@ const mayLook = (block: Block): boolean => {
   return block.looked <= MAX_LOOKS
 }
 
+/** Addresses with too many refused tokens; the oldest block gives way when there are too many. */
+const createBlocks = () => {
+  const blocked = new Map<string, Block>()
+  return {
+    of: ({ key }: ClientAddress): Block | undefined => {
+      const block = blocked.get(key)
+      if (block === undefined || block.until > performance.now()) return block
+      blocked.delete(key)
+      return undefined
+    },
+    add: (key: string, wait_ms: number): void => {
+      if (blocked.size >= MAX_BLOCKED) blocked.delete(blocked.keys().next().value as string)
+      blocked.set(key, { until: performance.now() + wait_ms, second: 0, looked: 0 })
+    },
+  }
+}
+
 /** The checks between the route and the upstream, in the order of auth.md 6. Each throws the refusal it comes to. */
 export const createGuard = (deps: GuardDeps) => {
   const { limits, nameOf, redisGate, localLimits, denylist } = deps
-  const blocked = new Map<string, Block>()
+  const blocks = createBlocks()
 
   const limited = (limit: string, wait_ms: number) => {
     deps.onLimited(limit)
@@ -60,21 +77,12 @@ export const createGuard = (deps: GuardDeps) => {
     if (wait !== undefined) throw limited(limit, wait)
   }
 
-  const blockOf = ({ key }: ClientAddress): Block | undefined => {
-    const block = blocked.get(key)
-    if (block === undefined || block.until > performance.now()) return block
-    blocked.delete(key)
-    return undefined
-  }
-
   /** Counts a refused token; of an address with too many, the next refused ones are told so. */
   const noteFailure = async ({ key }: ClientAddress) => {
     const buckets = [{ key: `failed:${nameOf(`address:${key}`)}`, rate: limits.failed_tokens }]
     const verdict = await redisGate.limit(buckets)
     const wait = verdict ? (verdict.outcome === 'limited' ? verdict.wait_ms : undefined) : localLimits(buckets)
-    if (wait === undefined) return
-    if (blocked.size >= MAX_BLOCKED) blocked.delete(blocked.keys().next().value as string)
-    blocked.set(key, { until: performance.now() + wait, second: 0, looked: 0 })
+    if (wait !== undefined) blocks.add(key, wait)
   }
 
   /**
@@ -84,7 +92,7 @@ export const createGuard = (deps: GuardDeps) => {
    */
   const authenticate = async (req: IncomingMessage, address: ClientAddress, { kind }: Route): Promise<AccessClaims> => {
     const token = bearerOf(req)
-    const block = blockOf(address)
+    const block = blocks.of(address)
     const looks = !block || kind === 'S' || token === undefined || deps.verify.remembers(token) || mayLook(block)
     try {
       if (token === undefined) throw new TokenRejected('malformed')

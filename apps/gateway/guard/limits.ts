@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { isRedisOutage, LIMIT_SCRIPT, loadScripts, type ScriptObserver } from '../../../db/scripts.ts'
+import { isRedisOutage, LIMIT_SCRIPT, loadScripts, type ScriptObserver } from '../../../db/redis/scripts.ts'
 import { type Rate, rateArguments } from '../../shared/web/rates.ts'
 
 export type Bucket = { key: string; rate: Rate }

@@ -91,7 +91,7 @@ export const createProxy = (
     close: () => Promise.all([pools, streams].flatMap(Object.values<Pool>).map((pool) => pool.destroy())),
   }
 }
-export type Proxy = ReturnType<typeof createProxy>
+export type UpstreamProxy = ReturnType<typeof createProxy>
 
 const AWAY = (upstream: string) => `The ${upstream} service does not answer just now.`
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { AppError } from '../../shared/errors.ts'
-import { PRIORITIES } from '../../shared/http/priority.ts'
+import { PRIORITIES } from '../../shared/http/pressure.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 
 /** The classes that take seats, highest first; a class is known by its place here. */
@@ -25,8 +25,8 @@ const REFUSALS: Record<Seated, string> = {
 export type SeatOptions = {
   seats?: Partial<BySeated>
   queues?: Partial<BySeated>
-  onRefused?: (priority: Seated) => void
-  onWaited?: (priority: Seated, ms: number) => void
+  onRefused?: ((priority: Seated) => void) | undefined
+  onWaited?: ((priority: Seated, ms: number) => void) | undefined
 }
 
 type Waiter = { flow: string; start: (seat: number) => void; refuse: () => void }
@@ -34,6 +34,9 @@ type Line = { flows: Map<string, Waiter[]>; length: number; most: number; seats:
 
 /** How much of the average the latest request is. */
 const LATEST = 0.1
+
+/** The seats, taken and in all, and the queue of each class, by its place in `SEATED`. */
+type Room = { seats: number[]; used: number[]; lines: Line[] } & Pick<SeatOptions, 'onRefused' | 'onWaited'>
 
 /**
  * The seats at one upstream. A class takes a free seat of its own or of a class below, never of one above: each row is
@@ -48,92 +51,13 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
     const most = queues?.[priority] ?? QUEUES[priority]
     return { flows: new Map(), length: 0, most, seats: sumFrom(place), average_ms: 0 }
   })
-
-  /** A free seat for a class; -1 when there is none. */
-  const freeFor = (place: number): number => {
-    for (let seat = place; seat < seats.length; seat++)
-      if ((used[seat] as number) < (seats[seat] as number)) return seat
-    return -1
-  }
-
-  const refuse = (place: number): AppError => {
-    const priority = SEATED[place] as Seated
-    onRefused?.(priority)
-    return overloadedBy(priority, retryMs(lines[place] as Line, priority))
-  }
-
-  /** Whether there is no room, or the turn of whoever comes now would not come in time. */
-  const isFull = (line: Line, priority: Seated): boolean =>
-    line.length >= line.most || expectedMs(line) > LONGEST_MS[priority]
-
-  /** Makes room in a full queue at the cost of the flow that holds most of it, if that is not the newcomer's. */
-  const evict = ({ flows }: Line, flow: string): boolean => {
-    let longest: Waiter[] = []
-    for (const waiters of flows.values()) if (waiters.length > longest.length) longest = waiters
-    if (longest.length <= (flows.get(flow)?.length ?? 0) + 1) return false
-    longest.at(-1)?.refuse()
-    return true
-  }
-
-  const wait = (place: number, flow: string, res: ServerResponse): Promise<number> => {
-    const line = lines[place] as Line
-    const priority = SEATED[place] as Seated
-    if (isFull(line, priority) && !evict(line, flow)) return Promise.reject(refuse(place))
-    const since = performance.now()
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        clearTimeout(timer)
-        res.off('close', gone)
-        const waiters = line.flows.get(flow) as Waiter[]
-        waiters.splice(waiters.indexOf(waiter), 1)
-        if (waiters.length === 0) line.flows.delete(flow)
-        line.length -= 1
-      }
-      const gone = () => {
-        leave()
-        reject(new Error('the client went away'))
-      }
-      const waiter: Waiter = {
-        flow,
-        start: (seat) => {
-          leave()
-          onWaited?.(priority, performance.now() - since)
-          resolve(seat)
-        },
-        refuse: () => {
-          leave()
-          reject(refuse(place))
-        },
-      }
-      const timer = setTimeout(waiter.refuse, LONGEST_MS[priority])
-      res.once('close', gone)
-      const waiters = line.flows.get(flow)
-      if (waiters) waiters.push(waiter)
-      else line.flows.set(flow, [waiter])
-      line.length += 1
-    })
-  }
-
-  /** Gives a seat that became free to the highest class that waits and may take it; its flows are served in turn. */
-  const pass = (seat: number): void => {
-    for (let place = 0; place <= seat; place++) {
-      const { flows, length } = lines[place] as Line
-      if (length === 0) continue
-      const [flow, waiters] = flows.entries().next().value as [string, Waiter[]]
-      flows.delete(flow)
-      flows.set(flow, waiters)
-      used[seat] = (used[seat] as number) + 1
-      waiters[0]?.start(seat)
-      return
-    }
-  }
-
+  const room: Room = { seats, used, lines, onRefused, onWaited }
   return {
-    /** A seat, at once where one is free; throws or rejects with 503 `overloaded`. */
+    /** A seat, at once if one is free; throws or rejects with 503 `overloaded`. */
     take: (priority: Seated, flow: string, res: ServerResponse): number | Promise<number> => {
       const place = SEATED.indexOf(priority)
-      const seat = freeFor(place)
-      if (seat < 0) return wait(place, flow, res)
+      const seat = freeFor(room, place)
+      if (seat < 0) return wait(room, place, flow, res)
       used[seat] = (used[seat] as number) + 1
       return seat
     },
@@ -142,13 +66,91 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
       const line = lines[SEATED.indexOf(priority)] as Line
       line.average_ms += LATEST * (held_ms - line.average_ms)
       used[seat] = (used[seat] as number) - 1
-      pass(seat)
+      pass(room, seat)
     },
     used: (priority: Seated): number => used[SEATED.indexOf(priority)] as number,
     waiting: (priority: Seated): number => (lines[SEATED.indexOf(priority)] as Line).length,
   }
 }
 export type Seats = ReturnType<typeof createSeats>
+
+/** A free seat for a class; -1 if there is none. */
+const freeFor = ({ seats, used }: Room, place: number): number => {
+  for (let seat = place; seat < seats.length; seat++) if ((used[seat] as number) < (seats[seat] as number)) return seat
+  return -1
+}
+
+const refuse = ({ lines, onRefused }: Room, place: number): AppError => {
+  const priority = SEATED[place] as Seated
+  onRefused?.(priority)
+  return overloadedBy(priority, retryMs(lines[place] as Line, priority))
+}
+
+/** Whether there is no room, or the turn of whoever comes now would not come in time. */
+const isFull = (line: Line, priority: Seated): boolean =>
+  line.length >= line.most || expectedMs(line) > LONGEST_MS[priority]
+
+/** Makes room in a full queue at the cost of the flow that holds most of it, if that is not the newcomer's. */
+const evict = ({ flows }: Line, flow: string): boolean => {
+  let longest: Waiter[] = []
+  for (const waiters of flows.values()) if (waiters.length > longest.length) longest = waiters
+  if (longest.length <= (flows.get(flow)?.length ?? 0) + 1) return false
+  longest.at(-1)?.refuse()
+  return true
+}
+
+const wait = (room: Room, place: number, flow: string, res: ServerResponse): Promise<number> => {
+  const line = room.lines[place] as Line
+  const priority = SEATED[place] as Seated
+  if (isFull(line, priority) && !evict(line, flow)) return Promise.reject(refuse(room, place))
+  const since = performance.now()
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      clearTimeout(timer)
+      res.off('close', gone)
+      const waiters = line.flows.get(flow) as Waiter[]
+      waiters.splice(waiters.indexOf(waiter), 1)
+      if (waiters.length === 0) line.flows.delete(flow)
+      line.length -= 1
+    }
+    const gone = () => {
+      leave()
+      reject(new Error('the client went away'))
+    }
+    const waiter: Waiter = {
+      flow,
+      start: (seat) => {
+        leave()
+        room.onWaited?.(priority, performance.now() - since)
+        resolve(seat)
+      },
+      refuse: () => {
+        leave()
+        reject(refuse(room, place))
+      },
+    }
+    const timer = setTimeout(waiter.refuse, LONGEST_MS[priority])
+    res.once('close', gone)
+    const waiters = line.flows.get(flow)
+    if (waiters) waiters.push(waiter)
+    else line.flows.set(flow, [waiter])
+    line.length += 1
+  })
+}
+
+/** Gives a seat that became free to the highest class that waits and may take it; its flows are served in turn. */
+const pass = ({ used, lines }: Room, seat: number): void => {
+  for (let place = 0; place <= seat; place++) {
+    const { flows, length } = lines[place] as Line
+    if (length === 0) continue
+    const [flow, waiters] = flows.entries().next().value as [string, Waiter[]]
+    flows.delete(flow)
+    flows.set(flow, waiters)
+    used[seat] = (used[seat] as number) + 1
+    waiters[0]?.start(seat)
+    return
+  }
+}
 
 /** Milliseconds until a newcomer would have a seat, by how long requests of its class take. */
 const expectedMs = ({ length, average_ms, seats }: Line): number => ((length + 1) * average_ms) / Math.max(1, seats)

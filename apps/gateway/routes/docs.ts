@@ -25,11 +25,14 @@ type Document = {
 }
 type Row = { method: string; path: string; operation: Operation }
 
+/** The file of a path, if it is one of the documents. */
+export type Docs = (path: string) => StaticFile | undefined
+
 /**
  * The document of the public API at `/openapi.json`, and its reference under `/docs`: an index of every endpoint and a
  * page for every category of problem, which is where the `type` of a refusal leads. Made once at the start.
  */
-export const createDocs = (): ((path: string) => StaticFile | undefined) => {
+export const createDocs = (): Docs => {
   const files = new Map<string, StaticFile>()
   const add = (path: string, text: string, name = path) => files.set(path, fileOf(name, Buffer.from(text), DOCS_POLICY))
   const read = (name: string, path: string) => {

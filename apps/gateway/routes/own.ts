@@ -54,6 +54,7 @@ export const createOwn = ({
     throw new AppError('not_found', 'not_found', `There is no ${path}.`)
   }
 }
+export type Own = ReturnType<typeof createOwn>
 
 const readParts = async (redis: Redis, start: string): Promise<unknown[]> => {
   const keys = new Set<string>()

@@ -1,4 +1,4 @@
--- include: ../../../db/scripts/gcra.lua
+-- include: ../../../db/redis/gcra.lua
 -- All that Redis knows about one API request, in one trip. KEYS: bucket, deny key, revoked-before key. ARGV: interval
 -- (us) and burst of the bucket, iat of the token, user id, key of the session. A session of another user, or one that
 -- does not exist, is denied. Returns {'ok', 0}, {'denied', 0} or {'limited', ms}.

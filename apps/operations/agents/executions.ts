@@ -16,8 +16,8 @@ import {
 import type { ExecutionReply, ExecutionResult } from '../../shared/contracts/operations/executions.ts'
 import type { Actor, NodeError, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { digest, sha256Hex } from '../../shared/data/digest.ts'
-import { takeOutputs } from '../../shared/data/outputs.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
+import { takeOutputs } from '../../shared/expressions/outputs.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { refused } from '../policies/authority.ts'
 

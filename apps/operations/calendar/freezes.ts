@@ -10,8 +10,8 @@ import {
   withdrawFreeze,
 } from '../../../db/operations/plans/calendar.ts'
 import { type FreezeEntry, operations } from '../../../db/operations/tables/index.ts'
-import { CelError, compileCel } from '../../shared/data/cel.ts'
 import { AppError } from '../../shared/errors.ts'
+import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { uuidv5 } from '../../shared/ids.ts'
 import { acceptCommand, type Command } from '../command/accept.ts'
 import type { OperationsDeps } from '../deps.ts'

@@ -1,6 +1,6 @@
 import type { Tx } from '../../../db/client.ts'
 import { type LockedOperation, lockOperation } from '../../../db/operations/commands/rows.ts'
-import { type OperationFacts, statusOf } from '../../../workflows/operation/rules.ts'
+import { type OperationFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import { AppError, notFound } from '../../shared/errors.ts'

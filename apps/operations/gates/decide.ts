@@ -5,15 +5,15 @@ import { afresh } from '../../../db/operations/gates/ask.ts'
 import { withdrawAwaiting } from '../../../db/operations/gates/awaiting.ts'
 import { carryVotes, type GateRow, getGate, saveVote, swapGate, voidVotes } from '../../../db/operations/gates/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
+import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
 import {
-  type GateFacts,
   groupOfVote,
   mayTakeBack,
   outcomeOfVotes,
   refuseDigest,
   refuseGateApprove,
   refuseGateReject,
-} from '../../../workflows/operation/rules.ts'
+} from '../../../workflows/operation/rules/gates.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { ApproveBody, RejectBody } from '../../shared/contracts/operations/gates.ts'
 import type { GateStatus } from '../../shared/contracts/operations/graph.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { getGate, swapGate } from '../../../db/operations/gates/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
-import { refuseGateApprove } from '../../../workflows/operation/rules.ts'
+import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import type { CheckResult } from '../../shared/contracts/operations/internal.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError, notFound } from '../../shared/errors.ts'

@@ -14,7 +14,7 @@ import {
 } from '../../../db/operations/gates/rows.ts'
 import { listDue, listVotedBy, markProved, readClock } from '../../../db/operations/gates/standing.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
-import { outcomeOfVotes } from '../../../workflows/operation/rules.ts'
+import { outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { loadPlaces } from '../policies/visibility.ts'

@@ -1,10 +1,6 @@
 import type { GateRow } from '../../../db/operations/gates/rows.ts'
-import {
-  type GateFacts,
-  missingVotes,
-  refuseGateApprove,
-  refuseGateReject,
-} from '../../../workflows/operation/rules.ts'
+import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
+import { missingVotes, refuseGateApprove, refuseGateReject } from '../../../workflows/operation/rules/gates.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
 import type { Place } from '../../shared/auth/scope.ts'

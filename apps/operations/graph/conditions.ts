@@ -1,6 +1,6 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { CelError, childrenOf, compileCel } from '../../shared/data/cel.ts'
-import { PLAN_ROOTS } from '../../shared/data/values.ts'
+import { CelError, childrenOf, compileCel } from '../../shared/expressions/cel.ts'
+import { PLAN_ROOTS } from '../../shared/expressions/values.ts'
 
 /** What of a condition names values: `params.drain_s` is root params, path [drain_s]. */
 type Chain = { root: string; path: string[]; node: ASTNode }

@@ -1,5 +1,5 @@
-import { CelError, compileCel } from '../../shared/data/cel.ts'
 import { isObject, pointerOf } from '../../shared/data/pointer.ts'
+import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 
 /** What the planner must know of an executor to refuse a step that could never run (operations.md 7). */
 export type ExecutorFacts = {

@@ -10,9 +10,9 @@ import type {
   Retry,
   Timeouts,
 } from '../../shared/contracts/operations/graph.ts'
-import type { CelProgram } from '../../shared/data/cel.ts'
 import type { SchemaCheck } from '../../shared/data/json-schema.ts'
 import type { CodeOf, Violation } from '../../shared/errors.ts'
+import type { CelProgram } from '../../shared/expressions/cel.ts'
 import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import type { ProgramRules } from './executors.ts'
 

@@ -7,13 +7,13 @@ import { getNode, listNodeFacts, readUndo, swapNodes } from '../../../db/operati
 import { readRunning } from '../../../db/operations/patches/rows.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
+import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
 import {
   coneOf,
   INTERVENTION_STATES,
-  type NodeFacts,
   type NodeIntervention,
   refuseIntervention,
-} from '../../../workflows/operation/rules.ts'
+} from '../../../workflows/operation/rules/nodes.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
 import { AppError, notFound } from '../../shared/errors.ts'

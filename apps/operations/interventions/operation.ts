@@ -4,11 +4,8 @@ import { getGate, swapGate } from '../../../db/operations/gates/rows.ts'
 import { releaseLeases, setLeaseState } from '../../../db/operations/leases/rows.ts'
 import { executions, gates, node_attempts, operation_control, operations } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
-import {
-  type OperationIntervention,
-  refuseGateApprove,
-  refuseOperationIntervention,
-} from '../../../workflows/operation/rules.ts'
+import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
+import { type OperationIntervention, refuseOperationIntervention } from '../../../workflows/operation/rules/nodes.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { isFrozen } from '../../shared/data/calendar.ts'
 import { AppError, notFound } from '../../shared/errors.ts'

@@ -6,15 +6,14 @@ import {
   listNodeFacts,
 } from '../../../db/operations/nodes/rows.ts'
 import { getOperation } from '../../../db/operations/operations/read.ts'
+import type { NodeFacts, OperationFacts } from '../../../workflows/operation/rules/facts.ts'
 import {
   coneOf,
   NODE_INTERVENTIONS,
-  type NodeFacts,
-  type OperationFacts,
   refuseIntervention,
   refuseRetry,
   resetCone,
-} from '../../../workflows/operation/rules.ts'
+} from '../../../workflows/operation/rules/nodes.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { AllowedAction } from '../../shared/contracts/operations/graph.ts'
 import type { Node } from '../../shared/contracts/operations/nodes.ts'

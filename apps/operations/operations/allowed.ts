@@ -1,9 +1,9 @@
+import type { OperationFacts } from '../../../workflows/operation/rules/facts.ts'
 import {
   OPERATION_INTERVENTIONS,
-  type OperationFacts,
   type OperationIntervention,
   refuseOperationIntervention,
-} from '../../../workflows/operation/rules.ts'
+} from '../../../workflows/operation/rules/nodes.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { AllowedAction, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { type Authority, allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'

@@ -1,6 +1,6 @@
-import { CelError, compileCel } from '../../shared/data/cel.ts'
 import { isObject, pointerOf, readPointer, tokensOf } from '../../shared/data/pointer.ts'
-import { formsOf, PLAN_ROOTS, type Reference, ValueError } from '../../shared/data/values.ts'
+import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+import { formsOf, PLAN_ROOTS, type Reference, ValueError } from '../../shared/expressions/values.ts'
 import { chainsOf } from '../graph/conditions.ts'
 import { EXECUTORS, type Fault, SECRET } from '../graph/executors.ts'
 import type { Procedure, Step } from '../graph/types.ts'

@@ -17,7 +17,7 @@ import {
   saveVote,
 } from '../../../db/operations/patches/rows.ts'
 import { type EvidenceSubject, rulesOf } from '../../../db/operations/tables/evidence.ts'
-import { refuseDigestOf, refusePatch, refusePatchDecision } from '../../../workflows/operation/rules.ts'
+import { refuseDigestOf, refusePatch, refusePatchDecision } from '../../../workflows/operation/rules/patches.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import type {

@@ -1,5 +1,5 @@
 import { getPatchHead, type PatchRow } from '../../../db/operations/patches/rows.ts'
-import { refusePatchDecision } from '../../../workflows/operation/rules.ts'
+import { refusePatchDecision } from '../../../workflows/operation/rules/patches.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { OperationStatus } from '../../shared/contracts/operations/graph.ts'

@@ -1,7 +1,7 @@
 import type { GatePolicy, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
-import { CelError } from '../../shared/data/cel.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
+import { CelError } from '../../shared/expressions/cel.ts'
 import { byText } from '../graph/order.ts'
 import type { Freeze, GraphGate, Library, Place, Policy, Procedure, Target, Warning } from '../graph/types.ts'
 import { policyOf, rejectingInTime } from '../packs/defaults.ts'

@@ -1,6 +1,6 @@
 import semver from 'semver'
-import { CelError } from '../../shared/data/cel.ts'
 import type { Violation } from '../../shared/errors.ts'
+import { CelError } from '../../shared/expressions/cel.ts'
 import { diffTarget, isUnder, type TargetChange } from '../graph/diff.ts'
 import { byText } from '../graph/order.ts'
 import {

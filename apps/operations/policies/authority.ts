@@ -1,5 +1,6 @@
-import type { OperationFacts } from '../../../workflows/operation/rules.ts'
-import { refuseCancel, refusePatch, refusePause, refuseResume } from '../../../workflows/operation/rules.ts'
+import { refuseCancel, refusePause, refuseResume } from '../../../workflows/operation/rules/control.ts'
+import type { OperationFacts } from '../../../workflows/operation/rules/facts.ts'
+import { refusePatch } from '../../../workflows/operation/rules/patches.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { missingWords, type Permission } from '../../shared/auth/permissions.ts'
 import type { Place } from '../../shared/auth/scope.ts'

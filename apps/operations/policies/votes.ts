@@ -1,5 +1,5 @@
 import type { GateRow } from '../../../db/operations/gates/rows.ts'
-import { type GateFacts, statusOf } from '../../../workflows/operation/rules.ts'
+import { type GateFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { operationObject } from './authority.ts'

@@ -8,7 +8,7 @@ import type {
   Event,
   RecordBatch,
   RunEffect,
-} from '../../../workflows/operation/state/types.ts'
+} from '../../../workflows/operation/state/events.ts'
 import { isDone, start, step } from '../../../workflows/operation/state.ts'
 import { type Closure, RETRYABLE } from '../../shared/contracts/operations/graph.ts'
 import { closureOf } from '../../shared/data/calendar.ts'

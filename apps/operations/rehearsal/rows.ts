@@ -1,4 +1,4 @@
-import type { RecordBatch, RecordResult } from '../../../workflows/operation/state/types.ts'
+import type { RecordBatch, RecordResult } from '../../../workflows/operation/state/events.ts'
 import type { GatePolicy, GateStatus, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 
 export type RehearsedGate = {

@@ -1,8 +1,8 @@
 import type { Queryable } from '../../../db/client.ts'
 import { loadAncestors, loadResources, loadResourcesOfType } from '../../../db/operations/plans/planning.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
-import { CelError, type CelProgram, compileCel } from '../../shared/data/cel.ts'
 import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
+import { CelError, type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
 import { byText } from '../graph/order.ts'
 import type { Resource, Scope, Target } from '../graph/types.ts'
 

@@ -1,5 +1,5 @@
 import { statfsSync } from 'node:fs'
-import { createRedis } from '../../../db/redis.ts'
+import { createRedis } from '../../../db/redis/redis.ts'
 
 const SERVERS = ['postgres', 'redis', 'nats', 'temporal']
 const WRITE_MS = 10_000

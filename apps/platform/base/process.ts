@@ -50,213 +50,240 @@ const KILLS_MS = 15 * 60_000
 const MOVES = 20
 const TAKEN_WORDS = /address already in use/i
 
+/** A supervised child between its launches. */
+type Supervised = {
+  unit: Unit
+  events: Partial<UnitEvents>
+  log_dir: string
+  log: string
+  child: ChildProcess | undefined
+  exited: Promise<string>
+  /** Where the words of the latest launch begin in the log. */
+  from: number
+  /** Of the latest `start`; 0 while nothing is wanted to run. */
+  run: number
+  runs: number
+  renewing: boolean
+  moves: number
+  kills: number[]
+}
+
 /**
  * One supervised child in a process group of its own, so that a Ctrl-C in the terminal reaches the platform only. Its
  * output goes to `<log_dir>/<name>.log`. What dies, or runs without an answer, is started again until `stop`; what finds
  * its port taken gets another one.
  */
 export const createProcess = (unit: Unit, log_dir: string, events: Partial<UnitEvents> = {}) => {
-  const log = join(log_dir, `${unit.name}.log`)
-  let child: ChildProcess | undefined
-  let exited: Promise<string> = Promise.resolve('not started')
-  /** Where the words of the latest launch begin in the log. */
-  let from = 0
-  /** Of the latest `start`; 0 while nothing is wanted to run. */
-  let run = 0
-  let runs = 0
-  let renewing = false
-  let moves = 0
-  const kills: number[] = []
-
-  const launch = (): Promise<string> => {
-    mkdirSync(log_dir, { recursive: true })
-    if (existsSync(log) && statSync(log).size > LOG_LIMIT) renameSync(log, `${log}.1`)
-    const out = openSync(log, 'a', 0o600)
-    from = fstatSync(out).size
-    const { command, args, env = process.env, cwd = '/', account } = unit.command()
-    const started = spawn(command, args, { stdio: ['ignore', out, out], detached: true, cwd, env, ...account })
-    closeSync(out)
-    child = started
-    if (started.pid) events.spawned?.(started.pid)
-    exited = new Promise((resolve) => {
-      started.once('error', (error) => resolve(error.message))
-      started.once('exit', (code, signal) => resolve(signal ? `killed by ${signal}` : `exit code ${code}`))
-    })
-    return exited
-  }
-
-  const served = async (one: ChildProcess): Promise<void> => {
-    await within(PROBE_MS, unit.probe(one.pid as number))
-    if (hasEnded(one)) throw new Error('it has ended')
-  }
-
-  /** True once this launch serves; else why it does not. */
-  const untilReady = async (one: ChildProcess | undefined, timeout_ms: number): Promise<true | string> => {
-    const end = performance.now() + timeout_ms
-    for (let wait = 20; ; wait = Math.min(wait * 1.5, 250)) {
-      try {
-        if (!one) return 'not started'
-        await served(one)
-        return true
-      } catch (error) {
-        if (hasEnded(one)) return 'it has ended'
-        if (performance.now() > end) return `not ready within ${timeout_ms / 1000} s: ${(error as Error).message}`
-      }
-      await delay(wait)
-    }
-  }
-
-  /** Whether it ended because its port was taken, and has another one now. */
-  const moved = async (how: string): Promise<boolean> => {
-    const taken = how === `exit code ${PORT_TAKEN}` || TAKEN_WORDS.test(wordsFrom(log, from))
-    if (!taken || !unit.move || moves >= MOVES) return false
-    moves += 1
-    await unit.move()
-    return true
-  }
-
-  /** Runs it, launch after launch, until it is stopped. `first` hears of the first one that serves, or why there is none. */
-  const supervise = async (mine: number, timeout_ms: number, first: (failure?: string) => void) => {
-    let failures = 0
-    let down_at: number | undefined
-    let serving = false
-    while (run === mine) {
-      const since = performance.now()
-      const end = launch()
-      const one = child as ChildProcess
-      let outcome = await Promise.race([end, untilReady(one, timeout_ms)])
-      if (hasEnded(one)) outcome = await end
-      if (outcome === true) {
-        if (!serving) first()
-        else if (down_at !== undefined) events.back?.(performance.now() - down_at)
-        serving = true
-        moves = 0
-        if (unit.misses) void watch(one, unit.misses)
-      } else if (!serving && run === mine && !renewing) {
-        if (hasEnded(one) && (await moved(outcome))) continue
-        return first(outcome)
-      }
-      const how = await end
-      if (run !== mine) break
-      down_at = performance.now()
-      if (renewing) {
-        renewing = false
-        continue
-      }
-      failures = performance.now() - since > STABLE_MS ? 0 : failures
-      const retry_ms = BACK_OFF_MS[Math.min(failures++, BACK_OFF_MS.length - 1)] ?? 0
-      events.died?.(how, retry_ms)
-      await delay(retry_ms)
-      if (run === mine) await moved(how)
-    }
-    first('it was stopped')
-  }
-
-  /** Kills what serves no more although it runs. */
-  const watch = async (one: ChildProcess, misses: number): Promise<void> => {
-    let missed = 0
-    let said = false
-    let silent_at = 0
-    while (!hasEnded(one) && child === one) {
-      await delay(LOOK_MS, undefined, { ref: false })
-      const asked = performance.now()
-      const why = await served(one).then(
-        () => undefined,
-        (error: Error) => error.message,
-      )
-      if (hasEnded(one) || child !== one || run === 0) return
-      if (why === undefined) {
-        missed = 0
-        continue
-      }
-      if (missed === 0) silent_at = asked
-      missed += 1
-      if (missed < misses) continue
-      const now = performance.now()
-      const killed = kills.filter((at) => now - at < KILLS_MS).length < KILLS
-      if (killed || !said) events.silent?.(now - silent_at, why, killed)
-      said = true
-      if (!killed) continue
-      kills.push(now)
-      kill('SIGKILL')
-      return
-    }
-  }
-
-  /** Starts it and waits until it serves. A process that ends before that is an error with its last words. */
-  const start = async (timeout_ms = READY_MS): Promise<void> => {
-    runs += 1
-    const mine = runs
-    run = mine
-    const failure = await new Promise<string | undefined>((resolve, reject) => {
-      supervise(mine, timeout_ms, resolve).catch(reject)
-    }).catch((error: Error) => error.message)
-    if (failure === undefined) return
-    if (run === mine) await stop()
-    const said = ownWords(unit.name, log)
-    throw new Error(said ?? `${unit.name} did not start: ${failure}. ${lastWords(log)}\n  Its log: ${log}`)
-  }
-
-  const kill = (signal: NodeJS.Signals): void => {
-    if (child?.pid && !hasEnded(child)) signalGroup(child.pid, signal)
-  }
-
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
-    kill(signal)
-    // A stopped process hears no signal but this one.
-    const late = setTimeout(() => kill('SIGKILL'), unit.stop_timeout_ms ?? 45_000)
-    await exited
-    clearTimeout(late)
-  }
-
-  /** Asks it to end, and kills it when it does not. */
-  const stop = async (): Promise<void> => {
-    run = 0
-    await end(unit.stop_signal ?? 'SIGTERM')
-  }
-
-  /** Runs it anew with what `command` says by now. */
-  const renew = async (): Promise<void> => {
-    if (run === 0 || hasEnded(child)) return
-    renewing = true
-    await end(unit.stop_signal ?? 'SIGTERM')
-  }
-
-  /** Ends it with this signal and leaves it down: the next `start` is the caller's. */
-  const crash = async (signal: NodeJS.Signals): Promise<void> => {
-    run = 0
-    kill(signal)
-    await exited
+  const one: Supervised = {
+    unit,
+    events,
+    log_dir,
+    log: join(log_dir, `${unit.name}.log`),
+    child: undefined,
+    exited: Promise.resolve('not started'),
+    from: 0,
+    run: 0,
+    runs: 0,
+    renewing: false,
+    moves: 0,
+    kills: [],
   }
 
   return {
     name: unit.name,
-    log,
-    crash,
-    start,
-    stop,
-    renew,
-    kill,
+    log: one.log,
+    start: (timeout_ms = READY_MS): Promise<void> => start(one, timeout_ms),
+    /** Asks it to end, and kills it if it does not. */
+    stop: (): Promise<void> => stop(one),
+    /** Runs it anew with the current `command`. */
+    renew: (): Promise<void> => renew(one),
+    kill: (signal: NodeJS.Signals): void => kill(one, signal),
+    /** Ends it with this signal and leaves it down: the next `start` is the caller's. */
+    crash: (signal: NodeJS.Signals): Promise<void> => crash(one, signal),
     /** Waits until it serves again, for callers that killed it. */
-    ready: async (timeout_ms = 120_000): Promise<void> => {
-      const end = performance.now() + timeout_ms
-      for (;;) {
-        const outcome = await untilReady(child, Math.max(0, end - performance.now()))
-        if (outcome === true || run === 0) return
-        if (performance.now() > end) throw new Error(`${unit.name}: ${outcome}`)
-        await delay(50)
-      }
-    },
+    ready: (timeout_ms = 120_000): Promise<void> => readyAgain(one, timeout_ms),
     get pid() {
-      return child?.pid
+      return one.child?.pid
     },
     get running() {
-      return !hasEnded(child)
+      return !hasEnded(one.child)
     },
   }
 }
 
 export type Managed = ReturnType<typeof createProcess>
+
+const launch = (one: Supervised): Promise<string> => {
+  mkdirSync(one.log_dir, { recursive: true })
+  if (existsSync(one.log) && statSync(one.log).size > LOG_LIMIT) renameSync(one.log, `${one.log}.1`)
+  const out = openSync(one.log, 'a', 0o600)
+  one.from = fstatSync(out).size
+  const { command, args, env = process.env, cwd = '/', account } = one.unit.command()
+  const started = spawn(command, args, { stdio: ['ignore', out, out], detached: true, cwd, env, ...account })
+  closeSync(out)
+  one.child = started
+  if (started.pid) one.events.spawned?.(started.pid)
+  one.exited = new Promise((resolve) => {
+    started.once('error', (error) => resolve(error.message))
+    started.once('exit', (code, signal) => resolve(signal ? `killed by ${signal}` : `exit code ${code}`))
+  })
+  return one.exited
+}
+
+const served = async (one: Supervised, launched: ChildProcess): Promise<void> => {
+  await within(PROBE_MS, one.unit.probe(launched.pid as number))
+  if (hasEnded(launched)) throw new Error('it has ended')
+}
+
+/** True once this launch serves; else why it does not. */
+const untilReady = async (
+  one: Supervised,
+  launched: ChildProcess | undefined,
+  timeout_ms: number,
+): Promise<true | string> => {
+  const end = performance.now() + timeout_ms
+  for (let wait = 20; ; wait = Math.min(wait * 1.5, 250)) {
+    try {
+      if (!launched) return 'not started'
+      await served(one, launched)
+      return true
+    } catch (error) {
+      if (hasEnded(launched)) return 'it has ended'
+      if (performance.now() > end) return `not ready within ${timeout_ms / 1000} s: ${(error as Error).message}`
+    }
+    await delay(wait)
+  }
+}
+
+/** Whether it ended because its port was taken, and has another one now. */
+const moved = async (one: Supervised, how: string): Promise<boolean> => {
+  const taken = how === `exit code ${PORT_TAKEN}` || TAKEN_WORDS.test(wordsFrom(one.log, one.from))
+  if (!taken || !one.unit.move || one.moves >= MOVES) return false
+  one.moves += 1
+  await one.unit.move()
+  return true
+}
+
+/** Runs it, launch after launch, until it is stopped. `first` hears of the first launch that serves, or why there is none. */
+const supervise = async (one: Supervised, mine: number, timeout_ms: number, first: (failure?: string) => void) => {
+  let failures = 0
+  let down_at: number | undefined
+  let serving = false
+  while (one.run === mine) {
+    const since = performance.now()
+    const end = launch(one)
+    const launched = one.child as ChildProcess
+    let outcome = await Promise.race([end, untilReady(one, launched, timeout_ms)])
+    if (hasEnded(launched)) outcome = await end
+    if (outcome === true) {
+      if (!serving) first()
+      else if (down_at !== undefined) one.events.back?.(performance.now() - down_at)
+      serving = true
+      one.moves = 0
+      if (one.unit.misses) void watch(one, launched, one.unit.misses)
+    } else if (!serving && one.run === mine && !one.renewing) {
+      if (hasEnded(launched) && (await moved(one, outcome))) continue
+      return first(outcome)
+    }
+    const how = await end
+    if (one.run !== mine) break
+    down_at = performance.now()
+    if (one.renewing) {
+      one.renewing = false
+      continue
+    }
+    failures = performance.now() - since > STABLE_MS ? 0 : failures
+    const retry_ms = BACK_OFF_MS[Math.min(failures++, BACK_OFF_MS.length - 1)] ?? 0
+    one.events.died?.(how, retry_ms)
+    await delay(retry_ms)
+    if (one.run === mine) await moved(one, how)
+  }
+  first('it was stopped')
+}
+
+/** Kills what serves no more although it runs. */
+const watch = async (one: Supervised, launched: ChildProcess, misses: number): Promise<void> => {
+  let missed = 0
+  let said = false
+  let silent_at = 0
+  while (!hasEnded(launched) && one.child === launched) {
+    await delay(LOOK_MS, undefined, { ref: false })
+    const asked = performance.now()
+    const why = await served(one, launched).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    if (hasEnded(launched) || one.child !== launched || one.run === 0) return
+    if (why === undefined) {
+      missed = 0
+      continue
+    }
+    if (missed === 0) silent_at = asked
+    missed += 1
+    if (missed < misses) continue
+    const now = performance.now()
+    const killed = one.kills.filter((at) => now - at < KILLS_MS).length < KILLS
+    if (killed || !said) one.events.silent?.(now - silent_at, why, killed)
+    said = true
+    if (!killed) continue
+    one.kills.push(now)
+    kill(one, 'SIGKILL')
+    return
+  }
+}
+
+/** Starts it and waits until it serves. A process that ends before that is an error with its last words. */
+const start = async (one: Supervised, timeout_ms: number): Promise<void> => {
+  one.runs += 1
+  const mine = one.runs
+  one.run = mine
+  const failure = await new Promise<string | undefined>((resolve, reject) => {
+    supervise(one, mine, timeout_ms, resolve).catch(reject)
+  }).catch((error: Error) => error.message)
+  if (failure === undefined) return
+  if (one.run === mine) await stop(one)
+  const said = ownWords(one.unit.name, one.log)
+  throw new Error(said ?? `${one.unit.name} did not start: ${failure}. ${lastWords(one.log)}\n  Its log: ${one.log}`)
+}
+
+const kill = (one: Supervised, signal: NodeJS.Signals): void => {
+  if (one.child?.pid && !hasEnded(one.child)) signalGroup(one.child.pid, signal)
+}
+
+const readyAgain = async (one: Supervised, timeout_ms: number): Promise<void> => {
+  const end = performance.now() + timeout_ms
+  for (;;) {
+    const outcome = await untilReady(one, one.child, Math.max(0, end - performance.now()))
+    if (outcome === true || one.run === 0) return
+    if (performance.now() > end) throw new Error(`${one.unit.name}: ${outcome}`)
+    await delay(50)
+  }
+}
+
+const end = async (one: Supervised, signal: NodeJS.Signals): Promise<void> => {
+  kill(one, signal)
+  // A stopped process hears no other signal.
+  const late = setTimeout(() => kill(one, 'SIGKILL'), one.unit.stop_timeout_ms ?? 45_000)
+  await one.exited
+  clearTimeout(late)
+}
+
+const stop = async (one: Supervised): Promise<void> => {
+  one.run = 0
+  await end(one, one.unit.stop_signal ?? 'SIGTERM')
+}
+
+const renew = async (one: Supervised): Promise<void> => {
+  if (one.run === 0 || hasEnded(one.child)) return
+  one.renewing = true
+  await end(one, one.unit.stop_signal ?? 'SIGTERM')
+}
+
+const crash = async (one: Supervised, signal: NodeJS.Signals): Promise<void> => {
+  one.run = 0
+  kill(one, signal)
+  await one.exited
+}
 
 const within = async (ms: number, work: Promise<void>): Promise<void> => {
   let timer: NodeJS.Timeout | undefined

@@ -51,10 +51,29 @@ export const seedCatalog = async (
   progress: (text: string) => void,
 ): Promise<number> => {
   let count = 0
-  const add = async (resource: Record<string, unknown>, options = {}) => {
+  const add: Add = async (resource, options = {}) => {
     await register(admin, resource, options)
     count += 1
   }
+  await addPlaces(add)
+  progress(`${count} places`)
+  await addServices(add)
+  progress(`${count} places and services`)
+  for (const region of REGIONS) {
+    await inBatches(hostNames(region, hosts), 6, (hostname) =>
+      addHost(admin, fleet, region, hostname).then(() => {
+        count += 1
+      }),
+    )
+    await offerRoom(admin, region, hostNames(region, hosts))
+    progress(`${count} resources, the hosts of ${region} listen`)
+  }
+  return count
+}
+
+type Add = (resource: Record<string, unknown>, options?: { record_only?: boolean }) => Promise<void>
+
+const addPlaces = async (add: Add): Promise<void> => {
   for (const region of REGIONS) {
     await add({ resource_id: region, type_key: 'topology.region', name: region, desired_state: { code: region } })
     for (const place of ['a', 'b']) {
@@ -82,7 +101,9 @@ export const seedCatalog = async (
       })
     }
   }
-  progress(`${count} places`)
+}
+
+const addServices = async (add: Add): Promise<void> => {
   for (const region of REGIONS) {
     for (const { name, tier, depends_on } of SERVICES) {
       const relationships = depends_on.map((service) => ({ type_key: 'depends_on', target_id: `${region}-${service}` }))
@@ -103,7 +124,7 @@ export const seedCatalog = async (
       desired_state: { role: 'web', min_healthy: 2 },
     })
   }
-  // It needs storage, and nothing provides any: what is missing has its place on the page of capabilities.
+  // It needs storage that no resource provides: the page of capabilities shows the gap.
   await add(
     {
       resource_id: 'eu1-orders',
@@ -115,17 +136,6 @@ export const seedCatalog = async (
     },
     { record_only: true },
   )
-  progress(`${count} places and services`)
-  for (const region of REGIONS) {
-    await inBatches(hostNames(region, hosts), 6, (hostname) =>
-      addHost(admin, fleet, region, hostname).then(() => {
-        count += 1
-      }),
-    )
-    await offerRoom(admin, region, hostNames(region, hosts))
-    progress(`${count} resources, the hosts of ${region} listen`)
-  }
-  return count
 }
 
 const IMPORTED_AT_ONCE = 100

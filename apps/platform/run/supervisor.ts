@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { prepareDatabase } from '../base/database.ts'
 import { watchDisk } from '../base/disk.ts'
-import { ensureInstallation } from '../base/installation.ts'
+import { ensureInstallation, type Installation } from '../base/installation.ts'
 import { QUICK_IMPORTS, ROOT } from '../base/paths.ts'
 import { createPorts } from '../base/ports.ts'
 import { healthy } from '../base/probes.ts'
@@ -86,12 +86,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       ...(options.prefer_ports && { prefer_ports: options.prefer_ports }),
     })
     signal?.throwIfAborted()
-    const started = performance.now()
-    const { admin_url, password } = servers.postgres
-    const roles = await prepareDatabase({ admin_url, database, password, installation_id: installation.id })
+    const roles = await databaseOf(servers, database, installation, screen)
     signal?.throwIfAborted()
-    screen.line('database', `migrated in ${elapsed(performance.now() - started)}`)
-    if (!roles) screen.line('database', 'the account of DATABASE_URL may not create roles: all apps share it', 'yellow')
     const context: AppContext = {
       dir,
       keys,
@@ -134,6 +130,21 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     await Promise.all(begun.map((server) => server.stop()))
     throw error
   }
+}
+
+/** Brings the database up to date. Returns the roles of the apps; undefined if they share one account. */
+const databaseOf = async (
+  { postgres }: Servers,
+  database: string,
+  { id: installation_id }: Installation,
+  screen: Screen,
+) => {
+  const started = performance.now()
+  const { admin_url, password } = postgres
+  const roles = await prepareDatabase({ admin_url, database, password, installation_id })
+  screen.line('database', `migrated in ${elapsed(performance.now() - started)}`)
+  if (!roles) screen.line('database', 'the account of DATABASE_URL may not create roles: all apps share it', 'yellow')
+  return roles
 }
 
 type Events = (name: string) => Partial<UnitEvents>

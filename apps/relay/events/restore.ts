@@ -87,6 +87,7 @@ export const createRestoreGuard = async (
     },
   }
 }
+export type RestoreGuard = Awaited<ReturnType<typeof createRestoreGuard>>
 
 const hold = async (pool: pg.Pool, fenced: readonly Fenced[], schema: Teller, lost: readonly LostEvent[]) => {
   for (const at of fenced)

@@ -1,4 +1,4 @@
--- include: ../../../db/scripts/gcra.lua
+-- include: ../../../db/redis/gcra.lua
 -- Every script of session: ARGV[1] is the key prefix, ARGV[2] its input as JSON. Times are microseconds of Redis.
 local P = ARGV[1]
 local input = cjson.decode(ARGV[2])

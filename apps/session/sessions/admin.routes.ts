@@ -22,7 +22,14 @@ const UserSessionParams = Type.Object({
 const none = { 204: Type.Null(), ...errorReplies }
 
 /** What administrators do to the sessions of others. */
-export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
+export const adminRoutes: Routes = async (app, options) => {
+  await unlockRoutes(app, options)
+  await sessionRoutes(app, options)
+}
+
+type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
+
+const unlockRoutes: Routes = async (app, { deps }) => {
   app.post(
     '/v1/admin/users/:user_id/unlock',
     {
@@ -50,7 +57,9 @@ export const adminRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
       return sendStored(reply, answer)
     },
   )
+}
 
+const sessionRoutes: Routes = async (app, { deps }) => {
   app.get(
     '/v1/admin/users/:user_id/sessions',
     {

@@ -3,7 +3,7 @@ import { fingerprintOf, type IdempotentRequest, once, type StoredAnswer } from '
 import { idempotency } from '../../../db/session/tables.ts'
 import { deriveKey } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
-import { AUTH_CODES } from '../../shared/http/app.ts'
+import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
 import type { SessionDeps } from '../deps.ts'
 

@@ -14,26 +14,40 @@ const INSERT_MS = 300
 const BATCH = 500
 const RETRY_MS = 1000
 
+type RevocationDeps = { db: Db; redis: Redis; store: Store; audit: Audit; telemetry: Telemetry }
+
 /**
  * Keeps revocations in Postgres beside Redis, and brings them back when Redis is not the one that session knew: after a
  * reconnect to another run, or without `auth:epoch`, no request is served until all unexpired rows are applied.
  */
-export const createRevocations = ({
-  db,
-  redis,
-  store,
-  audit,
-  telemetry,
-}: {
-  db: Db
-  redis: Redis
-  store: Store
-  audit: Audit
-  telemetry: Telemetry
-}) => {
-  const { log } = telemetry
+export const createRevocations = (deps: RevocationDeps) => {
+  const { db, telemetry } = deps
   const failures = telemetry.counter('revocation_inserts_failed_total', 'Revocations that only the relay stored.')
   const revoked = telemetry.counter('sessions_revoked_total', 'Sessions revoked.', ['reason'])
+  return {
+    ...applyAgain(deps),
+    /** Stores what a script has revoked, within 300 ms; the relay repeats it from the stream. */
+    record: async (rows: readonly Revocation[]): Promise<void> => {
+      if (rows.length === 0) return
+      for (const { reason } of rows) revoked.inc({ reason })
+      const insert = db
+        .insert(revocations)
+        .values([...rows])
+        .onConflictDoNothing()
+      const late = new Promise<never>((_, reject) => {
+        setTimeout(() => reject(new Error(`no answer in ${INSERT_MS} ms`)), INSERT_MS).unref()
+      })
+      await Promise.race([insert, late]).catch((error: Error) => {
+        failures.inc()
+        telemetry.log.warn({ err: error }, 'a revocation is left to the relay')
+      })
+    },
+  }
+}
+export type Revocations = ReturnType<typeof createRevocations>
+
+/** Applies the stored revocations to each Redis that session does not know yet. */
+const applyAgain = ({ db, redis, store, audit, telemetry: { log } }: RevocationDeps) => {
   let known_run: string | undefined
   let applied = false
   let stopped = false
@@ -82,29 +96,12 @@ export const createRevocations = ({
       stopped = true
     },
     isApplied: () => applied,
-    /** Refuses to work on a Redis that may hold what was revoked. */
+    /** Refuses to work on a Redis that may still hold revoked sessions. */
     assertApplied: () => {
       if (!applied) throw unavailable('The session store is coming back.', undefined, 'unavailable')
     },
-    /** Stores what a script has revoked, within 300 ms; the relay repeats it from the stream. */
-    record: async (rows: readonly Revocation[]): Promise<void> => {
-      if (rows.length === 0) return
-      for (const { reason } of rows) revoked.inc({ reason })
-      const insert = db
-        .insert(revocations)
-        .values([...rows])
-        .onConflictDoNothing()
-      const late = new Promise<never>((_, reject) => {
-        setTimeout(() => reject(new Error(`no answer in ${INSERT_MS} ms`)), INSERT_MS).unref()
-      })
-      await Promise.race([insert, late]).catch((error: Error) => {
-        failures.inc()
-        log.warn({ err: error }, 'a revocation is left to the relay')
-      })
-    },
   }
 }
-export type Revocations = ReturnType<typeof createRevocations>
 
 /** Forgets revocations of which no copy of Redis can hold the session any more. */
 export const pruneRevocations = (db: Db): Promise<number> =>

@@ -1,5 +1,11 @@
 import type { Redis } from 'ioredis'
-import { isRedisOutage, LIMIT_SCRIPT, loadScripts, type ScriptObserver } from '../../../db/scripts.ts'
+import {
+  isRedisOutage,
+  LIMIT_SCRIPT,
+  loadScripts,
+  type Script,
+  type ScriptObserver,
+} from '../../../db/redis/scripts.ts'
 import type { Revocation } from '../../../db/session/tables.ts'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { type Rate, rateArguments } from '../../shared/web/rates.ts'
@@ -96,84 +102,21 @@ export const createStore = (
   { prefix, wait_replicas, observe }: { prefix: string; wait_replicas: number; observe?: ScriptObserver },
 ) => {
   const files = Object.fromEntries(NAMES.map((name) => [name, new URL(`../scripts/${name}.lua`, import.meta.url)]))
-  const scripts = loadScripts(redis, files as Record<(typeof NAMES)[number], URL>, observe)
-  const limits = loadScripts(redis, { limit: LIMIT_SCRIPT }, observe)
-  const run = async <T>(name: (typeof NAMES)[number], input: object): Promise<T> =>
+  const scripts = loadScripts(redis, files as Record<Name, URL>, observe)
+  const run: Run = async <T>(name: Name, input: object) =>
     (await scripts[name]([], [prefix, JSON.stringify(input)])) as T
 
-  /** Waits until so many replicas have what was written, if the set-up asks for it. */
+  /** Waits until so many replicas have the change, if the set-up asks for it. */
   const replicated = async <T>(answer: T): Promise<T> => {
     if (wait_replicas > 0 && (await redis.wait(wait_replicas, 300)) < wait_replicas) {
       throw new Error(`fewer than ${wait_replicas} replicas of Redis have the change`)
     }
     return answer
   }
-
+  const place = { redis, prefix, run, replicated }
   return guarded({
-    /** Makes a pending session; the oldest above `cap` are revoked as `evicted`. */
-    create: async (session: NewSession, cap: number, cause: Cause) => {
-      const [created_at, expires_at, ...evicted] = await run<[string, string, ...string[][]]>('create_session', {
-        ...session,
-        ...cause,
-        cap,
-      })
-      return { created_at: Number(created_at), expires_at: Number(expires_at), evicted: evicted.map(revocationOf) }
-    },
-    /** Gives a pending session its first refresh token. False: it was ended meanwhile. */
-    activate: async (key: { user_id: string; session_id: string }, successor: Successor) =>
-      (await run<string>('activate_session', { ...key, ...successor })) === 'ok',
-    get: async (user_id: string, session_id: string): Promise<SessionRecord | undefined> =>
-      recordOf(await redis.hgetall(`${prefix}sess:{${user_id}}:${session_id}`)),
-    /** The active sessions of a user, newest first. */
-    list: async (user_id: string): Promise<SessionRecord[]> => {
-      const ids = await redis.zrevrange(`${prefix}usess:{${user_id}}`, 0, -1)
-      if (ids.length === 0) return []
-      const reads = redis.pipeline()
-      for (const id of ids) reads.hgetall(`${prefix}sess:{${user_id}}:${id}`)
-      const rows = (await reads.exec()) ?? []
-      const found = rows.map(([error, row]) => {
-        if (error) throw error
-        return recordOf(row as Record<string, string>)
-      })
-      return found.filter((record) => record?.state === 'active') as SessionRecord[]
-    },
-    rotate: async (input: RotateInput & { presented: string; idle_s: number } & Partial<Successor> & Cause) =>
-      replicated(rotationOf(await run('rotate', input))),
-    rotateCurrent: async (input: RotateInput & Partial<Successor> & { password_version?: number }) =>
-      replicated(rotationOf(await run('rotate_current', input))),
-    /** Ends a session; nothing when it had ended before. */
-    revoke: async (input: { session_id: string; user_id?: string; reason: RevokeReason } & Cause) => {
-      const [outcome, event] = await run<[string, string[]?]>('revoke_session', input)
-      return replicated(outcome === 'revoked' && event ? revocationOf(event) : undefined)
-    },
-    /** Ends all sessions of a user but the kept one and those that proved this password version or a newer one. */
-    revokeUser: async (input: Kept & { reason: RevokeReason } & Cause) =>
-      replicated((await run<string[][]>('revoke_user', input)).map(revocationOf)),
-    touchAuthTime: async (key: { user_id: string; session_id: string }, auth_time: number) =>
-      (await run<string>('touch_auth_time', { ...key, auth_time })) === 'ok',
-
-    /** Charges a login attempt; a locked name gives the milliseconds to wait. */
-    beginLogin: async (
-      attempt: Attempt,
-      settings: LockoutSettings,
-    ): Promise<{ charge: Charge } | { locked_ms: number }> => {
-      const reply = await run<(string | number)[]>('login_begin', { ...attempt, ...settings })
-      if (reply[0] === 'locked') return { locked_ms: Number(reply[1]) }
-      const [, bucket, lock_before, lock_now] = reply.map(String) as [string, string, string, string]
-      return { charge: { ...attempt, bucket, lock_before, lock_now } }
-    },
-    loginSucceeded: (charge: Charge) => run('login_success', charge),
-    refundLogin: (charge: Charge, { close_at }: LockoutSettings) => run('login_refund', { ...charge, close_at }),
-    /** Opens a locked name again. */
-    unlock: (name: string) => redis.del(`${prefix}lock:name:${name}`),
-
-    /** Charges one or more buckets, all or none. A number: the milliseconds to wait. */
-    limit: async (buckets: readonly { key: string; rate: Rate }[], block?: { key: string; seconds: number }) => {
-      const keys = [`${prefix}lim:block:${block?.key ?? 'none'}`, ...buckets.map(({ key }) => `${prefix}lim:${key}`)]
-      const args = [block?.seconds ?? 0, ...buckets.flatMap(({ rate }) => rateArguments(rate))]
-      const [outcome, ms] = (await limits.limit(keys, args)) as [string, number]
-      return outcome === 'ok' ? undefined : ms
-    },
+    ...sessionCalls(place),
+    ...loginCalls(place, loadScripts(redis, { limit: LIMIT_SCRIPT }, observe)),
     reapply: (rows: { user_id: string; session_id: string; deny: boolean }[], epoch?: string) =>
       run<number>('reapply', { rows, ...(epoch !== undefined && { done: true, epoch }) }),
     hasEpoch: async () => (await redis.exists(`${prefix}auth:epoch`)) === 1,
@@ -181,6 +124,80 @@ export const createStore = (
   })
 }
 export type Store = ReturnType<typeof createStore>
+
+type Name = (typeof NAMES)[number]
+type Run = <T>(name: Name, input: object) => Promise<T>
+type Place = { redis: Redis; prefix: string; run: Run; replicated: <T>(answer: T) => Promise<T> }
+
+const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
+  /** Makes a pending session; the oldest above `cap` are revoked as `evicted`. */
+  create: async (session: NewSession, cap: number, cause: Cause) => {
+    const [created_at, expires_at, ...evicted] = await run<[string, string, ...string[][]]>('create_session', {
+      ...session,
+      ...cause,
+      cap,
+    })
+    return { created_at: Number(created_at), expires_at: Number(expires_at), evicted: evicted.map(revocationOf) }
+  },
+  /** Gives a pending session its first refresh token. False: it was ended meanwhile. */
+  activate: async (key: { user_id: string; session_id: string }, successor: Successor) =>
+    (await run<string>('activate_session', { ...key, ...successor })) === 'ok',
+  get: async (user_id: string, session_id: string): Promise<SessionRecord | undefined> =>
+    recordOf(await redis.hgetall(`${prefix}sess:{${user_id}}:${session_id}`)),
+  /** The active sessions of a user, newest first. */
+  list: async (user_id: string): Promise<SessionRecord[]> => {
+    const ids = await redis.zrevrange(`${prefix}usess:{${user_id}}`, 0, -1)
+    if (ids.length === 0) return []
+    const reads = redis.pipeline()
+    for (const id of ids) reads.hgetall(`${prefix}sess:{${user_id}}:${id}`)
+    const rows = (await reads.exec()) ?? []
+    const found = rows.map(([error, row]) => {
+      if (error) throw error
+      return recordOf(row as Record<string, string>)
+    })
+    return found.filter((record) => record?.state === 'active') as SessionRecord[]
+  },
+  rotate: async (input: RotateInput & { presented: string; idle_s: number } & Partial<Successor> & Cause) =>
+    replicated(rotationOf(await run('rotate', input))),
+  rotateCurrent: async (input: RotateInput & Partial<Successor> & { password_version?: number }) =>
+    replicated(rotationOf(await run('rotate_current', input))),
+  /** Ends a session. Returns undefined if it had ended before. */
+  revoke: async (input: { session_id: string; user_id?: string; reason: RevokeReason } & Cause) => {
+    const [outcome, event] = await run<[string, string[]?]>('revoke_session', input)
+    return replicated(outcome === 'revoked' && event ? revocationOf(event) : undefined)
+  },
+  /** Ends all sessions of a user but the kept one and those that proved this password version or a newer one. */
+  revokeUser: async (input: Kept & { reason: RevokeReason } & Cause) =>
+    replicated((await run<string[][]>('revoke_user', input)).map(revocationOf)),
+  touchAuthTime: async (key: { user_id: string; session_id: string }, auth_time: number) =>
+    (await run<string>('touch_auth_time', { ...key, auth_time })) === 'ok',
+})
+
+/** Logins, and the limits that a login and others charge. */
+const loginCalls = ({ redis, prefix, run }: Place, limits: Record<'limit', Script>) => ({
+  /** Charges a login attempt; a locked name gives the milliseconds to wait. */
+  beginLogin: async (
+    attempt: Attempt,
+    settings: LockoutSettings,
+  ): Promise<{ charge: Charge } | { locked_ms: number }> => {
+    const reply = await run<(string | number)[]>('login_begin', { ...attempt, ...settings })
+    if (reply[0] === 'locked') return { locked_ms: Number(reply[1]) }
+    const [, bucket, lock_before, lock_now] = reply.map(String) as [string, string, string, string]
+    return { charge: { ...attempt, bucket, lock_before, lock_now } }
+  },
+  loginSucceeded: (charge: Charge) => run('login_success', charge),
+  refundLogin: (charge: Charge, { close_at }: LockoutSettings) => run('login_refund', { ...charge, close_at }),
+  /** Opens a locked name again. */
+  unlock: (name: string) => redis.del(`${prefix}lock:name:${name}`),
+
+  /** Charges one or more buckets, all or none. A number: the milliseconds to wait. */
+  limit: async (buckets: readonly { key: string; rate: Rate }[], block?: { key: string; seconds: number }) => {
+    const keys = [`${prefix}lim:block:${block?.key ?? 'none'}`, ...buckets.map(({ key }) => `${prefix}lim:${key}`)]
+    const args = [block?.seconds ?? 0, ...buckets.flatMap(({ rate }) => rateArguments(rate))]
+    const [outcome, ms] = (await limits.limit(keys, args)) as [string, number]
+    return outcome === 'ok' ? undefined : ms
+  },
+})
 
 /** Turns an outage of Redis into 503, whichever call meets it. */
 const guarded = <O extends Record<string, (...args: never[]) => Promise<unknown>>>(calls: O): O => {

@@ -28,8 +28,16 @@ import { isOver, refresh } from './refresh.ts'
 import { EXPIRES_IN, sendTokens } from './replies.ts'
 
 /** Where clients get, renew and end their tokens (auth.md 3.1). */
-export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = async (app, { deps }) => {
-  const open = allow('none', { kind: 'R' })
+export const tokenRoutes: Routes = async (app, options) => {
+  await grantRoutes(app, options)
+  await sessionRoutes(app, options)
+}
+
+type Routes = FastifyPluginAsyncTypebox<{ deps: SessionDeps }>
+const open = allow('none', { kind: 'R' })
+
+/** Sign in and renew: there is no session yet, or only its refresh token. */
+const grantRoutes: Routes = async (app, { deps }) => {
   const common = { preHandler: open, preValidation: emptyBody }
 
   app.post(
@@ -89,7 +97,10 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: SessionDeps }> = asy
     },
     (req, reply) => renew(deps, req, reply, req.body.refresh_token, 'json'),
   )
+}
 
+/** What a session does about itself. */
+const sessionRoutes: Routes = async (app, { deps }) => {
   app.post(
     '/auth/logout',
     {

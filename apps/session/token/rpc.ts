@@ -1,7 +1,15 @@
 import { create, type JsonObject } from '@bufbuild/protobuf'
 import { TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
-import { ResponseMode, Session, SessionRecordSchema, UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
+import {
+  type CreateSessionRequest,
+  type RefreshTokensRequest,
+  ResponseMode,
+  type RevokeUserSessionsRequest,
+  Session,
+  SessionRecordSchema,
+  UserStatus,
+} from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
 import { fromRpc, type RpcService, rpcContext, rpcService, withRequestId } from '../../shared/rpc/client.ts'
@@ -35,93 +43,102 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
       revokeUserSessions: 'sessions:revoke',
     },
     {
-      createSession: async ({ userId, userAgent, ipAddress, metadata, mode }, context) => {
-        deps.revocations.assertApplied()
-        const { request_id } = rpcContext(context)
-        const { user } = await deps.identity
-          .getUser({ id: uuidOf(userId, 'user_id') }, withRequestId(request_id))
-          .catch((error: unknown) => {
-            throw fromRpc('identity', error)
-          })
-        if (user?.status !== UserStatus.ACTIVE)
-          throw new ConnectError('there is no such active user', Code.InvalidArgument)
-        if (mode === ResponseMode.UNSPECIFIED) throw new ConnectError('mode is not stated', Code.InvalidArgument)
-        const session_id = uuidv7()
-        const described = describeClient(userAgent, ipAddress)
-        const { created_at, expires_at, evicted } = await deps.store.create(
-          {
-            session_id,
-            user_id: userId,
-            username: user.username,
-            mode: mode === ResponseMode.COOKIE ? 'cookie' : 'json',
-            ...described,
-            metadata: metadataOf(metadata),
-          },
-          deps.config.SESSION__CAP__PER_USER,
-          {
-            actor_type: 'service',
-            actor_id: rpcContext(context).service.name,
-            request_id,
-          },
-        )
-        await noteEvicted(deps, evicted, request_id)
-        const client = {
-          user_agent: described.user_agent ?? null,
-          ip_address: ipAddress ?? null,
-          metadata: metadata ?? null,
-        }
-        return {
-          session: messageOf(
-            { session_id, user_id: userId, created_at, expires_at, last_used_at: created_at, ...client },
-            mode,
-          ),
-        }
-      },
-      refreshTokens: async ({ refreshToken, retryKey, userAgent, ipAddress }, context) => {
-        deps.revocations.assertApplied()
-        if (retryKey !== undefined && retryKey.length < RETRY_KEY_MIN)
-          throw new ConnectError(`retry_key has at least ${RETRY_KEY_MIN} characters`, Code.InvalidArgument)
-        const pair = await refresh(deps, {
-          refresh_token: refreshToken,
-          mode: 'json',
-          csrf_token: undefined,
-          retry_key: retryKey,
-          client: describeClient(userAgent, ipAddress),
-          request_id: rpcContext(context).request_id,
-        }).catch((error: unknown) => {
-          // The token is the message here: the caller's own identity is its service token.
-          throw error instanceof AppError && error.category === 'invalid_token'
-            ? new ConnectError(error.message, Code.InvalidArgument)
-            : error
-        })
-        return { accessToken: pair.access_token, refreshToken: pair.refresh_token }
-      },
+      createSession: (request, context) => createSession(deps, request, context),
+      refreshTokens: (request, context) => refreshTokens(deps, request, context),
       revokeSession: async ({ sessionId, reason, requestId }, context) => {
-        await endSession(
-          deps,
-          { session_id: uuidOf(sessionId, 'session_id') },
-          reasonOf(reason),
-          byService(context, requestId),
-        )
+        const session_id = uuidOf(sessionId, 'session_id')
+        await endSession(deps, { session_id }, reasonOf(reason), byService(context, requestId))
         return {}
       },
-      revokeUserSessions: async (request, context) => {
-        const { userId, keepSessionId, reason, requestId, clearLockout, actorId, passwordVersion } = request
-        const by =
-          actorId && isUuid(actorId)
-            ? { actor_type: 'user' as const, actor_id: actorId, request_id: byService(context, requestId).request_id }
-            : byService(context, requestId)
-        const user = {
-          user_id: uuidOf(userId, 'user_id'),
-          ...(keepSessionId && { keep_session_id: uuidOf(keepSessionId, 'keep_session_id') }),
-          ...(passwordVersion > 0 && { password_version: passwordVersion }),
-        }
-        const revoked = await endUserSessions(deps, user, reasonOf(reason), by)
-        if (clearLockout) await unlockUser(deps, userId, by)
-        return { revoked }
-      },
+      revokeUserSessions: (request, context) => revokeUserSessions(deps, request, context),
     },
   )
+
+const createSession = async (
+  deps: SessionDeps,
+  { userId, userAgent, ipAddress, metadata, mode }: CreateSessionRequest,
+  context: HandlerContext,
+) => {
+  deps.revocations.assertApplied()
+  const { request_id } = rpcContext(context)
+  const { user } = await deps.identity
+    .getUser({ id: uuidOf(userId, 'user_id') }, withRequestId(request_id))
+    .catch((error: unknown) => {
+      throw fromRpc('identity', error)
+    })
+  if (user?.status !== UserStatus.ACTIVE) throw new ConnectError('there is no such active user', Code.InvalidArgument)
+  if (mode === ResponseMode.UNSPECIFIED) throw new ConnectError('mode is not stated', Code.InvalidArgument)
+  const session_id = uuidv7()
+  const described = describeClient(userAgent, ipAddress)
+  const { created_at, expires_at, evicted } = await deps.store.create(
+    {
+      session_id,
+      user_id: userId,
+      username: user.username,
+      mode: mode === ResponseMode.COOKIE ? 'cookie' : 'json',
+      ...described,
+      metadata: metadataOf(metadata),
+    },
+    deps.config.SESSION__CAP__PER_USER,
+    {
+      actor_type: 'service',
+      actor_id: rpcContext(context).service.name,
+      request_id,
+    },
+  )
+  await noteEvicted(deps, evicted, request_id)
+  const client = {
+    user_agent: described.user_agent ?? null,
+    ip_address: ipAddress ?? null,
+    metadata: metadata ?? null,
+  }
+  return {
+    session: messageOf(
+      { session_id, user_id: userId, created_at, expires_at, last_used_at: created_at, ...client },
+      mode,
+    ),
+  }
+}
+
+const refreshTokens = async (
+  deps: SessionDeps,
+  { refreshToken, retryKey, userAgent, ipAddress }: RefreshTokensRequest,
+  context: HandlerContext,
+) => {
+  deps.revocations.assertApplied()
+  if (retryKey !== undefined && retryKey.length < RETRY_KEY_MIN)
+    throw new ConnectError(`retry_key has at least ${RETRY_KEY_MIN} characters`, Code.InvalidArgument)
+  const pair = await refresh(deps, {
+    refresh_token: refreshToken,
+    mode: 'json',
+    csrf_token: undefined,
+    retry_key: retryKey,
+    client: describeClient(userAgent, ipAddress),
+    request_id: rpcContext(context).request_id,
+  }).catch((error: unknown) => {
+    // The token is the message here: the caller's own identity is its service token.
+    throw error instanceof AppError && error.category === 'invalid_token'
+      ? new ConnectError(error.message, Code.InvalidArgument)
+      : error
+  })
+  return { accessToken: pair.access_token, refreshToken: pair.refresh_token }
+}
+
+const revokeUserSessions = async (deps: SessionDeps, request: RevokeUserSessionsRequest, context: HandlerContext) => {
+  const { userId, keepSessionId, reason, requestId, clearLockout, actorId, passwordVersion } = request
+  const by =
+    actorId && isUuid(actorId)
+      ? { actor_type: 'user' as const, actor_id: actorId, request_id: byService(context, requestId).request_id }
+      : byService(context, requestId)
+  const user = {
+    user_id: uuidOf(userId, 'user_id'),
+    ...(keepSessionId && { keep_session_id: uuidOf(keepSessionId, 'keep_session_id') }),
+    ...(passwordVersion > 0 && { password_version: passwordVersion }),
+  }
+  const revoked = await endUserSessions(deps, user, reasonOf(reason), by)
+  if (clearLockout) await unlockUser(deps, userId, by)
+  return { revoked }
+}
 
 const uuidOf = (text: string, field: string): string => {
   if (!isUuid(text)) throw new ConnectError(`${field} is not a UUID`, Code.InvalidArgument)

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { AppError } from '../errors.ts'
-import { AUTH_CODES, type EdgeCodes, type HttpApp } from '../http/app.ts'
-import type { ActionKind } from '../http/priority.ts'
+import type { HttpApp } from '../http/app.ts'
+import { AUTH_CODES, type EdgeCodes } from '../http/edge-codes.ts'
+import type { ActionKind } from '../http/pressure.ts'
 import type { AccessClaims } from '../jwt/claims.ts'
 import { TokenRejected } from '../jwt/verifier.ts'
 import {

@@ -4,7 +4,7 @@ import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import { type Clock, systemClock } from '../clock.ts'
 import { type Principal as PrincipalMessage, UserStatus } from '../contracts/gen/auth_pb.ts'
 import { AppError, unavailable } from '../errors.ts'
-import type { ActionKind } from '../http/priority.ts'
+import type { ActionKind } from '../http/pressure.ts'
 import { insisting } from '../rpc/client.ts'
 import { type Permission, permissionsOf } from './permissions.ts'
 import type { Grant, Scope } from './scope.ts'
@@ -72,19 +72,17 @@ export const createPrincipals = (options: {
   }
 
   const loadOnce = (user_id: string, kind: ActionKind) => {
-    let running = inFlight.get(user_id)
-    if (!running) {
-      const started = load(user_id, kind).finally(() => {
-        if (inFlight.get(user_id) === started) inFlight.delete(user_id)
-      })
-      inFlight.set(user_id, started)
-      running = started
-    }
-    return running
+    const running = inFlight.get(user_id)
+    if (running) return running
+    const started = load(user_id, kind).finally(() => {
+      if (inFlight.get(user_id) === started) inFlight.delete(user_id)
+    })
+    inFlight.set(user_id, started)
+    return started
   }
 
   return {
-    /** The principal of a user, or nothing when there is no such user. Throws 503 when identity cannot say. */
+    /** The principal of a user; undefined if there is no such user. Throws 503 if identity cannot say. */
     get: async (user_id: string, kind: ActionKind = 'R'): Promise<Principal | undefined> => {
       const entry = entries.get(user_id)
       if (entry && monotonic() - entry.at <= ttl_ms) return current(entry.principal, clock.now())
@@ -97,7 +95,7 @@ export const createPrincipals = (options: {
         throw outageOf(error, outage)
       }
     },
-    /** As identity has it now, whatever is known here; no stale answer. Throws 503 when identity cannot say. */
+    /** As identity has it now, whatever is known here; no stale answer. Throws 503 if identity cannot say. */
     ask: async (user_id: string): Promise<Principal | undefined> => {
       try {
         return current(await load(user_id, 'A'), clock.now())
@@ -111,11 +109,11 @@ export const createPrincipals = (options: {
       if (user_ids === 'all') {
         entries.clear()
         inFlight.clear()
-      } else {
-        for (const user_id of user_ids) {
-          entries.delete(user_id)
-          inFlight.delete(user_id)
-        }
+        return
+      }
+      for (const user_id of user_ids) {
+        entries.delete(user_id)
+        inFlight.delete(user_id)
       }
     },
   }

@@ -1,5 +1,6 @@
 import { createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from 'node:crypto'
-import { createRecount, type Fields, type Recounted } from '../contracts/client/recount.ts'
+import { createRecount, type Recounted } from '../contracts/client/recount.ts'
+import type { Fields } from '../contracts/client/votes.ts'
 import { canonicalJson, digest } from '../data/digest.ts'
 
 /** What the last line of an export says of the chain before it, signed (operations.md 6.3). */

@@ -13,17 +13,17 @@ import Type, { type TSchema } from 'typebox'
 import { text } from '../contracts/text.ts'
 import { addFormats } from '../data/formats.ts'
 import { JSON_LIMITS, type JsonLimits } from '../data/json.ts'
-import { AppError, CATEGORIES, type Category, type CodeOf, overloaded, unavailable } from '../errors.ts'
+import { AppError, CATEGORIES, unavailable } from '../errors.ts'
 import { Deadline, withinDeadline } from '../process/deadline.ts'
 import { createAnswered, type Edge, requestIdOf } from '../process/edge.ts'
 import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from '../process/mtls.ts'
 import { withinTrace } from '../process/trace.ts'
 import type { Telemetry } from '../telemetry.ts'
+import type { EdgeCodes } from './edge-codes.ts'
 import { acceptJson, unstorable } from './json-body.ts'
 import { idleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
-import { createPressure, loadBounds } from './pressure.ts'
-import { PRIORITY_HEADER, priorityOf } from './priority.ts'
+import { shedLoad } from './pressure.ts'
 import { sendProblem, toAppError, unreadablePath } from './problems.ts'
 
 /** Schema of every refusal (application/problem+json). */
@@ -45,86 +45,6 @@ export const Problem = Type.Object(
 
 /** The replies that any route may answer besides its own: spread into `response`. */
 export const errorReplies = { '4xx': Problem, '5xx': Problem } as const
-
-/** How an area spells the codes that the edge itself produces. */
-export type EdgeCodes = {
-  /** The closed list of this API. */
-  categories: readonly Category[]
-  outage: 'unavailable' | 'internal_error'
-  unknown_field: CodeOf<'validation_error'>
-  media_type: CodeOf<'validation_error'>
-  too_large: CodeOf<'validation_error'>
-  route: CodeOf<'not_found'>
-  malformed: CodeOf<'validation_error'>
-  /** Of a path that cannot be read. */
-  path: CodeOf<'validation_error'>
-  /** Of text that Postgres cannot store. */
-  text: { code: CodeOf<'validation_error'>; status: 400 | 422 }
-}
-export const AUTH_CODES: EdgeCodes = {
-  categories: [
-    'validation_error',
-    'invalid_credentials',
-    'invalid_token',
-    'policy_denied',
-    'rate_limited',
-    'unavailable',
-    'not_found',
-    'version_conflict',
-    'internal_error',
-  ],
-  outage: 'unavailable',
-  unknown_field: 'schema_violation',
-  media_type: 'unsupported_media_type',
-  too_large: 'body_too_large',
-  route: 'not_found',
-  malformed: 'malformed_json',
-  path: 'bad_path',
-  text: { code: 'schema_violation', status: 400 },
-}
-export const CATALOG_CODES: EdgeCodes = {
-  categories: [
-    'not_found',
-    'version_conflict',
-    'validation_error',
-    'policy_denied',
-    'unsupported_resource_type',
-    'invalid_capability',
-    'stale_projection',
-    'internal_error',
-  ],
-  outage: 'internal_error',
-  unknown_field: 'unknown_field',
-  media_type: 'media_type',
-  too_large: 'too_large',
-  route: 'route',
-  malformed: 'malformed',
-  path: 'malformed',
-  text: { code: 'invalid_text', status: 422 },
-}
-export const OPERATIONS_CODES: EdgeCodes = {
-  categories: [
-    'not_found',
-    'invalid_state_transition',
-    'plan_locked',
-    'gate_not_waiting',
-    'patch_not_applicable',
-    'policy_denied',
-    'stale_catalog_projection',
-    'execution_result_rejected',
-    'internal_error',
-    'validation_error',
-    'version_conflict',
-  ],
-  outage: 'internal_error',
-  unknown_field: 'schema_violation',
-  media_type: 'schema_violation',
-  too_large: 'schema_violation',
-  route: 'route',
-  malformed: 'schema_violation',
-  path: 'schema_violation',
-  text: { code: 'schema_violation', status: 400 },
-}
 
 export type HttpOptions = {
   telemetry: Telemetry
@@ -185,14 +105,15 @@ export const createHttpApp = (options: HttpOptions) => {
     const endless = Object.entries(req.query ?? {}).find(([, value]) => Math.abs(value as number) === Infinity)
     done(endless && unstorable(codes, `/querystring/${endless[0]}`))
   })
-  if (options.openapi) describeRoutes(app as unknown as FastifyInstance, options.openapi, Problem)
-  acceptJson(app as unknown as FastifyInstance, options.json_limits ?? JSON_LIMITS, codes)
+  const plain = app as unknown as FastifyInstance // without the types of our logger and schemas
+  if (options.openapi) describeRoutes(plain, options.openapi, Problem)
+  acceptJson(plain, options.json_limits ?? JSON_LIMITS, codes)
   answerErrors(app, options)
   const answered = createAnswered(telemetry)
   measureRequests(app, answered)
   const endIdle = idleConnections(app.server)
   app.addHook('preClose', async () => endIdle())
-  shedLoad(app, telemetry, codes)
+  shedLoad(plain, telemetry, codes)
   app.decorate('edge', { admits: (req) => !mtls || isAdmitted(req.socket as TLSSocket, mtls), answered })
   return app
 }
@@ -315,21 +236,6 @@ declare module 'fastify' {
     /** A stream that stays open: it is no request under way. */
     endless?: boolean
   }
-}
-
-/** Refuses what may wait while this app has too much to do, before the body is read, by the kind that the route states. */
-const shedLoad = (target: HttpApp, telemetry: Telemetry, codes: EdgeCodes) => {
-  const pressure = createPressure(telemetry, loadBounds())
-  target.addHook('onRequest', (req, reply, done) => {
-    const { authorization, endless } = req.routeOptions.config
-    if (!authorization) return done()
-    if (!endless) {
-      pressure.enter()
-      reply.raw.once('close', pressure.leave)
-    }
-    const priority = priorityOf(req.headers[PRIORITY_HEADER], authorization.kind)
-    done(pressure.sheds(priority) ? overloaded(codes.outage) : undefined)
-  })
 }
 
 /** Opens the listener and returns its address; a taken port is a clear error of the operating system. */

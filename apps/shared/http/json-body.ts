@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type JsonLimits, scanJson } from '../data/json.ts'
 import { AppError } from '../errors.ts'
-import type { EdgeCodes } from './app.ts'
+import type { EdgeCodes } from './edge-codes.ts'
 
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json)(\s*;|$)/i
 const UTF8 = new TextDecoder('utf-8', { fatal: true })

@@ -1,9 +1,27 @@
 import { totalmem } from 'node:os'
 import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { loadConfig, settings } from '../config.ts'
+import { overloaded } from '../errors.ts'
 import type { Telemetry } from '../telemetry.ts'
-import type { Priority } from './priority.ts'
+import type { EdgeCodes } from './edge-codes.ts'
+
+/** What a request is for: to read, to write, to act on what runs, or to stop it. */
+export type ActionKind = 'R' | 'W' | 'A' | 'S'
+
+/** Who goes first (platform.md 7.1), highest first. Every route has one class; `exempt` takes part in no queue. */
+export const PRIORITIES = ['exempt', 'stop', 'enter', 'decide', 'write', 'read', 'batch'] as const
+export type Priority = (typeof PRIORITIES)[number]
+
+/** The header in which the gateway tells the apps the class of a request; no client can send it. */
+export const PRIORITY_HEADER = 'x-priority'
+
+const OF_KIND: Record<ActionKind, Priority> = { S: 'stop', A: 'decide', W: 'write', R: 'read' }
+
+/** The class that the gateway stated, else the one of the kind of action. */
+export const priorityOf = (stated: string | string[] | undefined, kind: ActionKind): Priority =>
+  PRIORITIES.find((priority) => priority === stated) ?? OF_KIND[kind]
 
 const SAMPLE_MS = 1000
 /** The histogram holds the time between two looks: this much of it is no delay. */
@@ -135,4 +153,19 @@ export const createPressure = (
   }
   pressures.set(telemetry, pressure)
   return pressure
+}
+
+/** Refuses what may wait while this app has too much to do, before the body is read, by the kind that the route states. */
+export const shedLoad = (target: FastifyInstance, telemetry: Telemetry, codes: EdgeCodes) => {
+  const pressure = createPressure(telemetry, loadBounds())
+  target.addHook('onRequest', (req, reply, done) => {
+    const { authorization, endless } = req.routeOptions.config
+    if (!authorization) return done()
+    if (!endless) {
+      pressure.enter()
+      reply.raw.once('close', pressure.leave)
+    }
+    const priority = priorityOf(req.headers[PRIORITY_HEADER], authorization.kind)
+    done(pressure.sheds(priority) ? overloaded(codes.outage) : undefined)
+  })
 }

@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, problemOf, unavailable, type Violation } from '../errors.ts'
 import { isDatabaseAway } from '../process/outage.ts'
-import type { EdgeCodes } from './app.ts'
+import type { EdgeCodes } from './edge-codes.ts'
 import { otherMediaType } from './json-body.ts'
 
 /** Sends a refusal as problem+json; the one place where an error becomes an answer. */

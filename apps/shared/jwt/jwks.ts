@@ -21,6 +21,8 @@ export type JwksOptions = {
 /** What is known of a key id: the key; `unknown` after a good look; `unavailable` when nobody could look. */
 export type KeyAnswer = KeyObject | 'unknown' | 'unavailable'
 
+type KeySet = { keys: ReadonlyMap<string, KeyObject>; etag: string | undefined }
+
 const TIMEOUT_MS = 2000
 const MAX_BYTES = 65_536
 const MAX_KEYS = 20
@@ -34,8 +36,7 @@ const MAX_DROPPED = 100
 export const createJwksClient = (options: JwksOptions) => {
   const { cache_s, cooldown_s, max_stale_s, monotonic = () => performance.now() } = options
   const dropped = new Set<string>()
-  let keys: ReadonlyMap<string, KeyObject> = new Map()
-  let etag: string | undefined
+  let set: KeySet = { keys: new Map(), etag: undefined }
   let fetched_at = Number.NEGATIVE_INFINITY
   let looked_at = Number.NEGATIVE_INFINITY
   let failures = 0
@@ -45,19 +46,15 @@ export const createJwksClient = (options: JwksOptions) => {
   let closed = false
 
   const load = (): Promise<void> => {
-    inFlight ??= fetchSet(options, etag)
+    inFlight ??= fetchSet(options, set.etag)
       .then((found) => {
-        if (found) {
-          keys = found.keys
-          etag = found.etag
-        }
+        set = found ?? set
         fetched_at = monotonic()
         failures = 0
       })
       .catch((error: unknown) => {
-        const wait = BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)] ?? 30_000
+        retry_at = monotonic() + (BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)] ?? 30_000)
         failures += 1
-        retry_at = monotonic() + wait
         options.onError?.(error)
       })
       .finally(() => {
@@ -75,21 +72,19 @@ export const createJwksClient = (options: JwksOptions) => {
   }
 
   const age_s = () => (monotonic() - fetched_at) / 1000
-  const gauge = options.telemetry?.gauge('jwks_age_seconds', 'Since the keys of token were read; 1e9: never.')
-  // Read when the metrics are.
-  if (gauge) Object.assign(gauge, { collect: () => gauge.set(Math.min(age_s(), 1e9)) })
+  showAge(options.telemetry, age_s)
 
   const usable = () => monotonic() - fetched_at <= max_stale_s * 1000
-  const known = (kid: string) => (usable() && !dropped.has(kid) ? keys.get(kid) : undefined)
+  const known = (kid: string) => (usable() && !dropped.has(kid) ? set.keys.get(kid) : undefined)
 
   return {
     /** Fetches the first set; resolves also when that fails (the background goes on trying). */
-    start: () => load(),
+    start: load,
     close: () => {
       closed = true
       clearTimeout(timer)
     },
-    /** The key of that id, from what is cached. */
+    /** The cached key of that id. */
     get: known,
     /** Looks again for a key id that the cache does not have, within the bounds above. */
     find: async (kid: string): Promise<KeyAnswer> => {
@@ -120,7 +115,14 @@ export const createJwksClient = (options: JwksOptions) => {
 }
 export type JwksClient = ReturnType<typeof createJwksClient>
 
-const fetchSet = async (options: JwksOptions, etag: string | undefined) => {
+const showAge = (telemetry: Telemetry | undefined, age_s: () => number): void => {
+  const gauge = telemetry?.gauge('jwks_age_seconds', 'Since the keys of token were read; 1e9: never.')
+  // Read when the metrics are.
+  if (gauge) Object.assign(gauge, { collect: () => gauge.set(Math.min(age_s(), 1e9)) })
+}
+
+/** The set, or undefined if it has not changed. */
+const fetchSet = async (options: JwksOptions, etag: string | undefined): Promise<KeySet | undefined> => {
   const { url, fetch: fetchFn = fetch } = options
   const response = await fetchFn(url, {
     redirect: 'error',

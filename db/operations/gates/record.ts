@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Actor, GateStatus } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
-import type { Change, RecordResult } from '../../../workflows/operation/state/types.ts'
+import type { Change, RecordResult } from '../../../workflows/operation/state/events.ts'
 import type { Tx } from '../../client.ts'
 import { ENGINE, SYSTEM, type TimelineEvent } from '../facts/timeline.ts'
 import { bindOutputs } from './bind.ts'

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import type { Closure, GateStatus, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { closureOf, type OperationCalendar } from '../../../apps/shared/data/calendar.ts'
 import { keyedLock } from '../../locks.ts'
+import { named } from '../sql.ts'
 import { standingDue } from '../gates/standing.ts'
 
 /**
@@ -67,106 +69,13 @@ export type Claim =
       ended_at: number
     }
 
-/** Fences of a future that a restore lost stay below those of the epoch after it: no host that knows them refuses ours. */
-const FENCE_LIFT = `coalesce((select epoch from operations.relay_state where name = 'restored'), 0) * (2 ^ 40)::bigint`
-
-/**
- * $1 operation, $2 node, $3 role, $4 attempt, $5 generation, $6 whether the control row, and that of an external pool
- * also its places, are locked by a statement before this one, $7 the digest of the calendar that was found to let the
- * node start, $8 the places of each pool, $9 how many seconds ago voters may have been proved, $10 whether nobody can
- * prove them now. Gates are read, not locked: a command that opens one again holds the control row. So a node with gates
- * needs the lock first, else this statement's snapshot may be older than the lock; and so does one whose pool is counted.
- */
-const CLAIM = `
-with control as materialized (
-  select control, cancel_mode, calendar, lease_state from operations.operation_control where operation_id = $1 for share),
-node as materialized (
-  select n.* from control, operations.nodes n where n.operation_id = $1 and n.node_id = $2 for no key update of n),
-gate as materialized (
-  select g.gate_id, g.status, g.round, g.digest, g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest) as passed,
-    ${standingDue('g', '$9::double precision', 'clock.now')} as stale, operations.iso(g.standing_at) as standing_at, operations.iso(clock.now) as at
-  from node n join operations.gates g on g.operation_id = $1 and g.gate_id = any(n.gate_ids), lateral (select clock_timestamp() as now) clock),
-known as materialized (
-  select a.* from node, operations.node_attempts a
-  where a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4 for no key update of a),
-outside as materialized (
-  select coalesce(n.spec ->> 'pool', 'default') as pool, ($8::jsonb ->> coalesce(n.spec ->> 'pool', 'default'))::int as places
-  from node n left join known k on true
-  where coalesce(k.phase, 'cancelled') not in ('dispatched', 'running')
-    and case $3 when 'run' then n.spec ->> 'executor' else n.spec -> 'compensate' ->> 'executor' end = 'external'),
-verdict as materialized (
-  select n.spec, n.input_overrides, n.target_id, c.calendar, n.generation, k.phase, k.error, k.resume, k.started_at, k.ended_at, k.log_lines, k.log_bytes,
-    k.phase in ('dispatched', 'running', 'cancelled') as repeated,
-    case
-      when k.phase is not null and k.phase not in ('dispatched', 'running', 'cancelled') then 'ended'
-      when k.phase in ('dispatched', 'running') and k.resume is not null then 'granted'
-      when not $6 and (n.gate_ids <> '{}' or exists (select from outside where places is not null)) then 'unlocked'
-      when k.phase in ('dispatched', 'running') and not case $3 when 'run' then (n.spec ->> 'idempotent')::boolean
-        else coalesce((n.spec -> 'compensate' ->> 'idempotent')::boolean, false) end then 'unknown'
-      when case when $3 = 'run' then c.control <> 'run' when c.control = 'cancel' then c.cancel_mode <> 'compensate'
-        else n.state <> 'compensating' end then 'stopped'
-      when n.removed or n.generation <> $5 or k.generation <> $5
-        or (k.phase is null and exists (select from operations.node_attempts o
-            where o.operation_id = $1 and o.node_id = $2 and o.role = $3 and o.attempt > $4)) then 'superseded'
-      when n.hold_patch_id is not null then 'held'
-      when $3 = 'run' and exists (select from gate where not passed) then 'gate_open'
-      when c.lease_state <> 'held' then 'lease_lost'
-      when c.calendar is not null and $3 = 'run' and coalesce(k.phase, 'cancelled') = 'cancelled'
-        and md5(c.calendar::text) is distinct from $7::text then 'calendar'
-      when (select places from outside) <= (select count(*) from operations.node_attempts o
-        where o.executor = 'external' and coalesce(o.pool, 'default') = (select pool from outside)
-          and o.phase in ('dispatched', 'running')) then 'executor_busy'
-      when exists (select from operations.relay_state where name = 'restored' and stream_created is not null) then 'restored'
-      when $3 = 'run' and exists (select from gate where stale) then case when $10 then 'unproved' else 'recheck' end
-      else 'granted' end as verdict
-  from control c, node n left join known k on true),
-granted as (
-  insert into operations.node_attempts as a (operation_id, node_id, role, attempt, generation, fence, fences, phase, executor, pool, key, deadline_at, gates)
-  select $1, $2, $3, $4, $5, f.fence, array[f.fence::text], 'running',
-    case $3 when 'run' then spec ->> 'executor' else spec -> 'compensate' ->> 'executor' end, spec ->> 'pool',
-    $1 || ':' || $2 || case $3 when 'run' then ':' else ':c' end || $4,
-    clock_timestamp() + make_interval(secs => (spec -> 'timeouts' ->> 'run_s')::double precision),
-    case $3 when 'run' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'round', round, 'digest', digest, 'at', at, 'standing_at', standing_at) order by gate_id) from gate) end
-  from verdict, lateral (select nextval('operations.fence_seq') + ${FENCE_LIFT} as fence) f where verdict = 'granted'
-  on conflict (operation_id, node_id, role, attempt) do update
-    set fence = excluded.fence, fences = a.fences || excluded.fences, phase = 'running', error = null, ended_at = null, heartbeat_at = clock_timestamp(),
-      gates = case when a.resume is null then excluded.gates else a.gates end
-  returning a.fence, a.started_at),
-begun as (
-  update operations.nodes n set state = 'running', attempt = greatest(n.attempt, $4), started_at = coalesce(v.started_at, clock_timestamp()),
-    ended_at = null, error = null, due_at = null, updated_at = clock_timestamp()
-  from verdict v where v.verdict = 'granted' and $3 = 'run' and v.resume is null and n.operation_id = $1 and n.node_id = $2),
-consumed as (
-  update operations.gates g set consumed_at = clock_timestamp(), updated_at = clock_timestamp()
-  from verdict v where v.verdict = 'granted' and $3 = 'run' and g.operation_id = $1 and g.gate_id in (select gate_id from gate) and g.consumed_at is null),
-waits as (
-  insert into operations.pool_waits (operation_id, node_id, pool, places)
-  select $1, $2, o.pool, o.places from verdict v, outside o where v.verdict = 'executor_busy'
-  on conflict (operation_id, node_id) do update set pool = excluded.pool, places = excluded.places),
-served as (
-  delete from operations.pool_waits w using verdict v, outside
-  where v.verdict = 'granted' and w.operation_id = $1 and w.node_id = $2),
-closed as (
-  update operations.node_attempts a set ended_at = clock_timestamp(),
-    phase = case v.verdict when 'unknown' then 'outcome_unknown' else 'cancelled' end,
-    error = jsonb_build_object('class', 'cancelled', 'retryable', false, 'message',
-      case v.verdict when 'unknown' then 'The worker was lost while it ran; whether it took effect is not known.'
-                     else 'The worker was lost while it ran; it goes on when the operation does.' end)
-  from verdict v where v.repeated and v.verdict not in ('granted', 'unlocked', 'recheck', 'calendar', 'ended')
-    and a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4)
-select v.verdict, v.repeated, v.generation, v.phase, v.error, v.resume, coalesce(v.log_lines, 0) as log_lines, coalesce(v.log_bytes, 0) as log_bytes,
-  extract(epoch from coalesce(g.started_at, v.started_at)) * 1000 as started_at, extract(epoch from v.ended_at) * 1000 as ended_at,
-  extract(epoch from clock_timestamp()) * 1000 as now, g.fence,
-  case when v.verdict = 'granted' then v.spec end as spec, case when v.verdict = 'granted' then v.input_overrides end as input_overrides,
-  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open', 'lease_lost', 'calendar', 'executor_busy', 'restored', 'unproved') then (select coalesce(max(seq), 0) from operations.operation_commands
-    where operation_id = $1 and status not in ('awaiting', 'withdrawn', 'superseded')) end as seq,
-  case when v.verdict = 'executor_busy' then (select pool from outside) end as pool,
-  case when v.verdict = 'gate_open' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'status', status, 'round', round)) from gate) end as gates,
-  case when v.verdict = 'recheck' then (select array_agg(gate_id order by gate_id) from gate where stale) end as stale,
-  case when v.verdict = 'calendar' then jsonb_build_object('target_id', v.target_id, 'document', v.calendar, 'digest', md5(v.calendar::text),
-    'passed', (select coalesce(jsonb_agg(policy ->> 'key'), '[]') from operations.gates
-      where operation_id = $1 and kind = 'freeze' and status in ('approved', 'bypassed'))) end as calendar
-from verdict v left join granted g on true`
+/** The statement with numbered parameters, and their names in that order. */
+const CLAIM = named(
+  readFileSync(new URL('./claim.sql', import.meta.url), 'utf8').replace(
+    '{standing_due}',
+    standingDue('g', ':standing_s::double precision', 'clock.now'),
+  ),
+)
 
 type Row = {
   verdict:
@@ -248,9 +157,19 @@ const claim = async (
   { places = {}, standing_s = STANDING_S, away }: Terms,
 ): Promise<Row | undefined> => {
   const { operation_id, node_id, role, attempt, generation } = input
-  const unproved = away !== undefined
-  const values = [operation_id, node_id, role, attempt, generation, locked, calendar, places, standing_s, unproved]
-  const { rows } = await db.query<Row>({ name: 'claim', text: CLAIM, values })
+  const values = CLAIM.values({
+    operation_id,
+    node_id,
+    role,
+    attempt,
+    generation,
+    locked,
+    calendar,
+    places,
+    standing_s,
+    unproved: away !== undefined,
+  })
+  const { rows } = await db.query<Row>({ name: 'claim', text: CLAIM.text, values })
   return rows[0]
 }
 

@@ -1,7 +1,7 @@
 import { and, eq, gt, notInArray, sql } from 'drizzle-orm'
 import type { OperationEnd } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
-import type { CloseResult, RecordBatch } from '../../../workflows/operation/state/types.ts'
+import type { CloseResult, RecordBatch } from '../../../workflows/operation/state/events.ts'
 import { type Db, type Tx, together } from '../../client.ts'
 import { stateFacts } from '../facts/state.ts'
 import { ENGINE } from '../facts/timeline.ts'

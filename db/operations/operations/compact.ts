@@ -1,5 +1,5 @@
 import type { GatePolicy, GateStatus, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
-import type { GateSpec, GraphPage, Profile } from '../../../workflows/operation/state/types.ts'
+import type { GateSpec, GraphPage, Profile } from '../../../workflows/operation/state/events.ts'
 
 /** A node as the compact form needs it; `gate_ids` name the gates that guard it. */
 export type CompactNode = Pick<PlanNode, 'node_id' | 'name' | 'depends_on'> & {

@@ -1,5 +1,5 @@
 import { and, asc, eq, gte, ne } from 'drizzle-orm'
-import type { GraphPage } from '../../../workflows/operation/state/types.ts'
+import type { GraphPage } from '../../../workflows/operation/state/events.ts'
 import type { Db, Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { gates, nodes, operations } from '../tables/index.ts'

@@ -1,7 +1,7 @@
 import { and, eq, inArray, ne, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
-import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/types.ts'
+import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
 import { type Db, type Tx, together } from '../../client.ts'
 import { lockUnsentStarts } from '../commands/rows.ts'
 import { stateFacts } from '../facts/state.ts'

@@ -1,6 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
-import { coneOf, fillGate } from '../../../workflows/operation/rules.ts'
+import { fillGate } from '../../../workflows/operation/rules/gates.ts'
+import { coneOf } from '../../../workflows/operation/rules/nodes.ts'
 import type { Tx } from '../../client.ts'
 import type { TimelineEvent } from '../facts/timeline.ts'
 import { ASKED_AGAIN } from '../gates/ask.ts'

@@ -1,4 +1,4 @@
-import type { GateRules } from '../../../apps/shared/contracts/client/recount.ts'
+import type { GateRules } from '../../../apps/shared/contracts/client/votes.ts'
 import type { Actor, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 

@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Pool } from 'undici'
-import { createRedis } from '../../../db/redis.ts'
+import { createRedis } from '../../../db/redis/redis.ts'
 
 /**
  * One link of a refresh through as many processes as the product has, with nothing in them but their messages: the same

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Pool } from 'undici'
-import { createRedis } from '../../../db/redis.ts'
+import { createRedis } from '../../../db/redis/redis.ts'
 
 /**
  * The baseline of the gateway: a pass-through on the same HTTP server and client that knows no token, limit, revocation,

@@ -11,7 +11,7 @@ import { createTelemetry } from '../../../apps/shared/telemetry.ts'
 import { loadWorkerConfig } from '../../../apps/worker/config.ts'
 import { createDeps } from '../../../apps/worker/deps.ts'
 import type { CommandMessage, OperationInput } from '../../../workflows/operation/messages.ts'
-import type { AttemptResult, GraphPage, RunEffect } from '../../../workflows/operation/state/types.ts'
+import type { AttemptResult, GraphPage, RunEffect } from '../../../workflows/operation/state/events.ts'
 import {
   canLeave,
   type Effect,

@@ -1,11 +1,7 @@
 import type { CancelMode, GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { CommandBodies, CommandKind, CommandMessage } from '../../../workflows/operation/messages.ts'
-import {
-  type NodeFacts,
-  type NodeIntervention,
-  type OperationFacts,
-  statusOf,
-} from '../../../workflows/operation/rules.ts'
+import { type NodeFacts, type OperationFacts, statusOf } from '../../../workflows/operation/rules/facts.ts'
+import type { NodeIntervention } from '../../../workflows/operation/rules/nodes.ts'
 import type {
   AttemptResult,
   Effect,
@@ -15,7 +11,7 @@ import type {
   RecordResult,
   Refusal,
   RunEffect,
-} from '../../../workflows/operation/state/types.ts'
+} from '../../../workflows/operation/state/events.ts'
 
 type Gate = { status: GateStatus; round: number; deadline: number; escalation?: number; guards: number[] }
 type Attempt = { node: number; role: 'run' | 'undo'; attempt: number; generation: number; open: boolean }

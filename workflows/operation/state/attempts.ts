@@ -1,5 +1,6 @@
 import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
 import { failUndo, failUndoAttempt, mayUndo, NOT_UNDONE, undone } from './compensate.ts'
+import type { AttemptResult, CatalogResult, Event, Refusal, Role } from './events.ts'
 import { setGate } from './gates.ts'
 import { at as item } from './graph.ts'
 import { leasesLost } from './leases.ts'
@@ -20,7 +21,7 @@ import {
   toReady,
 } from './nodes.ts'
 import { takeOut } from './patch.ts'
-import type { AttemptResult, CatalogResult, Event, Refusal, Role, State } from './types.ts'
+import type { State } from './types.ts'
 
 /** Milliseconds after which a claim is asked again where no command explains the refusal, and the catalog while it is away. */
 const CLAIM_AGAIN_MS = 1000

@@ -1,5 +1,5 @@
 import type { CommandBodies, CommandMessage, GatesNow } from '../messages.ts'
-import { INTERVENTION_STATES, type NodeIntervention } from '../rules.ts'
+import { INTERVENTION_STATES, type NodeIntervention } from '../rules/nodes.ts'
 import { endAttempt, finish } from './attempts.ts'
 import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setDeadline, setGate } from './gates.ts'

@@ -1,7 +1,8 @@
 import type { GateStatus, NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { RecordResult } from './events.ts'
 import { at as item } from './graph.ts'
 import { fail, move, note, noteNode, toReady } from './nodes.ts'
-import type { GateRun, RecordResult, State } from './types.ts'
+import type { GateRun, State } from './types.ts'
 
 /** How long a gate waits before it asks about a time that is not over by the clock of Postgres. */
 const AGAIN_MS = 1000

@@ -1,5 +1,6 @@
 import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
-import type { GateRun, Graph, GraphPage, NodeRun } from './types.ts'
+import type { GraphPage } from './events.ts'
+import type { GateRun, Graph, NodeRun } from './types.ts'
 
 /** Puts the pages of load_graph together; positions count on from page to page. */
 export const graphOf = (pages: readonly GraphPage[]): Graph => {

@@ -1,5 +1,6 @@
+import type { RecordResult } from './events.ts'
 import { note } from './nodes.ts'
-import type { RecordResult, State } from './types.ts'
+import type { State } from './types.ts'
 
 /**
  * The leases of an operation (operations.md 3.5). Rows decide: a claim without them is refused. Here stands only what was

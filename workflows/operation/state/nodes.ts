@@ -1,6 +1,7 @@
 import type { NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Change, Role } from './events.ts'
 import { at as item } from './graph.ts'
-import { BAD, type Change, type Doing, GOOD, type NodeRun, OPEN, type Role, type Settled, type State } from './types.ts'
+import { BAD, type Doing, GOOD, type NodeRun, OPEN, type Settled, type State } from './types.ts'
 
 const FLYING: ReadonlySet<Doing> = new Set<Doing>(['attempt', 'poll', 'catalog', 'catalog_wait'])
 const ATTENTION: ReadonlySet<NodeState> = new Set<NodeState>(['failed', 'outcome_unknown', 'compensation_failed'])

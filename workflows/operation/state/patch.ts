@@ -1,9 +1,10 @@
 import type { NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { beginUndo } from './compensate.ts'
+import type { GraphPage } from './events.ts'
 import { askTimes, isPassed, setDeadline, setGate } from './gates.ts'
 import { graphOf, at as item, newNode } from './graph.ts'
 import { isFlying, move, note, stopHere, tellAgain, toReady } from './nodes.ts'
-import { GOOD, type GraphPage, OPEN, type Patching, type State } from './types.ts'
+import { GOOD, OPEN, type Patching, type State } from './types.ts'
 
 /** States in which nothing of a node has happened yet: only these can be changed or taken out. */
 export const UNTOUCHED: ReadonlySet<NodeState> = new Set<NodeState>(['pending', 'gated', 'ready'])

@@ -1,6 +1,7 @@
 import type { BlockedOn, Closure, EngineStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Report } from './events.ts'
 import { at as item } from './graph.ts'
-import type { Report, State } from './types.ts'
+import type { State } from './types.ts'
 
 const SHOWN = 50
 

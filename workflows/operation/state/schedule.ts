@@ -2,13 +2,14 @@ import type { EngineStatus, NodeState, OperationEnd } from '../../../apps/shared
 import { dispatch, nodeDue } from './attempts.ts'
 import { pause } from './commands.ts'
 import { beginCancel, beginUndo, FORCE_DUE, forceDue, mayUndo } from './compensate.ts'
+import type { Change, RecordBatch } from './events.ts'
 import { gateDue } from './gates.ts'
 import { at as item } from './graph.ts'
 import { giveBack, hasLeases } from './leases.ts'
 import { fail, move, note, noteNode, setDue, succeed, sweep } from './nodes.ts'
 import { settlePatches } from './patch.ts'
 import { reportOf } from './report.ts'
-import type { Change, RecordBatch, State } from './types.ts'
+import type { State } from './types.ts'
 
 /** Routine facts wait so long for company before they are recorded. */
 const FLUSH_MS = 100

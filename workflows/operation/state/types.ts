@@ -3,66 +3,13 @@ import type {
   CancelMode,
   Closure,
   Control,
-  EngineStatus,
-  GatePolicy,
-  GateStatus,
-  Join,
   NodeError,
   NodeState,
-  OnFailure,
   OperationEnd,
-  Retry,
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Heap } from '../heap.ts'
-import type { CommandBodies, CommandMessage } from '../messages.ts'
-
-/** What nodes of one kind have in common: sent once a page, so that a node costs less than 100 bytes. */
-export type Profile = {
-  kind: 'task' | 'barrier' | 'wait'
-  executor: string
-  join: Join
-  on_failure: OnFailure
-  retry: Retry
-  /** Seconds that one activity of it may take. */
-  slice_s: number
-  when: boolean
-  catalog: boolean
-  undo: boolean
-  /** False where the plan says that it must not be skipped. */
-  skippable?: boolean
-  /** Of a barrier: it fails when more of its dependencies failed. */
-  max_failures: number | null
-  wait: { duration_s?: number; until?: string; signal?: string } | null
-}
-
-export type GateSpec = {
-  gate_id: string
-  on_reject: GatePolicy['on_reject']
-  status: GateStatus
-  round: number
-  /** While it waits and nothing is in flight the leases are given back. */
-  release?: true
-}
-
-/**
- * One page of load_graph. Nodes refer to dependencies and gates by position; `profiles` are those of this page. Positions
- * never change: a patch appends nodes and gates, and what it took out keeps its place as removed.
- */
-export type GraphPage = {
-  plan_revision: number
-  profiles: Profile[]
-  nodes: [node_id: string, name: string, profile: number, depends_on: number[], gates: number[], removed?: 1][]
-  next: number | null
-  head?: {
-    gates: GateSpec[]
-    max_parallel: number
-    deadline_at: string | null
-    on_deadline: 'graceful' | 'compensate'
-    not_before: string | null
-    pause_on_failure: boolean
-    force_grace_s: number
-  }
-}
+import type { CommandBodies } from '../messages.ts'
+import type { Change, Effect, GateSpec, Profile, Report } from './events.ts'
 
 export type Graph = {
   ids: string[]
@@ -90,8 +37,6 @@ export type Doing =
   | 'parked' // the claim said no because of a command that is on its way
   | 'held' // an open patch would change it
   | 'shut' // a window is closed, a freeze holds it, the agents of its pool have enough to do, or its target moved
-
-export type Role = 'run' | 'undo'
 
 /** Settled: nothing more will come of it by itself. Good ones let dependents go on. */
 export const OPEN = 0
@@ -142,158 +87,6 @@ export type Ending = { status: Exclude<OperationEnd, 'succeeded' | 'succeeded_wi
 export type Wanted =
   | { to: 'pause'; reason: string; node: number; asked: boolean; after_seq: number }
   | { to: 'cancel'; mode: CancelMode; ending: Ending; node: number; asked: boolean; after_seq: number; by?: string }
-
-/** Facts for record_changes, in the order in which they came to be. */
-export type Change =
-  | {
-      t: 'node'
-      id: string
-      state: NodeState
-      at: number
-      generation: number
-      attempt: number
-      role?: Role
-      error?: NodeError
-      due?: number
-      exception?: string
-      /** No news: the rows may have it otherwise, because of a command that came to nothing. */
-      again?: true
-    }
-  | { t: 'catalog'; id: string; at: number; status: string; version?: number }
-  | { t: 'when'; id: string }
-  | { t: 'gate_open'; gate_id: string; round: number }
-  | { t: 'gate_expire'; gate_id: string; round: number }
-  | { t: 'gate_escalate'; gate_id: string; round: number }
-  | { t: 'control'; to: 'pause' | 'cancel'; mode?: CancelMode; reason: string; by?: string }
-  | {
-      t: 'command'
-      command_id: string
-      status: 'applied' | 'refused' | 'expired'
-      category?: string
-      code?: string
-      detail?: string
-    }
-  | { t: 'deadline'; deadline_at: number }
-  | { t: 'leases'; to: 'release' | 'take' }
-
-export type Report = {
-  engine_status: EngineStatus
-  blocked_on: BlockedOn[]
-  total: number
-  done: number
-  running: number
-  failed: number
-  waiting: number
-  open_gates: number
-}
-
-export type RecordBatch = { record_seq: number; changes: Change[]; report: Report }
-
-/** What the rows said: gates that moved, conditions, the control row after a swap. */
-export type RecordResult = {
-  record_seq: number
-  gates: {
-    gate_id: string
-    status: GateStatus
-    round: number
-    deadline_at: string | null
-    escalates_at?: string | null
-  }[]
-  whens: Record<string, boolean | string>
-  /** After a swap was asked for: which was made, and the last command that the rows know of. */
-  control: { swapped: 'pause' | 'cancel' | null; seq: number } | null
-  /** What became of the leases that were given back or asked for; who is in the way. */
-  leases?: { state: 'held' | 'released' | 'waiting' | 'none'; blocked_on: BlockedOn[] }
-  /** The start was too late and is undone: there is nothing to carry out. */
-  withdrawn?: boolean
-  /** An approved patch was taken back: the graph that holds now. */
-  plan_revision?: number
-}
-
-/** Why a claim was refused (operations.md 1.5). `seq`: the last command the rows know of. */
-export type Refusal = {
-  reason:
-    | 'stopped'
-    | 'superseded'
-    | 'held'
-    | 'gate_open'
-    | 'lease_lost'
-    | 'frozen'
-    | 'window_closed'
-    | 'executor_busy'
-    | 'drifted'
-    | 'unproved'
-  seq: number
-  generation: number
-  gates: { gate_id: string; status: GateStatus; round: number }[]
-  /** An earlier try of this attempt had begun: its effect may be there. */
-  repeated: boolean
-  /** Of frozen, window_closed, executor_busy, drifted and unproved: by what, and until when. */
-  closure?: Closure
-}
-
-export type AttemptResult =
-  | { status: 'succeeded'; started_at: number; ended_at: number }
-  | { status: 'failed'; started_at?: number; ended_at?: number; error: NodeError; retry_after_s?: number }
-  | { status: 'unknown'; error: NodeError }
-  | { status: 'pending'; started_at: number; poll_after_s: number }
-  | { status: 'refused'; refusal: Refusal }
-  /** Another fence took over, or the attempt was closed: its owner speaks for it. */
-  | { status: 'dropped' }
-
-export type CatalogResult =
-  | { status: 'applied'; version: number }
-  | { status: 'conflict' | 'refused'; message: string }
-  | { status: 'away'; message: string }
-
-export type CloseResult =
-  | { status: 'ended'; evidence_head: { seq: number; hash: string } }
-  | { status: 'not_yet'; seq: number }
-
-export type Event = { at: number } & (
-  | { type: 'command'; command: CommandMessage }
-  | {
-      type: 'attempt_ended'
-      node: number
-      role: Role
-      generation: number
-      attempt: number
-      slice: number
-      result: AttemptResult
-    }
-  | { type: 'catalog_ended'; node: number; generation: number; attempt: number; result: CatalogResult }
-  | { type: 'recorded'; result: RecordResult }
-  | { type: 'loaded'; pages: GraphPage[] }
-  | { type: 'due' }
-  | { type: 'closed'; result: CloseResult }
-  /** Somebody cancelled the workflow in the engine itself. */
-  | { type: 'cancel_requested'; by: string }
-  /** Stop launching, let what is out come back, then the shell continues as new. */
-  | { type: 'roll' }
-)
-
-export type RunEffect = {
-  type: 'run'
-  node: number
-  node_id: string
-  name: string
-  role: Role
-  generation: number
-  attempt: number
-  slice: number
-  slice_s: number
-}
-export type Effect =
-  | RunEffect
-  | { type: 'cancel_attempts' }
-  /** An agent outside may have it: it is told to stop. */
-  | { type: 'cancel_attempt'; node_id: string; role: Role; attempt: number }
-  | { type: 'apply_catalog'; node: number; node_id: string; generation: number; attempt: number }
-  | { type: 'record'; batch: RecordBatch }
-  | { type: 'load_graph' }
-  /** `batch`: the last facts, recorded in the transaction that ends the operation. */
-  | { type: 'close'; status: OperationEnd; end_reason: string | null; last_seq: number; batch?: RecordBatch }
-  | { type: 'wake_at'; at: number }
 
 /** An approved patch whose graph the reducer has yet to take over. */
 export type Patching = CommandBodies['patch_applied'] & { command_id: string }

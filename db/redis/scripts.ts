@@ -40,7 +40,7 @@ export const loadScripts = <N extends string>(
 }
 
 /** The script that both the gateway and session limit with. */
-export const LIMIT_SCRIPT = new URL('./scripts/limit.lua', import.meta.url)
+export const LIMIT_SCRIPT = new URL('./limit.lua', import.meta.url)
 
 const REFUSED = /^(READONLY|LOADING|MISCONF|OOM|NOREPLICAS|BUSY|MASTERDOWN|UNBLOCKED|NOAUTH|WRONGPASS)/
 

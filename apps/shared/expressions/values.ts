@@ -1,5 +1,5 @@
+import { isObject, pointerOf, readPointer } from '../data/pointer.ts'
 import { CelError, compileCel } from './cel.ts'
-import { isObject, pointerOf, readPointer } from './pointer.ts'
 
 /**
  * Values of procedures (operations.md 4.1 "Values"): plain JSON with the forms below, each an object of one member.

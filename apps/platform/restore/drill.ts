@@ -14,7 +14,7 @@ import {
   waitForEnd,
   waitForGate,
 } from '../demo/operations.ts'
-import { openWorld, type World } from './drill-world.ts'
+import { openWorld, type World } from './world.ts'
 
 const HOSTS = 4
 const LOST = ['lost-1', 'lost-2', 'lost-3', 'lost-4', 'lost-5']
@@ -82,6 +82,28 @@ const story = async (world: World, dir: string, step: Step, check: Check): Promi
     `      data of ${Math.round((failed_at - saved_at) / 1000)} s is lost; all apps are up after ${Math.round((Date.now() - failed_at) / 1000)} s`,
   )
 
+  const told: Told = { world, people, paused, ended, lost, step, check }
+  await acceptance(told, before)
+  await reconciliation(told)
+  await check('verify-audit', () => exits(world, 0, 'verify-audit'))
+  await check('rebuild catalog: the projection is what the catalog says', () => exits(world, 0, 'rebuild', 'catalog'))
+  await check('rebuild operations: the read models are what their events say', () =>
+    exits(world, 0, 'rebuild', 'operations'),
+  )
+}
+
+type Told = {
+  world: World
+  people: People
+  paused: string
+  ended: string
+  lost: Awaited<ReturnType<typeof goOn>>
+  step: Step
+  check: Check
+}
+
+/** Nothing of the lost future is believed, before a person accepts the restore and after. */
+const acceptance = async ({ world, people, paused, lost, step, check }: Told, before: Belief): Promise<void> => {
   await check('everybody sees it: health says restored', () =>
     waitUntil(
       'health',
@@ -111,6 +133,10 @@ const story = async (world: World, dir: string, step: Step, check: Check): Promi
     const [key] = await world.query<{ status: string }>(`select status from token.keys where kid = '${lost.kid}'`)
     expect(key?.status === 'killed', `key ${lost.kid} is ${key?.status ?? 'gone'}`)
   })
+}
+
+/** Engine, events and relay agree with the restored rows again. */
+const reconciliation = async ({ world, people, paused, ended, lost, check }: Told): Promise<void> => {
   await check(
     'reconcile names the workflow without a row, the one ahead of its row, and the row without a workflow',
     async () => {
@@ -157,11 +183,6 @@ const story = async (world: World, dir: string, step: Step, check: Check): Promi
     )
     expect(!(await restoredIn(world)), 'health still says restored')
   })
-  await check('verify-audit', () => exits(world, 0, 'verify-audit'))
-  await check('rebuild catalog: the projection is what the catalog says', () => exits(world, 0, 'rebuild', 'catalog'))
-  await check('rebuild operations: the read models are what their events say', () =>
-    exits(world, 0, 'rebuild', 'operations'),
-  )
 }
 
 const expect = (holds: boolean, otherwise: string): void => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ExecutorPolicy } from './executors/policy.ts'
+import type { ExecutorPolicy } from '../executors/policy.ts'
 
 /** A reference that cannot be resolved, or that the pool may not resolve. */
 export class SecretError extends Error {

@@ -5,7 +5,7 @@ import { createCatalogClient } from '../../operations/catalog/client.ts'
 import { createCatalogProjection } from '../../operations/catalog/projection.ts'
 import { createServiceSigner } from '../../shared/service/tokens.ts'
 import { createTelemetry } from '../../shared/telemetry.ts'
-import { settingOf, withDb } from './access.ts'
+import { settingOf, withDb } from '../ops/access.ts'
 
 export const signerOf = (app: string) =>
   createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })

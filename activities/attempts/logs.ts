@@ -1,4 +1,4 @@
-import type { LogLine } from '../db/operations/nodes/attempts.ts'
+import type { LogLine } from '../../db/operations/nodes/attempts.ts'
 
 const MAX_LINE = 16 * 1024
 /** Text of one stored chunk, at most. */

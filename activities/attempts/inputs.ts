@@ -1,9 +1,9 @@
-import type { PlanNode, Value } from '../apps/shared/contracts/operations/graph.ts'
-import { compileCel } from '../apps/shared/data/cel.ts'
-import { mergePatch } from '../apps/shared/data/merge-patch.ts'
-import { isObject } from '../apps/shared/data/pointer.ts'
-import { formsOf, resolveValue } from '../apps/shared/data/values.ts'
-import { namesIn } from '../db/operations/nodes/record.ts'
+import type { PlanNode, Value } from '../../apps/shared/contracts/operations/graph.ts'
+import { mergePatch } from '../../apps/shared/data/merge-patch.ts'
+import { isObject } from '../../apps/shared/data/pointer.ts'
+import { compileCel } from '../../apps/shared/expressions/cel.ts'
+import { formsOf, resolveValue } from '../../apps/shared/expressions/values.ts'
+import { namesIn } from '../../db/operations/nodes/record.ts'
 
 /** Ids of the nodes whose outputs a value refers to. */
 export const nodesNamedIn = (value: unknown): string[] => [

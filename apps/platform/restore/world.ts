@@ -7,11 +7,11 @@ import { connectNats } from '../../shared/events/events.ts'
 import { databaseUrl } from '../base/database.ts'
 import { ROOT } from '../base/paths.ts'
 import { silentScreen } from '../base/screen.ts'
+import { OpsError } from '../ops/access.ts'
 import { APPS } from '../run/apps.ts'
 import { runOf, startPlatform, writeRun } from '../run/supervisor.ts'
 import { dataFolder } from '../servers/postgres.ts'
 import { ensureServers } from '../servers/up.ts'
-import { OpsError } from './access.ts'
 
 /** Quick hashes, patience on a busy machine, and an anchor each second: nothing here is measured but the restore. */
 const SETTINGS = {

@@ -1,6 +1,6 @@
 import type { NodeError, PlanNode } from '../contracts/operations/graph.ts'
-import { compileSchema } from './json-schema.ts'
-import { isObject, readPointer } from './pointer.ts'
+import { compileSchema } from '../data/json-schema.ts'
+import { isObject, readPointer } from '../data/pointer.ts'
 
 /** Executors whose raw result is the outputs, where the node names none. */
 const WHOLE: ReadonlySet<string> = new Set(['command', 'external', 'noop'])

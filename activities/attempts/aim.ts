@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Context } from '@temporalio/activity'
-import { type Aim, readAim } from '../db/operations/nodes/aim.ts'
-import type { Refusal } from '../workflows/operation/state/types.ts'
-import { CatalogAway } from './catalog.client.ts'
-import type { ActivityDeps } from './deps.ts'
+import { type Aim, readAim } from '../../db/operations/nodes/aim.ts'
+import type { Refusal } from '../../workflows/operation/state/events.ts'
+import { CatalogAway } from '../catalog.client.ts'
+import type { ActivityDeps } from '../deps.ts'
 import type { AttemptInput } from './execution.ts'
 
 /** So long an attempt waits here until what the catalog says has been looked at; most of that takes a moment. */

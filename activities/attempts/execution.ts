@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApplicationFailure, Context } from '@temporalio/activity'
-import { type NodeError, RETRYABLE } from '../apps/shared/contracts/operations/graph.ts'
-import { crashPoint } from '../apps/shared/crash.ts'
-import { CelError } from '../apps/shared/data/cel.ts'
-import { takeOutputs } from '../apps/shared/data/outputs.ts'
-import { ValueError } from '../apps/shared/data/values.ts'
-import { uuidv7 } from '../apps/shared/ids.ts'
-import { readEnd } from '../db/operations/agents/executions.ts'
+import { type NodeError, RETRYABLE } from '../../apps/shared/contracts/operations/graph.ts'
+import { crashPoint } from '../../apps/shared/crash.ts'
+import { CelError } from '../../apps/shared/expressions/cel.ts'
+import { takeOutputs } from '../../apps/shared/expressions/outputs.ts'
+import { ValueError } from '../../apps/shared/expressions/values.ts'
+import { uuidv7 } from '../../apps/shared/ids.ts'
+import { readEnd } from '../../db/operations/agents/executions.ts'
 import {
   type Artifact,
   type AttemptEnd,
@@ -16,12 +16,12 @@ import {
   endAttempt,
   noteAttempt,
   outputsOf,
-} from '../db/operations/nodes/attempts.ts'
-import { type Claim, claimAttempt } from '../db/operations/nodes/claim.ts'
-import type { AttemptResult } from '../workflows/operation/state/types.ts'
+} from '../../db/operations/nodes/attempts.ts'
+import { type Claim, claimAttempt } from '../../db/operations/nodes/claim.ts'
+import type { AttemptResult } from '../../workflows/operation/state/events.ts'
+import type { ActivityDeps } from '../deps.ts'
+import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
 import { createAims } from './aim.ts'
-import type { ActivityDeps } from './deps.ts'
-import type { ExecutorContext, ExecutorResult } from './executors/types.ts'
 import { inputsOf, isWanted, namesOfWork, type Work, workOf } from './inputs.ts'
 import { CHUNK_BYTES, createLog } from './logs.ts'
 import { allowSecrets, maskerOf, resolveSecrets, SecretError } from './secrets.ts'

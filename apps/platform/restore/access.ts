@@ -1,10 +1,10 @@
 import { shutOutAgain } from '../../identity/users/restored.ts'
 import type { LostEvent } from '../../relay/events/lost.ts'
 import { loadTokenConfig } from '../../token/config.ts'
-import { keySettingsOf } from '../../token/deps.ts'
 import { killKey } from '../../token/keys.service.ts'
-import { operator, settingOf, withDb } from './access.ts'
-import { auditKeysOf } from './verify-audit.ts'
+import { keySettingsOf } from '../../token/wire.ts'
+import { operator, settingOf, withDb } from '../ops/access.ts'
+import { auditKeysOf } from '../ops/verify-audit.ts'
 
 /**
  * Who was shut out in the lost future stays out, and a key that was killed there is killed again. What rights were given

@@ -13,11 +13,11 @@ import { table } from '../../shared/data/print.ts'
 import { connectNats, ensureStreams, prefixed } from '../../shared/events/events.ts'
 import { readKeyFile } from '../../shared/service/keys.ts'
 import { signalboxDir } from '../base/paths.ts'
-import { OpsError, operator, settingOf, withDb } from './access.ts'
-import { anchorsOfFile, anchorsOfStream, distinct } from './audit-anchors.ts'
+import { OpsError, operator, settingOf, withDb } from '../ops/access.ts'
+import { anchorsOfFile, anchorsOfStream, distinct } from '../ops/audit-anchors.ts'
+import { auditKeysOf } from '../ops/verify-audit.ts'
+import { closeAccessAgain } from './access.ts'
 import { refillProjections } from './refill.ts'
-import { closeAccessAgain } from './restored-access.ts'
-import { auditKeysOf } from './verify-audit.ts'
 
 const SHOWN = 50
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { foldCondition } from '../../apps/operations/graph/conditions.ts'
-import { CEL_LIMITS, CelError, compileCel } from '../../apps/shared/data/cel.ts'
+import { CEL_LIMITS, CelError, compileCel } from '../../apps/shared/expressions/cel.ts'
 
 const value = (source: string, context: Record<string, unknown> = {}) =>
   compileCel(source, ['target', 'params', 'nodes']).evaluate(context)

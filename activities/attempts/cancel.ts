@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity'
-import { newestExecution } from '../db/operations/agents/executions.ts'
-import type { ActivityDeps } from './deps.ts'
-import { tellToStop } from './executors/agents/doors.ts'
+import { newestExecution } from '../../db/operations/agents/executions.ts'
+import type { ActivityDeps } from '../deps.ts'
+import { tellToStop } from '../executors/agents/doors.ts'
 
 export type CancelInput = { operation_id: string; node_id: string; role: 'run' | 'undo'; attempt: number }
 

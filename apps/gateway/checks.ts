@@ -1,0 +1,43 @@
+import { connect } from 'node:net'
+import type { Checks } from '../shared/http/health.ts'
+import type { Feed } from './guard/revocations.ts'
+import type { Upstreams } from './proxy/proxy.ts'
+
+const PROBE_MS = 500
+
+type Checked = {
+  jwks: { isReady: () => boolean }
+  redis: { ping: () => Promise<unknown> }
+  feed: Feed
+  upstreams: Upstreams
+}
+
+/** Unready without keys, or without any way to know of revocations; degraded while another part is away. */
+export const createChecks = ({ jwks, redis, feed, upstreams }: Checked): Checks => ({
+  keys: {
+    critical: true,
+    run: async () => (jwks.isReady() ? undefined : Promise.reject(new Error('no keys of token yet'))),
+  },
+  revocations: { critical: true, run: async () => (feed.isLive() ? undefined : redis.ping()) },
+  redis: { critical: false, run: () => redis.ping() },
+  nats: {
+    critical: false,
+    run: async () => (feed.isLive() ? undefined : Promise.reject(new Error('the feed is not live'))),
+  },
+  ...Object.fromEntries(
+    Object.entries(upstreams).map(([name, url]) => [name, { critical: false, run: () => probe(url) }]),
+  ),
+})
+
+const probe = (url: string) =>
+  new Promise<void>((resolve, reject) => {
+    const { hostname, port, protocol } = new URL(url)
+    const socket = connect({
+      host: hostname,
+      port: Number(port || (protocol === 'https:' ? 443 : 80)),
+      timeout: PROBE_MS,
+    })
+    socket.on('connect', () => resolve(void socket.destroy()))
+    socket.on('timeout', () => socket.destroy(new Error(`no answer in ${PROBE_MS} ms`)))
+    socket.on('error', reject)
+  })

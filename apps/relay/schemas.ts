@@ -1,0 +1,161 @@
+import { prefixed, type StreamName } from '../shared/events/events.ts'
+import type { Telemetry } from '../shared/telemetry.ts'
+import { createCommandSender, reconcile } from './commands/send.ts'
+import type { RelayDeps } from './deps.ts'
+import { checkBroker } from './events/broker.ts'
+import { createPublisher } from './events/publisher.ts'
+import { createRestoreGuard, type RestoreGuard } from './events/restore.ts'
+import { BATCH, sequenceOnce } from './events/sequencer.ts'
+import { endSessions } from './events/sessions.ts'
+import type { Lead } from './leader.ts'
+import { type Loop, startLoop } from './loop.ts'
+import { republishRevocations } from './revocations.ts'
+
+export const SCHEMAS = ['identity', 'credential', 'token', 'catalog', 'operations'] as const
+export type Schema = (typeof SCHEMAS)[number]
+const STREAM_OF: Record<Schema, StreamName | undefined> = {
+  identity: 'AUTH',
+  credential: undefined,
+  token: 'AUTH',
+  catalog: 'CATALOG',
+  operations: 'OPERATIONS',
+}
+
+/** What only this process wakes is looked after all the same, in case a turn failed half-way. */
+const UNWOKEN_MS = 2000
+const MINUTE = 60_000
+
+/** The counts of the loops of all schemas. */
+export const createMeters = (telemetry: Telemetry, schemas: readonly Schema[]) => {
+  const meters = {
+    active: telemetry.gauge('relay_active', 'Whether this process leads the schema.', ['schema']),
+    ahead: telemetry.gauge('broker_ahead', 'Whether NATS knows later events than the database, after a restore.', [
+      'schema',
+    ]),
+    rolledBack: telemetry.counter('broker_rollback_total', 'Times that the broker had lost messages.', ['schema']),
+    sent: telemetry.counter('commands_sent_total', 'Commands sent to the engine, by kind and result.', [
+      'kind',
+      'result',
+    ]),
+  }
+  for (const schema of schemas) meters.rolledBack.inc({ schema }, 0)
+  return meters
+}
+export type Meters = ReturnType<typeof createMeters>
+
+/** One schema that this process leads. */
+type Led = { deps: RelayDeps; schema: Schema; meters: Meters; guard: RestoreGuard | undefined }
+
+/** Starts the loops of a schema: sequence, publish and broker check, and for operations the commands. */
+export const leadSchema =
+  (deps: RelayDeps, schema: Schema, meters: Meters): Lead =>
+  async (epoch) => {
+    const { config, telemetry, pool, nats } = deps
+    const { log } = telemetry
+    const prefix = config.SIGNALBOX__NATS__PREFIX
+    const stream = STREAM_OF[schema]
+    const guard =
+      schema === 'credential'
+        ? undefined
+        : await createRestoreGuard({
+            pool,
+            schema,
+            prefix,
+            log,
+            found: (held) => meters.ahead.set({ schema }, held ? 1 : 0),
+          })
+    const led: Led = { deps, schema, meters, guard }
+    // Accounts go on: what was lost of them is for the person who accepts.
+    const holds = schema === 'catalog' || schema === 'operations'
+    const publisher = publisherOf(led)
+    const publish = startLoop(`publish ${schema}`, log, UNWOKEN_MS, async () =>
+      guard && !(await guard.clear(nats.get())) && holds ? false : publisher.turn(),
+    )
+    // A commit wakes the loop at once; the poll is for when the wake is lost.
+    const sequence = startLoop(`sequence ${schema}`, log, config.RELAY__OUTBOX__POLL_MS, async () => {
+      if (holds && guard?.isHeld()) return false
+      const numbered = await sequenceOnce(pool, schema, epoch)
+      if (numbered > 0) publish.wake()
+      return numbered === BATCH
+    })
+    const broker = stream && startBrokerCheck(led, stream)
+    const loops: Record<string, Loop> = {
+      sequence,
+      publish,
+      ...(broker && { broker }),
+      ...(schema === 'operations' && startCommands(deps, meters)),
+    }
+    nats.onConnect((nc) => {
+      nc.subscribe(prefixed(prefix, `wake.${schema}`), { callback: () => sequence.wake() })
+    })
+    nats.onReconnect(() => broker?.wake())
+    meters.active.set({ schema }, 1)
+    return {
+      wake: sequence.wake,
+      stop: async () => {
+        meters.active.set({ schema }, 0)
+        await Promise.all(Object.values(loops).map((loop) => loop.stop()))
+      },
+    }
+  }
+
+const publisherOf = ({ deps: { pool, config, telemetry, nats, session }, schema, guard }: Led) =>
+  createPublisher({
+    pool,
+    schema,
+    prefix: config.SIGNALBOX__NATS__PREFIX,
+    log: telemetry.log,
+    nats: nats.get,
+    published: () => STREAM_OF[schema] !== undefined,
+    ...(guard && { epoch: guard.epoch }),
+    ...((schema === 'identity' || schema === 'credential') && {
+      before: (row) => endSessions(session, schema, row),
+    }),
+  })
+
+const startBrokerCheck = (
+  { deps: { pool, config, telemetry, nats }, schema, meters }: Led,
+  stream: StreamName,
+): Loop => {
+  const prefix = config.SIGNALBOX__NATS__PREFIX
+  return startLoop(`broker ${schema}`, telemetry.log, MINUTE, async () => {
+    const nc = nats.get()
+    if (!nc) return false
+    const lost = await checkBroker(pool, nc, prefix, schema, stream, telemetry.log)
+    if (lost) meters.rolledBack.inc({ schema })
+    // Sessions have no outbox row: what the broker lost of them stands in Postgres.
+    if (lost && schema === 'identity') await republishRevocations(pool, nc, prefix)
+    return false
+  })
+}
+
+const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { sent }: Meters) => {
+  const { log } = telemetry
+  const prefix = config.SIGNALBOX__NATS__PREFIX
+  const outcomeSubject = prefixed(prefix, 'wake.operations_outcome')
+  const sender = createCommandSender({
+    pool,
+    engine,
+    config,
+    log,
+    notify: (told) => {
+      try {
+        nats.get()?.publish(outcomeSubject, JSON.stringify(told))
+      } catch {
+        // The connection closes at this moment: the waiting caller polls.
+      }
+    },
+    observe: (kind, result) => sent.inc({ kind, result }),
+  })
+  const loop = startLoop('commands', log, config.RELAY__COMMANDS__POLL_MS, sender.turn)
+  sender.onFree(loop.wake)
+  nats.onConnect((nc) => {
+    nc.subscribe(prefixed(prefix, 'wake.operations'), { callback: () => loop.wake() })
+  })
+  const commands: Loop = { wake: loop.wake, stop: () => loop.stop().then(sender.drain) }
+  const reconciling = startLoop('reconcile', log, MINUTE, async () => {
+    await reconcile(pool, engine)
+    return false
+  })
+  return { commands, reconciling }
+}

@@ -1,0 +1,112 @@
+import { createDb } from '../../db/client.ts'
+import { pruneKeys } from '../../db/idempotency.ts'
+import { startPruning } from '../../db/prune.ts'
+import { createRedis } from '../../db/redis/redis.ts'
+import { idempotency } from '../../db/session/tables.ts'
+import { followKilledKeys } from '../shared/auth/killed-keys.ts'
+import { createPrincipals } from '../shared/auth/principals.ts'
+import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
+import { createRefreshVerifier } from '../shared/auth/user-tokens.ts'
+import { type Clock, systemClock } from '../shared/clock.ts'
+import { Credential, Identity, Token } from '../shared/contracts/gen/auth_pb.ts'
+import { deriveKey } from '../shared/data/digest.ts'
+import { createPages } from '../shared/http/pages.ts'
+import { measurePool } from '../shared/process/pool.ts'
+import { createRpcClient } from '../shared/rpc/client.ts'
+import { audienceOf } from '../shared/service/scopes.ts'
+import { createServiceSigner } from '../shared/service/tokens.ts'
+import { createTelemetry } from '../shared/telemetry.ts'
+import { createCsrf } from '../shared/web/csrf.ts'
+import { createDevices } from '../shared/web/devices.ts'
+import { createOrigins } from '../shared/web/origins.ts'
+import { createKeyNames } from '../shared/web/rates.ts'
+import { createCookies } from './browser/cookies.ts'
+import type { SessionConfig } from './config.ts'
+import { createCounts } from './counts.ts'
+import type { SessionDeps } from './deps.ts'
+import { createAudit } from './store/audit.ts'
+import { createRevocations, pruneRevocations } from './store/revocations.ts'
+import { createStore } from './store/store.ts'
+import { createIssuer } from './token/issue.ts'
+
+/** More than credential takes for an answer, less than this app does. */
+const PASSWORD_MS = 7500
+
+/** Opens what session works with. Nothing here waits: Redis and Postgres are waited for by main.ts. */
+export const createDeps = (config: SessionConfig, { clock = systemClock }: { clock?: Clock } = {}): SessionDeps => {
+  const telemetry = createTelemetry('session')
+  const { db, pool, close: closeDb } = createDb(config.SESSION__DATABASE__URL, { app: 'session' })
+  measurePool(telemetry, pool)
+  const redis = createRedis(config.SESSION__REDIS__URL, {
+    name: 'session',
+    timeout_ms: config.SESSION__REDIS__TIMEOUT_MS,
+  })
+  // A script that was under way when the connection broke may have run: sent again it would look like a replay.
+  redis.options.autoResendUnfulfilledCommands = false
+  const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneRevocations(db)], (err) =>
+    telemetry.log.warn({ err }, 'old rows cannot be removed'),
+  )
+  const seconds = telemetry.histogram('redis_script_seconds', 'Time of a Lua script.', ['script'])
+  const store = createStore(redis, {
+    prefix: config.AUTH__REDIS__PREFIX,
+    wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS,
+    observe: (script, time) => seconds.observe({ script }, time),
+  })
+  const audit = createAudit({ store, secrets: config.secrets, clock, log: telemetry.log })
+
+  const signer = createServiceSigner({ name: 'session', key_file: config.SESSION__SERVICE__KEY_FILE })
+  const rpc = (url: string, target: string) => ({ url, signer, audience: audienceOf(target), telemetry })
+  const identity = createRpcClient(Identity, rpc(config.AUTH__RPC__IDENTITY_URL, 'identity'))
+  const jwks = jwksOf(config, telemetry)
+  const killed = followKilledKeys({
+    url: config.SESSION__NATS__URL,
+    prefix: config.SIGNALBOX__NATS__PREFIX,
+    name: 'session',
+    keys: jwks,
+    log: telemetry.log,
+  })
+  return {
+    config,
+    telemetry,
+    clock,
+    db,
+    redis,
+    store,
+    audit,
+    revocations: createRevocations({ db, redis, store, audit, telemetry }),
+    registry: registryOf(config, telemetry),
+    identity,
+    credential: createRpcClient(Credential, {
+      ...rpc(config.AUTH__RPC__CREDENTIAL_URL, 'credential'),
+      timeout_ms: PASSWORD_MS,
+    }),
+    issuer: createIssuer(createRpcClient(Token, rpc(config.AUTH__RPC__TOKEN_URL, 'token'))),
+    jwks,
+    verifyAccess: accessVerifierOf(config, jwks, clock),
+    verifyRefresh: createRefreshVerifier({
+      jwks,
+      issuer: config.AUTH__TOKENS__ISSUER,
+      audience: config.AUTH__TOKENS__REFRESH_AUDIENCE,
+      skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
+      clock,
+    }),
+    principals: createPrincipals({ identityClient: identity, clock }),
+    cookies: createCookies(config),
+    devices: createDevices(config.auth_secrets, clock),
+    csrf: createCsrf(config.auth_secrets),
+    origins: createOrigins(
+      config.GATEWAY__HTTP__PUBLIC_ORIGIN,
+      config.TOKEN__CORS__ENABLED ? config.TOKEN__CORS__ALLOW_ORIGINS : [],
+    ),
+    nameOf: createKeyNames(config.auth_secrets),
+    pages: createPages([deriveKey(config.secrets[0], 'page')]),
+    counts: createCounts(telemetry),
+    close: async () => {
+      stopPruning()
+      jwks.close()
+      await killed.stop()
+      redis.disconnect()
+      await closeDb()
+    },
+  }
+}

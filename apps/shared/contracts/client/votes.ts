@@ -1,0 +1,68 @@
+export type Fields = Record<string, unknown>
+
+/** The rules of a gate as the chain states them. */
+export type GateRules = {
+  gate_id: string
+  kind: string
+  quorum: number
+  groups: { group: string; min: number }[]
+  /** Groups that escalation may add. */
+  more_groups: string[]
+  four_eyes: boolean
+  reject_rule: string
+  on_timeout: string
+  on_voter_loss?: string
+  /** The service that answers instead of people. */
+  service?: string
+  /** Of an intervention: who asked for it, and so cannot agree to it. */
+  author?: string
+}
+
+export type Vote = { name: string; decision: string; digest: string; groups: (string | null)[]; involved: boolean }
+
+/** Why these votes do not pass a gate under its rules. */
+export const short = (
+  rule: GateRules,
+  subject: Fields,
+  votes: readonly (readonly [string, Vote])[],
+  digest: string,
+): string | undefined => {
+  const eligible = new Set([...rule.groups.map(({ group }) => group), ...rule.more_groups])
+  const out: string[] = []
+  const counting = votes.filter(([voter, given]) => {
+    if (given.decision !== 'approve' || given.digest !== digest) return false
+    const own = rule.author === undefined ? given.involved : voter === rule.author
+    if (rule.four_eyes && own) out.push(`${given.name} takes part in the operation`)
+    else if (rule.groups.length > 0 && !given.groups.some((group) => group !== null && eligible.has(group)))
+      out.push(`${given.name} is in none of its groups`)
+    else return true
+    return false
+  })
+  const because = out.length > 0 ? ` (${out.join(', ')})` : ''
+  if (counting.length < rule.quorum)
+    return `${gateName(subject)} was approved by ${counting.length} of ${rule.quorum} votes${because}`
+  const missing = rule.groups.find(
+    ({ group, min }) => counting.filter(([, { groups }]) => groups.includes(group)).length < min,
+  )
+  return (
+    missing &&
+    `${gateName(subject)} was approved without ${missing.min} of its group ${JSON.stringify(missing.group)}${because}`
+  )
+}
+
+/** Each approval for one group: the first that is still short, else any that the rule knows; who has none is left out. */
+export const filling = ({ groups }: GateRules, approvals: readonly [string, Vote][]): [string, Vote][] => {
+  const filled: [string, Vote][] = []
+  for (const [voter, given] of approvals) {
+    const own = groups.filter(({ group }) => given.groups.includes(group))
+    if (groups.length > 0 && own.length === 0) continue
+    const short = own.find(({ group, min }) => filled.filter(([, other]) => other.groups[0] === group).length < min)
+    filled.push([voter, { ...given, groups: [short?.group ?? own[0]?.group ?? null] }])
+  }
+  return filled
+}
+
+export const gateName = ({ id, round }: Fields) =>
+  `the gate ${JSON.stringify(id)}${round === null ? '' : ` in round ${String(round)}`}`
+export const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+export const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)

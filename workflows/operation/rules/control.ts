@@ -1,0 +1,57 @@
+import type { CancelMode, RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
+import { cancelling, hasEnded, type OperationFacts, refusal, terminal, wrongState } from './facts.ts'
+
+export const refusePause = ({ status, cancel_mode }: OperationFacts): RefusalCode | undefined => {
+  if (hasEnded(status)) return terminal(status)
+  if (status === 'cancelling') return cancelling(cancel_mode)
+  if (status === 'pausing' || status === 'paused')
+    return wrongState('already_paused', `The operation is ${status} already.`)
+  return undefined
+}
+
+export const refuseResume = (facts: OperationFacts, { acknowledge_drift }: { acknowledge_drift: boolean }) => {
+  const { status, cancel_mode, pause_reason, unknown_nodes } = facts
+  if (hasEnded(status)) return terminal(status)
+  if (status === 'cancelling') return cancelling(cancel_mode)
+  if (status !== 'pausing' && status !== 'paused')
+    return wrongState('not_paused', `The operation is ${status}, not paused.`)
+  if (pause_reason === 'engine_lost')
+    return wrongState('engine_lost', 'The workflow engine has lost this operation; it can only be cancelled.')
+  if (unknown_nodes > 0)
+    return wrongState(
+      'outcome_unknown_open',
+      `${unknown_nodes} node(s) ended nobody knows how. Say what is true of each first (retry, skip or mark).`,
+    )
+  if (pause_reason === 'catalog_drift' && !acknowledge_drift)
+    return refusal(
+      'stale_catalog_projection',
+      'drift_unacknowledged',
+      'Targets have changed since the plan. Resume with acknowledge_drift: true to take their new values.',
+    )
+  return undefined
+}
+
+export type CancelCommand = { mode: CancelMode; now: string; cooloff_s: number }
+
+export const refuseCancel = (facts: OperationFacts, { mode, now, cooloff_s }: CancelCommand) => {
+  const { status, cancel_mode, cancelled_at } = facts
+  if (hasEnded(status)) return terminal(status)
+  if (status !== 'cancelling')
+    return mode === 'force'
+      ? wrongState('force_needs_cancel_first', 'Force is for a cancel that does not end: cancel gracefully first.')
+      : undefined
+  if (cancel_mode === mode) return cancelling(cancel_mode)
+  if (cancel_mode === 'force')
+    return wrongState('mode_not_allowed', 'The operation is being cancelled by force; no other mode can follow.')
+  if (mode === 'graceful')
+    return wrongState('mode_not_allowed', 'The operation is being cancelled with compensation; that goes on.')
+  if (mode === 'force' && cancelled_at !== null) {
+    const available_at = new Date(Date.parse(cancelled_at) + cooloff_s * 1000).toISOString()
+    if (Date.parse(now) < Date.parse(available_at))
+      return wrongState('cooloff_not_elapsed', `Force is possible ${cooloff_s} s after the first cancel.`, {
+        available_at,
+        extra: { available_at },
+      })
+  }
+  return undefined
+}

@@ -1,0 +1,87 @@
+import type { Category, CodeOf } from '../../../apps/shared/contracts/codes.ts'
+import type {
+  CancelMode,
+  Control,
+  GatePolicy,
+  GateStatus,
+  NodeState,
+  OperationStatus,
+  RefusalCode,
+} from '../../../apps/shared/contracts/operations/graph.ts'
+
+/**
+ * What the rules of an operation, its gates and its nodes look at (operations.md 2). The rules are pure: the command
+ * transaction decides by them, `allowed_actions[]` is filled by them, and the reducer checks live state against them.
+ * Each returns the refusal, or undefined.
+ */
+export type OperationFacts = {
+  status: OperationStatus
+  control: Control
+  cancel_mode: CancelMode | null
+  /** RFC 3339; when the first cancel was accepted. */
+  cancelled_at: string | null
+  pause_reason: string | null
+  /** Nodes whose end nobody knows. */
+  unknown_nodes: number
+}
+
+export type NodeFacts = {
+  node_id: string
+  kind: string
+  state: NodeState
+  generation: number
+  attempt: number
+  /** An attempt of this generation has begun. */
+  begun: boolean
+  skippable: boolean
+  has_compensation: boolean
+  /** An agent outside has the work and has missed a heartbeat. */
+  silent?: boolean
+  depends_on: readonly string[]
+}
+
+export type GateFacts = {
+  gate_id: string
+  kind: string
+  status: GateStatus
+  round: number
+  digest: string
+  consumed: boolean
+  policy: Pick<GatePolicy, 'quorum' | 'groups' | 'reject_rule' | 'comment_on_approve'>
+  votes: readonly { user_id: string; decision: 'approve' | 'reject'; group_key: string | null }[]
+}
+
+export const refusal = <C extends Category>(
+  category: C,
+  code: CodeOf<C>,
+  detail: string,
+  more: Partial<RefusalCode> = {},
+): RefusalCode => ({
+  category,
+  code,
+  detail,
+  ...more,
+})
+export const wrongState = (code: CodeOf<'invalid_state_transition'>, detail: string, more: Partial<RefusalCode> = {}) =>
+  refusal('invalid_state_transition', code, detail, more)
+
+export const terminal = (status: OperationStatus) =>
+  wrongState('operation_terminal', `The operation has ended (${status}); redo it by a new intent with retry_of.`)
+export const cancelling = (mode: CancelMode | null) =>
+  wrongState('already_cancelling', `The operation is being cancelled (${mode ?? 'graceful'}).`)
+
+export const hasEnded = (status: OperationStatus): boolean =>
+  status === 'succeeded' ||
+  status === 'succeeded_with_exceptions' ||
+  status === 'failed' ||
+  status === 'cancelled' ||
+  status === 'timed_out'
+
+/** An end wins; then what is wanted; `pausing` until the engine reports paused (operations.md 2.3). */
+export const statusOf = (control: Control, engine_status: string): OperationStatus => {
+  const reported = engine_status as OperationStatus
+  if (hasEnded(reported)) return reported
+  if (control === 'cancel') return 'cancelling'
+  if (control === 'pause') return reported === 'paused' ? 'paused' : 'pausing'
+  return reported === 'queued' || reported === 'blocked' ? reported : 'running'
+}

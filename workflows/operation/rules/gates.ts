@@ -1,0 +1,106 @@
+import type { CodeOf } from '../../../apps/shared/contracts/codes.ts'
+import type { RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
+import { type GateFacts, hasEnded, type OperationFacts, refusal } from './facts.ts'
+
+const notWaiting = (code: CodeOf<'gate_not_waiting'>, detail: string, extra?: Record<string, unknown>) =>
+  refusal('gate_not_waiting', code, detail, extra ? { extra } : {})
+
+/** Why the gate takes no decision in this round, or nothing while it waits. */
+const refuseRound = (gate: GateFacts, round: number): RefusalCode | undefined => {
+  if (gate.status === 'armed') return notWaiting('not_reached', 'The operation has not come to this gate yet.')
+  if (gate.status === 'cancelled') return notWaiting('cancelled', 'The gate is closed: nothing waits behind it.')
+  if (round !== gate.round)
+    return notWaiting('round_superseded', `You decided on round ${round}; the gate is in round ${gate.round}.`, {
+      round: gate.round,
+    })
+  if (gate.status === 'expired') return notWaiting('expired', 'The time to decide is over.')
+  if (gate.consumed) return notWaiting('already_consumed', 'The gate is decided and its nodes have started.')
+  if (gate.status !== 'waiting') return notWaiting('already_decided', `The gate is ${gate.status} already.`)
+  return undefined
+}
+
+/** Whether the operation can still open gates at all. */
+const refuseDeciding = ({ status, cancel_mode }: OperationFacts) => {
+  if (hasEnded(status)) return notWaiting('cancelled', `The operation has ended (${status}).`)
+  if (status === 'cancelling') return notWaiting('cancelled', `The operation is being cancelled (${cancel_mode}).`)
+  return undefined
+}
+
+export type GateDecision = { round: number; user_id: string }
+
+export const refuseGateApprove = (facts: OperationFacts, gate: GateFacts, { round }: GateDecision) =>
+  refuseRound(gate, round) ?? refuseDeciding(facts)
+
+/** Rejecting is also possible for one who approved, as long as nothing behind the gate has started. */
+export const refuseGateReject = (facts: OperationFacts, gate: GateFacts, { round, user_id }: GateDecision) =>
+  (mayTakeBack(gate, user_id) && round === gate.round ? undefined : refuseRound(gate, round)) ?? refuseDeciding(facts)
+
+export const mayTakeBack = (gate: GateFacts, user_id: string): boolean =>
+  gate.status === 'approved' &&
+  !gate.consumed &&
+  gate.votes.some((vote) => vote.user_id === user_id && vote.decision === 'approve')
+
+/** The digest that the person saw must be the gate's digest now: checked after state, so a stranger learns nothing. */
+export const refuseDigest = (gate: GateFacts, reviewed_digest: string): RefusalCode | undefined =>
+  reviewed_digest === gate.digest
+    ? undefined
+    : refusal('version_conflict', 'digest_moved', 'What the gate releases has changed since you read it.', {
+        status: 412,
+        extra: { digest: gate.digest, round: gate.round },
+      })
+
+/** What a set of votes of one round comes to: approved at quorum and group minimums, rejected by the rule, else waiting. */
+export const outcomeOfVotes = ({
+  policy,
+  votes,
+}: Pick<GateFacts, 'policy' | 'votes'>): 'approved' | 'rejected' | 'waiting' => {
+  const rejections = votes.filter(({ decision }) => decision === 'reject').length
+  const needed = policy.reject_rule === 'any' ? 1 : Math.floor(policy.quorum / 2) + 1
+  if (rejections >= needed) return 'rejected'
+  const missing = missingVotes({ policy, votes })
+  return missing.count === 0 && missing.groups.length === 0 ? 'approved' : 'waiting'
+}
+
+/** How many approvals are missing in all, and of which groups. */
+export const missingVotes = ({ policy, votes }: Pick<GateFacts, 'policy' | 'votes'>) => {
+  const approvals = votes.filter(({ decision }) => decision === 'approve')
+  const groups = policy.groups
+    .map(({ group, min }) => ({
+      group,
+      count: min - approvals.filter(({ group_key }) => group_key === group).length,
+    }))
+    .filter(({ count }) => count > 0)
+  return { count: Math.max(0, policy.quorum - approvals.length), groups }
+}
+
+/** These approvals as votes that satisfy the policy, each with the group it fills; undefined if they are not enough. */
+export const fillGate = <A extends { user_id: string; groups: readonly string[] }>(
+  policy: GateFacts['policy'],
+  approvals: readonly A[],
+): (A & { decision: 'approve'; group_key: string | null })[] | undefined => {
+  const eligible = policy.groups.map(({ group }) => group)
+  const votes: (A & { decision: 'approve'; group_key: string | null })[] = []
+  for (const approval of approvals) {
+    const { groups } = approval
+    if (eligible.length > 0 && !groups.some((group) => eligible.includes(group))) continue
+    const group_key = groupOfVote({ policy, votes }, eligible, groups)
+    votes.push({ ...approval, decision: 'approve', group_key })
+  }
+  return outcomeOfVotes({ policy, votes }) === 'approved' ? votes : undefined
+}
+
+/**
+ * The group that a vote fills: the named one, else the first that is still missing, else any that the person is in.
+ * A person counts once.
+ */
+export const groupOfVote = (
+  gate: Pick<GateFacts, 'policy' | 'votes'>,
+  eligible_groups: readonly string[],
+  caller_groups: readonly string[],
+  as_group?: string,
+): string | null => {
+  const own = eligible_groups.filter((group) => caller_groups.includes(group))
+  if (as_group !== undefined && own.includes(as_group)) return as_group
+  const missing = missingVotes(gate).groups.find(({ group }) => own.includes(group))
+  return missing?.group ?? own[0] ?? null
+}

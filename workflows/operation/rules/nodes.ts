@@ -1,0 +1,145 @@
+import type { NodeState, RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
+import { cancelling, hasEnded, type NodeFacts, type OperationFacts, refusal, terminal, wrongState } from './facts.ts'
+
+/** States in which an attempt may have an effect at this moment. */
+export const isInFlight = (state: NodeState): boolean =>
+  state === 'dispatched' || state === 'running' || state === 'compensating'
+
+const RETRYABLE: ReadonlySet<NodeState> = new Set(['failed', 'outcome_unknown', 'succeeded', 'skipped'])
+
+/**
+ * The nodes that a retry resets: the node alone, or with every descendant that is not pending (and was not removed).
+ * In the order given.
+ */
+export const resetCone = <N extends Pick<NodeFacts, 'node_id' | 'state' | 'depends_on'>>(
+  nodes: readonly N[],
+  node_id: string,
+  scope: 'downstream' | 'node',
+): N[] => {
+  if (scope === 'node') return nodes.filter((node) => node.node_id === node_id)
+  return coneOf(nodes, node_id).filter(
+    (node) => node.node_id === node_id || (node.state !== 'pending' && node.state !== 'removed'),
+  )
+}
+
+/** A node and all that comes after it, in the order given. */
+export const coneOf = <N extends Pick<NodeFacts, 'node_id' | 'depends_on'>>(
+  nodes: readonly N[],
+  node_id: string,
+): N[] => {
+  const dependents = new Map<string, string[]>()
+  for (const node of nodes)
+    for (const dependency of node.depends_on) {
+      const list = dependents.get(dependency)
+      if (list) list.push(node.node_id)
+      else dependents.set(dependency, [node.node_id])
+    }
+  const reached = new Set([node_id])
+  for (const id of reached) for (const next of dependents.get(id) ?? []) reached.add(next)
+  return nodes.filter((node) => reached.has(node.node_id))
+}
+
+export type RetryCommand = { cone: readonly NodeFacts[]; reconciliation: boolean }
+
+export const refuseRetry = (facts: OperationFacts, node: NodeFacts, { cone, reconciliation }: RetryCommand) => {
+  if (hasEnded(facts.status)) return terminal(facts.status)
+  if (facts.status === 'cancelling') return cancelling(facts.cancel_mode)
+  if (!RETRYABLE.has(node.state))
+    return wrongState('node_not_retryable', `The node is ${node.state}; only an ended node can run again.`)
+  const busy = cone.filter(({ state }) => isInFlight(state))
+  if (busy.length > 0)
+    return wrongState('cone_in_flight', `${busy.length} node(s) that would be reset are running.`, {
+      extra: { in_flight: busy.slice(0, 100).map(({ node_id }) => node_id) },
+    })
+  if (node.state === 'outcome_unknown' && !reconciliation)
+    return refusal(
+      'validation_error',
+      'reconciliation_required',
+      'Nobody knows how this node ended: say in `reconciliation` what you found at the target.',
+      { status: 422 },
+    )
+  return undefined
+}
+
+export const NODE_INTERVENTIONS = [
+  'skip',
+  'mark_succeeded',
+  'mark_failed',
+  'mark_compensated',
+  'set_output',
+  'set_input',
+  'trigger_compensation',
+] as const
+export type NodeIntervention = (typeof NODE_INTERVENTIONS)[number]
+export const OPERATION_INTERVENTIONS = [
+  'extend_deadline',
+  'set_limits',
+  'release_leases',
+  'delegate_gate',
+  'override_freeze',
+] as const
+export type OperationIntervention = (typeof OPERATION_INTERVENTIONS)[number]
+
+/** States of a node in which each intervention makes sense (operations.md 5.4); the reducer looks at the same table. */
+export const INTERVENTION_STATES: Record<NodeIntervention, ReadonlySet<NodeState>> = {
+  skip: new Set(['pending', 'gated', 'ready', 'backoff', 'failed', 'outcome_unknown']),
+  mark_succeeded: new Set(['failed', 'outcome_unknown']),
+  mark_failed: new Set(['outcome_unknown']),
+  mark_compensated: new Set(['compensation_failed']),
+  set_output: new Set(['succeeded']),
+  set_input: new Set(['pending', 'gated', 'ready', 'failed']),
+  trigger_compensation: new Set(['succeeded', 'compensation_failed']),
+}
+const OF_AN_UNDO: ReadonlySet<NodeIntervention> = new Set(['mark_compensated', 'trigger_compensation'])
+
+const notApplicable = (detail: string, extra?: Record<string, unknown>) =>
+  wrongState('intervention_not_applicable', detail, extra ? { extra } : {})
+
+export type InterventionCommand = {
+  type: NodeIntervention
+  /** The node and all that comes after it. */
+  cone: readonly NodeFacts[]
+}
+
+export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { type, cone }: InterventionCommand) => {
+  const { status, cancel_mode } = facts
+  if (hasEnded(status)) return terminal(status)
+  const undoing = OF_AN_UNDO.has(type) && node.state === 'compensation_failed'
+  if (status === 'cancelling' && !(undoing && (type === 'mark_compensated' || cancel_mode === 'compensate')))
+    return cancelling(cancel_mode)
+  // Nobody has to wait until three heartbeats are missed.
+  const givenUp = type === 'mark_failed' && node.state === 'running' && node.silent === true
+  if (!INTERVENTION_STATES[type].has(node.state) && !givenUp)
+    return notApplicable(`The node is ${node.state}: ${type} does not apply.`)
+  if (type === 'skip' && !node.skippable) return notApplicable('The plan says that this node must not be skipped.')
+  const later = cone.filter(({ node_id }) => node_id !== node.node_id)
+  if (type === 'set_output') return refuseBegun(later, 'has used these outputs already')
+  if (type === 'set_input') {
+    if (node.kind !== 'task') return notApplicable(`A ${node.kind} has no inputs.`)
+    return node.begun ? notApplicable('An attempt with the inputs of before has been made: retry the node.') : undefined
+  }
+  if (type !== 'trigger_compensation') return undefined
+  if (!node.has_compensation) return notApplicable('The plan has no compensation for this node.')
+  if (node.state === 'succeeded' && status !== 'paused' && status !== 'blocked')
+    return notApplicable(`The operation is ${status}: pause it before something is undone.`)
+  const busy = later.filter(({ state }) => isInFlight(state))
+  return busy.length > 0 ? notApplicable(`"${busy[0]?.node_id}", which comes after it, is under way.`) : undefined
+}
+
+const refuseBegun = (nodes: readonly NodeFacts[], what: string) => {
+  const begun = nodes.filter((node) => node.begun).map(({ node_id }) => node_id)
+  return begun.length > 0 ? notApplicable(`"${begun[0]}" ${what}.`, { nodes: begun.slice(0, 100) }) : undefined
+}
+
+/** What is extended, delegated or limited is looked at by who reads it; this is what the operation itself allows. */
+export const refuseOperationIntervention = (
+  { status, cancel_mode }: OperationFacts,
+  type: OperationIntervention,
+): RefusalCode | undefined => {
+  if (hasEnded(status)) return terminal(status)
+  // A cancel may have to wait for an attempt: only that time can be given.
+  if (status === 'cancelling' && type !== 'extend_deadline') return cancelling(cancel_mode)
+  if (type === 'release_leases' && status !== 'paused')
+    return notApplicable(`The operation is ${status}: only one that is paused gives its leases back.`)
+  return undefined
+}

@@ -1,0 +1,34 @@
+import type { RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
+import { cancelling, hasEnded, type OperationFacts, refusal, terminal, wrongState } from './facts.ts'
+
+/** Whether the graph of an operation can be changed at all (operations.md 2.6). */
+export const refusePatch = ({ status, cancel_mode }: OperationFacts): RefusalCode | undefined => {
+  if (hasEnded(status)) return terminal(status)
+  return status === 'cancelling' ? cancelling(cancel_mode) : undefined
+}
+
+export type PatchFacts = { status: string; status_reason: string | null; rebase: unknown }
+
+/** Whether a patch still takes votes. One that came too late says so, with what could be proposed instead. */
+export const refusePatchDecision = (
+  facts: OperationFacts,
+  { status, status_reason, rebase }: PatchFacts,
+): RefusalCode | undefined => {
+  const moved = PATCH_CODES.find((code) => status === 'not_applicable' && code === status_reason)
+  if (moved)
+    return refusal('patch_not_applicable', moved, 'The graph has moved on since this was proposed.', {
+      extra: { rebase },
+    })
+  if (status !== 'awaiting_approval') return wrongState('patch_closed', `The patch is ${status} already.`)
+  return refusePatch(facts)
+}
+const PATCH_CODES = ['base_revision_moved', 'node_already_dispatched', 'unsound'] as const
+
+/** The digest of the patch that was read must be the one that is decided. */
+export const refuseDigestOf = (now: string, reviewed_digest: string): RefusalCode | undefined =>
+  reviewed_digest === now
+    ? undefined
+    : refusal('version_conflict', 'digest_moved', 'This is not what you read: its digest differs.', {
+        status: 412,
+        extra: { digest: now },
+      })
