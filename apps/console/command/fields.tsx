@@ -1,6 +1,7 @@
 import { useId, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { AllowedAction } from '../api/types.ts'
+import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { confirmPassword } from '../session/token.ts'
 import { ProblemText } from '../ui/failure.tsx'
@@ -25,13 +26,10 @@ export const ReasonField = ({
 }: Typed & { label: string; needed: boolean; field: React.Ref<HTMLTextAreaElement> }) => {
   const id = useId()
   return (
-    <div>
-      <label className="label" htmlFor={`${id}-text`}>
-        {label}
-      </label>
+    <Field id={id} label={label} error={typed.error}>
       <textarea
         ref={field}
-        id={`${id}-text`}
+        id={id}
         className="input"
         maxLength={2000}
         value={typed.value}
@@ -41,10 +39,7 @@ export const ReasonField = ({
         aria-invalid={typed.error !== null}
         aria-describedby={`${id}-error`}
       />
-      <p id={`${id}-error`} className="field-error">
-        {typed.error}
-      </p>
-    </div>
+    </Field>
   )
 }
 
@@ -52,23 +47,17 @@ export const ReasonField = ({
 export const ConfirmField = ({ word, ...typed }: Typed & { word: string }) => {
   const id = useId()
   return (
-    <div>
-      <label className="label" htmlFor={`${id}-word`}>
-        {tDecide.command.confirm_word(word)}
-      </label>
+    <Field id={id} label={tDecide.command.confirm_word(word)} error={typed.error}>
       <input
-        id={`${id}-word`}
+        id={id}
         className="input mono"
         value={typed.value}
         readOnly={typed.readOnly}
         onChange={(event) => typed.change(event.target.value)}
         aria-invalid={typed.error !== null}
-        aria-describedby={`${id}-word-error`}
+        aria-describedby={`${id}-error`}
       />
-      <p id={`${id}-word-error`} className="field-error">
-        {typed.error}
-      </p>
-    </div>
+    </Field>
   )
 }
 

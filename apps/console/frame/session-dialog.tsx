@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PasswordField } from '../forms/password.tsx'
+import { display } from '../kit/prefs.ts'
 import { currentUser, showLogin, signIn } from '../session/token.ts'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { t } from '../words/index.ts'
@@ -19,7 +20,7 @@ export const SessionDialog = () => {
     setBusy(true)
     const result = await signIn(name, password)
     setBusy(false)
-    if (!result.ok) return setError(signInError(result))
+    if (!result.ok) return setError(signInError(result, display().zone))
     // Reads repeat by themselves; a command waits for the person to press again.
     void client.invalidateQueries()
   }

@@ -1,4 +1,5 @@
 import { useId } from 'react'
+import { Field as FormField } from '../forms/field.tsx'
 import { tChange } from '../words/change.ts'
 import type { Intervened } from './offered.ts'
 
@@ -113,19 +114,17 @@ export const InterveneField = ({
   const id = useId()
   const { label, note } = tChange.intervene.fields[field]
   const choices = choicesOf(field, values, subject)
+  const wrong = typed && fault !== undefined
   const common = {
     id,
     value,
     onChange: (event: { target: { value: string } }) => change(event.target.value),
     'aria-required': true,
-    'aria-invalid': typed && fault !== undefined,
-    'aria-describedby': `${id}-note`,
+    'aria-invalid': wrong,
+    'aria-describedby': `${id}-${wrong ? 'error' : 'note'}`,
   }
   return (
-    <div>
-      <label className="label" htmlFor={id}>
-        {label}
-      </label>
+    <FormField id={id} label={label} note={wrong ? undefined : note} error={wrong ? fault : null}>
       {choices ? (
         <select {...common} className="input">
           {choices.map((choice) => (
@@ -144,9 +143,6 @@ export const InterveneField = ({
       ) : (
         <input {...common} className="input" inputMode={NUMBERS[field] ? 'numeric' : 'text'} spellCheck={false} />
       )}
-      <p id={`${id}-note`} className={typed && fault ? 'field-error' : 'text-meta text-muted'}>
-        {typed ? (fault ?? note) : note}
-      </p>
-    </div>
+    </FormField>
   )
 }

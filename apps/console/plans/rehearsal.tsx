@@ -3,6 +3,7 @@ import { useId, useState } from 'react'
 import { usePreview } from '../api/preview.ts'
 import type { Plan } from '../api/types.ts'
 import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { Field } from '../forms/field.tsx'
 import { duration } from '../kit/format.ts'
 import { planGraphQuery } from '../queries/changes.ts'
 import { ProblemText } from '../ui/failure.tsx'
@@ -55,10 +56,7 @@ const Ask = ({
   return (
     <div className="flex flex-col gap-3">
       <div className="flex flex-wrap items-end gap-3">
-        <div>
-          <label className="label" htmlFor={`${id}-delay`}>
-            {words.approval}
-          </label>
+        <Field id={`${id}-delay`} label={words.approval}>
           <select id={`${id}-delay`} className="input" value={delay} onChange={(event) => setDelay(event.target.value)}>
             {Object.entries(words.delays).map(([value, text]) => (
               <option key={value} value={value}>
@@ -66,11 +64,8 @@ const Ask = ({
               </option>
             ))}
           </select>
-        </div>
-        <div className="min-w-0">
-          <label className="label" htmlFor={`${id}-fail`}>
-            {words.fail}
-          </label>
+        </Field>
+        <Field id={`${id}-fail`} label={words.fail}>
           <select
             id={`${id}-fail`}
             className="input max-w-full"
@@ -84,7 +79,7 @@ const Ask = ({
               </option>
             ))}
           </select>
-        </div>
+        </Field>
         <button
           type="button"
           className="button"

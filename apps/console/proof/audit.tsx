@@ -5,6 +5,7 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
 import { saveAs } from '../api/download.ts'
 import type { AuditRow } from '../api/types.ts'
+import { Field } from '../forms/field.tsx'
 import { SearchField } from '../forms/search.tsx'
 import {
   type AuditFind,
@@ -98,12 +99,9 @@ const keyOf = ({ at, actor, action, object, request_id }: AuditRow): string =>
 const Day = ({ label, value, change }: { label: string; value: string; change: (value: string) => void }) => {
   const id = useId()
   return (
-    <div>
-      <label className="label" htmlFor={id}>
-        {label}
-      </label>
+    <Field id={id} label={label}>
       <input id={id} type="date" className="input" value={value} onChange={(event) => change(event.target.value)} />
-    </div>
+    </Field>
   )
 }
 

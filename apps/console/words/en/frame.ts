@@ -69,6 +69,8 @@ export const frame = {
     sending: 'Signing in …',
     wrong: 'The username or password is wrong, or this account may not sign in.',
     later: (at: string) => `Too many attempts. Try again at ${at}.`,
+    busy: (at: string) => `Sign-in is busy: too many people are signing in. Try again at ${at}.`,
+    away: (at: string) => `Sign-in is not available. Try again at ${at}.`,
     no_answer: 'The server did not answer. Check the network and try again.',
     failed: 'Sign-in is not available. Try again in a moment.',
     missing_username: 'Enter your username.',
