@@ -44,17 +44,25 @@ export const ReasonField = ({
 }
 
 /** A word that must be typed, where a slip would be costly. */
-export const ConfirmField = ({ word, ...typed }: Typed & { word: string }) => {
+export const ConfirmField = ({
+  word,
+  missing,
+  ...typed
+}: Omit<Typed, 'error'> & { word: string; missing: boolean }) => {
   const id = useId()
   return (
-    <Field id={id} label={tDecide.command.confirm_word(word)} error={typed.error}>
+    <Field
+      id={id}
+      label={tDecide.command.confirm_word(word)}
+      error={missing ? tDecide.command.confirm_needed(word) : null}
+    >
       <input
         id={id}
         className="input mono"
         value={typed.value}
         readOnly={typed.readOnly}
         onChange={(event) => typed.change(event.target.value)}
-        aria-invalid={typed.error !== null}
+        aria-invalid={missing}
         aria-describedby={`${id}-error`}
       />
     </Field>
