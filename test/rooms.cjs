@@ -44,7 +44,13 @@ const ROOMS = {
     ['events', 'rpc'],
     ['auth'],
   ],
-  'apps/platform': [['base'], ['servers'], ['run', 'tests'], ['check/openapi', 'demo', 'deploy'], ['check', 'ops']],
+  'apps/platform': [
+    ['base'],
+    ['servers'],
+    ['run', 'tests'],
+    ['check/openapi', 'check/text', 'demo', 'deploy'],
+    ['check', 'ops'],
+  ],
   'apps/console': [
     ['words/en', 'kit', 'session'],
     ['words', 'api'],

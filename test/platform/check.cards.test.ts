@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Code, cardProblems, staleCards } from '../../apps/platform/check/cards.ts'
+import { type Code, cardProblems, staleCards } from '../../apps/platform/check/text/cards.ts'
 
 const CARD = `# Shop
 **Owns** the schema \`shop\`.

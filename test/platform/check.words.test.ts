@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { offences } from '../../apps/platform/check/words.ts'
+import { offences } from '../../apps/platform/check/text/words.ts'
 
 const found = (text: string, file = 'apps/shop/carts.ts') =>
   offences(file, text).map(({ habit, where }) => `${habit.name} ${where.split(':')[1]}`)
@@ -18,7 +18,7 @@ describe('the English of comments, documents and texts', () => {
   })
 
   it('is read in documents, but not in their code', () => {
-    expect(found('# Title\n\nIt goes on\nby now.\n\n```\nnothing\n```\n\n`nothing`\n', 'shop.md')).toEqual([
+    expect(found('# Title\n\nIt goes on\nby now.\n\n```\nnothing\n```\n\n`nothing`\n', 'shop/README.md')).toEqual([
       'by now 4',
       'go on 3',
     ])

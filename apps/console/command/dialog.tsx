@@ -47,7 +47,6 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
     asked,
   )
   if (phase === 'accepted') return <Accepted title={title} at={accepted_at} close={close} />
-
   const needsPassword = (problem ?? preview.problem)?.code === 'reauth_required'
   const wordsMissing = text.needed && words.trim() === ''
   const typedMissing = confirm !== undefined && typed.trim() !== confirm

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROOT } from '../base/paths.ts'
+import { ROOT } from '../../base/paths.ts'
 
 /**
  * Whether a card is true: the README.md of a process, of the console and of `workflows`, `activities` and `db`. It has
