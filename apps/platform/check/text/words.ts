@@ -14,8 +14,9 @@ type Offence = { habit: Habit; where: string; text: string }
 
 const LONGEST_SENTENCE = 25
 const LONG: Habit = { name: 'long sentence', instead: `at most ${LONGEST_SENTENCE} words`, pattern: /^$/, most: 0 }
+/** `cancelled`, a state, and `enrolment`, a path, are names of the API. */
 const BRITISH =
-  /\b(behaviours?|colour\w*|favour\w*|honour\w*|neighbour\w*|centre[ds]?|licence|defence|analyse[ds]?|catalogue|whilst|amongst|judgement|grey|artefacts?|fulfil|enrol(?:s|ment)?|(?:cancel|travel|label|model|signal|level)l(?:ed|ing)|(?:organ|recogn|normal|serial|initial|optim|summar|author|minim|maxim|canonical|material|special|synchron)is(?:e[ds]?|ing|ation))\b/gi
+  /\b(behaviours?|colour\w*|favour\w*|honour\w*|neighbour\w*|centre[ds]?|licence|defence|analyse[ds]?|catalogue|whilst|amongst|judgement|grey|artefacts?|fulfil|(?:travel|label|model|signal|level)l(?:ed|ing)|(?:organ|recogn|normal|serial|initial|optim|summar|author|minim|maxim|canonical|material|special|synchron)is(?:e[ds]?|ing|ation))\b/gi
 export const HABITS: Habit[] = [
   { name: 'nothing', instead: 'undefined, none, "no …"', pattern: /(?<!\bdo )\bnothing\b/gi, most: 0 },
   { name: 'somebody', instead: 'someone, anyone, everyone', pattern: /\b(some|any|every)body\b/gi, most: 0 },
