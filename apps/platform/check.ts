@@ -2,20 +2,20 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { bin, ROOT } from './base/paths.ts'
 import { createScreen, elapsed, paint } from './base/screen.ts'
-import { staleCards } from './check/text/cards.ts'
 import { unusedCodes } from './check/codes.ts'
-import { brokenReferences } from './check/text/documents.ts'
 import { staleMigrations, staleProto } from './check/generated.ts'
 import { lockProblems } from './check/lock-file.ts'
 import { printMeasures } from './check/measures.ts'
 import { staleOpenapi } from './check/openapi/files.ts'
 import { lintByRedocly, lintBySpectral } from './check/openapi/lint.ts'
 import { staleRooms } from './check/rooms.ts'
+import { staleCards } from './check/text/cards.ts'
+import { brokenReferences } from './check/text/documents.ts'
 import { oddWords, printWords } from './check/text/words.ts'
 import { run } from './servers/sources.ts'
 
 /**
- * `npm run check`: all that CI checks besides tests. A table of results; then the words of what failed. With --measures
+ * `npm run check`: all that CI checks besides tests. Prints a table of results, then the problems. With --measures
  * it prints how long files and functions are instead, with --words every place that a habit of English has.
  */
 type Check = { name: string; what: string; run: () => Promise<string[]> }

@@ -111,7 +111,7 @@ async function lead(): Promise<never> {
   }
 }
 
-/** Waits until there is somebody signed in, a network and something to listen to. */
+/** Waits for a signed-in person, a network and a topic. */
 async function ready(): Promise<void> {
   while (sessionPhase().name !== 'signed_in' || !navigator.onLine || wanted().length === 0) await pause(5000)
 }

@@ -107,7 +107,7 @@ export type PlatformHealth = {
 export type Gap = Extract<NeedsGraph['nodes'][number], { kind: 'requirement' }>
 export type Need = Capabilities['required'][number]
 
-/** A row of any log; those of users and sign-ins say nothing of roles. */
+/** A row of any log; rows of users and sign-ins have no roles. */
 export type AuditRow = Pick<Static<typeof AuditView>, 'at' | 'actor' | 'action' | 'object' | 'outcome'> & {
   roles?: string[]
   reason: string | null

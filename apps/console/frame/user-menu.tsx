@@ -7,7 +7,7 @@ import { t } from '../words/index.ts'
 const load = () => import('../ui/overlays.tsx').then(({ UserMenu }) => ({ default: UserMenu }))
 const LazyMenu = lazyPart(load)
 
-/** The user menu. Its behaviour is fetched when the page is idle, or on the first look at it. */
+/** The user menu. Its code is fetched when the page is idle, or on the first use. */
 export const UserMenu = () => {
   const [wanted, setWanted] = useState<'no' | 'idle' | 'open'>('no')
   useEffect(() => {

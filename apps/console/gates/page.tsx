@@ -88,7 +88,7 @@ export const GatePage = () => {
   )
 }
 
-/** How it was decided; somebody whose own dialog was still open is told that another was first. */
+/** The decision; a person whose own dialog was still open learns that another person was first. */
 const Outcome = ({ gate, deciding }: { gate: Gate; deciding: boolean }) => (
   <section className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
     <Status state={gate.status} badge />

@@ -29,7 +29,7 @@ const Ends = () => (
   </>
 )
 
-/** One node of the plan: name, status as shape and word, attempt; fixed size, so nothing is measured. */
+/** One node of the plan: name, status as shape and word, attempt. Its size is fixed, so it is not measured. */
 export const StepNode = memo(({ id, data }: NodeProps) => {
   const { at, selected, only, mark, patched } = data as Data
   const { node, look } = useNodeState(id)
@@ -56,7 +56,7 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
   )
 })
 
-/** A node in a comparison: whether it comes, goes or differs, as sign, word and colour. */
+/** A node in a comparison: added, removed or changed, as sign, word and color. */
 const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at'> & { kind: string }) => (
   <div
     className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${at ? 'at' : ''} ${kind}`}

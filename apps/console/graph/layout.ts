@@ -48,7 +48,7 @@ export const drawGraph = (
 
 /**
  * Nodes, gates and folded groups as they are drawn, with the edges between them. In a comparison every dependency keeps
- * a line of its own, so gates stand beside them.
+ * a line of its own, so gates are beside them.
  */
 export const visibleGraph = (graph: Graph, folded: ReadonlySet<string>, compared = false) => {
   const group = new Map(graph.nodes.map((node) => [node.node_id, node.group ?? undefined]))

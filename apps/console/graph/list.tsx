@@ -53,7 +53,7 @@ export const GraphList = ({ graph, states, operation_id, only }: Props) => {
   )
 }
 
-/** Every gate with its state and what it guards, those that wait for somebody first. */
+/** Every gate with its state and its guarded nodes; those that are waiting for a person first. */
 const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'operation_id' | 'only'>) => {
   const gates = graph.gates
     .map((gate) => ({ gate, look: lookOf(gate.state) }))

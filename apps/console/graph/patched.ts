@@ -37,7 +37,7 @@ export const patchedGraph = (base: Graph, changes: readonly unknown[], diff: Pat
   return { graph: { ...base, nodes, gates: [...base.gates, ...added_gates], critical_path: [] }, marks, lines }
 }
 
-/** Groups that nothing happens to, where the whole would be too much to look at. */
+/** Groups without any change, folded if the whole graph is too large. */
 export const foldedGroups = ({ graph, marks }: PatchedGraph): ReadonlySet<string> => {
   if (graph.nodes.length <= FOLD_ABOVE) return new Set()
   const open = new Set(graph.nodes.filter(({ node_id }) => marks.has(node_id)).map(({ group }) => group))
@@ -64,7 +64,7 @@ const dependenciesAfter = (before: ReadonlyMap<string, string[]>, changes: Patch
   return after
 }
 
-/** The nodes with those that come, each behind the last that it waits for: nodes stand in rank order. */
+/** The nodes with the added ones, each after the last of its dependencies: nodes are in rank order. */
 const withAdded = (
   nodes: GraphNode[],
   changes: PatchChange[],

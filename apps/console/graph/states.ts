@@ -89,7 +89,7 @@ export const useGateState = (box_id: string): Graph['gates'][number] | undefined
   )
 }
 
-/** How many nodes of a group are in which state, worst first; a text, so that equal counts draw nothing. */
+/** How many nodes of a group are in which state, worst first; a text, so that equal counts do not redraw. */
 export const useGroupCounts = (id: string): { look: StatusLook; count: number }[] => {
   const states = useContext(StatesContext)
   const text = useSyncExternalStore(

@@ -30,7 +30,7 @@ const LONG: ReadonlySet<Field> = new Set(['note', 'message'])
 const HOURS = [1, 4, 8, 24, 72]
 const MINUTE_S = 60
 
-/** What of the subject a field can name; nothing where it is typed. */
+/** The choices that the subject offers for a field; undefined for free text. */
 const choicesOf = (field: Field, { of }: Values, subject: Intervened): Choice[] | undefined => {
   if (field === 'gate_id' || (field === 'id' && of === 'gate')) return subject.gates
   if (field === 'freeze_id') return subject.freezes.length > 0 ? subject.freezes : undefined
@@ -42,7 +42,7 @@ const choicesOf = (field: Field, { of }: Values, subject: Intervened): Choice[] 
   return undefined
 }
 
-/** The fields of this type, with what stands in each before anything is typed. */
+/** The fields of this type, each with its initial value. */
 export const fieldsOf = (type: string, typed: Values, subject: Intervened): { fields: Field[]; values: Values } => {
   const values: Values = { max_parallel: String(subject.max_parallel ?? 1), ...typed }
   const fields = [...(FIELDS[type] ?? (['payload'] as const))].filter(
@@ -104,7 +104,7 @@ export const InterveneField = ({
 }: {
   field: Field
   value: string
-  /** Somebody has been here: only then is something missing an error. */
+  /** A person has typed here: only then is an empty field an error. */
   typed: boolean
   fault: string | undefined
   values: Values

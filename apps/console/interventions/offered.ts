@@ -1,6 +1,6 @@
 import type { AllowedAction, NodeDetail, Operation } from '../api/types.ts'
 
-/** What the dialog is about: a node, or the operation as a whole with what of it can be named. */
+/** The subject of the dialog: a node, or the whole operation with its named parts. */
 export type Intervened = {
   operation_id: string
   node_id?: string

@@ -12,8 +12,8 @@ const CSI = new RegExp(`(?:${ESCAPE}\\[|\u009b)([0-?]*)[ -/]*([@-~])`, 'g')
 const SHORT = new RegExp(`${ESCAPE}[ -/]*[0-Z\\\\^-~]`, 'g')
 
 /**
- * A log line as plain text with classes for its ANSI colours. Every other escape sequence, links, cursor moves and
- * hidden controls are dropped; whatever is left is text and nothing else.
+ * A log line as plain text with classes for its ANSI colors. Every other escape sequence, links, cursor moves and
+ * hidden controls are dropped; the rest is plain text.
  */
 export const runsOf = (line: string): Run[] => {
   const colours = line

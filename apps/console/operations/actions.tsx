@@ -22,7 +22,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
   const gate = operation.open_gates[0]
   const [patch] = operation.open_patches
   const propose = actionOf(operation, 'propose_patch')
-  // A cancel that is under way can be sharpened: to compensate, and by force once it had its time.
+  // A running cancel can be escalated: to compensate, and by force once it had its time.
   const cancels = CANCELS.map((action) => actionOf(operation, action))
   const cancel = cancels.find(mayPress) ?? cancels[0]
   const ended = operation.ended_at !== null

@@ -12,7 +12,7 @@ import { placeViolations, readDraft } from './drafts.ts'
 import { PatchGraph } from './graph.tsx'
 import { changeWords } from './words.ts'
 
-/** One change as it stands in the editor: its text is the truth, so that half-typed JSON is kept. */
+/** One change in the editor: its text is the truth, so that half-typed JSON is kept. */
 export type Draft = { id: number; text: string }
 let made = 0
 export const draftFrom = (change: PatchChange): Draft => {
@@ -66,7 +66,7 @@ export const usePatchCheck = (
   return 'effect' in reply ? { state: 'sound', ...reply } : { state: 'refused', problem: reply.problem }
 }
 
-/** The changes as a list, each in words and as JSON, with what is wrong with it beneath it. */
+/** The changes as a list, each in words and as JSON, with its faults below. */
 export const DraftList = ({
   drafts,
   check,
@@ -179,7 +179,7 @@ export const PatchOutlook = ({
   const last = useRef<Sound>(undefined)
   if (check.state === 'sound') last.current = check
   if (check.state === 'none') return null
-  // While the next answer is under way the one before stays, and says so.
+  // The last answer stays until the next one arrives, and is marked as old.
   const shown = check.state === 'sound' ? check : check.state === 'checking' ? last.current : undefined
   const violations = violationsOf(check)
   const { at } = placeViolations(violations, changes ?? [])

@@ -16,7 +16,7 @@ const words = tPlan.plan.rehearsal
 const after = (seconds: number): string => words.seconds(duration(seconds * 1000))
 const nodeName = (names: ReadonlyMap<string, string>, id: string): string => names.get(id) ?? id
 
-/** How the plan would go on a virtual clock: how it ends, who runs when, which gates ask when; and another try. */
+/** The plan on a virtual clock: its end, its schedule, its gates; and another try. */
 export const PlanRehearsal = ({ plan, done }: { plan: Plan; done: (plan_id: string) => void }) => {
   const graph = useQuery(planGraphQuery(plan.plan_id)).data
   const names = new Map(graph?.nodes.map(({ node_id, name }) => [node_id, name]))

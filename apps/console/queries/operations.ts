@@ -50,7 +50,7 @@ export const graphQuery = (operation_id: string) =>
       read(api.GET('/v1/operations/{operation_id}/graph', { params: { path: { operation_id } }, signal })),
   })
 
-/** The graph of one revision: its nodes and dependencies never change any more. */
+/** The graph of one revision: its nodes and dependencies never change. */
 export const revisionQuery = (operation_id: string, revision: number) =>
   queryOptions({
     queryKey: ['revision', operation_id, revision],

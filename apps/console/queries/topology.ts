@@ -7,7 +7,7 @@ export const LEVELS = ['regions', 'datacenters', 'layers', 'segments'] as const
 export type PlaceLevel = (typeof LEVELS)[number]
 export type Within = { region_id?: string; datacenter_id?: string; layer_id?: string }
 
-/** Places of one level below a place, with the counts of what is in them. */
+/** Places of one level below a place, with the counts of their resources. */
 export const placesQuery = (level: PlaceLevel, within: Within) =>
   infiniteQueryOptions({
     queryKey: ['places', level, within],
@@ -24,7 +24,7 @@ export const placesQuery = (level: PlaceLevel, within: Within) =>
       ),
   })
 
-/** Needs that nothing meets, with the resources that have them. */
+/** Unmet needs, with the resources that have them. */
 export const gapsQuery = () =>
   infiniteQueryOptions({
     queryKey: ['gaps'],

@@ -75,7 +75,7 @@ export const OFFER: Column<ProviderRow>[] = [
   { name: tCatalog.capabilities.priority, kind: 'number', cell: ({ priority }) => priority },
 ]
 
-/** What is needed, and why nothing else does, as the resource itself and the list of gaps show it. */
+/** A need, and why no other provider matches it, as the resource itself and the list of gaps show it. */
 export const NEED: Column<Pick<Need, 'requirement'>> = {
   name: tCatalog.resource.requirement,
   cell: ({ requirement }) => (

@@ -78,7 +78,7 @@ const LOOKS: Record<string, [Shape, Tone]> = {
 }
 const rankOf = ({ status }: Part): number => Object.keys(LOOKS).indexOf(status)
 
-/** An event that is just on its way is nothing to look at. */
+/** An event that is still on its way is not a fault. */
 const WORTH_SAYING = 0.1
 
 const PARTS: Column<Part>[] = [

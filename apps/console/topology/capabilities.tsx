@@ -32,7 +32,7 @@ export const CapabilitiesPage = () => {
   )
 }
 
-/** What is missing: needs that nothing meets, and why what there is does not do. */
+/** Unmet needs, and why the existing providers do not match. */
 const Gaps = () => {
   const list = useInfiniteQuery(gapsQuery())
   const rows = (list.data?.pages ?? []).flatMap(({ nodes }) =>

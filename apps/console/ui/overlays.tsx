@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router'
 import { ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
 import { t } from '../words/index.ts'
 
-/** The one lazy chunk with floating layers: behaviour by Base UI, looks by our tokens, no style elements. */
+/** The one lazy chunk with floating layers: behavior by Base UI, looks by our tokens, no style elements. */
 export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: () => void; startOpen: boolean }) => (
   <CSPProvider disableStyleElements>
     <Menu.Root defaultOpen={startOpen}>

@@ -68,7 +68,7 @@ export const Listing = ({
   children,
 }: {
   list: List
-  /** Said when there is nothing; `undefined` while there are rows. */
+  /** The text of an empty table; `undefined` while it has rows. */
   empty: React.ReactNode | undefined
   children: React.ReactNode
 }) => (

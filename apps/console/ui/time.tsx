@@ -5,7 +5,7 @@ import { t } from '../words/index.ts'
 
 const DAY_MS = 86_400_000
 
-/** One clock for every relative time on the page; it ticks every ten seconds, and only while somebody looks. */
+/** One clock for every relative time on the page; it ticks every ten seconds, and only while the page is visible. */
 const ticker = (() => {
   const listeners = new Set<() => void>()
   let now = Date.now()
@@ -53,7 +53,7 @@ export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'c
   )
 }
 
-/** How long something took, or takes by now. */
+/** How long something took, or has taken until now. */
 export const DurationText = ({ from, to }: { from: string | null; to: string | null }) => {
   const now = useNow()
   if (from === null) return null
