@@ -93,7 +93,7 @@ describe('changing a running graph', () => {
       expect(await drawing.getByText('before task second').count()).toBe(1)
       expect(await accessibilityOf(eva)).toEqual([])
       await press(eva, 'Approve')
-      await dialogOf(eva).getByText('Yours is the last vote: the graph becomes revision 2 at once.').waitFor()
+      await dialogOf(eva).getByText('Yours is the last vote: the graph becomes revision 2 immediately.').waitFor()
       await confirm(eva, 'Approve')
       await eva.getByText(/^Approved by eva, .*The graph became revision 2\.$/).waitFor()
       expect(await nodesOf(operation_id)).toHaveProperty(['before.second'])
