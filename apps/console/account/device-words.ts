@@ -1,4 +1,4 @@
-/** The browser's name and version by the tokens of its user agent, most particular first: others carry those after them. */
+/** The browser's name and version by the tokens of its user agent, most specific first: others contain those after them. */
 const BROWSERS: [RegExp, string][] = [
   [/\bEdg(?:e|A|iOS)?\/(\d+)/, 'Edge'],
   [/\bOPR\/(\d+)/, 'Opera'],

@@ -12,7 +12,7 @@ import { t } from '../words/index.ts'
 
 type Errors = { username?: string; password?: string; form?: string }
 
-/** What the sign-in needs, and how it went. The phase that follows decides where to go next. */
+/** The fields of the sign-in and its outcome. The phase that follows decides the next page. */
 const useSignIn = () => {
   const [username, setUsername] = useState('')
   const [password, setPassword] = useState('')

@@ -15,7 +15,7 @@ export const changePassword = async (current: string, next: string, key: string)
   return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
 }
 
-/** Sets a password by the token of a one-time link. Returns what was refused, or null. */
+/** Sets a password by the token of a one-time link. Returns the refusal, or null. */
 export const enrol = async (enrolment_token: string, new_password: string, key: string): Promise<Problem | null> => {
   const answer = await post('/api/v1/users/enrol', { enrolment_token, new_password }, { key })
   if (answer === null) return problemFrom(0, null)

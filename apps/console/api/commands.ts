@@ -5,7 +5,7 @@ import { problemOf, withSession } from './client.ts'
 /** One command: a POST below /api with a body. The key belongs to exactly this body. */
 export type Command = { path: string; body: Record<string, unknown> }
 
-/** What became of a command (console.md section 6). */
+/** The outcome of a command (console.md section 6). */
 export type Outcome<Reply = unknown> =
   | { kind: 'applied'; reply: Reply }
   | { kind: 'accepted'; reply: Reply; at: string }

@@ -91,7 +91,7 @@ export type Place = Static<typeof TopologyList>['items'][number]
 export type Definition = CapabilityDefinition
 export type ProviderRow = Provider
 export type Capabilities = Static<typeof ResourceCapabilities>
-/** What every process of the platform last said of itself; the gateway answers it without a schema of its own. */
+/** The last report of every process of the platform; the gateway answers it without a schema of its own. */
 export type PlatformHealth = {
   parts: {
     app: string

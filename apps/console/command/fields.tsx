@@ -14,7 +14,7 @@ type Typed = {
   value: string
   change: (value: string) => void
   readOnly: boolean
-  /** What is wrong with the value; null while nobody has pressed the button, or if it is right. */
+  /** The fault of the value; null before the first press, or if it is right. */
   error: string | null
 }
 
@@ -43,7 +43,7 @@ export const ReasonField = ({
   )
 }
 
-/** A word that must be typed, where a slip would be costly. */
+/** A word that must be typed before a command that cannot be undone. */
 export const ConfirmField = ({
   word,
   missing,
@@ -85,7 +85,7 @@ export const Refusal = ({ title, problem }: { title: string; problem: Problem })
   </div>
 )
 
-/** What the refusal says may be done instead, in the words of the buttons. */
+/** The actions that are possible instead, in the words of the buttons. */
 const possibleNow = (problem: Problem): string[] => {
   const actions = (problem.allowed_actions ?? []) as AllowedAction[]
   const words: Record<string, string> = {
@@ -97,7 +97,7 @@ const possibleNow = (problem: Problem): string[] => {
   return named.length > 0 ? named : [t.none]
 }
 
-/** Step-up: the last sign-in is too old for this command. Afterwards the dialog is as it was; the person presses again. */
+/** Step-up: the last sign-in is too old for this command. Afterwards the dialog is unchanged; the person presses again. */
 export const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
   const id = useId()
   const [password, setPassword] = useState('')

@@ -19,7 +19,7 @@ type Schema = {
   >
 }
 
-/** The scalar members of an object schema; the rest is JSON. `left_out` are names that nobody may type. */
+/** The scalar members of an object schema; the rest is JSON. `left_out` are names that may not be typed. */
 export const fieldsOf = (schema: unknown, left_out: ReadonlySet<string> = new Set()): SchemaField[] =>
   Object.entries((schema as Schema | undefined)?.properties ?? {}).flatMap(([name, member]) => {
     if (member === undefined || member.readOnly === true || left_out.has(name)) return []
@@ -48,7 +48,7 @@ export const fieldsOf = (schema: unknown, left_out: ReadonlySet<string> = new Se
     ]
   })
 
-/** What was typed as the value of its field; an empty text of a number is no value. */
+/** Typed text as the value of its field; the empty text of a number is no value. */
 export const typedValue = (field: SchemaField, text: string): unknown =>
   field.kind === 'number'
     ? text.trim() === ''

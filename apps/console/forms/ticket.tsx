@@ -2,7 +2,7 @@ import { useId } from 'react'
 import { tChange } from '../words/change.ts'
 import { Field } from './field.tsx'
 
-/** The number under which others find why this was done. */
+/** The number of the ticket that explains this command to others. */
 export const TicketField = ({ value, change }: { value: string; change: (ticket: string) => void }) => {
   const id = useId()
   return (

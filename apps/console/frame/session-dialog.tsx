@@ -21,7 +21,7 @@ export const SessionDialog = () => {
     const result = await signIn(name, password)
     setBusy(false)
     if (!result.ok) return setError(signInError(result, display().zone))
-    // Reads repeat by themselves; a command waits for the person to press again.
+    // Reads repeat automatically; a command waits until the person presses again.
     void client.invalidateQueries()
   }
   return (

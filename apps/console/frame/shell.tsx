@@ -82,7 +82,7 @@ const Clock = () => {
   )
 }
 
-/** What each page reads: nobody is led to a refusal. `further` stands under "More" on a phone. */
+/** The permission that each page reads with, so that no link leads to a refusal. `further` is under "More" on a phone. */
 const PLACES = [
   {
     link: linkOptions({ to: '/inbox', search: { for: 'me' } }),

@@ -12,7 +12,7 @@ export const UserMenu = () => {
   const [wanted, setWanted] = useState<'no' | 'idle' | 'open'>('no')
   useEffect(() => {
     const idle = window.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 500))
-    // What cannot be fetched now is fetched when it is asked for.
+    // If the prefetch fails, the first use fetches it.
     idle(() =>
       load().then(
         () => setWanted((before) => (before === 'no' ? 'idle' : before)),

@@ -16,7 +16,7 @@ import { t } from '../words/index.ts'
 import { GateContextView } from './context.tsx'
 import { GateSubjectView } from './subject.tsx'
 
-/** One gate: what is asked, what it covers, what stands around it, who voted, and the decision. */
+/** One gate: its question, the subject of the decision, its context, the votes, and the decision. */
 export const GatePage = () => {
   const { operation_id, gate_id } = useParams({ from: '/shell/operations/$operation_id/gates/$gate_id' })
   useTopic(`operation:${operation_id}`)

@@ -16,7 +16,7 @@ type Data = {
   only: string | undefined
   fold: (group: string) => void
   mark: Mark | undefined
-  /** The drawing compares two graphs: what has no mark stays as it is. */
+  /** The drawing compares two graphs: a box without a mark is unchanged. */
   patched: boolean
 }
 
@@ -72,7 +72,7 @@ const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at
   </div>
 )
 
-/** A gate before what it guards: its question, and whether it is open, approved or rejected; round, so that it is no node. */
+/** A gate before its guarded nodes: its question, and whether it is open, approved or rejected; round, unlike a node. */
 export const GateBox = memo(({ id, data }: NodeProps) => {
   const { at, selected, only, mark, patched } = data as Data
   const gate = useGateState(id)

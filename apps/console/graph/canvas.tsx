@@ -37,7 +37,7 @@ type Props = {
   patched?: PatchedGraph
 }
 
-/** The drawing: positions come from the layout and stay; states reach their boxes one by one. One tab stop, walked by arrows. */
+/** The drawing. Positions come from the layout and stay; each box gets its own state. One tab stop; arrow keys walk it. */
 export const GraphCanvas = (props: Props) => (
   <ReactFlowProvider>
     <Canvas {...props} />

@@ -28,10 +28,10 @@ export const standingGates = (graph: Graph): StandingGate[] => {
   })
 }
 
-/** Every node that waits for one of these, however far. */
+/** Every node that depends on one of these, directly or not. */
 const behindAnyOf = (ids: ReadonlySet<string>, { nodes }: Graph): ReadonlySet<string> => {
   const found = new Set<string>()
-  // Nodes come in rank order; where a patch has moved one, another pass finds what it left behind.
+  // Nodes come in rank order; if a patch has moved one, another pass finds the rest.
   for (let before = -1; before < found.size; ) {
     before = found.size
     for (const { node_id, depends_on } of nodes)

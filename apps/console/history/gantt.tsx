@@ -9,7 +9,7 @@ import { segmentsOf } from './segments.ts'
 
 const TICKS = 5
 
-/** What each node did when: waiting for a gate, queued, running. Rows in the order in which they began. */
+/** The times of each node: waiting for a gate, queued, running. Rows in the order of their start. */
 export const Gantt = ({ rows, ended_at }: { rows: NodeRow[]; ended_at: string | null }) => {
   const now = useNow()
   const { zone } = useDisplay()

@@ -14,7 +14,7 @@ import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { Guide } from './guide.tsx'
 
-/** One card per gate that waits for a person: the ones I may decide first, then by deadline. */
+/** One card per gate that is waiting for a person: the ones I may decide first, then by deadline. */
 export const InboxPage = () => {
   const whose = useSearch({ from: '/shell/inbox' }).for
   const inbox = useQuery(inboxQuery(whose))

@@ -8,7 +8,7 @@ export type Field = keyof typeof tChange.intervene.fields
 export type Values = Partial<Record<Field, string>>
 type Choice = { value: string; label: string }
 
-/** What each intervention says beside its reason; what the server may add later is typed as JSON. */
+/** The fields of each intervention besides its reason; later types are typed as JSON. */
 const FIELDS: Record<string, readonly Field[]> = {
   skip: [],
   mark_succeeded: ['outputs', 'note'],
@@ -58,7 +58,7 @@ const NUMBERS: Partial<Record<Field, (value: number, now: number) => unknown>> =
   until: (hours, now) => new Date(now + hours * 3_600_000).toISOString(),
 }
 
-/** The payload as far as it is typed, and what is still missing or wrong. `now` is when the dialog was opened. */
+/** The payload as far as it is typed, and the faults of the rest. `now` is when the dialog was opened. */
 export const payloadOf = (fields: readonly Field[], values: Values, now: number) => {
   const faults = new Map<Field, string>()
   let payload: Record<string, unknown> = {}
@@ -88,7 +88,7 @@ const objectOf = (text: string): Record<string, unknown> => {
   return value as Record<string, unknown>
 }
 
-/** Free text is no reason to wait with the dry run; a number or an id that is missing would make it another question. */
+/** Free text does not delay the dry run; a missing number or id does, because it changes the question. */
 export const placeholders = (fields: readonly Field[]): Record<string, unknown> =>
   Object.fromEntries(fields.flatMap((field) => (LONG.has(field) ? [[field, '-']] : [])))
 export const isAsked = (faults: ReadonlyMap<Field, string>): boolean => [...faults.keys()].every((f) => LONG.has(f))

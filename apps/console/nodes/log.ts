@@ -14,7 +14,7 @@ export type LogState = {
 }
 
 const TAIL = 500
-/** Lines that are read around one that was asked for. */
+/** Lines that are read around a requested one. */
 const AROUND = 500
 const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, problem: null }
 

@@ -13,7 +13,7 @@ const InterveneDialog = lazyPart(() =>
   import('../interventions/dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
 )
 const CANCELS = ['cancel', 'cancel_compensate', 'cancel_force']
-/** What one may do with the operation now; what one may not, with the reason. */
+/** The actions on the operation now; those that are not allowed, with the reason. */
 export const OperationActions = ({ operation }: { operation: Operation }) => {
   const [open, setOpen] = useState<OperationCommand | 'intervene' | null>(null)
   const pausable = actionOf(operation, 'pause')

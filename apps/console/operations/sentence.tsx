@@ -42,7 +42,7 @@ function steeredInto({ status, steering, pause_reason, end_reason }: Operation):
   return (paused && steering.kind === 'pause') || (cancelled && steering.kind === 'cancel') ? steering : null
 }
 
-/** Why it is as it is: the person's own words, else the system's reason. */
+/** The reason of the state: the person's own words, else the system's reason. */
 const Why = ({ operation }: { operation: Operation }) => {
   const given = steeredInto(operation)?.reason
   const code = operation.ended_at === null ? operation.pause_reason : operation.end_reason

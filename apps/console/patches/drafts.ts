@@ -13,7 +13,7 @@ export const CHOICES = [
 ] as const
 export type Choice = (typeof CHOICES)[number]
 
-/** What a choice needs to be told beside itself. */
+/** The fields that a choice needs. */
 export const NEEDS: Record<Choice, readonly ('node' | 'other' | 'gate' | 'limit')[]> = {
   insert_before: ['node'],
   change_inputs: ['node'],
@@ -29,7 +29,7 @@ export type Given = { node: string; other: string; gate: string; limit: number }
 /** The words that a draft contains, and the current inputs of the node. */
 export type Words = { insert_name: (name: string) => string; question: (name: string) => string }
 
-/** The changes that a choice stands for, on the graph as it is. Pure: what is sound, the server says. */
+/** The changes of a choice, on the graph as it is. Pure: the server judges whether they are sound. */
 export const draftOf = (choice: Choice, given: Given, graph: Graph, inputs: unknown, words: Words): PatchChange[] => {
   const { node: node_id, other: depends_on, gate: gate_id, limit } = given
   const node = graph.nodes.find((one) => one.node_id === node_id)

@@ -20,22 +20,22 @@ export const draftFrom = (change: PatchChange): Draft => {
   return { id: made, text: JSON.stringify(change, null, 2) }
 }
 
-/** What the server says of a patch that nobody has proposed yet. */
+/** The server's answer about a patch that has not been proposed yet. */
 export type PatchEffect = Pick<Patch, 'diff_graph' | 'held_nodes' | 'rearmed_gates'>
 export type Check = { state: 'none' } | { state: 'checking' } | Sound | Unsound
-/** Sound at this revision, with the changes that this was said of. */
+/** Sound at this revision, with these changes. */
 type Sound = { state: 'sound'; effect: PatchEffect; changes: PatchChange[]; base_revision: number }
 type Unsound = { state: 'refused'; problem: Problem }
 
 const REST_MS = 400
 
-/** The drafts as changes; undefined while one of them is no change. */
+/** The drafts as changes; undefined while one of them is not valid. */
 export const changesOf = (drafts: readonly Draft[]): PatchChange[] | undefined => {
   const read = drafts.map(({ text }) => readDraft(text))
   return read.every((one) => 'change' in one) ? read.map((one) => (one as { change: PatchChange }).change) : undefined
 }
 
-/** Asks the server what these changes would do, once the typing rests; the graph's revision is part of the question. */
+/** Asks the server for the effect of these changes, after a pause in typing; the graph's revision is part of the question. */
 export const usePatchCheck = (
   operation_id: string,
   base_revision: number,
@@ -164,7 +164,7 @@ const DraftItem = ({
   )
 }
 
-/** What the patch would do, in the server's words: the changed graph, drawn, or every reason why it could not run. */
+/** The effect of the patch, in the server's words: the changed graph, drawn, or every reason why it could not run. */
 export const PatchOutlook = ({
   operation_id,
   check,
@@ -245,7 +245,7 @@ export const PatchOutlook = ({
 type Violation = NonNullable<Problem['violations']>[number]
 const violationsOf = (check: Check): Violation[] => (check.state === 'refused' ? (check.problem.violations ?? []) : [])
 
-/** The node or gate that a pointer names, quoted, so that the sentence behind it has its subject. */
+/** The node or gate that a pointer names, quoted, as the subject of the sentence after it. */
 const subjectOf = (pointer: string): string => {
   const [, part, id] = pointer.split('/')
   return (part === 'nodes' || part === 'gates') && id ? `“${id}” ` : ''

@@ -105,7 +105,7 @@ const Day = ({ label, value, change }: { label: string; value: string; change: (
   )
 }
 
-/** The rows as a file, as far as a browser should hold them; beyond that it says how the client does it. */
+/** The rows as a file, up to the number that a browser should hold; beyond that it names the command line. */
 const Export = () => {
   const { source, ...find } = useSearch({ from: '/shell/audit' })
   const [said, setSaid] = useState<{ words: string } | { problem: Problem }>()
@@ -140,7 +140,7 @@ const Export = () => {
 
 type At = AuditFind & { source: Source }
 
-/** Ids are short, or names; the whole one is the tooltip, and who did it is one press from all they did. */
+/** Ids are short, or names; the tooltip has the whole one, and a link leads to all actions of the same actor. */
 const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>[] => [
   {
     name: tAudit.audit.columns.at,

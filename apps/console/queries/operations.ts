@@ -5,7 +5,7 @@ import { api, read } from '../api/client.ts'
 import type { Gate } from '../api/types.ts'
 import { PAGED, pageOf } from './pages.ts'
 
-/** Reads of operations: lists, graph, nodes, gates and what happened. The key's first word is the noun; live frames find the cached reply by it. */
+/** Reads of operations: lists, graph, nodes, gates and history. The key's first word is the noun; live frames find the cached reply by it. */
 export type OperationsTab = 'running' | 'waiting' | 'failed' | 'all'
 const TABS: Record<OperationsTab, Pick<Static<typeof OperationListQuery>, 'status_group' | 'status'>> = {
   running: { status_group: 'open' },

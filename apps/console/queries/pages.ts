@@ -4,5 +4,5 @@ export const PAGED = {
   getNextPageParam: (last: { next_page_token?: string | null }) => last.next_page_token || undefined,
 }
 
-/** The page that is asked for; the first has no token. */
+/** The requested page; the first has no token. */
 export const pageOf = (token: string): { page_token?: string } => (token === '' ? {} : { page_token: token })

@@ -2,7 +2,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 import { api, read } from '../api/client.ts'
 import { PAGED, pageOf } from './pages.ts'
 
-/** Reads of places, and of capabilities with who provides them. The key's first word is the noun; live frames find the cached reply by it. */
+/** Reads of places, and of capabilities with their providers. The key's first word is the noun; live frames find the cached reply by it. */
 export const LEVELS = ['regions', 'datacenters', 'layers', 'segments'] as const
 export type PlaceLevel = (typeof LEVELS)[number]
 export type Within = { region_id?: string; datacenter_id?: string; layer_id?: string }

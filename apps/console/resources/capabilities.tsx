@@ -7,7 +7,7 @@ import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
 
-/** What a resource provides to others, and what it needs of them: who meets it, or why nobody does. */
+/** The capabilities and needs of a resource: who meets a need, or why no one does. */
 export const ResourceCapabilities = ({ resource_id }: { resource_id: string }) => {
   const list = useQuery(capabilitiesQuery(resource_id))
   const { provided = [], required = [] } = list.data ?? {}
@@ -52,7 +52,7 @@ const CAPABILITY: Column<ProviderRow> = {
   ),
 }
 
-/** What is offered, as the list of providers and the resource itself show it. */
+/** A provided capability, as the list of providers and the resource itself show it. */
 export const OFFER: Column<ProviderRow>[] = [
   {
     name: tCatalog.capabilities.state,

@@ -135,7 +135,7 @@ const Overview = ({ resource }: { resource: Resource }) => (
   </div>
 )
 
-/** Desired and observed side by side; what drifted, by the server's word, comes first. */
+/** Desired and observed side by side; drifted fields come first. */
 const States = ({ resource }: { resource: Resource }) => {
   const { desired_state, observed_state } = resource
   const drifted = new Set(resource.drift.paths.map((path) => path.replace(/^\/(desired_state\/)?/, '').split('/')[0]))

@@ -9,7 +9,7 @@ import { nextDelay, sleep } from './wait.ts'
 export type Phase =
   | { name: 'starting' }
   | { name: 'signed_in' }
-  /** The session is over while a page is open: the session dialog lies over it. */
+  /** The session is over while a page is open: the session dialog covers it. */
   | { name: 'ended' }
   | { name: 'signed_out'; reason: 'none' | Goodbye }
 export type Refreshed = 'ok' | 'over' | 'unreachable' | { retry_after_ms: number }
@@ -32,7 +32,7 @@ const FETCH_LIMIT_MS = 10_000
 const ENOUGH_LIFE_MS = 60_000
 
 let held: Session | null = null
-/** Whose page this is; stays known while the session dialog asks the password. */
+/** The person of this page; stays known while the session dialog asks for the password. */
 let person: { user_id: string; username: string } | null = null
 let phase: Phase = { name: 'starting' }
 /** This tab is signing out. */
@@ -51,7 +51,7 @@ export const onPhase = (listener: () => void): (() => void) => {
   return () => void phaseListeners.delete(listener)
 }
 
-/** Called whenever another access token is held, so that the stream can continue with it. */
+/** Called when another access token is held, so that the stream can continue with it. */
 export const onToken = (listener: () => void): (() => void) => {
   tokenListeners.add(listener)
   return () => void tokenListeners.delete(listener)
@@ -73,7 +73,7 @@ export const startSession = (): Promise<Refreshed> =>
     return outcome
   })
 
-/** A token other than the one that was refused. Looks first whether a sibling or an earlier call has brought one. */
+/** A token other than the refused one. Looks first whether a sibling or an earlier call has brought one. */
 export const renew = (refused: string | null): Promise<Refreshed> => {
   if (held !== null && held.access_token !== refused) return Promise.resolve('ok')
   return locked(async () => {

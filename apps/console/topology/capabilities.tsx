@@ -8,7 +8,7 @@ import { Empty, Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
 
-/** What resources provide to each other: all definitions, or the providers of one. */
+/** Capabilities of resources: all definitions, or the providers of one. */
 export const CapabilitiesPage = () => {
   const { key } = useSearch({ from: '/shell/capabilities' })
   useTopic('resources')

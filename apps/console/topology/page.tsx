@@ -41,7 +41,7 @@ export const TopologyPage = () => {
   )
 }
 
-/** Only the nearest place narrows: it lies in the others. */
+/** Only the nearest place filters: it is inside the others. */
 const withinOf = (way: Way, depth: number): Within => {
   const step = STEPS[depth - 1]
   return step === undefined ? {} : { [`${step}_id`]: way[step] }

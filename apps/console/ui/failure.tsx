@@ -5,7 +5,7 @@ import { t } from '../words/index.ts'
 import { CopyButton } from './copy.tsx'
 import { ShapeIcon } from './status.tsx'
 
-/** What a refusal said: detail, hint and the request id. */
+/** The words of a refusal: detail, hint and the request id. */
 export const ProblemText = ({ problem }: { problem: Problem }) => (
   <div className="flex flex-col gap-1">
     <p>{problem.detail}</p>

@@ -44,12 +44,12 @@ type DialogProps = {
   close: () => void
   children: React.ReactNode
   footer?: React.ReactNode
-  /** A dialog that must be answered has no way around it. */
+  /** A dialog that must be answered cannot be dismissed. */
   dismissible?: boolean
   wide?: boolean
 }
 
-/** A dialog: holds the focus, closes with Escape, gives the focus back to what opened it. */
+/** A dialog: holds the focus, closes with Escape, returns the focus to the element that opened it. */
 export const DialogFrame = ({ title, close, children, footer, dismissible = true, wide = false }: DialogProps) => (
   <CSPProvider disableStyleElements>
     <Dialog.Root open onOpenChange={(open) => !open && dismissible && close()} disablePointerDismissal>

@@ -7,7 +7,7 @@ import { t } from '../words/index.ts'
 
 let shownPath: string | undefined
 
-/** The page's one `h1`. It takes the focus after a change of page, so that a screen reader hears where it is. */
+/** The page's one `h1`. It takes the focus after a change of page, so that a screen reader announces the page. */
 export const Heading = ({ children, title }: { children: React.ReactNode; title: string }) => {
   const heading = useRef<HTMLHeadingElement>(null)
   const { pathname } = useLocation()

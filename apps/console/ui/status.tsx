@@ -97,7 +97,7 @@ export const ShapeIcon = ({ shape, tone, size = 16 }: { shape: Shape; tone: Tone
   </svg>
 )
 
-/** The word for a state: the exact one where it says more than its family's. */
+/** The word for a state: the exact one if it is more precise than its group's. */
 export const statusWord = (state: string, look: StatusLook = lookOf(state)): string =>
   look.word === 'waiting_person' ? t.status.waiting_person : (t.state[state] ?? t.status[look.word])
 
