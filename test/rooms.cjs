@@ -49,7 +49,7 @@ const ROOMS = {
     ['base'],
     ['servers'],
     ['run', 'tests'],
-    ['check/openapi', 'demo', 'deploy'],
+    ['check/openapi', 'check/text', 'demo', 'deploy'],
     ['check', 'ops'],
     ['restore'],
   ],

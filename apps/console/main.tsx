@@ -18,7 +18,7 @@ const client = new QueryClient({
     queries: {
       staleTime: 5000,
       refetchOnWindowFocus: false,
-      // Only what may be repeated is repeated: no answer, or an outage that says so.
+      // Repeats only safe reads: no answer, or an outage that allows it.
       retry: (failures, thrown) =>
         failures < TRIES &&
         thrown instanceof ProblemError &&
@@ -52,7 +52,7 @@ const followPhase = (): void => {
 
 onPhase(followPhase)
 applyLive(client)
-// A page from the back-forward cache may belong to a session that is long over.
+// A page from the back-forward cache may belong to a session that has ended.
 window.addEventListener('pageshow', (event) => event.persisted && location.reload())
 
 const place = document.getElementById('root')

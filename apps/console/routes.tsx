@@ -5,26 +5,11 @@ import { NotFound } from './frame/not-found.tsx'
 import { Shell } from './frame/shell.tsx'
 import { Unreachable } from './frame/unreachable.tsx'
 import { type OperationsTab, operationQuery } from './queries/operations.ts'
+import { type DrawnSearch, drawnSearch, oneOf, text, whole } from './search.ts'
 import { SessionAway, sessionPhase, startSession } from './session/token.ts'
 import { Loading, Page } from './ui/page.tsx'
 
 /** Every path of the console and the schema of its search parameters: the URL is the view. */
-const text = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '')
-const oneOf = <T extends string>(value: unknown, words: readonly T[], otherwise: T): T =>
-  words.includes(value as T) ? (value as T) : otherwise
-const whole = (value: unknown): number | undefined => {
-  const number = Number(value)
-  return Number.isSafeInteger(number) && number > 0 ? number : undefined
-}
-
-/** How a graph is shown, and what is selected in it. */
-type DrawnSearch = { view?: 'list' | 'drawing'; node?: string; gate?: string }
-const drawnSearch = (search: Record<string, unknown>): DrawnSearch => ({
-  ...(search.view === 'list' || search.view === 'drawing' ? { view: search.view } : {}),
-  ...(text(search.node) === '' ? {} : { node: text(search.node) }),
-  ...(text(search.gate) === '' ? {} : { gate: text(search.gate) }),
-})
-
 const root = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet, notFoundComponent: NotFound })
 
 const login = createRoute({

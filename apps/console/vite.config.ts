@@ -16,7 +16,7 @@ export default defineConfig({
     outDir: process.env.SIGNALBOX_CONSOLE_DIR ?? resolve(root, '../../.signalbox/console'),
     emptyOutDir: true,
     manifest: true,
-    // The policy allows no data: scripts, styles or fonts, so nothing is inlined.
+    // The policy allows no data: scripts, styles or fonts, so no file is inlined.
     assetsInlineLimit: 0,
     target: 'es2023',
     // The elk worker is one generated file of 1.6 MB that is fetched only by the graph page.

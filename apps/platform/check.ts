@@ -3,18 +3,20 @@ import { join } from 'node:path'
 import { bin, ROOT } from './base/paths.ts'
 import { createScreen, elapsed, paint } from './base/screen.ts'
 import { unusedCodes } from './check/codes.ts'
-import { brokenReferences } from './check/documents.ts'
 import { staleMigrations, staleProto } from './check/generated.ts'
 import { lockProblems } from './check/lock-file.ts'
 import { printMeasures } from './check/measures.ts'
 import { staleOpenapi } from './check/openapi/files.ts'
 import { lintByRedocly, lintBySpectral } from './check/openapi/lint.ts'
 import { staleRooms } from './check/rooms.ts'
+import { staleCards } from './check/text/cards.ts'
+import { brokenReferences } from './check/text/documents.ts'
+import { oddWords, printWords } from './check/text/words.ts'
 import { run } from './servers/sources.ts'
 
 /**
- * `npm run check`: all that CI checks besides tests. A table of results; then the words of what failed. With --measures
- * it prints how long files and functions are instead.
+ * `npm run check`: all that CI checks besides tests. Prints a table of results, then the problems. With --measures
+ * it prints how long files and functions are instead, with --words every place that a habit of English has.
  */
 type Check = { name: string; what: string; run: () => Promise<string[]> }
 
@@ -43,6 +45,8 @@ const CHECKS: Check[] = [
   tool('unused', 'code and packages', ['knip', '--config', 'test/knip.json', '--no-progress']),
   { name: 'rooms', what: 'of the tree', run: async () => staleRooms() },
   { name: 'documents', what: 'references', run: async () => brokenReferences() },
+  { name: 'cards', what: 'tables, events, calls', run: async () => staleCards() },
+  { name: 'words', what: 'English', run: async () => oddWords() },
   { name: 'packages', what: 'install scripts, checksums', run: async () => lockProblems() },
   { name: 'codes', what: 'source and test of each', run: unusedCodes },
   { name: 'generated', what: 'proto', run: staleProto },
@@ -57,6 +61,11 @@ const AT_ONCE = 2
 
 if (process.argv.includes('--measures')) {
   printMeasures()
+  process.exit(0)
+}
+
+if (process.argv.includes('--words')) {
+  printWords()
   process.exit(0)
 }
 

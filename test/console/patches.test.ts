@@ -63,7 +63,7 @@ describe('what is wrong with a patch', () => {
     for (const text of ['{"op":"add_node"}', '{"op":"update_node"}', '{"op":"add_gate"}', '{"op":"new"}']) {
       const read = readDraft(text)
       expect(read).toHaveProperty('change')
-      expect(changeWords((read as { change: unknown }).change)).toBe('A change that this console does not know')
+      expect(changeWords((read as { change: unknown }).change)).toBe('A change that this console does not recognize')
     }
     expect(placeViolations([], [{ op: 'add_node' } as never])).toEqual({ at: new Map(), rest: [] })
   })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { deviceWords } from '../../apps/console/account/device-words.ts'
+import { signInError } from '../../apps/console/frame/sign-in-error.ts'
 import { clockTime, coarse, duration, fullTime, shortTime } from '../../apps/console/kit/format.ts'
 import { runsOf } from '../../apps/console/nodes/ansi.ts'
 import { nextPath } from '../../apps/console/session/next-path.ts'
@@ -13,6 +14,28 @@ const text = (line: string): string =>
   runsOf(line)
     .map((run) => run.text)
     .join('')
+
+describe('a sign-in that failed', () => {
+  const now = Date.UTC(2030, 0, 1, 12)
+  it.each<[what: string, refusal: { status: number | null; code?: string }, words: string]>([
+    ['no answer', { status: null }, 'The server did not answer. Check the network and try again.'],
+    ['a wrong password', { status: 401 }, 'The username or password is wrong, or this account may not sign in.'],
+    ['too many attempts', { status: 429, code: 'login_limit' }, 'Too many attempts. Try again at 12:00:03.'],
+    [
+      'a full queue',
+      { status: 429, code: 'login_busy' },
+      'Sign-in is busy: too many people are signing in. Try again at 12:00:03.',
+    ],
+    [
+      'an overload',
+      { status: 503, code: 'login_busy' },
+      'Sign-in is busy: too many people are signing in. Try again at 12:00:03.',
+    ],
+    ['a service that is away', { status: 503 }, 'Sign-in is not available. Try again at 12:00:03.'],
+  ])('says what to do after %s', (_, refusal, words) =>
+    expect(signInError({ ok: false, retry_after_ms: 3000, ...refusal }, 'utc', now)).toBe(words),
+  )
+})
 
 describe('the page after a sign-in', () => {
   const origin = 'https://console.example'

@@ -14,6 +14,6 @@ import './cases/session.ts'
 
 it('broke no policy and threw no error on any of these pages', () => {
   // The tests themselves blocked the stream and cut the network; what could not be shown for that is told there, too.
-  const meant = /ERR_FAILED|ERR_INTERNET_DISCONNECTED|code of this page could not be fetched|session cannot be taken up/
+  const meant = /ERR_FAILED|ERR_INTERNET_DISCONNECTED|code of this page could not be fetched|session cannot be resumed/
   expect(complaints.filter((line) => !meant.test(line))).toEqual([])
 })

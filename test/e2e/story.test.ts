@@ -62,7 +62,7 @@ describe('the first minute', () => {
       .getByRole('link', { name: /canary|follow|rest/i })
       .first()
       .click()
-    await page.getByRole('heading', { name: 'What you decide on' }).waitFor()
+    await page.getByRole('heading', { name: 'Covered by your decision' }).waitFor()
     await page.getByText('eu1-web-02').first().waitFor()
     expect(await accessibilityOf(page)).toEqual([])
     await page.getByRole('button', { name: 'Approve' }).click()
@@ -98,13 +98,13 @@ describe('the first minute', () => {
     // What else one could do about it: each intervention asks for what it needs, and nothing is sent before.
     await desk.getByRole('button', { name: 'Intervene' }).click()
     const intervention = desk.getByRole('dialog')
-    await intervention.getByText('Mark it succeeded: it was done by hand').click()
+    await intervention.getByText('Mark succeeded: it was done by hand').click()
     await intervention.getByLabel('Outputs (JSON)').fill('[')
-    await intervention.getByText(/^This is not JSON:/).waitFor()
+    await intervention.getByText(/^This is not valid JSON:/).waitFor()
     const mark = intervention.getByRole('button', { name: 'Mark succeeded' })
     expect(await mark.getAttribute('aria-disabled')).toBe('true')
     await intervention.getByLabel('Outputs (JSON)').fill('{}')
-    await intervention.getByLabel('What was done by hand').fill('looked at it')
+    await intervention.getByLabel('Work done by hand').fill('looked at it')
     await until(async () => (await mark.getAttribute('aria-disabled')) === 'false')
     expect(await accessibilityOf(desk)).toEqual([])
     await desk.keyboard.press('Escape')
@@ -123,7 +123,7 @@ describe('the first minute', () => {
     expect(await accessibilityOf(judge)).toEqual([])
     await judge.getByRole('button', { name: 'Approve' }).click()
     await judge.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()
-    await judge.getByText(/^Approved by eva, .*The graph is revision 2 since\.$/).waitFor()
+    await judge.getByText(/^Approved by eva, .*The graph became revision 2\.$/).waitFor()
     await judge.close()
     const fleet = createFleetClient(stack.url('fleet'))
     const mended = async () => (await fleet.hosts()).find(({ hostname }) => hostname === 'us1-web-03')?.faults
@@ -151,14 +151,14 @@ describe('the first minute', () => {
     // From the resource to a change of it: an intent, its plan, and how that would go.
     await desk.getByRole('link', { name: 'Change', exact: true }).click()
     await desk.getByRole('heading', { level: 1, name: 'New change' }).waitFor()
-    await desk.getByRole('button', { name: 'Make the plan' }).click()
-    for (const fault of ['A reason is needed.', 'Change at least one value.'])
+    await desk.getByRole('button', { name: 'Create plan' }).click()
+    for (const fault of ['Enter a reason.', 'Change at least one value.'])
       await desk.getByRole('alert').getByText(fault).waitFor()
     await desk.getByLabel(/^release$/i).fill('2.4.1')
     await desk.getByText('now 2.4.0').waitFor()
     await desk.getByLabel('Reason').fill('the next one')
     expect(await accessibilityOf(desk)).toEqual([])
-    await desk.getByRole('button', { name: 'Make the plan' }).click()
+    await desk.getByRole('button', { name: 'Create plan' }).click()
     await desk.getByRole('heading', { level: 1, name: 'change us1-web-03' }).waitFor()
     await desk.getByText('2.4.1').first().waitFor()
     await desk.getByRole('link', { name: 'Graph' }).click()
@@ -230,12 +230,12 @@ describe('the first minute', () => {
       ['Users', /user\./],
       ['Sign-ins', /login/],
     ] as const) {
-      await desk.getByRole('navigation', { name: 'Which log' }).getByRole('link', { name: log, exact: true }).click()
+      await desk.getByRole('navigation', { name: 'Log' }).getByRole('link', { name: log, exact: true }).click()
       await desk.getByRole('cell', { name: row }).first().waitFor()
       expect(await accessibilityOf(desk)).toEqual([])
     }
-    await desk.getByRole('searchbox', { name: 'Did, as it stands in the rows' }).fill('no such act')
-    await desk.getByText('No act matches.').waitFor()
+    await desk.getByRole('searchbox', { name: 'Action, exactly as listed' }).fill('no such act')
+    await desk.getByText('No entries match.').waitFor()
     await desk.getByRole('link', { name: 'Clear filters' }).first().click()
     const save = desk.getByRole('button', { name: 'Export as JSON Lines' })
     const [saved] = await Promise.all([desk.waitForEvent('download'), save.click()])
@@ -254,17 +254,13 @@ describe('the first minute', () => {
     const segment = page.getByRole('row', { name: /^web/ })
     await segment.waitFor()
     expect(await accessibilityOf(page)).toEqual([])
-    await segment.getByRole('link', { name: 'See the resources' }).click()
+    await segment.getByRole('link', { name: 'See resources' }).click()
     await page.getByRole('table').getByRole('link', { name: 'eu1-web-01' }).waitFor()
     await page.goto(`${stack.gateway_url}/capabilities`)
     // What is missing comes first, with its reason.
-    const gap = page.getByRole('table', { name: 'Needs that nothing meets' }).getByRole('row').nth(1)
+    const gap = page.getByRole('table', { name: 'Unmet needs' }).getByRole('row').nth(1)
     await gap.waitFor()
-    expect(await gap.getByRole('cell').allTextContents()).toEqual([
-      'eu1-orders',
-      'disk storage.block',
-      'nobody provides it',
-    ])
+    expect(await gap.getByRole('cell').allTextContents()).toEqual(['eu1-orders', 'disk storage.block', 'no provider'])
     expect(await accessibilityOf(page)).toEqual([])
     await page.getByRole('link', { name: 'Room for machines' }).click()
     await page.getByRole('heading', { level: 1, name: 'Providers of Room for machines' }).waitFor()

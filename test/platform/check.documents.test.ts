@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { brokenReferences, numbersOf } from '../../apps/platform/check/documents.ts'
+import { brokenReferences, numbersOf } from '../../apps/platform/check/text/documents.ts'
 
 describe('references to documents', () => {
   it('all lead somewhere', () => {

@@ -1,4 +1,4 @@
-/** The browser's name and version by the tokens of its user agent, most particular first: others carry those after them. */
+/** The browser's name and version by the tokens of its user agent, most specific first: others contain those after them. */
 const BROWSERS: [RegExp, string][] = [
   [/\bEdg(?:e|A|iOS)?\/(\d+)/, 'Edge'],
   [/\bOPR\/(\d+)/, 'Opera'],
@@ -17,9 +17,8 @@ const SYSTEMS: [RegExp, string][] = [
 ]
 
 /**
- * `Firefox 130 on Linux` of a user agent. It is what the client says of itself, so nothing is decided by it. What is no
- * browser that is known here is shown by its own first word, `curl 8.5.0`; versions of systems are left out, since
- * browsers freeze them.
+ * `Firefox 130 on Linux` of a user agent. The client chooses it, so no decision depends on it. An unknown client is
+ * shown by its own first word, `curl 8.5.0`. Versions of systems are left out, since browsers freeze them.
  */
 export const deviceWords = (
   user_agent: string | null,

@@ -2,7 +2,7 @@ import { type Display, setDisplay, useDisplay } from '../kit/prefs.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { tAccount } from '../words/account.ts'
 
-/** How this browser shows the console; kept here and nowhere else. */
+/** How this browser shows the console; saved in this browser only. */
 export const DisplayPage = () => {
   const display = useDisplay()
   return (

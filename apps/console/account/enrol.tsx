@@ -1,5 +1,6 @@
 import { Link, useLocation, useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
+import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { Welcome } from '../frame/welcome.tsx'
 import { Heading } from '../ui/page.tsx'
@@ -49,10 +50,12 @@ export const EnrolPage = () => {
       <form noValidate onSubmit={submit} className="card flex w-full max-w-96 flex-col gap-4 p-6">
         <Heading title={tAccount.enrol.title}>{tAccount.enrol.title}</Heading>
         {linked && !unusable ? null : (
-          <div>
-            <label className="label" htmlFor="enrolment-token">
-              {tAccount.enrol.token}
-            </label>
+          <Field
+            id="enrolment-token"
+            label={tAccount.enrol.token}
+            note={tAccount.enrol.token_note}
+            error={unusable ? <span role="alert">{newPasswordErrors(problem)}</span> : null}
+          >
             <input
               id="enrolment-token"
               className="input mono"
@@ -63,13 +66,7 @@ export const EnrolPage = () => {
               aria-invalid={unusable}
               aria-describedby="enrolment-token-note enrolment-token-error"
             />
-            <p id="enrolment-token-note" className="mt-1 text-meta text-muted">
-              {tAccount.enrol.token_note}
-            </p>
-            <p id="enrolment-token-error" className="field-error" role="alert">
-              {unusable ? newPasswordErrors(problem) : null}
-            </p>
-          </div>
+          </Field>
         )}
         <PasswordField
           id="new-password"

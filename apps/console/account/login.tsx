@@ -1,25 +1,28 @@
 import { useEffect, useRef, useState } from 'react'
 import { usePhase } from '../api/hooks.ts'
+import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { signInError } from '../frame/sign-in-error.ts'
 import { Welcome } from '../frame/welcome.tsx'
+import { display } from '../kit/prefs.ts'
 import { sessionPhase, signIn, startSession } from '../session/token.ts'
 import { Heading } from '../ui/page.tsx'
 import { ShapeIcon } from '../ui/status.tsx'
 import { t } from '../words/index.ts'
 
-/** Username and password; where to go next is decided by the phase that follows. */
-export const Login = () => {
+type Errors = { username?: string; password?: string; form?: string }
+
+/** The fields of the sign-in and its outcome. The phase that follows decides the next page. */
+const useSignIn = () => {
   const [username, setUsername] = useState('')
   const [password, setPassword] = useState('')
   const [busy, setBusy] = useState(false)
-  const [errors, setErrors] = useState<{ username?: string; password?: string; form?: string }>({})
+  const [errors, setErrors] = useState<Errors>({})
   const nameField = useRef<HTMLInputElement>(null)
   const passwordField = useRef<HTMLInputElement>(null)
-  const phase = usePhase()
 
   useEffect(() => {
-    // Somebody who is signed in and comes here by hand goes on to the console.
+    // A person who is signed in and opens this address continues to the console.
     if (sessionPhase().name === 'starting') void startSession()
     nameField.current?.focus()
   }, [])
@@ -38,14 +41,20 @@ export const Login = () => {
     const result = await signIn(username.trim(), password)
     setBusy(false)
     if (result.ok) return
-    setErrors({ form: signInError(result) })
+    setErrors({ form: signInError(result, display().zone) })
     passwordField.current?.focus()
   }
+  return { username, setUsername, nameField, password, setPassword, passwordField, busy, errors, submit }
+}
+
+/** Username and password, and why the last session or the last attempt ended. */
+export const Login = () => {
+  const { username, setUsername, nameField, password, setPassword, passwordField, busy, errors, submit } = useSignIn()
+  const phase = usePhase()
   const notice =
     phase.name === 'signed_out' && phase.reason !== 'none'
       ? t.login[phase.reason as 'signed_out' | 'not_told' | 'revoked']
       : null
-
   return (
     <Welcome>
       <form
@@ -62,10 +71,7 @@ export const Login = () => {
             {notice}
           </p>
         ) : null}
-        <div>
-          <label className="label" htmlFor="username">
-            {t.login.username}
-          </label>
+        <Field id="username" label={t.login.username} error={errors.username ?? null}>
           <input
             ref={nameField}
             id="username"
@@ -79,10 +85,7 @@ export const Login = () => {
             aria-invalid={errors.username !== undefined}
             aria-describedby="username-error"
           />
-          <p id="username-error" className="field-error">
-            {errors.username}
-          </p>
-        </div>
+        </Field>
         <PasswordField
           ref={passwordField}
           id="password"

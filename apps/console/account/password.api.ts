@@ -15,7 +15,7 @@ export const changePassword = async (current: string, next: string, key: string)
   return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
 }
 
-/** Sets a password by the token of a one-time link. Returns what was refused, or null. */
+/** Sets a password by the token of a one-time link. Returns the refusal, or null. */
 export const enrol = async (enrolment_token: string, new_password: string, key: string): Promise<Problem | null> => {
   const answer = await post('/api/v1/users/enrol', { enrolment_token, new_password }, { key })
   if (answer === null) return problemFrom(0, null)
@@ -23,7 +23,7 @@ export const enrol = async (enrolment_token: string, new_password: string, key: 
   return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
 }
 
-/** What stands under a new password that was refused: every rule that it breaks, else why nothing was changed. */
+/** The words below a refused new password: every rule that it breaks, else the reason of the refusal. */
 export const newPasswordErrors = (problem: Problem | null): string[] => {
   if (problem === null) return []
   const broken = (problem.violations ?? []).map(({ message }) => message)
@@ -35,7 +35,7 @@ const send = (current_password: string, new_password: string, key: string): Prom
     const answer = await post('/api/v1/users/me/password', { current_password, new_password }, { bearer: true, key })
     if (answer?.ok) {
       const body = await answer.clone().json()
-      // A repeat long after the change says that it was made, without tokens: those that are held go on.
+      // A late repeat confirms the change without tokens: keep the current ones.
       if (body.access_token !== undefined) take(body)
     }
     return answer

@@ -5,7 +5,7 @@ import { changePassword, newPasswordErrors } from './password.api.ts'
 import { PasswordRules } from './password-rules.tsx'
 import { useSubmission } from './submission.ts'
 
-/** Changes one's password. What makes a good one is the server's to say: its words stand under the field. */
+/** Changes one's password. The server judges a new one: its words are below the field. */
 export const PasswordPage = () => {
   const { fields, type, busy, done, problem, submit } = useSubmission({ current: '', next: '' }, (typed, key) =>
     changePassword(typed.current, typed.next, key),

@@ -1,11 +1,11 @@
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { problemOf, withSession } from '../api/client.ts'
 
-/** Signs another session of the same person out. Returns what was refused, or null. */
+/** Signs another session of the same person out. Returns the refusal, or null. */
 export const endSession = (session_id: string): Promise<Problem | null> =>
   send('DELETE', `/api/v1/sessions/${session_id}`)
 
-/** Signs out everywhere but here. */
+/** Signs out all other sessions. */
 export const endOtherSessions = (): Promise<Problem | null> => send('POST', '/api/v1/sessions/revoke-others')
 
 const send = async (method: 'POST' | 'DELETE', path: string): Promise<Problem | null> => {

@@ -11,7 +11,7 @@ import { tAccount } from '../words/account.ts'
 import { deviceWords } from './device-words.ts'
 import { endOtherSessions, endSession } from './sessions.api.ts'
 
-/** Where one is signed in, this device marked; any other may be signed out from here. */
+/** The active sessions, this device marked; any other may be signed out from here. */
 export const SessionsPage = () => {
   const list = useQuery(sessionsQuery())
   const client = useQueryClient()

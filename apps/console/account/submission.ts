@@ -2,9 +2,8 @@ import { useCallback, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 
 /**
- * A form that is one command. The key belongs to what is typed: it is kept while the same is sent again, also when an
- * answer was lost, and a new one is made with the next letter and after the command was done. What was typed is
- * forgotten then.
+ * A form that is one command. The key belongs to the typed text: a repeat keeps it, even after a lost answer. The next
+ * letter makes a new key, and so does a completed command, which also clears the form.
  */
 export const useSubmission = <Fields extends Record<string, string>>(
   start: Fields,

@@ -4,7 +4,7 @@ import { sessionPhase } from '../session/token.ts'
 import { connectionNow, onConnection, onFrame, onServed } from './live.ts'
 import type { Graph, Me, NodeRow, Operation, OperationRow, Page } from './types.ts'
 
-/** What is known of a cached reply: the change its last full read contained, and the newest one laid over it. */
+/** A cached reply: the change its last full read contained, and the newest one applied to it. */
 type Known = { read_at: number; fetched: number; applied: number }
 type OperationFrame = Extract<Frame, { event: 'operation' | 'node' | 'gate' | 'patch' }>
 
@@ -12,7 +12,7 @@ const POLL_MS = 5000
 const POLL_HIDDEN_MS = 30_000
 const GATHER_MS = 400
 
-/** Lays live frames over the query cache, at most once per painted frame, and polls while there is no stream. */
+/** Applies live frames to the query cache, at most once per painted frame, and polls while the stream is away. */
 export const applyLive = (client: QueryClient): void => {
   const known = new WeakMap<Query, Known>()
   const newest = new Map<string, number>()
@@ -29,7 +29,7 @@ export const applyLive = (client: QueryClient): void => {
     })
   }
   onServed((topics) => refetchTopics(client, topics))
-  // A read that was on its way while frames went by may be older than they were: it is read again.
+  // A read that overlapped with frames may be older than they are: it is read again.
   client.getQueryCache().subscribe((event) => {
     if (event.type !== 'updated' || event.action.type !== 'success' || event.action.manual) return
     const operation_id = operationOf(event.query)
@@ -107,7 +107,7 @@ function applyToOperation(client: QueryClient, known: WeakMap<Query, Known>, fra
   }
 }
 
-/** The patched reply, if the frame says enough; `read` when only a read can tell the rest. */
+/** The patched reply, if the frame is enough; `read` if only a read is. */
 function patch(noun: string, data: unknown, frame: OperationFrame): { data?: unknown; read: boolean } {
   if (noun === 'operation') {
     if (frame.event === 'operation') return { data: patchOperation(data as Operation, frame.data), read: true }
@@ -120,7 +120,7 @@ function patch(noun: string, data: unknown, frame: OperationFrame): { data?: unk
   return { read: noun === frame.event }
 }
 
-/** Only what row and single reply share; the allowed actions come with the read that follows. */
+/** Only members that row and single reply share; the allowed actions come with the read that follows. */
 function patchOperation(operation: Operation, change: Record<string, unknown>): Operation {
   const { status, progress, blocked_on, pause_reason, end_reason, started_at, ended_at, eta_at } = {
     ...operation,
@@ -146,7 +146,7 @@ function patchGraphGate(
   graph: Graph,
   change: { gate_id: string } & Record<string, unknown>,
 ): { data?: Graph; read: boolean } {
-  // One that came by itself, like that of a freeze, is not known yet.
+  // A gate that was added later, like that of a freeze, is not known yet.
   if (typeof change.status !== 'string' || !graph.gates.some(({ gate_id }) => gate_id === change.gate_id))
     return { read: true }
   const state = change.status as Graph['gates'][number]['state']
@@ -168,7 +168,7 @@ function patchNodeRows(
   }
 }
 
-/** Lists: rows are patched in place; a row that is not there yet is announced by the list itself after a read. */
+/** Lists: known rows are patched in place; a new row appears with the next read of the list. */
 function applyToRows(
   client: QueryClient,
   change: { operation_id: string; change_seq: number } & Record<string, unknown>,
@@ -205,7 +205,7 @@ function operationOf(query: Query): string | undefined {
   return typeof noun === 'string' && OF_OPERATION.has(noun) && typeof id === 'string' ? id : undefined
 }
 
-/** Replies that do not say which change they contain: rows are patched at once and read again when it is quiet. */
+/** Replies that do not name the change they contain: rows are patched at once and read again later. */
 function followUnnumbered(client: QueryClient, query: Query, frame: OperationFrame): void {
   const noun = String(query.queryKey[0])
   if (noun === 'nodes' && frame.event === 'node') {
@@ -216,7 +216,7 @@ function followUnnumbered(client: QueryClient, query: Query, frame: OperationFra
   else if (noun === 'timeline' || noun === 'evidence' || noun === 'artifacts') gather(client, query, 1000)
 }
 
-/** The change a full reply contains, where it says so. */
+/** The change that a full reply contains, if it names one. */
 function seqOf(data: unknown): number | undefined {
   const seq = (data as { change_seq?: unknown } | undefined)?.change_seq
   return typeof seq === 'number' ? seq : undefined

@@ -33,7 +33,7 @@ type BelowApi = { [Path in keyof paths as Path extends `/api${infer Rest}` ? Res
 /** Typed reads of the public API; the browser puts /api in front. */
 export const api = createClient<BelowApi>({ baseUrl: '/api', fetch: (request) => withSession(request) })
 
-/** A problem for whatever was thrown: the server's own, or that no answer came. */
+/** The problem of any thrown value: the server's own, or a missing answer. */
 export const problemOf = (thrown: unknown): Problem =>
   thrown instanceof ProblemError ? thrown.problem : noAnswer(String(thrown))
 

@@ -5,7 +5,7 @@ import { problemOf, withSession } from './client.ts'
 /** One command: a POST below /api with a body. The key belongs to exactly this body. */
 export type Command = { path: string; body: Record<string, unknown> }
 
-/** What became of a command (console.md section 6). */
+/** The outcome of a command (console.md section 6). */
 export type Outcome<Reply = unknown> =
   | { kind: 'applied'; reply: Reply }
   | { kind: 'accepted'; reply: Reply; at: string }
@@ -16,9 +16,9 @@ const WAITS = 3
 const LONGEST_WAIT_MS = 10_000
 
 /**
- * Sends a command once and says what the server said. Only an answer that promises nothing happened yet (in progress,
- * too many requests, overload) is waited for and repeated, with the same key; a missing answer is not: the person asks
- * again, with the same key and body.
+ * Sends a command once and returns the server's answer. Only an answer that promises no effect yet (in progress, too
+ * many requests, overload) is repeated after its wait, with the same key. After a missing answer the person repeats
+ * it, with the same key and body.
  */
 export const sendCommand = async <Reply>({ path, body }: Command, key: string): Promise<Outcome<Reply>> => {
   for (let waits = 0; ; waits += 1) {
@@ -33,7 +33,7 @@ export const sendCommand = async <Reply>({ path, body }: Command, key: string): 
   }
 }
 
-/** What the command would do, by the server; nothing is stored. It takes a key of its own. */
+/** The effect of the command, by the server's dry run. It takes a key of its own. */
 export const dryRun = async <Effect>({ path, body }: Command): Promise<{ effect: Effect } | { problem: Problem }> => {
   const { reply, problem } = await post<{ effect: Effect }>(path, { ...body, dry_run: true }, crypto.randomUUID())
   return reply === undefined ? { problem: problem ?? problemFrom(0, null) } : { effect: reply.effect }

@@ -3,7 +3,7 @@ import { problemOf, withSession } from './client.ts'
 
 const LIMIT_MS = 60_000
 
-/** Bytes of the API below /api, asked with the session, so that no token ever stands in a link. */
+/** Bytes of the API below /api. The session authorizes the request, so no link contains a token. */
 export const fetchBytes = async (path: string): Promise<{ blob: Blob } | { problem: Problem }> => {
   try {
     const answer = await withSession(new Request(`/api${path}`), LIMIT_MS)

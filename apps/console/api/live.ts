@@ -10,7 +10,7 @@ import { connectStream, type StreamEnd } from './stream.ts'
  */
 export type Connection = {
   mode: 'connecting' | 'live' | 'reconnecting' | 'polling' | 'offline'
-  /** When this mode began, and when the data on screen was last known to be whole. */
+  /** The start of this mode, and the last time at which the shown data was known to be whole. */
   since: number
   whole_at: number
 }
@@ -43,7 +43,7 @@ let rest: ReturnType<typeof setTimeout> | undefined
 let wake = (): void => undefined
 let current = new AbortController()
 
-/** Takes part in live updates from the first signed-in page on. */
+/** Joins live updates from the first signed-in page on. */
 export const startLive = (): void => {
   if (started) return
   started = true
@@ -80,7 +80,7 @@ export const onFrame = (listener: (frame: Frame) => void): (() => void) => {
   return () => void frameListeners.delete(listener)
 }
 
-/** Called with the topics that have just become live: what was read of them before may have missed something. */
+/** Called with the topics that have just become live: earlier reads of them may have missed a change. */
 export const onServed = (listener: (topics: string[]) => void): (() => void) => {
   servedListeners.add(listener)
   return () => void servedListeners.delete(listener)
@@ -111,7 +111,7 @@ async function lead(): Promise<never> {
   }
 }
 
-/** Waits until there is somebody signed in, a network and something to listen to. */
+/** Waits for a signed-in person, a network and a topic. */
 async function ready(): Promise<void> {
   while (sessionPhase().name !== 'signed_in' || !navigator.onLine || wanted().length === 0) await pause(5000)
 }
@@ -152,7 +152,7 @@ async function afterEnd(end: StreamEnd, failures: number): Promise<number> {
   return failed
 }
 
-/** A pause that ends at once when the network is back, the tab is seen again, or a person asks. */
+/** A pause that ends early when the network is back, the tab is seen again, or a person asks. */
 async function pause(ms: number): Promise<void> {
   await Promise.race([
     sleep(ms),

@@ -91,7 +91,7 @@ export type Place = Static<typeof TopologyList>['items'][number]
 export type Definition = CapabilityDefinition
 export type ProviderRow = Provider
 export type Capabilities = Static<typeof ResourceCapabilities>
-/** What every process of the platform last said of itself; the gateway answers it without a schema of its own. */
+/** The last report of every process of the platform; the gateway answers it without a schema of its own. */
 export type PlatformHealth = {
   parts: {
     app: string
@@ -107,7 +107,7 @@ export type PlatformHealth = {
 export type Gap = Extract<NeedsGraph['nodes'][number], { kind: 'requirement' }>
 export type Need = Capabilities['required'][number]
 
-/** A row of any log; those of users and sign-ins say nothing of roles. */
+/** A row of any log; rows of users and sign-ins have no roles. */
 export type AuditRow = Pick<Static<typeof AuditView>, 'at' | 'actor' | 'action' | 'object' | 'outcome'> & {
   roles?: string[]
   reason: string | null

@@ -1,11 +1,11 @@
 import { useId } from 'react'
 import type { AllowedAction } from '../api/types.ts'
 
-/** The server's word on one action of an object. */
+/** The server's answer about one action of an object. */
 export const actionOf = (object: { allowed_actions: AllowedAction[] }, action: string): AllowedAction | undefined =>
   object.allowed_actions.find((candidate) => candidate.action === action)
 
-/** Allowed, or only waiting for the password, which the dialog asks. */
+/** Allowed, or only missing the password, which the dialog asks for. */
 export const mayPress = (action: AllowedAction | undefined): boolean =>
   action !== undefined && (action.allowed || action.reason_code === 'reauth_required')
 
@@ -47,7 +47,7 @@ export const ActionButton = ({
   )
 }
 
-/** The reasons of all actions that may not be pressed, as text, each once. */
+/** The reasons of all actions that are not allowed, as text, each once. */
 export const WhyNot = ({ actions }: { actions: (AllowedAction | undefined)[] }) => {
   const reasons = new Set(actions.flatMap((action) => (mayPress(action) ? [] : (action?.reason ?? []))))
   return [...reasons].map((reason) => (

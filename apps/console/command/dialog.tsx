@@ -17,22 +17,22 @@ export type CommandDialogProps<Effect, Reply> = {
   danger?: boolean
   /** Path and body without the typed text. */
   command: Command
-  /** What the dry run asks instead, where the command is not complete yet; null: nothing can be asked yet. */
+  /** The dry run of a command that is not complete yet; null: it cannot be previewed yet. */
   preview?: Command | null
   text: Text
-  /** What will happen, from the server's own dry run. */
+  /** The effect, from the server's own dry run. */
   consequences?: (effect: Effect) => React.ReactNode
   children?: React.ReactNode
-  /** Something beside the typed text is missing or moved: the button waits. */
+  /** A field other than the text is missing or out of date: the button is disabled. */
   blocked?: boolean
-  /** A word that must be typed, where a slip would be costly. */
+  /** A word that must be typed before a command that cannot be undone. */
   confirm?: string
   refused?: (problem: Problem) => void
   done: (reply: Reply) => void
   close: () => void
 }
 
-/** The one way in which every command is opened, confirmed, sent and answered (console.md 6). */
+/** Every command is opened, confirmed, sent and answered here (console.md 6). */
 export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, Reply>) => {
   const { title, button, danger = false, command, text, confirm, blocked = false, close } = props
   const [words, setWords] = useState('')
@@ -47,7 +47,6 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
     asked,
   )
   if (phase === 'accepted') return <Accepted title={title} at={accepted_at} close={close} />
-
   const needsPassword = (problem ?? preview.problem)?.code === 'reauth_required'
   const wordsMissing = text.needed && words.trim() === ''
   const typedMissing = confirm !== undefined && typed.trim() !== confirm
@@ -98,28 +97,34 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
           value={typed}
           change={setTyped}
           readOnly={frozen}
-          error={checked && typedMissing ? tDecide.command.confirm_needed(confirm) : null}
+          missing={checked && typedMissing}
         />
       )}
-      {needsPassword ? (
-        <PasswordAgain
-          confirmed={() => {
-            tell({ type: 'password_confirmed' })
-            setAsked((before) => !before)
-          }}
-        />
-      ) : problem ? (
-        <div role="alert">
-          <Refusal
-            title={phase === 'unknown' ? tDecide.command.unknown : tDecide.command.not_possible}
-            problem={problem}
-          />
-        </div>
-      ) : null}
+      <Answer
+        problem={problem}
+        unknown={phase === 'unknown'}
+        needsPassword={needsPassword}
+        confirmed={() => {
+          tell({ type: 'password_confirmed' })
+          setAsked((before) => !before)
+        }}
+      />
       {offline ? <p className="field-error">{tDecide.command.offline}</p> : null}
     </DialogFrame>
   )
 }
+
+type AnswerProps = { problem: Problem | null; unknown: boolean; needsPassword: boolean; confirmed: () => void }
+
+/** Why the command was not accepted, or the password that it needs again. */
+const Answer = ({ problem, unknown, needsPassword, confirmed }: AnswerProps) =>
+  needsPassword ? (
+    <PasswordAgain confirmed={confirmed} />
+  ) : problem ? (
+    <div role="alert">
+      <Refusal title={unknown ? tDecide.command.unknown : tDecide.command.not_possible} problem={problem} />
+    </div>
+  ) : null
 
 const CloseButton = ({ close }: { close: () => void }) => (
   <button type="button" className="button" onClick={close}>
@@ -127,7 +132,7 @@ const CloseButton = ({ close }: { close: () => void }) => (
   </button>
 )
 
-/** The command is recorded; its outcome will be seen on the page. */
+/** The command is recorded; the page will show its outcome. */
 const Accepted = ({ title, at, close }: { title: string; at: string; close: () => void }) => (
   <DialogFrame title={title} close={close} footer={<CloseButton close={close} />}>
     <p className="flex items-start gap-2" role="status">
@@ -141,7 +146,7 @@ const Accepted = ({ title, at, close }: { title: string; at: string; close: () =
   </DialogFrame>
 )
 
-/** What the dry run said, as it arrives. */
+/** The answer of the dry run, as it arrives. */
 const Consequences = <Effect,>({
   effect,
   problem,

@@ -1,6 +1,7 @@
 import { useId, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { AllowedAction } from '../api/types.ts'
+import { Field } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { confirmPassword } from '../session/token.ts'
 import { ProblemText } from '../ui/failure.tsx'
@@ -13,7 +14,7 @@ type Typed = {
   value: string
   change: (value: string) => void
   readOnly: boolean
-  /** What is wrong with the value; null while nobody has pressed the button, or if it is right. */
+  /** The fault of the value; null before the first press, or if it is right. */
   error: string | null
 }
 
@@ -25,13 +26,10 @@ export const ReasonField = ({
 }: Typed & { label: string; needed: boolean; field: React.Ref<HTMLTextAreaElement> }) => {
   const id = useId()
   return (
-    <div>
-      <label className="label" htmlFor={`${id}-text`}>
-        {label}
-      </label>
+    <Field id={id} label={label} error={typed.error}>
       <textarea
         ref={field}
-        id={`${id}-text`}
+        id={id}
         className="input"
         maxLength={2000}
         value={typed.value}
@@ -41,34 +39,33 @@ export const ReasonField = ({
         aria-invalid={typed.error !== null}
         aria-describedby={`${id}-error`}
       />
-      <p id={`${id}-error`} className="field-error">
-        {typed.error}
-      </p>
-    </div>
+    </Field>
   )
 }
 
-/** A word that must be typed, where a slip would be costly. */
-export const ConfirmField = ({ word, ...typed }: Typed & { word: string }) => {
+/** A word that must be typed before a command that cannot be undone. */
+export const ConfirmField = ({
+  word,
+  missing,
+  ...typed
+}: Omit<Typed, 'error'> & { word: string; missing: boolean }) => {
   const id = useId()
   return (
-    <div>
-      <label className="label" htmlFor={`${id}-word`}>
-        {tDecide.command.confirm_word(word)}
-      </label>
+    <Field
+      id={id}
+      label={tDecide.command.confirm_word(word)}
+      error={missing ? tDecide.command.confirm_needed(word) : null}
+    >
       <input
-        id={`${id}-word`}
+        id={id}
         className="input mono"
         value={typed.value}
         readOnly={typed.readOnly}
         onChange={(event) => typed.change(event.target.value)}
-        aria-invalid={typed.error !== null}
-        aria-describedby={`${id}-word-error`}
+        aria-invalid={missing}
+        aria-describedby={`${id}-error`}
       />
-      <p id={`${id}-word-error`} className="field-error">
-        {typed.error}
-      </p>
-    </div>
+    </Field>
   )
 }
 
@@ -88,7 +85,7 @@ export const Refusal = ({ title, problem }: { title: string; problem: Problem })
   </div>
 )
 
-/** What the refusal says may be done instead, in the words of the buttons. */
+/** The actions that are possible instead, in the words of the buttons. */
 const possibleNow = (problem: Problem): string[] => {
   const actions = (problem.allowed_actions ?? []) as AllowedAction[]
   const words: Record<string, string> = {
@@ -100,7 +97,7 @@ const possibleNow = (problem: Problem): string[] => {
   return named.length > 0 ? named : [t.none]
 }
 
-/** Step-up: the last sign-in is too old for this command. Afterwards the dialog is as it was; the person presses again. */
+/** Step-up: the last sign-in is too old for this command. Afterwards the dialog is unchanged; the person presses again. */
 export const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
   const id = useId()
   const [password, setPassword] = useState('')

@@ -35,9 +35,9 @@ type Answers<Reply> = { done: (reply: Reply) => void; refused?: (problem: Proble
 export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
   const [state, tell] = useReducer(step, { phase: 'open', problem: null, accepted_at: '', checked: false })
   const sent = useRef<{ key: string; command: Command } | null>(null)
-  /** The session ended during the last try, so nobody has judged it: the same body is sent with the same key. */
+  /** The session ended during the last try, so the command was not judged: the same body is sent with the same key. */
   const unanswered = useRef(false)
-  /** A press that comes before the dialog is drawn again must not send a second time. */
+  /** A press before the dialog is drawn again must not send a second time. */
   const sending = useRef(false)
 
   const answered = (outcome: Outcome<Reply>) => {
@@ -54,7 +54,7 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
     if (outcome.kind === 'refused' && !unanswered.current) refused?.(outcome.problem)
   }
 
-  /** Sends the command, or asks again after an answer that never came. */
+  /** Sends the command, or repeats it after a missing answer. */
   const send = async (command: Command) => {
     if (sending.current) return
     if (state.phase !== 'unknown') {
@@ -75,7 +75,7 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
 
 type Tried<Effect> = { effect: Effect | null; problem: Problem | null }
 
-/** The server's own word on what a command would do, for this body; asked again when `again` flips. */
+/** The server's dry run of a command, for this body; repeated when `again` flips. */
 export const useDryRun = <Effect>(command: Command | null, again: boolean): Tried<Effect> => {
   const [state, setState] = useState<Tried<Effect>>({ effect: null, problem: null })
   const asked = JSON.stringify([command, again])

@@ -1,4 +1,4 @@
-/** A row of choices of which one holds. */
+/** A row of choices, one of which is selected. */
 export const Choices = <T extends string>({
   label,
   choices,

@@ -1,4 +1,4 @@
-/** A JSON object as somebody typed it; nothing typed is an empty one, anything else is none. */
+/** A typed JSON object: empty text is an empty object; returns undefined for all other JSON. */
 export const objectIn = (text: string): Record<string, unknown> | undefined => {
   if (text.trim() === '') return {}
   try {

@@ -8,14 +8,14 @@ type PasswordFieldProps = {
   autoComplete: 'current-password' | 'new-password'
   value: string
   change: (value: string) => void
-  /** What is wrong with it, one sentence each. */
+  /** Its faults, one sentence each. */
   errors?: readonly string[]
-  /** Marks it wrong although the sentence stands elsewhere. */
+  /** Marks it as wrong although the sentence is elsewhere. */
   invalid?: boolean
   ref?: React.Ref<HTMLInputElement>
 }
 
-/** A password: can be shown, tells of Caps Lock, and says beneath itself what is wrong with it. */
+/** A password: can be shown, warns of Caps Lock, and lists its faults below. */
 export const PasswordField = (props: PasswordFieldProps) => {
   const { id, label, autoComplete, value, change, errors = [], invalid = errors.length > 0, ref } = props
   const [shown, setShown] = useState(false)

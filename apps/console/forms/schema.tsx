@@ -1,9 +1,10 @@
 import { useId } from 'react'
 import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
+import { Field } from './field.tsx'
 
 /** A field of a form: a member of a JSON schema that a person can type. */
-export type Field = {
+export type SchemaField = {
   name: string
   title: string
   note: string | undefined
@@ -18,8 +19,8 @@ type Schema = {
   >
 }
 
-/** The scalar members of an object schema; the rest is JSON. `left_out` are names that nobody may type. */
-export const fieldsOf = (schema: unknown, left_out: ReadonlySet<string> = new Set()): Field[] =>
+/** The scalar members of an object schema; the rest is JSON. `left_out` are names that may not be typed. */
+export const fieldsOf = (schema: unknown, left_out: ReadonlySet<string> = new Set()): SchemaField[] =>
   Object.entries((schema as Schema | undefined)?.properties ?? {}).flatMap(([name, member]) => {
     if (member === undefined || member.readOnly === true || left_out.has(name)) return []
     const choices = Array.isArray(member.enum) ? member.enum.filter((one) => typeof one === 'string') : []
@@ -47,8 +48,8 @@ export const fieldsOf = (schema: unknown, left_out: ReadonlySet<string> = new Se
     ]
   })
 
-/** What was typed as the value of its field; an empty text of a number is no value. */
-export const typedValue = (field: Field, text: string): unknown =>
+/** Typed text as the value of its field; the empty text of a number is no value. */
+export const typedValue = (field: SchemaField, text: string): unknown =>
   field.kind === 'number'
     ? text.trim() === ''
       ? null
@@ -63,9 +64,9 @@ export const SchemaForm = ({
   now,
   change,
 }: {
-  fields: readonly Field[]
+  fields: readonly SchemaField[]
   values: Readonly<Record<string, string>>
-  /** What holds now, where one resource says so. */
+  /** The current values. */
   now: Readonly<Record<string, unknown>>
   change: (name: string, text: string) => void
 }) => {
@@ -78,19 +79,22 @@ export const SchemaForm = ({
         const text = values[field.name] ?? (is === undefined || is === null ? '' : String(is))
         const moved = values[field.name] !== undefined && text !== String(is ?? '')
         const set = (next: string) => change(field.name, next)
+        const note = [
+          moved ? tPlan.intent.now(is === undefined || is === null ? t.absent : String(is)) : undefined,
+          field.note,
+        ]
+          .filter(Boolean)
+          .join('. ')
         const choices = field.kind === 'boolean' ? ['true', 'false'] : field.choices
         return (
-          <div key={field.name} className="min-w-0">
-            <label className="label" htmlFor={at}>
-              {field.title}
-            </label>
+          <Field key={field.name} id={at} label={field.title} note={note}>
             {choices.length > 0 ? (
               <select
                 id={at}
                 className="input"
                 value={text}
                 onChange={(event) => set(event.target.value)}
-                aria-describedby={`${at}-note`}
+                aria-describedby={note ? `${at}-note` : undefined}
               >
                 {choices.includes(text) ? null : <option value={text}>{text}</option>}
                 {choices.map((one) => (
@@ -107,18 +111,10 @@ export const SchemaForm = ({
                 step={field.integer ? 1 : 'any'}
                 value={text}
                 onChange={(event) => set(event.target.value)}
-                aria-describedby={`${at}-note`}
+                aria-describedby={note ? `${at}-note` : undefined}
               />
             )}
-            <p id={`${at}-note`} className="text-meta text-muted wrap-anywhere">
-              {[
-                moved ? tPlan.intent.now(is === undefined || is === null ? t.absent : String(is)) : undefined,
-                field.note,
-              ]
-                .filter(Boolean)
-                .join('. ')}
-            </p>
-          </div>
+          </Field>
         )
       })}
     </div>

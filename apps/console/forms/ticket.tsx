@@ -1,18 +1,16 @@
 import { useId } from 'react'
 import { tChange } from '../words/change.ts'
+import { Field } from './field.tsx'
 
-/** The number under which others find why this was done. */
+/** The number of the ticket that explains this command to others. */
 export const TicketField = ({ value, change }: { value: string; change: (ticket: string) => void }) => {
   const id = useId()
   return (
-    <div>
-      <label className="label" htmlFor={id}>
-        {tChange.ticket}
-      </label>
+    <Field id={id} label={tChange.ticket}>
       <input id={id} className="input" maxLength={200} value={value} onChange={(event) => change(event.target.value)} />
-    </div>
+    </Field>
   )
 }
 
-/** As a member of a command's body: left out when nothing is typed. */
+/** As a member of a command's body: left out while it is empty. */
 export const ticketOf = (typed: string): { ticket?: string } => (typed.trim() === '' ? {} : { ticket: typed.trim() })

@@ -3,7 +3,7 @@ import { t } from '../words/index.ts'
 
 const FILL = { prod: 'bg-bad', test: 'bg-wait', dev: 'bg-ok' }
 
-/** Which environment this is, as a word on a solid fill; production says so. */
+/** The name of the environment, on a solid fill; production in capitals. */
 export const EnvironmentBadge = () => (
   <span
     className={`inline-flex h-6 shrink-0 items-center gap-1 rounded-control px-2 text-table font-semibold text-on-accent ${FILL[environment.tier]}`}

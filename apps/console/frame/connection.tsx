@@ -29,7 +29,7 @@ export const ConnectionWord = () => {
 
 const PATIENCE_MS = 3000
 
-/** What is not as it should be with what is on screen, below the top bar; nothing when all is well. */
+/** Why the shown data may be out of date, below the top bar; null if it is live. */
 export const ConnectionBanner = () => {
   const { mode, since, whole_at } = useConnection()
   const { zone } = useDisplay()

@@ -12,16 +12,9 @@ import { t } from '../words/index.ts'
 const MAX = 6
 type Item = { key: string } & ({ row: OperationRow } | { resource: ResourceRow })
 
-/** Finds an operation by title, ticket or the end of its id, and a resource by its name, from every page: Ctrl-K. */
-export const GoTo = () => {
-  const [text, setText] = useState('')
-  const [open, setOpen] = useState(false)
-  const [at, setAt] = useState(0)
-  const field = useRef<HTMLInputElement>(null)
-  const id = useId()
-  const navigate = useNavigate()
-  const q = useDeferredValue(text.trim())
-  const asked = { enabled: open && q.length > 1, staleTime: 10_000 }
+/** Operations by title, ticket or end of id, and resources by name; undefined until the first answer. */
+const useItems = (q: string, enabled: boolean): Item[] | undefined => {
+  const asked = { enabled, staleTime: 10_000 }
   const operations = useQuery({
     queryKey: ['go-to', 'operations', q],
     ...asked,
@@ -34,12 +27,15 @@ export const GoTo = () => {
     queryFn: ({ signal }) =>
       read(api.GET('/v1/resources', { params: { query: { filter: filterOf(q), page_size: MAX } }, signal })),
   }).data?.items
-  const items: Item[] = [
+  if (!enabled || (operations === undefined && resources === undefined)) return undefined
+  return [
     ...(operations ?? []).map((row) => ({ key: row.operation_id, row })),
     ...(resources ?? []).map((resource) => ({ key: resource.resource_id, resource })),
   ]
-  const shown = open && q.length > 1 && (operations !== undefined || resources !== undefined)
+}
 
+/** Ctrl-K or Cmd-K brings the keyboard to the field. */
+const useFieldKey = (field: React.RefObject<HTMLInputElement | null>): void =>
   useEffect(() => {
     const hear = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return
@@ -49,7 +45,19 @@ export const GoTo = () => {
     }
     window.addEventListener('keydown', hear)
     return () => window.removeEventListener('keydown', hear)
-  }, [])
+  }, [field])
+
+/** Finds operations and resources from every page. */
+export const GoTo = () => {
+  const [text, setText] = useState('')
+  const [open, setOpen] = useState(false)
+  const [at, setAt] = useState(0)
+  const field = useRef<HTMLInputElement>(null)
+  const id = useId()
+  const navigate = useNavigate()
+  const q = useDeferredValue(text.trim())
+  const items = useItems(q, open && q.length > 1)
+  useFieldKey(field)
 
   const go = (item: Item | undefined) => {
     if (item === undefined) return
@@ -60,9 +68,9 @@ export const GoTo = () => {
       void navigate({ to: '/resources/$resource_id', params: { resource_id: item.key }, search: { tab: 'overview' } })
   }
   const key = (event: React.KeyboardEvent) => {
-    if (event.key === 'ArrowDown') setAt((before) => Math.min(before + 1, items.length - 1))
+    if (event.key === 'ArrowDown') setAt((before) => Math.min(before + 1, (items?.length ?? 0) - 1))
     else if (event.key === 'ArrowUp') setAt((before) => Math.max(before - 1, 0))
-    else if (event.key === 'Enter') go(items[at])
+    else if (event.key === 'Enter') go(items?.[at])
     else if (event.key === 'Escape') setOpen(false)
     else return
     event.preventDefault()
@@ -79,10 +87,10 @@ export const GoTo = () => {
         className="input !pl-8"
         role="combobox"
         aria-label={t.nav.go_to}
-        aria-expanded={shown}
+        aria-expanded={items !== undefined}
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
-        aria-activedescendant={shown && items.length > 0 ? `${id}-${at}` : undefined}
+        aria-activedescendant={items && items.length > 0 ? `${id}-${at}` : undefined}
         placeholder={t.nav.go_to_placeholder}
         value={text}
         onChange={(event) => {
@@ -94,43 +102,42 @@ export const GoTo = () => {
         onBlur={() => setOpen(false)}
         onKeyDown={key}
       />
-      <div
-        id={`${id}-list`}
-        role="listbox"
-        aria-label={t.nav.go_to}
-        className={shown ? 'popup absolute mt-1 w-full' : ''}
-      >
-        {shown
-          ? items.map((item, index) => (
-              // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus and names the active option
-              // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the field
-              <div
-                key={item.key}
-                id={`${id}-${index}`}
-                role="option"
-                aria-selected={index === at}
-                data-highlighted={index === at ? '' : undefined}
-                className="popup-item"
-                onPointerDown={(event) => event.preventDefault()}
-                onClick={() => go(item)}
-              >
-                {'row' in item ? (
-                  <>
-                    <span className="min-w-0 flex-1 truncate">{item.row.title}</span>
-                    <OperationStatusMark status={item.row.status} blockedOn={item.row.blocked_on} />
-                    <code className="text-muted">{shortId(item.key)}</code>
-                  </>
-                ) : (
-                  <>
-                    <span className="min-w-0 flex-1 truncate">{item.resource.display_name || item.resource.name}</span>
-                    <code className="text-muted">{item.resource.type_key}</code>
-                  </>
-                )}
-              </div>
-            ))
-          : null}
-        {shown && items.length === 0 ? <div className="px-2 py-1.5 text-muted">{t.nav.go_to_none}</div> : null}
-      </div>
+      <Found id={id} items={items} at={at} go={go} />
     </search>
   )
 }
+
+type FoundProps = { id: string; items: Item[] | undefined; at: number; go: (item: Item) => void }
+
+const Found = ({ id, items, at, go }: FoundProps) => (
+  <div id={`${id}-list`} role="listbox" aria-label={t.nav.go_to} className={items ? 'popup absolute mt-1 w-full' : ''}>
+    {items?.map((item, index) => (
+      // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus and names the active option
+      // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the field
+      <div
+        key={item.key}
+        id={`${id}-${index}`}
+        role="option"
+        aria-selected={index === at}
+        data-highlighted={index === at ? '' : undefined}
+        className="popup-item"
+        onPointerDown={(event) => event.preventDefault()}
+        onClick={() => go(item)}
+      >
+        {'row' in item ? (
+          <>
+            <span className="min-w-0 flex-1 truncate">{item.row.title}</span>
+            <OperationStatusMark status={item.row.status} blockedOn={item.row.blocked_on} />
+            <code className="text-muted">{shortId(item.key)}</code>
+          </>
+        ) : (
+          <>
+            <span className="min-w-0 flex-1 truncate">{item.resource.display_name || item.resource.name}</span>
+            <code className="text-muted">{item.resource.type_key}</code>
+          </>
+        )}
+      </div>
+    ))}
+    {items?.length === 0 ? <div className="px-2 py-1.5 text-muted">{t.nav.go_to_none}</div> : null}
+  </div>
+)

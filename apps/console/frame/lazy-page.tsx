@@ -13,7 +13,7 @@ class CodeAway extends Error {
   }
 }
 
-/** A page whose code comes when it is first shown. The router by itself would reload the console where that fails: offline nothing would be left of it. */
+/** A page whose code is loaded when it is first shown. The router alone would reload the console on failure, which leaves an empty page when offline. */
 export const lazyPage: typeof lazyRouteComponent = (load, name) => {
   const page = lazyRouteComponent(
     () =>
@@ -25,7 +25,7 @@ export const lazyPage: typeof lazyRouteComponent = (load, name) => {
   return page
 }
 
-/** In place of a page that cannot be shown: why, and how to go on. The shell around it stays. */
+/** In place of a page that cannot be shown: the reason and the next step. The shell around it stays. */
 export const BrokenPage = ({ error, reset }: { error: unknown; reset: () => void }) => {
   const router = useRouter()
   const away = error instanceof CodeAway ? error : undefined

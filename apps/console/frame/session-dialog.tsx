@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PasswordField } from '../forms/password.tsx'
+import { display } from '../kit/prefs.ts'
 import { currentUser, showLogin, signIn } from '../session/token.ts'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { t } from '../words/index.ts'
@@ -19,8 +20,8 @@ export const SessionDialog = () => {
     setBusy(true)
     const result = await signIn(name, password)
     setBusy(false)
-    if (!result.ok) return setError(signInError(result))
-    // Reads repeat by themselves; a command waits for the person to press again.
+    if (!result.ok) return setError(signInError(result, display().zone))
+    // Reads repeat automatically; a command waits until the person presses again.
     void client.invalidateQueries()
   }
   return (

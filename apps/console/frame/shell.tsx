@@ -18,7 +18,7 @@ import { UserMenu } from './user-menu.tsx'
 
 const SessionDialog = lazyPart(() => import('./session-dialog.tsx').then((part) => ({ default: part.SessionDialog })))
 
-/** What every signed-in page stands in: skip link, top bar, navigation, banner, and the dialog of an ended session. */
+/** The frame of every signed-in page: skip link, top bar, navigation, banner, and the dialog of an ended session. */
 export const Shell = () => {
   useTopic('me')
   useTopic('inbox')
@@ -82,7 +82,7 @@ const Clock = () => {
   )
 }
 
-/** What each page reads: nobody is led to a refusal. `further` stands under "More" on a phone. */
+/** The permission that each page reads with, so that no link leads to a refusal. `further` is under "More" on a phone. */
 const PLACES = [
   {
     link: linkOptions({ to: '/inbox', search: { for: 'me' } }),
@@ -130,7 +130,7 @@ const PLACES = [
   },
 ]
 
-/** Until it is known what somebody may read, what most people may. */
+/** The permissions that most people have, until those of this person are known. */
 const mayRead = (me: Me | undefined, permission: string): boolean =>
   me === undefined ? permission !== 'audit:read' : me.permissions.includes(permission)
 

@@ -7,7 +7,7 @@ import { t } from '../words/index.ts'
 const DialogFrame = lazyPart(() => import('../ui/overlays.tsx').then((part) => ({ default: part.DialogFrame })))
 const PAIR_MS = 1000
 
-/** Single keys for moving about. None fires inside a field, a dialog or a menu, and none decides anything. */
+/** Single keys for navigation. None fires inside a field, a dialog or a menu, and none makes a decision. */
 export const Shortcuts = () => {
   const [listed, setListed] = useState(false)
   const navigate = useNavigate()
@@ -62,7 +62,7 @@ const focusSearch = (event: KeyboardEvent): void => {
   field.focus()
 }
 
-/** Moves among the links that stand for rows. */
+/** Moves between the links of rows. */
 const moveRow = (step: 1 | -1): void => {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')]
   const at = rows.indexOf(document.activeElement as HTMLElement)

@@ -1,11 +1,16 @@
-import { clockTime } from '../kit/format.ts'
-import { display } from '../kit/prefs.ts'
+import { clockTime, type Zone } from '../kit/format.ts'
 import type { SignIn } from '../session/token.ts'
 import { t } from '../words/index.ts'
 
-/** The one sentence for a sign-in that did not succeed: the same for every cause that a guesser could use. */
-export const signInError = (result: Extract<SignIn, { ok: false }>): string => {
-  if (result.status === null) return t.login.no_answer
-  if (result.status === 429) return t.login.later(clockTime(Date.now() + result.retry_after_ms, display().zone, true))
-  return result.status >= 500 ? t.login.failed : t.login.wrong
+/** Why a sign-in failed and when to try again: one text for all causes that a guesser could use. */
+export const signInError = (
+  { status, code, retry_after_ms }: Extract<SignIn, { ok: false }>,
+  zone: Zone,
+  now = Date.now(),
+): string => {
+  if (status === null) return t.login.no_answer
+  const at = clockTime(now + retry_after_ms, zone, true)
+  if (code === 'login_busy') return t.login.busy(at)
+  if (status === 429) return t.login.later(at)
+  return status >= 500 ? t.login.away(at) : t.login.wrong
 }

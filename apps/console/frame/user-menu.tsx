@@ -7,12 +7,12 @@ import { t } from '../words/index.ts'
 const load = () => import('../ui/overlays.tsx').then(({ UserMenu }) => ({ default: UserMenu }))
 const LazyMenu = lazyPart(load)
 
-/** The user menu. Its behaviour is fetched when the page is idle, or on the first look at it. */
+/** The user menu. Its code is fetched when the page is idle, or on the first use. */
 export const UserMenu = () => {
   const [wanted, setWanted] = useState<'no' | 'idle' | 'open'>('no')
   useEffect(() => {
     const idle = window.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 500))
-    // What cannot be fetched now is fetched when it is asked for.
+    // If the prefetch fails, the first use fetches it.
     idle(() =>
       load().then(
         () => setWanted((before) => (before === 'no' ? 'idle' : before)),

@@ -7,7 +7,7 @@ import { t } from '../words/index.ts'
 
 const SHOWN = 20
 
-/** What stands around a gate and may change: not covered by the digest, with its own time. */
+/** The context of a gate, which may change: not covered by the digest, with its own time. */
 export const GateContextView = ({ gate }: { gate: Gate }) => {
   const words = useTimeWords()
   const { context } = gate

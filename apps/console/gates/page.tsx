@@ -16,7 +16,7 @@ import { t } from '../words/index.ts'
 import { GateContextView } from './context.tsx'
 import { GateSubjectView } from './subject.tsx'
 
-/** One gate: what is asked, what it covers, what stands around it, who voted, and the decision. */
+/** One gate: its question, the subject of the decision, its context, the votes, and the decision. */
 export const GatePage = () => {
   const { operation_id, gate_id } = useParams({ from: '/shell/operations/$operation_id/gates/$gate_id' })
   useTopic(`operation:${operation_id}`)
@@ -88,7 +88,7 @@ export const GatePage = () => {
   )
 }
 
-/** How it was decided; somebody whose own dialog was still open is told that another was first. */
+/** The decision; a person whose own dialog was still open learns that another person was first. */
 const Outcome = ({ gate, deciding }: { gate: Gate; deciding: boolean }) => (
   <section className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
     <Status state={gate.status} badge />

@@ -6,7 +6,7 @@ import { t } from '../words/index.ts'
 
 const FIRST = 12
 
-/** What a decision on a gate covers: the nodes that are released, the changes they make, the outputs they use. */
+/** The subject of a decision on a gate: the released nodes, their changes, the bound outputs. */
 export const GateSubjectView = ({ subject, ranks }: { subject: GateSubject; ranks: ReadonlyMap<string, number> }) => {
   const count = subject.releases_count ?? subject.releases.length
   if (subject.intervention) return <Asked intervention={subject.intervention} />
@@ -42,7 +42,7 @@ export const GateSubjectView = ({ subject, ranks }: { subject: GateSubject; rank
   )
 }
 
-/** An intervention that a second person has to see: what is done as soon as they agree, and who asks for it, and why. */
+/** An intervention that needs a second person: its effect on approval, the requester, and the reason. */
 const Asked = ({ intervention }: { intervention: NonNullable<GateSubject['intervention']> }) => {
   const { type, node_id, payload, reason, ticket, author } = intervention
   const words = tChange.intervene.types[type]
@@ -149,7 +149,7 @@ const ReleaseFacts = ({ release }: { release: Release }) => (
   </dl>
 )
 
-/** The node's name without its target's, which stands before it. */
+/** The node's name without its target's, which is before it. */
 const stepOf = ({ name, target_id }: Release): string =>
   target_id === null ? name : name.replace(target_id, '').trim() || name
 

@@ -16,7 +16,7 @@ type Data = {
   only: string | undefined
   fold: (group: string) => void
   mark: Mark | undefined
-  /** The drawing compares two graphs: what has no mark stays as it is. */
+  /** The drawing compares two graphs: a box without a mark is unchanged. */
   patched: boolean
 }
 
@@ -29,7 +29,7 @@ const Ends = () => (
   </>
 )
 
-/** One node of the plan: name, status as shape and word, attempt; fixed size, so nothing is measured. */
+/** One node of the plan: name, status as shape and word, attempt. Its size is fixed, so it is not measured. */
 export const StepNode = memo(({ id, data }: NodeProps) => {
   const { at, selected, only, mark, patched } = data as Data
   const { node, look } = useNodeState(id)
@@ -56,7 +56,7 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
   )
 })
 
-/** A node in a comparison: whether it comes, goes or differs, as sign, word and colour. */
+/** A node in a comparison: added, removed or changed, as sign, word and color. */
 const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at'> & { kind: string }) => (
   <div
     className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${at ? 'at' : ''} ${kind}`}
@@ -72,7 +72,7 @@ const ComparedStep = ({ name, kind, mark, at }: Pick<Data, 'name' | 'mark' | 'at
   </div>
 )
 
-/** A gate before what it guards: its question, and whether it is open, approved or rejected; round, so that it is no node. */
+/** A gate before its guarded nodes: its question, and whether it is open, approved or rejected; round, unlike a node. */
 export const GateBox = memo(({ id, data }: NodeProps) => {
   const { at, selected, only, mark, patched } = data as Data
   const gate = useGateState(id)

@@ -3,7 +3,7 @@ import type { Graph } from '../api/types.ts'
 
 const FOLD_ABOVE = 200
 
-/** Every group of a graph that is too large to be looked at as a whole. */
+/** Every group of a graph that is too large to show whole. */
 export const largeGroups = ({ nodes, groups }: Graph): ReadonlySet<string> =>
   new Set(nodes.length > FOLD_ABOVE ? groups.map(({ group_id }) => group_id) : [])
 

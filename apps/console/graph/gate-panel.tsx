@@ -7,7 +7,7 @@ import { tOperation } from '../words/operation.ts'
 
 type Gate = Graph['gates'][number]
 
-/** The gate that is selected in the graph, beside the drawing: how it stands, and every node that it guards. */
+/** The gate that is selected in the graph, beside the drawing: its state, and every node that it guards. */
 export const GatePanel = ({
   gate,
   graph,
@@ -16,7 +16,7 @@ export const GatePanel = ({
 }: {
   gate: Gate
   graph: Graph
-  /** Where its page is; a plan's gates have none yet. */
+  /** The path of its page; a plan's gates have none yet. */
   operation_id: string | null
   close: () => void
 }) => (

@@ -6,16 +6,16 @@ export const gateBox = (gate_id: string): string => PREFIX + gate_id
 export const gateOfBox = (box_id: string): string | undefined =>
   box_id.startsWith(PREFIX) ? box_id.slice(PREFIX.length) : undefined
 
-/** Where a gate stands: before the first of what it guards, and behind what those wait for where all wait for the same. */
+/** The place of a gate: before the first guarded nodes, and after their dependencies if these are the same for all. */
 export type StandingGate = {
   gate_id: string
-  /** The nodes it guards that stand behind no other that it guards. */
+  /** The guarded nodes that depend on no other guarded node. */
   first: readonly string[]
-  /** What all of `first` wait for; nothing where they differ: then the gate stands beside what they wait for. */
+  /** The common dependencies of all of `first`; none if they differ: then the gate is drawn beside them. */
   behind: readonly string[] | undefined
 }
 
-/** The gates that guard a node of this graph, as they stand in it. Drawn so, they never close a circle. Pure. */
+/** The gates that guard a node of this graph, with their places in it. Drawn like this, they never close a cycle. Pure. */
 export const standingGates = (graph: Graph): StandingGate[] => {
   const waits = new Map(graph.nodes.map(({ node_id, depends_on }) => [node_id, depends_on]))
   return graph.gates.flatMap(({ gate_id, guards }) => {
@@ -28,10 +28,10 @@ export const standingGates = (graph: Graph): StandingGate[] => {
   })
 }
 
-/** Every node that waits for one of these, however far. */
+/** Every node that depends on one of these, directly or not. */
 const behindAnyOf = (ids: ReadonlySet<string>, { nodes }: Graph): ReadonlySet<string> => {
   const found = new Set<string>()
-  // Nodes come in rank order; where a patch has moved one, another pass finds what it left behind.
+  // Nodes come in rank order; if a patch has moved one, another pass finds the rest.
   for (let before = -1; before < found.size; ) {
     before = found.size
     for (const { node_id, depends_on } of nodes)

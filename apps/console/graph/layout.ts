@@ -7,7 +7,7 @@ export const NODE_WIDTH = 200
 export const NODE_HEIGHT = 56
 const GROUP_PADDING = { top: 40, side: 16 }
 const LIMIT_MS = 10_000
-/** Drawings that are kept: an editor makes one with every change. */
+/** The number of kept drawings: an editor makes one with every change. */
 const KEPT = 50
 
 export type Point = { x: number; y: number }
@@ -19,13 +19,13 @@ export type Box = Point & {
   kind: 'node' | 'gate' | 'group' | 'folded'
 }
 export type Line = { id: string; from: string; to: string; points: Point[] }
-/** Where everything stands. `whole` is false when the layout did not finish in time and columns by longest path were used. */
+/** The positions. `whole` is false if the layout timed out and columns by longest path were used. */
 export type Drawing = { boxes: Box[]; lines: Line[]; whole: boolean }
 
 let engine: Promise<ELK> | undefined
 const known = new Map<string, Promise<Drawing>>()
 
-/** What a layout is of: the nodes of a revision never change, gates may come by themselves. */
+/** The key of a layout: the nodes of a revision never change, gates may be added. */
 export const drawingKey = (name: string, graph: Graph, folded: ReadonlySet<string>): string =>
   [name, graph.plan_revision, ...graph.gates.map(({ gate_id }) => gateBox(gate_id)), ...[...folded].sort()].join(' ')
 
@@ -48,7 +48,7 @@ export const drawGraph = (
 
 /**
  * Nodes, gates and folded groups as they are drawn, with the edges between them. In a comparison every dependency keeps
- * a line of its own, so gates stand beside them.
+ * a line of its own, so gates are beside them.
  */
 export const visibleGraph = (graph: Graph, folded: ReadonlySet<string>, compared = false) => {
   const group = new Map(graph.nodes.map((node) => [node.node_id, node.group ?? undefined]))
@@ -62,7 +62,7 @@ export const visibleGraph = (graph: Graph, folded: ReadonlySet<string>, compared
   }
   const gates = standingGates(graph).map(({ gate_id, first, behind }) => {
     const [from, to] = [placesOf(behind ?? []), placesOf(first)]
-    // Both ends in one folded group: it cannot stand between them.
+    // Both ends are in one folded group: the gate cannot be between them.
     const between = !compared && behind !== undefined && [...from].every((id) => !to.has(id))
     const around = new Set([...first, ...(between ? behind : [])].map((id) => group.get(id)))
     const [within] = around
@@ -130,7 +130,7 @@ async function layout(graph: Graph, folded: ReadonlySet<string>, compared: boole
   }
 }
 
-/** Begins to load the layout's worker, so that it stands ready when the graph has been read. */
+/** Starts to load the layout's worker, so that it is ready when the graph has been read. */
 export const warmUp = (): void => void loadEngine().catch(() => undefined)
 
 async function loadEngine(): Promise<ELK> {
@@ -169,10 +169,10 @@ function fromElk(root: ElkNode, folded: ReadonlySet<string>): Drawing {
 const kindOf = (id: string, folded: ReadonlySet<string>): Box['kind'] =>
   folded.has(id) ? 'folded' : gateOfBox(id) === undefined ? 'node' : 'gate'
 
-/** Columns by longest path: what is drawn when the layout does not come. Pure. */
+/** Columns by longest path: the drawing if the layout times out. Pure. */
 export const columns = (graph: Graph, folded: ReadonlySet<string>, compared = false): Drawing => {
   const { place, edges, gates } = visibleGraph(graph, folded, compared)
-  // In rank order, each gate before the first that it guards.
+  // In rank order, each gate before its first guarded node.
   const ids = [
     ...new Set(
       graph.nodes.flatMap(({ node_id }) => [

@@ -10,14 +10,14 @@ import type { GraphStates } from './states.ts'
 type Props = {
   graph: Graph
   states: GraphStates
-  /** Where a node leads to; a plan has no node pages yet. */
+  /** The link of a node; a plan has no node pages yet. */
   operation_id: string | null
   only: string | undefined
 }
 const ROW = 'flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-0'
 const NOTES = 'min-w-0 flex-1 text-table max-sm:basis-full text-muted wrap-anywhere'
 
-/** The drawing as a list in the order of the plan: everything that the drawing says. */
+/** The drawing as a list in the order of the plan, with the same content. */
 export const GraphList = ({ graph, states, operation_id, only }: Props) => {
   const names = new Map(graph.nodes.map((node) => [node.node_id, node.name]))
   const critical = new Set(graph.critical_path)
@@ -53,7 +53,7 @@ export const GraphList = ({ graph, states, operation_id, only }: Props) => {
   )
 }
 
-/** Every gate with its state and what it guards, those that wait for somebody first. */
+/** Every gate with its state and its guarded nodes; those that are waiting for a person first. */
 const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'operation_id' | 'only'>) => {
   const gates = graph.gates
     .map((gate) => ({ gate, look: lookOf(gate.state) }))
@@ -93,7 +93,7 @@ const GateSection = ({ graph, operation_id, only }: Pick<Props, 'graph' | 'opera
   )
 }
 
-/** Runs of nodes in rank order: a group's nodes together where the first of them stands, the others between. */
+/** Runs of nodes in rank order: the nodes of a group together at the place of its first, the others between. */
 function sectionsOf(graph: Graph, nodes: GraphNode[]): { id: string; name: string | null; nodes: GraphNode[] }[] {
   const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
   const sections = new Map<string, { id: string; name: string | null; nodes: GraphNode[] }>()

@@ -2,18 +2,18 @@ import type { Graph, GraphNode, Patch, PatchChange } from '../api/types.ts'
 import { gateBox } from './gates.ts'
 
 export type Mark = 'added' | 'removed' | 'changed'
-/** The graph before and after in one: what goes is still there, and everything that differs says how. */
+/** The graph before and after in one: removed nodes are kept, and every difference has a mark. */
 export type PatchedGraph = {
   graph: Graph
   /** By the id of the box: nodes, and gates (`gateBox`). */
   marks: ReadonlyMap<string, Mark>
-  /** Dependencies as `from>to` that only the one or the other has. */
+  /** Dependencies as `from>to` that only one of the two graphs has. */
   lines: ReadonlyMap<string, 'added' | 'removed'>
 }
 
 const FOLD_ABOVE = 40
 
-/** What a patch makes of the graph that it was made for, by the differences that the server named. Pure. */
+/** The result of a patch on its base graph, by the differences that the server named. Pure. */
 export const patchedGraph = (base: Graph, changes: readonly unknown[], diff: Patch['diff_graph']): PatchedGraph => {
   const marks = new Map<string, Mark>()
   for (const { node_id } of diff.changed) marks.set(node_id, 'changed')
@@ -37,7 +37,7 @@ export const patchedGraph = (base: Graph, changes: readonly unknown[], diff: Pat
   return { graph: { ...base, nodes, gates: [...base.gates, ...added_gates], critical_path: [] }, marks, lines }
 }
 
-/** Groups that nothing happens to, where the whole would be too much to look at. */
+/** Groups without any change, folded if the whole graph is too large. */
 export const foldedGroups = ({ graph, marks }: PatchedGraph): ReadonlySet<string> => {
   if (graph.nodes.length <= FOLD_ABOVE) return new Set()
   const open = new Set(graph.nodes.filter(({ node_id }) => marks.has(node_id)).map(({ group }) => group))
@@ -64,7 +64,7 @@ const dependenciesAfter = (before: ReadonlyMap<string, string[]>, changes: Patch
   return after
 }
 
-/** The nodes with those that come, each behind the last that it waits for: nodes stand in rank order. */
+/** The nodes with the added ones, each after the last of its dependencies: nodes are in rank order. */
 const withAdded = (
   nodes: GraphNode[],
   changes: PatchChange[],

@@ -13,7 +13,7 @@ export class GraphStates {
   private gates = new Map<string, Graph['gates'][number]>()
   private readonly listeners = new Map<string, Set<() => void>>()
 
-  /** Takes over the newest states and tells the boxes of those that changed, and of their groups. */
+  /** Takes the newest states and notifies the boxes whose state changed, and their groups. */
   update(graph: Graph): void {
     const before = this.nodes
     const gatesBefore = this.gates
@@ -89,7 +89,7 @@ export const useGateState = (box_id: string): Graph['gates'][number] | undefined
   )
 }
 
-/** How many nodes of a group are in which state, worst first; a text, so that equal counts draw nothing. */
+/** How many nodes of a group are in which state, worst first; a text, so that equal counts do not redraw. */
 export const useGroupCounts = (id: string): { look: StatusLook; count: number }[] => {
   const states = useContext(StatesContext)
   const text = useSyncExternalStore(

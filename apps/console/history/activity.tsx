@@ -5,7 +5,7 @@ import { tOperation } from '../words/operation.ts'
 import { EventLog } from './log.tsx'
 import { useAllPages } from './table.tsx'
 
-/** Every act of people and system on one operation: who, what, why, with what it said, and its record in the evidence. */
+/** Every action of people and system on one operation: who, object, reason, comment, and its evidence record. */
 export const OperationActivityPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const { who = 'people' } = useSearch({ from: '/shell/operations/$operation_id/activity' })

@@ -9,7 +9,7 @@ import { segmentsOf } from './segments.ts'
 
 const TICKS = 5
 
-/** What each node did when: waiting for a gate, queued, running. Rows in the order in which they began. */
+/** The times of each node: waiting for a gate, queued, running. Rows in the order of their start. */
 export const Gantt = ({ rows, ended_at }: { rows: NodeRow[]; ended_at: string | null }) => {
   const now = useNow()
   const { zone } = useDisplay()
@@ -20,7 +20,7 @@ export const Gantt = ({ rows, ended_at }: { rows: NodeRow[]; ended_at: string | 
     .sort((a, b) => (a.segments[0]?.from ?? 0) - (b.segments[0]?.from ?? 0))
   if (shown.length === 0) return <p className="p-4 text-muted">{tOperation.timeline.nothing_ran}</p>
   const from = Math.min(...shown.map(({ segments }) => segments[0]?.from ?? end))
-  // Where nothing runs or waits, what has happened is not pressed together by the time that goes by.
+  // The axis ends with the last bar: time without a running or waiting node does not compress the past.
   const to = Math.max(...shown.flatMap(({ segments }) => segments.map((segment) => segment.to)))
   const span = Math.max(1000, to - from)
   const at = (time: number) => ((time - from) / span) * 100

@@ -7,7 +7,7 @@ import { Empty, Loading } from '../ui/page.tsx'
 import { tOperation } from '../words/operation.ts'
 import { EventTable } from './table.tsx'
 
-/** What happened in an operation, the newest first, with the choice of what of it is shown. */
+/** The events of an operation, newest first, with a filter. */
 export const EventLog = <T extends string>({
   title,
   empty,

@@ -3,7 +3,7 @@ import type { NodeRow } from '../api/types.ts'
 export type Segment = { kind: 'queued' | 'gated' | 'running'; from: number; to: number }
 type Times = Pick<NodeRow, 'state' | 'gated_at' | 'ready_at' | 'started_at' | 'ended_at'>
 
-/** A node's history as bars; what has not ended ends now. Pure. */
+/** A node's history as bars; a bar without an end ends now. Pure. */
 export const segmentsOf = (row: Times, now: number): Segment[] => {
   const time = (text: string | null) => (text === null ? null : Date.parse(text))
   const [gated, ready, started, ended] = [row.gated_at, row.ready_at, row.started_at, row.ended_at].map(time)

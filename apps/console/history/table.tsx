@@ -10,7 +10,7 @@ import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { eventWords } from './words.ts'
 
-/** Events with who, what and why; `whole` adds everything that the event says, and its place in the evidence. */
+/** Events with who, what and why; `whole` adds all members of the event, and its place in the evidence. */
 export const EventTable = ({
   operation_id,
   events,
@@ -30,7 +30,7 @@ export const EventTable = ({
   />
 )
 
-/** Reads on until the list is whole. */
+/** Reads page after page until the list is whole. */
 export function useAllPages(list: {
   hasNextPage: boolean
   isFetchingNextPage: boolean

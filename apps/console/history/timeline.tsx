@@ -9,7 +9,7 @@ import { EventLog } from './log.tsx'
 import { useAllPages } from './table.tsx'
 import { isAboutPeople, isProblem } from './words.ts'
 
-/** What happened when: bars per node, and every event with who and why. */
+/** The timeline: bars per node, and every event with who and why. */
 export const OperationTimelinePage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const { kinds } = useSearch({ from: '/shell/operations/$operation_id/timeline' })

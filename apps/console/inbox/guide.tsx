@@ -3,7 +3,7 @@ import { environment } from '../kit/environment.ts'
 import { setDisplay, useDisplay } from '../kit/prefs.ts'
 import { tDecide } from '../words/decide.ts'
 
-/** Three lines for newcomers, in environments where nobody is paid to know; can be dismissed for good. */
+/** Three lines for newcomers, except in production; can be dismissed for good. */
 export const Guide = () => {
   const { guide } = useDisplay()
   const [closed, setClosed] = useState(false)

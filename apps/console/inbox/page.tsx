@@ -14,7 +14,7 @@ import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { Guide } from './guide.tsx'
 
-/** One card per gate that waits for a person: the ones I may decide first, then by deadline. */
+/** One card per gate that is waiting for a person: the ones I may decide first, then by deadline. */
 export const InboxPage = () => {
   const whose = useSearch({ from: '/shell/inbox' }).for
   const inbox = useQuery(inboxQuery(whose))
@@ -147,7 +147,7 @@ const Card = ({ row }: { row: InboxRow }) => {
   )
 }
 
-/** A gate that left the list while this page was open: one line with what the server says of it, gone on the next visit. */
+/** A gate that left the list while this page was open: one line with its outcome, gone on the next visit. */
 const Decided = ({ row }: { row: InboxRow }) => {
   const { operation_id, gate_id } = row
   const gate = useQuery(gateQuery(operation_id, gate_id)).data
@@ -170,7 +170,7 @@ const Decided = ({ row }: { row: InboxRow }) => {
 
 type Seen = { row: InboxRow; gone: boolean }
 
-/** Keeps the cards that leave the list while the page is open, so that nothing vanishes under a reader's eyes. */
+/** Keeps the cards that leave the list while the page is open, so that no card vanishes while it is read. */
 function useStaying(items: InboxRow[] | undefined, whose: string): Seen[] {
   const [seen, setSeen] = useState<{ whose: string; rows: Seen[] }>({ whose, rows: [] })
   useEffect(() => {

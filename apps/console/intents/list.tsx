@@ -11,7 +11,7 @@ import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../ui/time.tsx'
 import { tPlan } from '../words/plan.ts'
 
-/** What people want to be true, with the plan or the operation that came of it. */
+/** Intents, with the plan or the operation of each. */
 export const IntentsPage = () => {
   const { whose } = useSearch({ from: '/shell/intents' })
   const navigate = useNavigate({ from: '/intents' })
@@ -59,7 +59,7 @@ export const IntentsPage = () => {
   )
 }
 
-/** Where the intent leads next: its operation, its plan, or a plan that is made at a press. */
+/** The next step of an intent: its operation, its plan, or a button that plans it. */
 const Next = ({ row }: { row: IntentRow }) => {
   const navigate = useNavigate()
   const { busy, problem, send } = usePreview(

@@ -4,8 +4,9 @@ import { useId, useRef, useState } from 'react'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { type Command, sendCommand } from '../api/commands.ts'
 import type { Resource, ResourceType } from '../api/types.ts'
+import { Field } from '../forms/field.tsx'
 import { objectIn } from '../forms/object-in.ts'
-import { type Field, fieldsOf, SchemaForm, typedValue } from '../forms/schema.tsx'
+import { fieldsOf, type SchemaField, SchemaForm, typedValue } from '../forms/schema.tsx'
 import { TicketField, ticketOf } from '../forms/ticket.tsx'
 import { resourceQuery, resourceTypeQuery } from '../queries/resources.ts'
 import { Failure, ProblemText } from '../ui/failure.tsx'
@@ -14,7 +15,7 @@ import { tChange } from '../words/change.ts'
 import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
 
-/** A change of one resource, or of more of its type: what should be true, why, and then its plan. */
+/** A change of one resource, or of more of its type: the desired state, the reason, then the plan. */
 export const IntentNewPage = () => {
   const { resource: resource_id } = useSearch({ from: '/shell/intents/new' })
   const resource = useQuery({ ...resourceQuery(resource_id), enabled: resource_id !== '' })
@@ -46,31 +47,25 @@ export const IntentNewPage = () => {
   return <Form key={resource_id} resource={resource.data} type={type.data} />
 }
 
-/** Names of members that nobody may change, by the type's own word. */
+/** Names of members that the type does not let anyone change. */
 const lockedOf = ({ field_classes: { immutable, read_only, sensitive } }: ResourceType): Set<string> =>
   new Set([...immutable, ...read_only, ...sensitive].map((pointer) => pointer.replace(/^\//, '').split('/')[0] ?? ''))
 
-const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) => {
-  const id = useId()
-  const navigate = useNavigate()
-  const name = resource.display_name || resource.name
-  const now = resource.desired_state as Record<string, unknown>
-  const fields = fieldsOf(type.desired_state_schema, lockedOf(type))
-  const [title, setTitle] = useState(tPlan.intent.name_of(name))
-  const [targets, setTargets] = useState(resource.resource_id)
-  const [values, setValues] = useState<Record<string, string>>({})
-  const [more, setMore] = useState('')
-  const [parameters, setParameters] = useState('')
-  const [reason, setReason] = useState('')
-  const [ticket, setTicket] = useState('')
-  const [checked, setChecked] = useState(false)
-  const [made, setMade] = useState(false)
-  const [busy, setBusy] = useState(false)
-  const [problem, setProblem] = useState<Problem | null>(null)
-  const keys = useRef(new Map<string, string>())
-  const summary = useRef<HTMLDivElement>(null)
+type Typed = {
+  title: string
+  targets: string
+  values: Record<string, string>
+  more: string
+  parameters: string
+  reason: string
+  ticket: string
+}
 
+/** The body of the intent as far as it is typed, and its faults. */
+const intentOf = (typed: Typed, fields: readonly SchemaField[], now: Readonly<Record<string, unknown>>) => {
+  const { title, targets, values, more, parameters, reason, ticket } = typed
   const ids = targets.split(/[\s,]+/).filter(Boolean)
+  const given = objectIn(parameters) ?? {}
   const patch = { ...changedOf(fields, values, now), ...(objectIn(more) ?? {}) }
   const faults = [
     ...(title.trim() === '' ? [tPlan.intent.missing.title] : []),
@@ -80,7 +75,28 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
     ...(Object.keys(patch).length === 0 ? [tPlan.intent.missing.change] : []),
     ...(reason.trim() === '' ? [tPlan.intent.missing.reason] : []),
   ]
-  /** One key per body: what is sent again after a lost answer is the same command. */
+  const body = {
+    kind: 'change',
+    title: title.trim(),
+    reason: reason.trim(),
+    targets: ids.map((resource_id) => ({ resource_id })),
+    change: {
+      op: 'update',
+      desired_state_patch: patch,
+      ...(Object.keys(given).length === 0 ? {} : { parameters: given }),
+    },
+    ...ticketOf(ticket),
+  }
+  return { patch, faults, body }
+}
+
+/** Creates an intent and its plan, then opens the plan. A repeated body is the same command. */
+const useIntent = () => {
+  const navigate = useNavigate()
+  const [made, setMade] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<Problem | null>(null)
+  const keys = useRef(new Map<string, string>())
   const sendOnce = async <Reply,>(command: Command) => {
     const text = JSON.stringify(command)
     const key = keys.current.get(text) ?? crypto.randomUUID()
@@ -91,41 +107,51 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
     setProblem(outcome.problem ?? problemFrom(0, null))
     return undefined
   }
+  const planOf = async (body: Command['body']) => {
+    const intent = await sendOnce<{ intent_id: string }>({ path: '/v1/intents', body })
+    if (intent === undefined) return undefined
+    setMade(true)
+    const path = `/v1/intents/${encodeURIComponent(intent.intent_id)}/plan-preview`
+    return sendOnce<{ plan_id: string }>({ path, body: {} })
+  }
+  const send = async (body: Command['body']): Promise<void> => {
+    setBusy(true)
+    setProblem(null)
+    setMade(false)
+    const plan = await planOf(body)
+    if (plan !== undefined)
+      return navigate({ to: '/plans/$plan_id', params: { plan_id: plan.plan_id }, search: { tab: 'changes' } })
+    setBusy(false)
+  }
+  return { made, busy, problem, send }
+}
+
+const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) => {
+  const id = useId()
+  const now = resource.desired_state as Record<string, unknown>
+  const fields = fieldsOf(type.desired_state_schema, lockedOf(type))
+  const [typed, setTyped] = useState<Typed>({
+    title: tPlan.intent.name_of(resource.display_name || resource.name),
+    targets: resource.resource_id,
+    values: {},
+    more: '',
+    parameters: '',
+    reason: '',
+    ticket: '',
+  })
+  const set = (name: Exclude<keyof Typed, 'values'>) => (text: string) =>
+    setTyped((before) => ({ ...before, [name]: text }))
+  const [checked, setChecked] = useState(false)
+  const summary = useRef<HTMLDivElement>(null)
+  const { made, busy, problem, send } = useIntent()
+  const { patch, faults, body } = intentOf(typed, fields, now)
   const submit = async (event: React.FormEvent) => {
     event.preventDefault()
     setChecked(true)
     if (busy) return
-    if (faults.length > 0) return summary.current?.focus()
-    setBusy(true)
-    setProblem(null)
-    setMade(false)
-    const given = objectIn(parameters) ?? {}
-    const intent = await sendOnce<{ intent_id: string }>({
-      path: '/v1/intents',
-      body: {
-        kind: 'change',
-        title: title.trim(),
-        reason: reason.trim(),
-        targets: ids.map((resource_id) => ({ resource_id })),
-        change: {
-          op: 'update',
-          desired_state_patch: patch,
-          ...(Object.keys(given).length === 0 ? {} : { parameters: given }),
-        },
-        ...ticketOf(ticket),
-      },
-    })
-    if (intent !== undefined) {
-      setMade(true)
-      const path = `/v1/intents/${encodeURIComponent(intent.intent_id)}/plan-preview`
-      const plan = await sendOnce<{ plan_id: string }>({ path, body: {} })
-      if (plan !== undefined)
-        return navigate({ to: '/plans/$plan_id', params: { plan_id: plan.plan_id }, search: { tab: 'changes' } })
-    }
-    setBusy(false)
+    if (faults.length === 0) await send(body)
     summary.current?.focus()
   }
-  const wrong = checked && faults.length > 0
   return (
     <Page>
       <div>
@@ -133,29 +159,15 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
         <p className="text-muted">{tPlan.intent.new_note}</p>
       </div>
       <div ref={summary} tabIndex={-1} role="alert" className="empty:hidden">
-        {wrong ? (
-          <div className="card flex flex-col gap-1 p-4">
-            <p className="font-medium">{tPlan.intent.summary}</p>
-            <ul className="text-bad">
-              {faults.map((fault) => (
-                <li key={fault}>{fault}</li>
-              ))}
-            </ul>
-          </div>
-        ) : problem ? (
-          <div className="card flex flex-col gap-1 p-4">
-            <p className="font-medium">{made ? tPlan.intent.made : tPlan.intent.summary}</p>
-            <ProblemText problem={problem} />
-          </div>
-        ) : null}
+        <Summary faults={checked ? faults : []} made={made} problem={problem} />
       </div>
       <form noValidate onSubmit={(event) => void submit(event)} className="flex max-w-text flex-col gap-4">
-        <Text id={`${id}-title`} label={tPlan.intent.name} value={title} change={setTitle} />
+        <Text id={`${id}-title`} label={tPlan.intent.name} value={typed.title} change={set('title')} />
         <Text
           id={`${id}-targets`}
           label={tPlan.intent.targets}
-          value={targets}
-          change={setTargets}
+          value={typed.targets}
+          change={set('targets')}
           note={tPlan.intent.targets_note}
           mono
         />
@@ -167,33 +179,17 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
           </div>
           <SchemaForm
             fields={fields}
-            values={values}
+            values={typed.values}
             now={now}
-            change={(field, text) => setValues((before) => ({ ...before, [field]: text }))}
+            change={(field, text) => setTyped((before) => ({ ...before, values: { ...before.values, [field]: text } }))}
           />
-          <details>
-            <summary>{tPlan.intent.more}</summary>
-            <Json
-              id={`${id}-more`}
-              label={tPlan.intent.more}
-              value={more}
-              change={setMore}
-              note={tPlan.intent.more_note}
-            />
-            <Json
-              id={`${id}-parameters`}
-              label={tPlan.intent.parameters}
-              value={parameters}
-              change={setParameters}
-              note={tPlan.intent.parameters_note}
-            />
-          </details>
+          <Others typed={typed} set={set} />
           <p className="text-table text-muted" role="status">
             {Object.keys(patch).length === 0 ? tPlan.intent.unchanged : <code>{JSON.stringify(patch)}</code>}
           </p>
         </fieldset>
-        <Text id={`${id}-reason`} label={tPlan.intent.reason} value={reason} change={setReason} />
-        <TicketField value={ticket} change={setTicket} />
+        <Text id={`${id}-reason`} label={tPlan.intent.reason} value={typed.reason} change={set('reason')} />
+        <TicketField value={typed.ticket} change={set('ticket')} />
         <p>
           <button type="submit" className="button main" aria-disabled={busy}>
             {busy ? tPlan.intent.sending : tPlan.intent.submit}
@@ -201,6 +197,47 @@ const Form = ({ resource, type }: { resource: Resource; type: ResourceType }) =>
         </p>
       </form>
     </Page>
+  )
+}
+
+/** Why the intent cannot be sent, or why the server refused it. */
+const Summary = ({ faults, made, problem }: { faults: string[]; made: boolean; problem: Problem | null }) =>
+  faults.length === 0 && problem === null ? null : (
+    <div className="card flex flex-col gap-1 p-4">
+      <p className="font-medium">{faults.length === 0 && made ? tPlan.intent.made : tPlan.intent.summary}</p>
+      {faults.length > 0 ? (
+        <ul className="text-bad">
+          {faults.map((fault) => (
+            <li key={fault}>{fault}</li>
+          ))}
+        </ul>
+      ) : problem ? (
+        <ProblemText problem={problem} />
+      ) : null}
+    </div>
+  )
+
+/** Fields without a control of their own, and parameters, as JSON. */
+const Others = ({ typed, set }: { typed: Typed; set: (name: 'more' | 'parameters') => (text: string) => void }) => {
+  const id = useId()
+  return (
+    <details>
+      <summary>{tPlan.intent.more}</summary>
+      <Json
+        id={`${id}-more`}
+        label={tPlan.intent.more}
+        value={typed.more}
+        change={set('more')}
+        note={tPlan.intent.more_note}
+      />
+      <Json
+        id={`${id}-parameters`}
+        label={tPlan.intent.parameters}
+        value={typed.parameters}
+        change={set('parameters')}
+        note={tPlan.intent.parameters_note}
+      />
+    </details>
   )
 }
 
@@ -214,10 +251,7 @@ type TextProps = {
 }
 
 const Text = ({ id, label, value, change, note, mono = false }: TextProps) => (
-  <div>
-    <label className="label" htmlFor={id}>
-      {label}
-    </label>
+  <Field id={id} label={label} note={note}>
     <input
       id={id}
       className={`input ${mono ? 'mono' : ''}`}
@@ -226,38 +260,29 @@ const Text = ({ id, label, value, change, note, mono = false }: TextProps) => (
       onChange={(event) => change(event.target.value)}
       aria-describedby={note ? `${id}-note` : undefined}
     />
-    {note ? (
-      <p id={`${id}-note`} className="text-meta text-muted">
-        {note}
-      </p>
-    ) : null}
-  </div>
+  </Field>
 )
 
 const Json = ({ id, label, value, change, note }: TextProps) => (
   <div className="mt-2">
-    <label className="label" htmlFor={id}>
-      {label}
-    </label>
-    <textarea
-      id={id}
-      className="input mono"
-      rows={3}
-      spellCheck={false}
-      value={value}
-      onChange={(event) => change(event.target.value)}
-      aria-invalid={objectIn(value) === undefined}
-      aria-describedby={`${id}-note`}
-    />
-    <p id={`${id}-note`} className="text-meta text-muted">
-      {note}
-    </p>
+    <Field id={id} label={label} note={note}>
+      <textarea
+        id={id}
+        className="input mono"
+        rows={3}
+        spellCheck={false}
+        value={value}
+        onChange={(event) => change(event.target.value)}
+        aria-invalid={objectIn(value) === undefined}
+        aria-describedby={`${id}-note`}
+      />
+    </Field>
   </div>
 )
 
-/** Fields whose typed value is another than what holds now. */
+/** Fields whose typed value differs from the current one. */
 const changedOf = (
-  fields: readonly Field[],
+  fields: readonly SchemaField[],
   values: Readonly<Record<string, string>>,
   now: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> =>

@@ -14,11 +14,10 @@ type Effect = { from?: string; rearmed_gates?: string[]; status?: string; deadli
 type Reply = { intervention?: { status?: string; gate_id?: string | null } }
 
 /**
- * A person does to a node, or to the whole operation, what its plan does not say: what, with what it needs, why, and
- * under which ticket. Where the risk is high it leads to the gate at which somebody else has to agree.
+ * A person changes a node, or the whole operation, outside its plan: the type, its fields, the reason, the ticket. A
+ * high risk leads to the gate at which another person must approve it.
  */
 export const InterveneDialog = ({ subject, close }: { subject: Intervened; close: () => void }) => {
-  const id = useId()
   const client = useQueryClient()
   const navigate = useNavigate()
   const { operation_id, node_id, offered } = subject
@@ -46,20 +45,11 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
       button={words?.button ?? tChange.intervene.button}
       danger
       command={{ path, body: bodyWith(payload) }}
-      // What is not typed yet does not keep the server from saying what would happen.
+      // A field that is still empty does not stop the preview of the effect.
       preview={isAsked(faults) ? { path, body: bodyWith({ ...placeholders(fields), ...payload }) } : null}
       text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
       blocked={faults.size > 0}
-      consequences={({ from, rearmed_gates = [], status, resources = [] }) => (
-        <>
-          <p>
-            {from ? tChange.intervene.was(statusWord(from)) : null} {words?.effect ?? ''}
-          </p>
-          {resources.length > 0 ? <p>{tChange.intervene.released(resources)}</p> : null}
-          {rearmed_gates.length > 0 ? <p>{tDecide.command.retry.gates(rearmed_gates)}</p> : null}
-          {status === 'awaiting_second_person' ? <p className="font-medium">{tChange.intervene.second}</p> : null}
-        </>
-      )}
+      consequences={(effect) => <Consequences effect={effect} words={words?.effect ?? ''} />}
       refused={refresh}
       done={(reply) => {
         refresh()
@@ -69,25 +59,7 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
       }}
       close={close}
     >
-      <fieldset className="flex flex-col gap-2">
-        <legend className="label">{tChange.intervene.what}</legend>
-        {offered.map((one) => (
-          <label key={one.action} className="flex items-start gap-2">
-            <input
-              type="radio"
-              name={`${id}-type`}
-              className="mt-1"
-              checked={type === one.action}
-              disabled={!mayPress(one)}
-              onChange={() => setType(one.action)}
-            />
-            <span className={`flex flex-col ${mayPress(one) ? '' : 'text-muted'}`}>
-              {tChange.intervene.types[one.action]?.word ?? one.action.replaceAll('_', ' ')}
-              {mayPress(one) || !one.reason ? null : <span className="text-table">{one.reason}</span>}
-            </span>
-          </label>
-        ))}
-      </fieldset>
+      <Types offered={offered} type={type} choose={setType} />
       {fields.map((field) => (
         <InterveneField
           key={`${type} ${field}`}
@@ -104,5 +76,53 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
       ))}
       <TicketField value={ticket} change={setTicket} />
     </CommandDialog>
+  )
+}
+
+/** The interventions of the server, and why some are not possible. */
+const Types = ({
+  offered,
+  type,
+  choose,
+}: {
+  offered: Intervened['offered']
+  type: string
+  choose: (type: string) => void
+}) => {
+  const id = useId()
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="label">{tChange.intervene.what}</legend>
+      {offered.map((one) => (
+        <label key={one.action} className="flex items-start gap-2">
+          <input
+            type="radio"
+            name={id}
+            className="mt-1"
+            checked={type === one.action}
+            disabled={!mayPress(one)}
+            onChange={() => choose(one.action)}
+          />
+          <span className={`flex flex-col ${mayPress(one) ? '' : 'text-muted'}`}>
+            {tChange.intervene.types[one.action]?.word ?? one.action.replaceAll('_', ' ')}
+            {mayPress(one) || !one.reason ? null : <span className="text-table">{one.reason}</span>}
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  )
+}
+
+const Consequences = ({ effect, words }: { effect: Effect; words: string }) => {
+  const { from, rearmed_gates = [], status, resources = [] } = effect
+  return (
+    <>
+      <p>
+        {from ? tChange.intervene.was(statusWord(from)) : null} {words}
+      </p>
+      {resources.length > 0 ? <p>{tChange.intervene.released(resources)}</p> : null}
+      {rearmed_gates.length > 0 ? <p>{tDecide.command.retry.gates(rearmed_gates)}</p> : null}
+      {status === 'awaiting_second_person' ? <p className="font-medium">{tChange.intervene.second}</p> : null}
+    </>
   )
 }

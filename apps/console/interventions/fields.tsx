@@ -1,4 +1,5 @@
 import { useId } from 'react'
+import { Field as FormField } from '../forms/field.tsx'
 import { tChange } from '../words/change.ts'
 import type { Intervened } from './offered.ts'
 
@@ -7,7 +8,7 @@ export type Field = keyof typeof tChange.intervene.fields
 export type Values = Partial<Record<Field, string>>
 type Choice = { value: string; label: string }
 
-/** What each intervention says beside its reason; what the server may add later is typed as JSON. */
+/** The fields of each intervention besides its reason; later types are typed as JSON. */
 const FIELDS: Record<string, readonly Field[]> = {
   skip: [],
   mark_succeeded: ['outputs', 'note'],
@@ -29,7 +30,7 @@ const LONG: ReadonlySet<Field> = new Set(['note', 'message'])
 const HOURS = [1, 4, 8, 24, 72]
 const MINUTE_S = 60
 
-/** What of the subject a field can name; nothing where it is typed. */
+/** The choices that the subject offers for a field; undefined for free text. */
 const choicesOf = (field: Field, { of }: Values, subject: Intervened): Choice[] | undefined => {
   if (field === 'gate_id' || (field === 'id' && of === 'gate')) return subject.gates
   if (field === 'freeze_id') return subject.freezes.length > 0 ? subject.freezes : undefined
@@ -41,7 +42,7 @@ const choicesOf = (field: Field, { of }: Values, subject: Intervened): Choice[] 
   return undefined
 }
 
-/** The fields of this type, with what stands in each before anything is typed. */
+/** The fields of this type, each with its initial value. */
 export const fieldsOf = (type: string, typed: Values, subject: Intervened): { fields: Field[]; values: Values } => {
   const values: Values = { max_parallel: String(subject.max_parallel ?? 1), ...typed }
   const fields = [...(FIELDS[type] ?? (['payload'] as const))].filter(
@@ -57,7 +58,7 @@ const NUMBERS: Partial<Record<Field, (value: number, now: number) => unknown>> =
   until: (hours, now) => new Date(now + hours * 3_600_000).toISOString(),
 }
 
-/** The payload as far as it is typed, and what is still missing or wrong. `now` is when the dialog was opened. */
+/** The payload as far as it is typed, and the faults of the rest. `now` is when the dialog was opened. */
 export const payloadOf = (fields: readonly Field[], values: Values, now: number) => {
   const faults = new Map<Field, string>()
   let payload: Record<string, unknown> = {}
@@ -87,7 +88,7 @@ const objectOf = (text: string): Record<string, unknown> => {
   return value as Record<string, unknown>
 }
 
-/** Free text is no reason to wait with the dry run; a number or an id that is missing would make it another question. */
+/** Free text does not delay the dry run; a missing number or id does, because it changes the question. */
 export const placeholders = (fields: readonly Field[]): Record<string, unknown> =>
   Object.fromEntries(fields.flatMap((field) => (LONG.has(field) ? [[field, '-']] : [])))
 export const isAsked = (faults: ReadonlyMap<Field, string>): boolean => [...faults.keys()].every((f) => LONG.has(f))
@@ -103,7 +104,7 @@ export const InterveneField = ({
 }: {
   field: Field
   value: string
-  /** Somebody has been here: only then is something missing an error. */
+  /** A person has typed here: only then is an empty field an error. */
   typed: boolean
   fault: string | undefined
   values: Values
@@ -113,19 +114,17 @@ export const InterveneField = ({
   const id = useId()
   const { label, note } = tChange.intervene.fields[field]
   const choices = choicesOf(field, values, subject)
+  const wrong = typed && fault !== undefined
   const common = {
     id,
     value,
     onChange: (event: { target: { value: string } }) => change(event.target.value),
     'aria-required': true,
-    'aria-invalid': typed && fault !== undefined,
-    'aria-describedby': `${id}-note`,
+    'aria-invalid': wrong,
+    'aria-describedby': `${id}-${wrong ? 'error' : 'note'}`,
   }
   return (
-    <div>
-      <label className="label" htmlFor={id}>
-        {label}
-      </label>
+    <FormField id={id} label={label} note={wrong ? undefined : note} error={wrong ? fault : null}>
       {choices ? (
         <select {...common} className="input">
           {choices.map((choice) => (
@@ -144,9 +143,6 @@ export const InterveneField = ({
       ) : (
         <input {...common} className="input" inputMode={NUMBERS[field] ? 'numeric' : 'text'} spellCheck={false} />
       )}
-      <p id={`${id}-note`} className={typed && fault ? 'field-error' : 'text-meta text-muted'}>
-        {typed ? (fault ?? note) : note}
-      </p>
-    </div>
+    </FormField>
   )
 }

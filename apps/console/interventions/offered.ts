@@ -1,6 +1,6 @@
 import type { AllowedAction, NodeDetail, Operation } from '../api/types.ts'
 
-/** What the dialog is about: a node, or the operation as a whole with what of it can be named. */
+/** The subject of the dialog: a node, or the whole operation with its named parts. */
 export type Intervened = {
   operation_id: string
   node_id?: string
@@ -19,7 +19,7 @@ const ON_OPERATION: ReadonlySet<string> = new Set([
   'override_freeze',
 ])
 
-/** What the server offers for this node beside a retry: each is a type of intervention. */
+/** The interventions that the server offers for this node, besides a retry. */
 export const interventionsOfNode = (node: NodeDetail): Intervened => ({
   operation_id: node.operation_id,
   node_id: node.node_id,
@@ -29,7 +29,7 @@ export const interventionsOfNode = (node: NodeDetail): Intervened => ({
   freezes: [],
 })
 
-/** What the server offers for the operation as a whole, beside the commands that have buttons of their own. */
+/** The interventions that the server offers for the whole operation, besides commands with buttons of their own. */
 export const interventionsOfOperation = (operation: Operation): Intervened => ({
   operation_id: operation.operation_id,
   name: operation.title,

@@ -4,7 +4,7 @@ export type Run = { text: string; className: string }
 
 const ESCAPE = '\u001b'
 const BELL = '\u0007'
-/** Bidirectional controls and other invisible marks that can make text read otherwise than it is. */
+/** Bidirectional controls and other invisible marks that can disguise text. */
 const HIDDEN = /[\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g
 const OSC = new RegExp(`(?:${ESCAPE}\\]|\u009d)[^${BELL}${ESCAPE}\u009c]*(?:${BELL}|${ESCAPE}\\\\|\u009c|$)`, 'g')
 const STRINGS = new RegExp(`${ESCAPE}[PX^_][^${ESCAPE}]*(?:${ESCAPE}\\\\|$)`, 'g')
@@ -12,8 +12,8 @@ const CSI = new RegExp(`(?:${ESCAPE}\\[|\u009b)([0-?]*)[ -/]*([@-~])`, 'g')
 const SHORT = new RegExp(`${ESCAPE}[ -/]*[0-Z\\\\^-~]`, 'g')
 
 /**
- * A log line as plain text with classes for its ANSI colours. Every other escape sequence, links, cursor moves and
- * hidden controls are dropped; whatever is left is text and nothing else.
+ * A log line as plain text with classes for its ANSI colors. Every other escape sequence, links, cursor moves and
+ * hidden controls are dropped; the rest is plain text.
  */
 export const runsOf = (line: string): Run[] => {
   const colours = line
@@ -30,7 +30,7 @@ export const runsOf = (line: string): Run[] => {
 
 const plain = (text: string): string => dropControls(text.replace(SHORT, '').replace(HIDDEN, ''))
 
-/** Control characters but the tab: none of them is text. */
+/** Control characters except the tab: none of them is text. */
 const dropControls = (text: string): string => {
   let kept = ''
   for (const letter of text) {

@@ -6,7 +6,7 @@ import { DurationText, TimeText } from '../ui/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { tOperation } from '../words/operation.ts'
 
-/** What a node is and how its newest (or the chosen) attempt went. */
+/** The facts of a node and of its newest (or the chosen) attempt. */
 export const NodeFacts = ({
   node,
   attempt = newestAttempt(node),

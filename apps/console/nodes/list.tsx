@@ -12,7 +12,7 @@ import { DurationText, TimeText } from '../ui/time.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 
-/** Every node with its newest attempt: failures first, then what waits or runs, then what is done. */
+/** Every node with its newest attempt: failures first, then waiting and running ones, then ended ones. */
 export const OperationNodesPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const { state } = useSearch({ from: '/shell/operations/$operation_id/nodes' })

@@ -15,25 +15,14 @@ import { useLog } from './log.ts'
 const ROW = 20
 const AT_END = 24
 
-/** The log of one attempt. Opens at the end and follows only there; older lines come when they are scrolled to. */
-export const LogView = ({
-  operation_id,
-  node_id,
-  attempt,
-  open,
-}: {
-  operation_id: string
-  node_id: string
-  attempt: number
-  open: boolean
-}) => {
-  const log = useLog(operation_id, node_id, attempt)
+type Log = ReturnType<typeof useLog>
+
+/** The part of a log that is in view: its end while it is followed, else the place that was scrolled to or found. */
+const useScroll = (log: Log) => {
   const list = useRef<VListHandle>(null)
   const [following, setFollowing] = useState(true)
   const [seen, setSeen] = useState(0)
   const [found, setFound] = useState<number | null>(null)
-  const [wrap, setWrap] = useState(true)
-  const [times, setTimes] = useState(true)
   const last = log.lines.at(-1)?.seq ?? 0
   const first = log.lines[0]?.seq ?? 1
   const prepending = useRef(false)
@@ -44,13 +33,7 @@ export const LogView = ({
     list.current?.scrollToIndex(log.lines.length - 1, { align: 'end' })
   }, [following, last, log.lines.length])
 
-  /** Shows one line, wherever in the log it stands; the end is followed again by the End key or the pill. */
-  const go = async (seq: number) => {
-    setFollowing(false)
-    await log.reach(seq)
-    setFound(seq)
-  }
-  // Behind the render that brought the line.
+  // Runs after the render that brought the line.
   useEffect(() => {
     const at = found === null ? -1 : log.lines.findIndex(({ seq }) => seq === found)
     if (at >= 0) list.current?.scrollToIndex(at, { align: 'center' })
@@ -69,27 +52,43 @@ export const LogView = ({
       })
     }
   }
+  /** Shows any line of the log; the End key or the pill follows the end again. */
+  const go = async (seq: number) => {
+    setFollowing(false)
+    await log.reach(seq)
+    setFound(seq)
+  }
+  return { list, following, follow: () => setFollowing(true), news: last - seen, last, found, prepending, scrolled, go }
+}
+
+type LogViewProps = { operation_id: string; node_id: string; attempt: number; open: boolean }
+
+/** The log of one attempt. Opens at the end and follows only there; scrolling up loads older lines. */
+export const LogView = ({ operation_id, node_id, attempt, open }: LogViewProps) => {
+  const log = useLog(operation_id, node_id, attempt)
+  const scroll = useScroll(log)
+  const [wrap, setWrap] = useState(true)
+  const [times, setTimes] = useState(true)
   if (log.loading) return <Loading rows={1} />
   if (log.problem !== null && log.lines.length === 0)
     return <Failure error={new ProblemError(log.problem)} retry={() => void log.again()} />
-  const news = last - seen
   return (
     <section className="card log" aria-label={tOperation.logs.label}>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-line px-4 py-2 text-table">
         <span className="text-muted tabular-nums">
-          {tOperation.logs.total(Math.max(log.total, last))}
-          {open ? (following ? `, ${tOperation.logs.live}` : '') : log.complete ? `, ${tOperation.logs.complete}` : ''}
+          {tOperation.logs.total(Math.max(log.total, scroll.last))}
+          {open
+            ? scroll.following
+              ? `, ${tOperation.logs.live}`
+              : ''
+            : log.complete
+              ? `, ${tOperation.logs.complete}`
+              : ''}
         </span>
         <span className="flex-1" />
-        <LogSearch search={log.search} go={(seq) => void go(seq)} />
-        <label className="flex items-center gap-1.5">
-          <input type="checkbox" checked={wrap} onChange={(event) => setWrap(event.target.checked)} />
-          {tOperation.logs.wrap}
-        </label>
-        <label className="flex items-center gap-1.5">
-          <input type="checkbox" checked={times} onChange={(event) => setTimes(event.target.checked)} />
-          {tOperation.logs.times}
-        </label>
+        <LogSearch search={log.search} go={(seq) => void scroll.go(seq)} />
+        <Tick word={tOperation.logs.wrap} on={wrap} set={setWrap} />
+        <Tick word={tOperation.logs.times} on={times} set={setTimes} />
         <RawLog operation_id={operation_id} node_id={node_id} attempt={attempt} />
       </div>
       {log.problem ? (
@@ -100,31 +99,49 @@ export const LogView = ({
       {log.lines.length === 0 ? (
         <Empty>{tOperation.logs.empty}</Empty>
       ) : (
-        <div className="relative">
-          <section
-            className="log-lines"
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-            tabIndex={0}
-            aria-label={tOperation.logs.label}
-            onKeyDown={(event) => event.key === 'End' && setFollowing(true)}
-          >
-            <VList ref={list} shift={prepending.current} onScroll={scrolled} className={wrap ? 'wrapped' : ''}>
-              {log.lines.map((line) => (
-                <Line key={line.seq} line={line} times={times} found={line.seq === found} />
-              ))}
-            </VList>
-          </section>
-          {!following && news > 0 ? (
-            <button type="button" className="button main log-pill" onClick={() => setFollowing(true)}>
-              <ArrowDown size={14} aria-hidden="true" />
-              {tOperation.logs.new_lines(news)}
-            </button>
-          ) : null}
-        </div>
+        <Lines lines={log.lines} scroll={scroll} wrap={wrap} times={times} />
       )}
     </section>
   )
 }
+
+const Tick = ({ word, on, set }: { word: string; on: boolean; set: (on: boolean) => void }) => (
+  <label className="flex items-center gap-1.5">
+    <input type="checkbox" checked={on} onChange={(event) => set(event.target.checked)} />
+    {word}
+  </label>
+)
+
+type LinesProps = { lines: LogLine[]; scroll: ReturnType<typeof useScroll>; wrap: boolean; times: boolean }
+
+const Lines = ({ lines, scroll, wrap, times }: LinesProps) => (
+  <div className="relative">
+    <section
+      className="log-lines"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+      tabIndex={0}
+      aria-label={tOperation.logs.label}
+      onKeyDown={(event) => event.key === 'End' && scroll.follow()}
+    >
+      <VList
+        ref={scroll.list}
+        shift={scroll.prepending.current}
+        onScroll={scroll.scrolled}
+        className={wrap ? 'wrapped' : ''}
+      >
+        {lines.map((line) => (
+          <Line key={line.seq} line={line} times={times} found={line.seq === scroll.found} />
+        ))}
+      </VList>
+    </section>
+    {!scroll.following && scroll.news > 0 ? (
+      <button type="button" className="button main log-pill" onClick={scroll.follow}>
+        <ArrowDown size={14} aria-hidden="true" />
+        {tOperation.logs.new_lines(scroll.news)}
+      </button>
+    ) : null}
+  </div>
+)
 
 const Line = memo(({ line, times, found }: { line: LogLine; times: boolean; found: boolean }) => {
   const { zone } = useDisplay()
@@ -236,7 +253,7 @@ const LogSearch = ({
   )
 }
 
-/** Saves the stored bytes; asked with the session, so no token ever stands in a link. */
+/** Saves the stored bytes. The session authorizes the request, so no link contains a token. */
 const RawLog = ({ operation_id, node_id, attempt }: { operation_id: string; node_id: string; attempt: number }) => {
   const [failed, setFailed] = useState<string | null>(null)
   const save = async () => {

@@ -14,21 +14,32 @@ export type LogState = {
 }
 
 const TAIL = 500
-/** Lines that are read around one that was asked for. */
+/** Lines that are read around a requested one. */
 const AROUND = 500
 const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, problem: null }
 
-/** The log of one attempt: its end first, older lines on demand, new ones by the stream. */
-export const useLog = (operation_id: string, node_id: string, attempt: number) => {
-  const [state, setState] = useState<LogState>(EMPTY)
-  const lines = useRef<LogLine[]>([])
-  const reading = useRef(false)
-  /** News arrived while a read was on its way: read once more behind it. */
-  const again = useRef(false)
-  useTopic(attempt > 0 ? `log:${operation_id}/${node_id}/${attempt}` : '')
+type Query = { after_seq?: number; before_seq?: number; tail?: boolean; limit?: number; q?: string }
+type Where = 'tail' | 'older' | 'newer'
 
-  const page = useCallback(
-    (query: { after_seq?: number; before_seq?: number; tail?: boolean; limit?: number; q?: string }) =>
+const queryOf = (where: Where, held: readonly LogLine[]): Query =>
+  where === 'tail'
+    ? { tail: true, limit: TAIL }
+    : where === 'older'
+      ? { before_seq: held[0]?.seq ?? 1, limit: 1000 }
+      : { after_seq: held.at(-1)?.seq ?? 0, limit: 2000 }
+
+/** The held lines with those that were read, each once. */
+const joined = (where: Where, held: readonly LogLine[], read: readonly LogLine[]): LogLine[] => {
+  if (where === 'tail') return [...read]
+  const known = new Set(held.map((line) => line.seq))
+  const news = read.filter((line) => !known.has(line.seq))
+  return where === 'older' ? [...news, ...held] : [...held, ...news]
+}
+
+/** Reads the log of one attempt, part by part. */
+const usePages = (operation_id: string, node_id: string, attempt: number) =>
+  useCallback(
+    (query: Query) =>
       read(
         api.GET('/v1/operations/{operation_id}/nodes/{node_id}/logs', {
           params: { path: { operation_id, node_id }, query: { attempt, ...query } },
@@ -37,8 +48,21 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
     [operation_id, node_id, attempt],
   )
 
+/** The lines that are held, and how more of them are read; one read at a time. */
+const useLines = (page: ReturnType<typeof usePages>, attempt: number) => {
+  const [state, setState] = useState<LogState>(EMPTY)
+  const lines = useRef<LogLine[]>([])
+  const reading = useRef(false)
+  /** News arrived during a read: read once more after it. */
+  const again = useRef(false)
+
+  const hold = useCallback((next: LogLine[], change: (before: LogState) => Partial<LogState>) => {
+    lines.current = next
+    setState((before) => ({ ...before, lines: next, ...change(before) }))
+  }, [])
+
   const extend = useCallback(
-    async (where: 'tail' | 'older' | 'newer'): Promise<void> => {
+    async (where: Where): Promise<void> => {
       if (attempt < 1) return
       if (reading.current) {
         if (where === 'newer') again.current = true
@@ -46,26 +70,13 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
       }
       reading.current = true
       try {
-        const first = lines.current[0]?.seq ?? 1
-        const last = lines.current.at(-1)?.seq ?? 0
-        const query =
-          where === 'tail'
-            ? { tail: true, limit: TAIL }
-            : where === 'older'
-              ? { before_seq: first, limit: 1000 }
-              : { after_seq: last, limit: 2000 }
-        const reply = await page(query)
-        const known = new Set(where === 'tail' ? [] : lines.current.map((line) => line.seq))
-        const news = reply.lines.filter((line) => !known.has(line.seq))
-        lines.current =
-          where === 'tail' ? news : where === 'older' ? [...news, ...lines.current] : [...lines.current, ...news]
-        setState({
-          lines: lines.current,
+        const reply = await page(queryOf(where, lines.current))
+        hold(joined(where, lines.current, reply.lines), () => ({
           total: reply.total_lines,
           complete: reply.complete,
           loading: false,
           problem: null,
-        })
+        }))
       } catch (thrown) {
         setState((before) => ({ ...before, loading: false, problem: problemOf(thrown) }))
       } finally {
@@ -76,7 +87,7 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
         }
       }
     },
-    [attempt, page],
+    [attempt, hold, page],
   )
 
   useEffect(() => {
@@ -84,6 +95,15 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
     setState(attempt < 1 ? { ...EMPTY, loading: false } : EMPTY)
     void extend('tail')
   }, [extend, attempt])
+  return { state, lines, hold, extend }
+}
+
+/** The log of one attempt: its end first, older lines on demand, new ones by the stream. */
+export const useLog = (operation_id: string, node_id: string, attempt: number) => {
+  const topic = `log:${operation_id}/${node_id}/${attempt}`
+  useTopic(attempt > 0 ? topic : '')
+  const page = usePages(operation_id, node_id, attempt)
+  const { state, lines, hold, extend } = useLines(page, attempt)
 
   useEffect(
     () =>
@@ -92,33 +112,26 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
         const { data } = frame
         if (data.operation_id !== operation_id || data.node_id !== node_id || data.attempt !== attempt) return
         const { lines: news, readAfter } = followLog(lines.current.at(-1)?.seq ?? 0, data)
-        if (news.length > 0) {
-          lines.current = [...lines.current, ...news]
-          setState((before) => ({ ...before, lines: lines.current, total: Math.max(before.total, data.to_seq) }))
-        }
+        if (news.length > 0) hold([...lines.current, ...news], ({ total }) => ({ total: Math.max(total, data.to_seq) }))
         if (readAfter !== null) void extend('newer')
       }),
-    [operation_id, node_id, attempt, extend],
+    [operation_id, node_id, attempt, lines, hold, extend],
   )
 
   // Lines that were written between the first read and the moment when the topic became live.
-  useEffect(
-    () => onServed((topics) => topics.includes(`log:${operation_id}/${node_id}/${attempt}`) && void extend('newer')),
-    [operation_id, node_id, attempt, extend],
-  )
+  useEffect(() => onServed((topics) => topics.includes(topic) && void extend('newer')), [topic, extend])
 
-  /** Brings a line of this number among those that are held; what is far away is held instead of what was. */
+  /** Makes a line one of those that are held; if it is far away, its surroundings replace them. */
   const reach = useCallback(
     async (seq: number): Promise<void> => {
       const [first, last] = [lines.current[0]?.seq ?? 0, lines.current.at(-1)?.seq ?? 0]
       if (seq >= first && seq <= last) return
       const reply = await page({ before_seq: seq + AROUND / 2, limit: AROUND })
-      lines.current = reply.lines
-      setState((before) => ({ ...before, lines: lines.current, total: reply.total_lines }))
+      hold(reply.lines, () => ({ total: reply.total_lines }))
     },
-    [page],
+    [page, lines, hold],
   )
-  /** Numbers of the lines of the whole log that contain a text, in any case, and how many there are. */
+  /** How many lines of the whole log contain a text, in any case, and their numbers. */
   const search = useCallback(
     async (q: string): Promise<{ count: number; seqs: number[] }> =>
       (await page({ q, tail: true, limit: 1 })).matches ?? { count: 0, seqs: [] },

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Suspense, useId, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
-import type { NodeDetail } from '../api/types.ts'
+import type { NodeDetail, Operation } from '../api/types.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { interventionsOfNode } from '../interventions/offered.ts'
 import { ArtifactTable } from '../proof/list.tsx'
@@ -24,15 +24,15 @@ const InterveneDialog = lazyPart(() =>
   import('../interventions/dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
 )
 const TABS = ['summary', 'logs', 'io', 'artifacts'] as const
+type Tab = (typeof TABS)[number]
 
-/** One node: what it does, how each attempt went, its log. */
+/** One node: its work, its attempts, its log. */
 export const NodePage = () => {
   const { operation_id, node_id } = useParams({ from: '/shell/operations/$operation_id/nodes/$node_id' })
   const { tab, attempt: wanted } = useSearch({ from: '/shell/operations/$operation_id/nodes/$node_id' })
   useTopic(`operation:${operation_id}`)
   const operation = useQuery(operationQuery(operation_id)).data
   const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
-  const [asking, setAsking] = useState<'retry' | 'intervene' | null>(null)
   if (node === undefined) {
     return (
       <Page>
@@ -41,11 +41,15 @@ export const NodePage = () => {
       </Page>
     )
   }
+  return <Shown node={node} operation={operation} tab={tab} attempt={wanted} />
+}
+
+type Attempt = NodeDetail['attempts'][number]
+type ShownProps = { node: NodeDetail; operation: Operation | undefined; tab: Tab; attempt: number | undefined }
+
+const Shown = ({ node, operation, tab, attempt: wanted }: ShownProps) => {
+  const { operation_id, node_id } = useParams({ from: '/shell/operations/$operation_id/nodes/$node_id' })
   const attempt = node.attempts.find((one) => one.attempt === wanted) ?? newestAttempt(node)
-  const retry = actionOf(node, 'retry')
-  const interventions = interventionsOfNode(node)
-  const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
-  const stuck = node.state === 'failed' || node.state === 'outcome_unknown'
   return (
     <Page>
       <p className="text-muted">
@@ -60,27 +64,7 @@ export const NodePage = () => {
         </div>
         <div className="flex flex-wrap items-center gap-2 lg:ml-auto lg:max-w-140 lg:justify-end">
           <AttemptSwitch node={node} attempt={attempt?.attempt} />
-          {stuck && mayPress(operation && actionOf(operation, 'propose_patch')) ? (
-            <Link
-              to="/operations/$operation_id/patches/new"
-              params={{ operation_id }}
-              search={{ node: node_id }}
-              className="button"
-            >
-              {tChange.patch.propose}
-            </Link>
-          ) : null}
-          {stuck || mayPress(intervene) ? (
-            <ActionButton action={intervene} press={() => setAsking('intervene')}>
-              {tChange.intervene.open}
-            </ActionButton>
-          ) : null}
-          {stuck || retry?.allowed ? (
-            <ActionButton action={retry} press={() => setAsking('retry')} main>
-              {tOperation.node.retry}
-            </ActionButton>
-          ) : null}
-          {stuck ? <WhyNot actions={[retry, intervene]} /> : null}
+          <Actions node={node} operation={operation} />
         </div>
       </div>
       <nav className="tabs" aria-label={tOperation.node.tabs_label}>
@@ -101,23 +85,7 @@ export const NodePage = () => {
           <NodeFacts node={node} attempt={attempt} />
         </div>
       ) : null}
-      {tab === 'logs' ? (
-        attempt ? (
-          <Suspense fallback={<Loading rows={1} />}>
-            <LogView
-              key={attempt.attempt}
-              operation_id={operation_id}
-              node_id={node_id}
-              attempt={attempt.attempt}
-              open={attempt.ended_at === null}
-            />
-          </Suspense>
-        ) : (
-          <div className="card">
-            <Empty>{tOperation.logs.not_started}</Empty>
-          </div>
-        )
-      ) : null}
+      {tab === 'logs' ? <Logs operation_id={operation_id} node_id={node_id} attempt={attempt} /> : null}
       {tab === 'io' ? <InputsOutputs node={node} /> : null}
       {tab === 'artifacts' ? (
         <div className="card">
@@ -128,6 +96,40 @@ export const NodePage = () => {
           )}
         </div>
       ) : null}
+    </Page>
+  )
+}
+
+/** Retry, intervention and patch: offered for a node that is stuck, or where the server allows them. */
+const Actions = ({ node, operation }: { node: NodeDetail; operation: Operation | undefined }) => {
+  const [asking, setAsking] = useState<'retry' | 'intervene' | null>(null)
+  const retry = actionOf(node, 'retry')
+  const interventions = interventionsOfNode(node)
+  const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
+  const stuck = node.state === 'failed' || node.state === 'outcome_unknown'
+  return (
+    <>
+      {stuck && operation && mayPress(actionOf(operation, 'propose_patch')) ? (
+        <Link
+          to="/operations/$operation_id/patches/new"
+          params={{ operation_id: operation.operation_id }}
+          search={{ node: node.node_id }}
+          className="button"
+        >
+          {tChange.patch.propose}
+        </Link>
+      ) : null}
+      {stuck || mayPress(intervene) ? (
+        <ActionButton action={intervene} press={() => setAsking('intervene')}>
+          {tChange.intervene.open}
+        </ActionButton>
+      ) : null}
+      {stuck || retry?.allowed ? (
+        <ActionButton action={retry} press={() => setAsking('retry')} main>
+          {tOperation.node.retry}
+        </ActionButton>
+      ) : null}
+      {stuck ? <WhyNot actions={[retry, intervene]} /> : null}
       {asking ? (
         <Suspense fallback={null}>
           {asking === 'retry' ? (
@@ -137,9 +139,28 @@ export const NodePage = () => {
           )}
         </Suspense>
       ) : null}
-    </Page>
+    </>
   )
 }
+
+type LogsProps = { operation_id: string; node_id: string; attempt: Attempt | undefined }
+
+const Logs = ({ operation_id, node_id, attempt }: LogsProps) =>
+  attempt ? (
+    <Suspense fallback={<Loading rows={1} />}>
+      <LogView
+        key={attempt.attempt}
+        operation_id={operation_id}
+        node_id={node_id}
+        attempt={attempt.attempt}
+        open={attempt.ended_at === null}
+      />
+    </Suspense>
+  ) : (
+    <div className="card">
+      <Empty>{tOperation.logs.not_started}</Empty>
+    </div>
+  )
 
 const AttemptSwitch = ({ node, attempt }: { node: NodeDetail; attempt: number | undefined }) => {
   const id = useId()

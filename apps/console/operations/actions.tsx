@@ -13,7 +13,7 @@ const InterveneDialog = lazyPart(() =>
   import('../interventions/dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
 )
 const CANCELS = ['cancel', 'cancel_compensate', 'cancel_force']
-/** What one may do with the operation now; what one may not, with the reason. */
+/** The actions on the operation now; those that are not allowed, with the reason. */
 export const OperationActions = ({ operation }: { operation: Operation }) => {
   const [open, setOpen] = useState<OperationCommand | 'intervene' | null>(null)
   const pausable = actionOf(operation, 'pause')
@@ -22,7 +22,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
   const gate = operation.open_gates[0]
   const [patch] = operation.open_patches
   const propose = actionOf(operation, 'propose_patch')
-  // A cancel that is under way can be sharpened: to compensate, and by force once it had its time.
+  // A running cancel can be escalated: to compensate, and by force once it had its time.
   const cancels = CANCELS.map((action) => actionOf(operation, action))
   const cancel = cancels.find(mayPress) ?? cancels[0]
   const ended = operation.ended_at !== null

@@ -15,76 +15,77 @@ type ResumeEffect = { drifted?: unknown[]; next_nodes?: unknown[] }
 type CancelEffect = PauseEffect & { compensations?: unknown[] }
 
 const NAMED = 5
-/** Force is offered only once the server does: when a cancel has had its time. */
+/** Force is offered once the server allows it: after the time that a cancel has to finish. */
 const MODES = ['graceful', 'compensate', 'force'] as const
 type Mode = (typeof MODES)[number]
 const cancelOf = (operation: Operation, mode: Mode) =>
   actionOf(operation, mode === 'graceful' ? 'cancel' : `cancel_${mode}`)
 
-/** Pause, resume and cancel of one operation: each says beforehand what will happen, in numbers. */
-export const OperationDialog = ({
-  operation,
-  command,
-  close,
-}: {
-  operation: Operation
-  command: OperationCommand
-  close: () => void
-}) => {
+type Props = { operation: Operation; close: () => void }
+
+/** Pause, resume and cancel of one operation. Each shows its effect first, in numbers. */
+export const OperationDialog = ({ command, ...props }: Props & { command: OperationCommand }) =>
+  command === 'pause' ? <Pause {...props} /> : command === 'resume' ? <Resume {...props} /> : <Cancel {...props} />
+
+/** What the three dialogs share. */
+const useCommon = ({ operation, close }: Props, command: OperationCommand) => {
   const client = useQueryClient()
-  const [mode, setMode] = useState<Mode>(() => MODES.find((one) => mayPress(cancelOf(operation, one))) ?? 'graceful')
-  const [acknowledged, setAcknowledged] = useState(false)
-  const words = tDecide.command[command]
+  const { title, button } = tDecide.command[command]
   const refresh = () => {
     for (const noun of ['operation', 'graph', 'nodes', 'timeline'])
       void client.invalidateQueries({ queryKey: [noun, operation.operation_id] })
   }
-  const common = {
-    title: words.title,
-    button: words.button,
-    text: {
-      name: 'reason' as const,
-      label: tDecide.command.reason,
-      needed: true,
-      missing: tDecide.command.reason_needed,
-    },
-    done: refresh,
-    refused: refresh,
-    close,
-  }
   const path = `/v1/operations/${encodeURIComponent(operation.operation_id)}/${command}`
-  if (command === 'pause') {
-    return (
-      <CommandDialog<PauseEffect, unknown>
-        {...common}
-        command={{ path, body: {} }}
-        consequences={({ running = [], not_started = 0 }) => (
-          <p>{tDecide.command.pause.effect(running.length, not_started)}</p>
-        )}
-      />
-    )
+  const text = {
+    name: 'reason' as const,
+    label: tDecide.command.reason,
+    needed: true,
+    missing: tDecide.command.reason_needed,
   }
-  if (command === 'resume') {
-    return (
-      <CommandDialog<ResumeEffect, unknown>
-        {...common}
-        command={{ path, body: acknowledged ? { acknowledge_drift: true } : {} }}
-        consequences={({ drifted = [], next_nodes = [] }) => (
-          <>
-            <p>{tDecide.command.resume.effect(names(next_nodes))}</p>
-            {drifted.length > 0 ? <p>{tDecide.command.resume.drifted(names(drifted))}</p> : null}
-          </>
-        )}
-      >
-        {operation.pause_reason === 'catalog_drift' ? (
-          <label className="flex items-center gap-2">
-            <input type="checkbox" checked={acknowledged} onChange={(event) => setAcknowledged(event.target.checked)} />
-            {tDecide.command.resume.acknowledge}
-          </label>
-        ) : null}
-      </CommandDialog>
-    )
-  }
+  return { path, common: { title, button, text, done: refresh, refused: refresh, close } }
+}
+
+const Pause = (props: Props) => {
+  const { path, common } = useCommon(props, 'pause')
+  return (
+    <CommandDialog<PauseEffect, unknown>
+      {...common}
+      command={{ path, body: {} }}
+      consequences={({ running = [], not_started = 0 }) => (
+        <p>{tDecide.command.pause.effect(running.length, not_started)}</p>
+      )}
+    />
+  )
+}
+
+const Resume = (props: Props) => {
+  const { path, common } = useCommon(props, 'resume')
+  const [acknowledged, setAcknowledged] = useState(false)
+  return (
+    <CommandDialog<ResumeEffect, unknown>
+      {...common}
+      command={{ path, body: acknowledged ? { acknowledge_drift: true } : {} }}
+      consequences={({ drifted = [], next_nodes = [] }) => (
+        <>
+          <p>{tDecide.command.resume.effect(names(next_nodes))}</p>
+          {drifted.length > 0 ? <p>{tDecide.command.resume.drifted(names(drifted))}</p> : null}
+        </>
+      )}
+    >
+      {props.operation.pause_reason === 'catalog_drift' ? (
+        <label className="flex items-center gap-2">
+          <input type="checkbox" checked={acknowledged} onChange={(event) => setAcknowledged(event.target.checked)} />
+          {tDecide.command.resume.acknowledge}
+        </label>
+      ) : null}
+    </CommandDialog>
+  )
+}
+
+const Cancel = (props: Props) => {
+  const { operation } = props
+  const { path, common } = useCommon(props, 'cancel')
+  const [mode, setMode] = useState<Mode>(() => MODES.find((one) => mayPress(cancelOf(operation, one))) ?? 'graceful')
   return (
     <CommandDialog<CancelEffect, unknown>
       {...common}
@@ -118,7 +119,7 @@ export const OperationDialog = ({
   )
 }
 
-/** Names of whatever the dry run listed; a long list is cut with its count. */
+/** Names of the items of a dry run; a long list is cut, with the number of the rest. */
 function names(items: unknown[]): string[] {
   const all = items.map((item) =>
     typeof item === 'string'

@@ -19,7 +19,7 @@ import { tOperation } from '../words/operation.ts'
 
 const loadCanvas = () => import('../graph/canvas.tsx').then((part) => ({ default: part.GraphCanvas }))
 const GraphCanvas = lazyPart(loadCanvas)
-// The drawing is fetched beside the data that it shows; a phone begins with the list and needs none.
+// The code of the drawing is fetched beside its data; a phone begins with the list and needs none.
 if (!isNarrow()) void loadCanvas()
 
 /** The plan as a graph with live states; the same as a list, one press away. */

@@ -17,7 +17,7 @@ import { tOperation } from '../words/operation.ts'
 import { OperationActions } from './actions.tsx'
 import { OperationSentence } from './sentence.tsx'
 
-/** The header that every view of one operation has: what is happening, whether it waits for me, what I may do. */
+/** The header of every view of one operation: its state, whether it waits for me, my actions. */
 export const OperationPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   useTopic(`operation:${operation_id}`)
@@ -121,7 +121,7 @@ const Facts = ({ operation }: { operation: Operation }) => {
   )
 }
 
-/** The link to the Temporal UI, for those whom the server sent the reference; http(s) only. */
+/** The link to the Temporal UI, if the server sent the reference; http(s) only. */
 const EngineLink = ({ operation }: { operation: Operation }) => {
   const ref = operation.engine_ref
   if (ref === undefined || !/^https?:\/\//.test(ref.ui_url)) return null

@@ -6,7 +6,7 @@ import { ShapeIcon } from '../ui/status.tsx'
 import { TimeText, useTimeWords } from '../ui/time.tsx'
 import { tOperation } from '../words/operation.ts'
 
-/** What is happening and whether it waits for somebody, in one sentence; pending commands behind it. */
+/** The state of the operation and whether it needs a person, in one sentence; pending commands after it. */
 export const OperationSentence = ({ operation }: { operation: Operation }) => (
   <div className="flex flex-col gap-1" aria-live="polite">
     <p className="max-w-text">
@@ -34,7 +34,7 @@ const Since = ({ operation }: { operation: Operation }) => {
   )
 }
 
-/** The command by which somebody brought the operation into this state; nothing where the system did it by itself. */
+/** The command of a person that led to this state; undefined if the system caused it. */
 function steeredInto({ status, steering, pause_reason, end_reason }: Operation): Operation['steering'] {
   if (steering === null) return null
   const paused = (status === 'paused' || status === 'pausing') && pause_reason === 'operator'
@@ -42,7 +42,7 @@ function steeredInto({ status, steering, pause_reason, end_reason }: Operation):
   return (paused && steering.kind === 'pause') || (cancelled && steering.kind === 'cancel') ? steering : null
 }
 
-/** Why it is as it is: the person's own words, else the system's reason. */
+/** The reason of the state: the person's own words, else the system's reason. */
 const Why = ({ operation }: { operation: Operation }) => {
   const given = steeredInto(operation)?.reason
   const code = operation.ended_at === null ? operation.pause_reason : operation.end_reason

@@ -1,11 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import type { Graph, PatchChange } from '../api/types.ts'
+import { Field } from '../forms/field.tsx'
 import { nodeQuery } from '../queries/operations.ts'
 import { tChange } from '../words/change.ts'
 import { CHOICES, type Choice, draftOf, NEEDS } from './drafts.ts'
 
-/** Chooses a change by what it is for; what comes of it stands in the list below and can be edited there. */
+type Typed = { node: string; other: string; gate: string; limit: string }
+
+/** Chooses a change by its purpose; the result is added to the list below, where it can be edited. */
 export const PatchBuilder = ({
   graph,
   operation_id,
@@ -14,19 +17,17 @@ export const PatchBuilder = ({
 }: {
   graph: Graph
   operation_id: string
-  /** The step from which one came here. */
+  /** The step whose page led here. */
   node?: string
   add: (changes: PatchChange[]) => void
 }) => {
   const id = useId()
   const client = useQueryClient()
   const [choice, setChoice] = useState<Choice>('insert_before')
-  const [node, setNode] = useState(wanted)
-  const [other, setOther] = useState('')
-  const [gate, setGate] = useState('')
-  const [limit, setLimit] = useState('2')
+  const [typed, setTyped] = useState<Typed>({ node: wanted, other: '', gate: '', limit: '2' })
+  const type = (more: Partial<Typed>) => setTyped((before) => ({ ...before, ...more }))
   const needs = NEEDS[choice]
-  const given = { node, other, gate, limit: Number(limit) }
+  const given = { ...typed, limit: Number(typed.limit) }
   const complete = needs.every((need) =>
     need === 'limit' ? Number.isInteger(given.limit) && given.limit > 0 : given[need] !== '',
   )
@@ -34,7 +35,7 @@ export const PatchBuilder = ({
     if (!complete) return
     const inputs =
       choice === 'change_inputs'
-        ? (await client.fetchQuery(nodeQuery(operation_id, node)).catch(() => undefined))?.spec.with
+        ? (await client.fetchQuery(nodeQuery(operation_id, typed.node)).catch(() => undefined))?.spec.with
         : undefined
     add(draftOf(choice, given, graph, inputs, tChange.patch.editor))
   }
@@ -58,46 +59,7 @@ export const PatchBuilder = ({
             ))}
           </select>
         </Field>
-        {needs.includes('node') ? (
-          <Field id={`${id}-node`} label={tChange.patch.editor.node}>
-            <NodeSelect id={`${id}-node`} graph={graph} value={node} change={setNode} />
-          </Field>
-        ) : null}
-        {needs.includes('other') ? (
-          <Field id={`${id}-other`} label={tChange.patch.editor.other}>
-            <NodeSelect id={`${id}-other`} graph={graph} value={other} change={setOther} any />
-          </Field>
-        ) : null}
-        {needs.includes('gate') ? (
-          <Field id={`${id}-gate`} label={tChange.patch.editor.gate}>
-            <select
-              id={`${id}-gate`}
-              className="input max-w-full"
-              value={gate}
-              onChange={(event) => setGate(event.target.value)}
-            >
-              <option value="">{tChange.patch.editor.choose}</option>
-              {graph.gates.map(({ gate_id, question }) => (
-                <option key={gate_id} value={gate_id}>
-                  {gate_id}: {question}
-                </option>
-              ))}
-            </select>
-          </Field>
-        ) : null}
-        {needs.includes('limit') ? (
-          <Field id={`${id}-limit`} label={tChange.patch.limit}>
-            <input
-              id={`${id}-limit`}
-              className="input !w-24"
-              type="number"
-              min={1}
-              max={500}
-              value={limit}
-              onChange={(event) => setLimit(event.target.value)}
-            />
-          </Field>
-        ) : null}
+        <Needed needs={needs} typed={typed} type={type} graph={graph} />
         <button type="button" className="button" aria-disabled={!complete} onClick={() => void press()}>
           {tChange.patch.editor.add_button}
         </button>
@@ -106,16 +68,67 @@ export const PatchBuilder = ({
   )
 }
 
-const Field = ({ id, label, children }: { id: string; label: string; children: React.ReactNode }) => (
-  <div className="min-w-0">
-    <label className="label" htmlFor={id}>
-      {label}
-    </label>
-    {children}
-  </div>
-)
+/** The fields that the chosen change needs. */
+const Needed = ({
+  needs,
+  typed,
+  type,
+  graph,
+}: {
+  needs: readonly (keyof Typed)[]
+  typed: Typed
+  type: (more: Partial<Typed>) => void
+  graph: Graph
+}) => {
+  const id = useId()
+  const at = (name: keyof Typed) => `${id}-${name}`
+  return (
+    <>
+      {needs.includes('node') ? (
+        <Field id={at('node')} label={tChange.patch.editor.node}>
+          <NodeSelect id={at('node')} graph={graph} value={typed.node} change={(node) => type({ node })} />
+        </Field>
+      ) : null}
+      {needs.includes('other') ? (
+        <Field id={at('other')} label={tChange.patch.editor.other}>
+          <NodeSelect id={at('other')} graph={graph} value={typed.other} change={(other) => type({ other })} any />
+        </Field>
+      ) : null}
+      {needs.includes('gate') ? (
+        <Field id={at('gate')} label={tChange.patch.editor.gate}>
+          <select
+            id={at('gate')}
+            className="input max-w-full"
+            value={typed.gate}
+            onChange={(event) => type({ gate: event.target.value })}
+          >
+            <option value="">{tChange.patch.editor.choose}</option>
+            {graph.gates.map(({ gate_id, question }) => (
+              <option key={gate_id} value={gate_id}>
+                {gate_id}: {question}
+              </option>
+            ))}
+          </select>
+        </Field>
+      ) : null}
+      {needs.includes('limit') ? (
+        <Field id={at('limit')} label={tChange.patch.limit}>
+          <input
+            id={at('limit')}
+            className="input !w-24"
+            type="number"
+            min={1}
+            max={500}
+            value={typed.limit}
+            onChange={(event) => type({ limit: event.target.value })}
+          />
+        </Field>
+      ) : null}
+    </>
+  )
+}
 
-/** Steps in the order of the plan; those that have begun are named so, and stand last where only others can change. */
+/** Steps in the order of the plan. Steps that have started are marked, and come last where they cannot be changed. */
 const NodeSelect = ({
   id,
   graph,

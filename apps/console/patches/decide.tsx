@@ -15,7 +15,7 @@ const CommandDialog = lazyPart(loadDialog)
 type Verdict = 'approve' | 'reject'
 type Effect = { status?: string; plan_revision?: number; rearmed_gates?: string[] }
 
-/** Approve and reject a patch, bound to the digest that this browser computes; its proposer may take it back. */
+/** Approve and reject a patch, bound to the digest that this browser computes; its proposer may withdraw it. */
 export const PatchDecide = ({ patch }: { patch: Patch }) => {
   const [open, setOpen] = useState<Verdict | null>(null)
   const { patch_id, base_revision, changes, result_hash } = patch

@@ -7,7 +7,7 @@ import { changeWords } from './words.ts'
 
 type Names = (node_id: string) => string
 
-/** What was proposed, change by change in the order in which they are made; the whole of each one press away. */
+/** The proposed changes in their order; the whole of each one press away. */
 export const PatchChanges = ({ changes, nameOf }: { changes: readonly unknown[]; nameOf: Names }) => (
   <ol className="flex flex-col">
     {changes.map((change, at) => (
@@ -23,7 +23,7 @@ export const PatchChanges = ({ changes, nameOf }: { changes: readonly unknown[];
   </ol>
 )
 
-/** The graph before and after: what comes, what goes, and what is different in what stays; each with its word. */
+/** The graph before and after: added, removed and changed parts, each with its word. */
 export const PatchDiff = ({
   diff,
   changes,

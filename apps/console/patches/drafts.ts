@@ -13,7 +13,7 @@ export const CHOICES = [
 ] as const
 export type Choice = (typeof CHOICES)[number]
 
-/** What a choice needs to be told beside itself. */
+/** The fields that a choice needs. */
 export const NEEDS: Record<Choice, readonly ('node' | 'other' | 'gate' | 'limit')[]> = {
   insert_before: ['node'],
   change_inputs: ['node'],
@@ -26,10 +26,10 @@ export const NEEDS: Record<Choice, readonly ('node' | 'other' | 'gate' | 'limit'
 }
 
 export type Given = { node: string; other: string; gate: string; limit: number }
-/** Texts of the catalogue that a draft carries, and what the node's inputs are now. */
+/** The words that a draft contains, and the current inputs of the node. */
 export type Words = { insert_name: (name: string) => string; question: (name: string) => string }
 
-/** The changes that a choice stands for, on the graph as it is. Pure: what is sound, the server says. */
+/** The changes of a choice, on the graph as it is. Pure: the server judges whether they are sound. */
 export const draftOf = (choice: Choice, given: Given, graph: Graph, inputs: unknown, words: Words): PatchChange[] => {
   const { node: node_id, other: depends_on, gate: gate_id, limit } = given
   const node = graph.nodes.find((one) => one.node_id === node_id)
@@ -70,7 +70,7 @@ export const draftOf = (choice: Choice, given: Given, graph: Graph, inputs: unkn
   }
 }
 
-/** Whoever waited for the node waits for what the node waited for. */
+/** The dependents of the node now depend on its dependencies. */
 const closeGap = (node_id: string, { nodes }: Graph): PatchChange[] => {
   const before = nodes.find((node) => node.node_id === node_id)?.depends_on ?? []
   return nodes
@@ -99,7 +99,7 @@ const free = (wanted: string, taken: ReadonlySet<string>): string => {
   }
 }
 
-/** A change as somebody has typed it, or why it is none yet. */
+/** A typed change, or why it is not valid yet. */
 export const readDraft = (text: string): { change: PatchChange } | { fault: string } => {
   try {
     const change: unknown = JSON.parse(text)

@@ -12,7 +12,7 @@ import { placeViolations, readDraft } from './drafts.ts'
 import { PatchGraph } from './graph.tsx'
 import { changeWords } from './words.ts'
 
-/** One change as it stands in the editor: its text is the truth, so that half-typed JSON is kept. */
+/** One change in the editor: its text is the truth, so that half-typed JSON is kept. */
 export type Draft = { id: number; text: string }
 let made = 0
 export const draftFrom = (change: PatchChange): Draft => {
@@ -20,22 +20,22 @@ export const draftFrom = (change: PatchChange): Draft => {
   return { id: made, text: JSON.stringify(change, null, 2) }
 }
 
-/** What the server says of a patch that nobody has proposed yet. */
+/** The server's answer about a patch that has not been proposed yet. */
 export type PatchEffect = Pick<Patch, 'diff_graph' | 'held_nodes' | 'rearmed_gates'>
 export type Check = { state: 'none' } | { state: 'checking' } | Sound | Unsound
-/** Sound at this revision, with the changes that this was said of. */
+/** Sound at this revision, with these changes. */
 type Sound = { state: 'sound'; effect: PatchEffect; changes: PatchChange[]; base_revision: number }
 type Unsound = { state: 'refused'; problem: Problem }
 
 const REST_MS = 400
 
-/** The drafts as changes; undefined while one of them is no change. */
+/** The drafts as changes; undefined while one of them is not valid. */
 export const changesOf = (drafts: readonly Draft[]): PatchChange[] | undefined => {
   const read = drafts.map(({ text }) => readDraft(text))
   return read.every((one) => 'change' in one) ? read.map((one) => (one as { change: PatchChange }).change) : undefined
 }
 
-/** Asks the server what these changes would do, once the typing rests; the graph's revision is part of the question. */
+/** Asks the server for the effect of these changes, after a pause in typing; the graph's revision is part of the question. */
 export const usePatchCheck = (
   operation_id: string,
   base_revision: number,
@@ -66,7 +66,7 @@ export const usePatchCheck = (
   return 'effect' in reply ? { state: 'sound', ...reply } : { state: 'refused', problem: reply.problem }
 }
 
-/** The changes as a list, each in words and as JSON, with what is wrong with it beneath it. */
+/** The changes as a list, each in words and as JSON, with its faults below. */
 export const DraftList = ({
   drafts,
   check,
@@ -164,7 +164,7 @@ const DraftItem = ({
   )
 }
 
-/** What the patch would do, in the server's words: the changed graph, drawn, or every reason why it could not run. */
+/** The effect of the patch, in the server's words: the changed graph, drawn, or every reason why it could not run. */
 export const PatchOutlook = ({
   operation_id,
   check,
@@ -179,7 +179,7 @@ export const PatchOutlook = ({
   const last = useRef<Sound>(undefined)
   if (check.state === 'sound') last.current = check
   if (check.state === 'none') return null
-  // While the next answer is under way the one before stays, and says so.
+  // The last answer stays until the next one arrives, and is marked as old.
   const shown = check.state === 'sound' ? check : check.state === 'checking' ? last.current : undefined
   const violations = violationsOf(check)
   const { at } = placeViolations(violations, changes ?? [])
@@ -245,7 +245,7 @@ export const PatchOutlook = ({
 type Violation = NonNullable<Problem['violations']>[number]
 const violationsOf = (check: Check): Violation[] => (check.state === 'refused' ? (check.problem.violations ?? []) : [])
 
-/** The node or gate that a pointer names, quoted, so that the sentence behind it has its subject. */
+/** The node or gate that a pointer names, quoted, as the subject of the sentence after it. */
 const subjectOf = (pointer: string): string => {
   const [, part, id] = pointer.split('/')
   return (part === 'nodes' || part === 'gates') && id ? `“${id}” ` : ''

@@ -22,7 +22,7 @@ type Props = {
   diff: Patch['diff_graph']
 }
 
-/** The graph as the patch would make it: what comes, goes and differs has its word; the list beside it says the same. */
+/** The resulting graph: added, removed and changed nodes have a word; the list beside it has the same content. */
 export const PatchGraph = ({ operation_id, base_revision, changes, diff }: Props) => {
   const [drawn, setDrawn] = useState(() => !isNarrow())
   const base = useQuery({ ...revisionQuery(operation_id, base_revision), enabled: drawn }).data

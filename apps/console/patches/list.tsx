@@ -13,7 +13,7 @@ import { TimeText } from '../ui/time.tsx'
 import { tChange } from '../words/change.ts'
 import { countWords } from './words.ts'
 
-/** Every patch of one operation: what waits, what was applied, what was turned down. */
+/** Every patch of one operation: waiting, applied, rejected. */
 export const OperationPatchesPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const list = useInfiniteQuery(patchesQuery(operation_id))

@@ -20,7 +20,7 @@ import { nodeNames } from './words.ts'
 
 const CommandDialog = lazyPart(() => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog })))
 
-/** Puts a patch together: ready choices and JSON, checked against the running graph as one types. */
+/** Composes a patch from ready choices and JSON, and checks it against the running graph at every change. */
 export const PatchNewPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id/patches/new' })
   const { from } = useSearch({ from: '/shell/operations/$operation_id/patches/new' })
@@ -54,22 +54,29 @@ export const PatchNewPage = () => {
   )
 }
 
-const Editor = ({
-  graph,
-  operation,
-  start,
-  base: begun,
-}: {
-  graph: Graph
-  operation: Operation
-  start: PatchChange[]
-  base: number
-}) => {
+type EditorProps = { graph: Graph; operation: Operation; start: PatchChange[]; base: number }
+
+/** The drafts of a patch; `added` counts the additions. */
+const useDrafts = (start: PatchChange[]) => {
+  const [drafts, setDrafts] = useState<Draft[]>(() => start.map(draftFrom))
+  const [added, setAdded] = useState(0)
+  return {
+    drafts,
+    added,
+    add: (more: PatchChange[]) => {
+      setDrafts((before) => [...before, ...more.map(draftFrom)])
+      setAdded((n) => n + 1)
+    },
+    change: (draft: number, text: string) =>
+      setDrafts((before) => before.map((one) => (one.id === draft ? { ...one, text } : one))),
+    remove: (draft: number) => setDrafts((before) => before.filter((one) => one.id !== draft)),
+  }
+}
+
+const Editor = ({ graph, operation, start, base: begun }: EditorProps) => {
   const { operation_id } = operation
   const { node } = useSearch({ from: '/shell/operations/$operation_id/patches/new' })
-  const navigate = useNavigate()
-  const client = useQueryClient()
-  const [drafts, setDrafts] = useState<Draft[]>(() => start.map(draftFrom))
+  const { drafts, added, add, change, remove } = useDrafts(start)
   const [base, setBase] = useState(begun)
   const [ticket, setTicket] = useState('')
   const [asking, setAsking] = useState(false)
@@ -80,8 +87,7 @@ const Editor = ({
   const action = actionOf(operation, 'propose_patch')
   const ready = mayPress(action) && check.state === 'sound'
   const list = useRef<HTMLDivElement>(null)
-  const [added, setAdded] = useState(0)
-  // What was added is read next: the list is brought into view, the keyboard stays where it is.
+  // Brings a new change into view; the keyboard stays where it is.
   useEffect(() => {
     if (added > 0) list.current?.scrollIntoView({ block: 'nearest' })
   }, [added])
@@ -92,44 +98,13 @@ const Editor = ({
   })
   return (
     <Page>
-      <p className="text-muted">
-        <Link to="/operations/$operation_id/patches" params={{ operation_id }}>
-          {operation.title}
-        </Link>
-      </p>
-      <div className="flex flex-col gap-1">
-        <Heading title={tChange.patch.editor.title}>{tChange.patch.editor.title}</Heading>
-        <p>{tChange.patch.editor.intro(operation.title, base)}</p>
-        <p className="max-w-text text-muted">{tChange.patch.what_it_is}</p>
-      </div>
-      {graph.plan_revision !== base ? (
-        <div role="alert" className="flex flex-wrap items-center gap-3 rounded-card bg-wait-soft p-4 text-wait">
-          <ShapeIcon shape="diamond" tone="wait" />
-          <p>{tChange.patch.editor.moved(graph.plan_revision, base)}</p>
-          <button type="button" className="button" onClick={() => setBase(graph.plan_revision)}>
-            {tChange.patch.editor.rebase(graph.plan_revision)}
-          </button>
-        </div>
-      ) : null}
-      <PatchBuilder
-        graph={graph}
-        operation_id={operation_id}
-        {...(node === undefined ? {} : { node })}
-        add={(more) => {
-          setDrafts((before) => [...before, ...more.map(draftFrom)])
-          setAdded((n) => n + 1)
-        }}
-      />
+      <Intro operation={operation} base={base} />
+      {graph.plan_revision === base ? null : (
+        <MovedOn now={graph.plan_revision} base={base} rebase={() => setBase(graph.plan_revision)} />
+      )}
+      <PatchBuilder graph={graph} operation_id={operation_id} {...(node === undefined ? {} : { node })} add={add} />
       <div ref={list}>
-        <DraftList
-          drafts={drafts}
-          check={check}
-          nameOf={nameOf}
-          change={(draft, text) =>
-            setDrafts((before) => before.map((one) => (one.id === draft ? { ...one, text } : one)))
-          }
-          remove={(draft) => setDrafts((before) => before.filter((one) => one.id !== draft))}
-        />
+        <DraftList drafts={drafts} check={check} nameOf={nameOf} change={change} remove={remove} />
       </div>
       <PatchOutlook operation_id={operation_id} check={check} changes={changes} nameOf={nameOf} />
       <div className="flex flex-wrap items-end gap-3">
@@ -140,36 +115,71 @@ const Editor = ({
         <WhyNot actions={[action]} />
       </div>
       {asking && changes ? (
-        <Suspense fallback={null}>
-          <CommandDialog
-            title={tChange.patch.editor.confirm_title}
-            button={tChange.patch.editor.submit}
-            command={{
-              path: `/v1/operations/${encodeURIComponent(operation_id)}/patches`,
-              body: { base_revision: base, changes, ...ticketOf(ticket) },
-            }}
-            text={{
-              name: 'reason',
-              label: tDecide.command.reason,
-              needed: true,
-              missing: tDecide.command.reason_needed,
-            }}
-            consequences={(effect) => (
-              <p>{tChange.patch.editor.effect((effect as { held_nodes: string[] }).held_nodes.length)}</p>
-            )}
-            done={(reply) => {
-              sent.current = true
-              const { patch_id } = reply as { patch_id: string }
-              for (const noun of ['patches', 'operation', 'graph'])
-                void client.invalidateQueries({ queryKey: [noun, operation_id] })
-              void navigate({ to: '/operations/$operation_id/patches/$patch_id', params: { operation_id, patch_id } })
-            }}
-            close={() => setAsking(false)}
-          />
-        </Suspense>
+        <Propose
+          operation_id={operation_id}
+          body={{ base_revision: base, changes, ...ticketOf(ticket) }}
+          sent={() => {
+            sent.current = true
+          }}
+          close={() => setAsking(false)}
+        />
       ) : null}
       {leaving.status === 'blocked' ? <Leaving stay={leaving.reset} leave={leaving.proceed} /> : null}
     </Page>
+  )
+}
+
+const Intro = ({ operation: { operation_id, title }, base }: { operation: Operation; base: number }) => (
+  <>
+    <p className="text-muted">
+      <Link to="/operations/$operation_id/patches" params={{ operation_id }}>
+        {title}
+      </Link>
+    </p>
+    <div className="flex flex-col gap-1">
+      <Heading title={tChange.patch.editor.title}>{tChange.patch.editor.title}</Heading>
+      <p>{tChange.patch.editor.intro(title, base)}</p>
+      <p className="max-w-text text-muted">{tChange.patch.what_it_is}</p>
+    </div>
+  </>
+)
+
+const MovedOn = ({ now, base, rebase }: { now: number; base: number; rebase: () => void }) => (
+  <div role="alert" className="flex flex-wrap items-center gap-3 rounded-card bg-wait-soft p-4 text-wait">
+    <ShapeIcon shape="diamond" tone="wait" />
+    <p>{tChange.patch.editor.moved(now, base)}</p>
+    <button type="button" className="button" onClick={rebase}>
+      {tChange.patch.editor.rebase(now)}
+    </button>
+  </div>
+)
+
+type ProposeProps = { operation_id: string; body: Record<string, unknown>; sent: () => void; close: () => void }
+
+/** Asks for the reason, proposes the patch and opens its page. */
+const Propose = ({ operation_id, body, sent, close }: ProposeProps) => {
+  const navigate = useNavigate()
+  const client = useQueryClient()
+  return (
+    <Suspense fallback={null}>
+      <CommandDialog
+        title={tChange.patch.editor.confirm_title}
+        button={tChange.patch.editor.submit}
+        command={{ path: `/v1/operations/${encodeURIComponent(operation_id)}/patches`, body }}
+        text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
+        consequences={(effect) => (
+          <p>{tChange.patch.editor.effect((effect as { held_nodes: string[] }).held_nodes.length)}</p>
+        )}
+        done={(reply) => {
+          sent()
+          const { patch_id } = reply as { patch_id: string }
+          for (const noun of ['patches', 'operation', 'graph'])
+            void client.invalidateQueries({ queryKey: [noun, operation_id] })
+          void navigate({ to: '/operations/$operation_id/patches/$patch_id', params: { operation_id, patch_id } })
+        }}
+        close={close}
+      />
+    </Suspense>
   )
 }
 

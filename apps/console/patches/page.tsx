@@ -20,7 +20,7 @@ import { PatchChanges, PatchDiff } from './diff.tsx'
 import { PatchGraph } from './graph.tsx'
 import { nodeNames } from './words.ts'
 
-/** One patch: why, what it changes, what it makes of the graph, who must agree, and the decision. */
+/** One patch: its reason, its changes, the resulting graph, the required votes, and the decision. */
 export const PatchPage = () => {
   const { operation_id, patch_id } = useParams({ from: '/shell/operations/$operation_id/patches/$patch_id' })
   useTopic(`operation:${operation_id}`)
@@ -188,7 +188,7 @@ const Agreement = ({ patch, nodeName }: { patch: Patch; nodeName: (id: string) =
   </>
 )
 
-/** How it ended, and what one does next; a base that moved leads to the same changes on the graph of now. */
+/** Its end, and the next step; a moved base leads to the same changes on the current graph. */
 const Outcome = ({ patch, mayPropose }: { patch: Patch; mayPropose: boolean }) => {
   const { operation_id, patch_id, status, rebase, decided } = patch
   return (

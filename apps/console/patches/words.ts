@@ -28,7 +28,7 @@ export const changeWords = (change: unknown, nameOf: (node_id: string) => string
         return tChange.patch.unknown_change
     }
   } catch {
-    // What somebody is just typing may lack any of its members.
+    // A change that is being typed may lack any of its members.
     return tChange.patch.unknown_change
   }
 }

@@ -6,85 +6,13 @@ import { tPlan } from '../words/plan.ts'
 
 const SHOWN = 30
 
-/** Everything that speaks for or against a plan: risk and why, reach, policies, what is in the way. */
+/** The case for and against a plan: risk and its factors, impact, policies, conflicts. */
 export const PlanChecks = ({ plan }: { plan: Plan }) => (
   <div className="flex flex-col gap-6">
-    <Part title={tPlan.plan.risk(t.risk[plan.risk.level] ?? plan.risk.level, plan.risk.score)}>
-      {plan.risk.factors.length === 0 ? (
-        <p className="text-muted">{tPlan.plan.no_factors}</p>
-      ) : (
-        <ul className="flex flex-col gap-1">
-          {plan.risk.factors.map(({ factor, points, detail }) => (
-            <li key={factor} className="flex gap-3">
-              <span className="w-8 shrink-0 text-right tabular-nums">{tPlan.plan.points(points)}</span>
-              <span className="min-w-0 wrap-anywhere">{detail}</span>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Part>
-    <Part title={tPlan.plan.impact}>
-      <p>{tPlan.plan.dependents(plan.impact.dependents_count)}</p>
-      {plan.impact.dependents.length > 0 ? (
-        <ul className="names">
-          {plan.impact.dependents.slice(0, SHOWN).map((resource_id) => (
-            <li key={resource_id}>
-              <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }} data-row="">
-                {resource_id}
-              </Link>
-            </li>
-          ))}
-          {plan.impact.dependents_count > SHOWN ? <li>{t.others(plan.impact.dependents_count - SHOWN)}</li> : null}
-        </ul>
-      ) : null}
-      <p className="text-muted">{plan.impact.compensable ? tPlan.plan.compensable : tPlan.plan.not_compensable}</p>
-    </Part>
-    <Part title={tPlan.plan.policies}>
-      {plan.policy_results.length === 0 ? (
-        <p className="text-muted">{tPlan.plan.no_policies}</p>
-      ) : (
-        <ul className="flex flex-col gap-2">
-          {plan.policy_results.map(({ policy_id, level, result, detail }) => (
-            <li key={policy_id} className="flex gap-2">
-              <span className="mt-0.5">
-                <ShapeIcon
-                  shape={result === 'passed' ? 'check' : level === 'hard' ? 'octagon' : 'diamond'}
-                  tone={result === 'passed' ? 'ok' : level === 'hard' ? 'bad' : 'wait'}
-                />
-              </span>
-              <div className="min-w-0">
-                <p>
-                  <code>{policy_id}</code> {tPlan.plan.results[result] ?? result}{' '}
-                  <span className="text-muted">({tPlan.plan.levels[level] ?? level})</span>
-                </p>
-                {result === 'passed' ? null : <p className="text-table wrap-anywhere">{detail}</p>}
-              </div>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Part>
-    <Part title={tPlan.plan.conflicts}>
-      {plan.conflicts.length === 0 ? <p className="text-muted">{tPlan.plan.no_conflicts}</p> : null}
-      <ul className="flex flex-col gap-1">
-        {plan.conflicts.map(({ kind, id, resource_id, message }) => (
-          <li key={`${kind} ${id} ${resource_id}`} className="wrap-anywhere">
-            {kind === 'lease' || kind === 'dependent' ? (
-              <Link to="/operations/$operation_id/graph" params={{ operation_id: id }} data-row="">
-                {message}
-              </Link>
-            ) : kind === 'plan' ? (
-              <Link to="/plans/$plan_id" params={{ plan_id: id }} search={{ tab: 'changes' }} data-row="">
-                {message}
-              </Link>
-            ) : (
-              message
-            )}
-          </li>
-        ))}
-      </ul>
-      {plan.windows.length > 0 ? <p>{tPlan.plan.windows(plan.windows)}</p> : null}
-    </Part>
+    <Risk plan={plan} />
+    <Impact plan={plan} />
+    <Policies plan={plan} />
+    <Conflicts plan={plan} />
     {plan.warnings.length > 0 ? (
       <Part title={tPlan.plan.warnings}>
         <ul className="flex flex-col gap-1">
@@ -95,6 +23,94 @@ export const PlanChecks = ({ plan }: { plan: Plan }) => (
       </Part>
     ) : null}
   </div>
+)
+
+const Risk = ({ plan }: { plan: Plan }) => (
+  <Part title={tPlan.plan.risk(t.risk[plan.risk.level] ?? plan.risk.level, plan.risk.score)}>
+    {plan.risk.factors.length === 0 ? (
+      <p className="text-muted">{tPlan.plan.no_factors}</p>
+    ) : (
+      <ul className="flex flex-col gap-1">
+        {plan.risk.factors.map(({ factor, points, detail }) => (
+          <li key={factor} className="flex gap-3">
+            <span className="w-8 shrink-0 text-right tabular-nums">{tPlan.plan.points(points)}</span>
+            <span className="min-w-0 wrap-anywhere">{detail}</span>
+          </li>
+        ))}
+      </ul>
+    )}
+  </Part>
+)
+
+const Impact = ({ plan }: { plan: Plan }) => (
+  <Part title={tPlan.plan.impact}>
+    <p>{tPlan.plan.dependents(plan.impact.dependents_count)}</p>
+    {plan.impact.dependents.length > 0 ? (
+      <ul className="names">
+        {plan.impact.dependents.slice(0, SHOWN).map((resource_id) => (
+          <li key={resource_id}>
+            <Link to="/resources/$resource_id" params={{ resource_id }} search={{ tab: 'overview' }} data-row="">
+              {resource_id}
+            </Link>
+          </li>
+        ))}
+        {plan.impact.dependents_count > SHOWN ? <li>{t.others(plan.impact.dependents_count - SHOWN)}</li> : null}
+      </ul>
+    ) : null}
+    <p className="text-muted">{plan.impact.compensable ? tPlan.plan.compensable : tPlan.plan.not_compensable}</p>
+  </Part>
+)
+
+const Policies = ({ plan }: { plan: Plan }) => (
+  <Part title={tPlan.plan.policies}>
+    {plan.policy_results.length === 0 ? (
+      <p className="text-muted">{tPlan.plan.no_policies}</p>
+    ) : (
+      <ul className="flex flex-col gap-2">
+        {plan.policy_results.map(({ policy_id, level, result, detail }) => (
+          <li key={policy_id} className="flex gap-2">
+            <span className="mt-0.5">
+              <ShapeIcon
+                shape={result === 'passed' ? 'check' : level === 'hard' ? 'octagon' : 'diamond'}
+                tone={result === 'passed' ? 'ok' : level === 'hard' ? 'bad' : 'wait'}
+              />
+            </span>
+            <div className="min-w-0">
+              <p>
+                <code>{policy_id}</code> {tPlan.plan.results[result] ?? result}{' '}
+                <span className="text-muted">({tPlan.plan.levels[level] ?? level})</span>
+              </p>
+              {result === 'passed' ? null : <p className="text-table wrap-anywhere">{detail}</p>}
+            </div>
+          </li>
+        ))}
+      </ul>
+    )}
+  </Part>
+)
+
+const Conflicts = ({ plan }: { plan: Plan }) => (
+  <Part title={tPlan.plan.conflicts}>
+    {plan.conflicts.length === 0 ? <p className="text-muted">{tPlan.plan.no_conflicts}</p> : null}
+    <ul className="flex flex-col gap-1">
+      {plan.conflicts.map(({ kind, id, resource_id, message }) => (
+        <li key={`${kind} ${id} ${resource_id}`} className="wrap-anywhere">
+          {kind === 'lease' || kind === 'dependent' ? (
+            <Link to="/operations/$operation_id/graph" params={{ operation_id: id }} data-row="">
+              {message}
+            </Link>
+          ) : kind === 'plan' ? (
+            <Link to="/plans/$plan_id" params={{ plan_id: id }} search={{ tab: 'changes' }} data-row="">
+              {message}
+            </Link>
+          ) : (
+            message
+          )}
+        </li>
+      ))}
+    </ul>
+    {plan.windows.length > 0 ? <p>{tPlan.plan.windows(plan.windows)}</p> : null}
+  </Part>
 )
 
 const Part = ({ title, children }: { title: string; children: React.ReactNode }) => (

@@ -25,7 +25,7 @@ import { PlanRehearsal } from './rehearsal.tsx'
 const CommandDialog = lazyPart(() => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog })))
 const TABS = ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const
 
-/** One plan: what would change, who will be asked, what the policies say, and how it would go. */
+/** One plan: its changes, its graph, its gates, its checks, its rehearsal. */
 export const PlanPage = () => {
   const { plan_id } = useParams({ from: '/shell/plans/$plan_id' })
   const { tab } = useSearch({ from: '/shell/plans/$plan_id' })
@@ -80,21 +80,7 @@ export const PlanPage = () => {
         ))}
       </nav>
       <div className="card p-4">
-        {tab === 'changes' ? (
-          plan.diff.length === 0 ? (
-            <p className="text-muted">{tDecide.gate.no_changes}</p>
-          ) : (
-            <>
-              <ChangeList
-                changes={plan.diff}
-                names={new Map(plan.diff.map((change) => [change.resource_id, change.name]))}
-              />
-              {plan.diff_next === null ? null : (
-                <p className="text-muted">{tPlan.plan.more_changes(plan.diff.length)}</p>
-              )}
-            </>
-          )
-        ) : null}
+        {tab === 'changes' ? <Changes plan={plan} /> : null}
         {tab === 'graph' ? <PlanGraph plan={plan} /> : null}
         {tab === 'gates' ? <Gates plan={plan} /> : null}
         {tab === 'checks' ? <PlanChecks plan={plan} /> : null}
@@ -111,10 +97,20 @@ export const PlanPage = () => {
   )
 }
 
-/** Plans that can only be planned anew. */
+const Changes = ({ plan }: { plan: Plan }) =>
+  plan.diff.length === 0 ? (
+    <p className="text-muted">{tDecide.gate.no_changes}</p>
+  ) : (
+    <>
+      <ChangeList changes={plan.diff} names={new Map(plan.diff.map((change) => [change.resource_id, change.name]))} />
+      {plan.diff_next === null ? null : <p className="text-muted">{tPlan.plan.more_changes(plan.diff.length)}</p>}
+    </>
+  )
+
+/** Statuses of plans that cannot be started, only previewed again. */
 const AGAIN: ReadonlySet<string> = new Set(['stale', 'expired', 'superseded'])
 
-/** What has moved in the catalog since the plan was made. */
+/** Resources that changed in the catalog after the plan was made. */
 const Moved = ({ plan }: { plan: Plan }) =>
   plan.pins_moved.length === 0 ? null : (
     <details className="text-table">

@@ -3,6 +3,7 @@ import { useId, useState } from 'react'
 import { usePreview } from '../api/preview.ts'
 import type { Plan } from '../api/types.ts'
 import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { Field } from '../forms/field.tsx'
 import { duration } from '../kit/format.ts'
 import { planGraphQuery } from '../queries/changes.ts'
 import { ProblemText } from '../ui/failure.tsx'
@@ -15,7 +16,7 @@ const words = tPlan.plan.rehearsal
 const after = (seconds: number): string => words.seconds(duration(seconds * 1000))
 const nodeName = (names: ReadonlyMap<string, string>, id: string): string => names.get(id) ?? id
 
-/** How the plan would go on a virtual clock: how it ends, who runs when, which gates ask when; and another try. */
+/** The plan on a virtual clock: its end, its schedule, its gates; and another try. */
 export const PlanRehearsal = ({ plan, done }: { plan: Plan; done: (plan_id: string) => void }) => {
   const graph = useQuery(planGraphQuery(plan.plan_id)).data
   const names = new Map(graph?.nodes.map(({ node_id, name }) => [node_id, name]))
@@ -55,10 +56,7 @@ const Ask = ({
   return (
     <div className="flex flex-col gap-3">
       <div className="flex flex-wrap items-end gap-3">
-        <div>
-          <label className="label" htmlFor={`${id}-delay`}>
-            {words.approval}
-          </label>
+        <Field id={`${id}-delay`} label={words.approval}>
           <select id={`${id}-delay`} className="input" value={delay} onChange={(event) => setDelay(event.target.value)}>
             {Object.entries(words.delays).map(([value, text]) => (
               <option key={value} value={value}>
@@ -66,11 +64,8 @@ const Ask = ({
               </option>
             ))}
           </select>
-        </div>
-        <div className="min-w-0">
-          <label className="label" htmlFor={`${id}-fail`}>
-            {words.fail}
-          </label>
+        </Field>
+        <Field id={`${id}-fail`} label={words.fail}>
           <select
             id={`${id}-fail`}
             className="input max-w-full"
@@ -84,7 +79,7 @@ const Ask = ({
               </option>
             ))}
           </select>
-        </div>
+        </Field>
         <button
           type="button"
           className="button"

@@ -6,7 +6,7 @@ import { Listing } from '../ui/table.tsx'
 import { tProof } from '../words/proof.ts'
 import { ArtifactTable } from './list.tsx'
 
-/** Everything that the nodes of one operation left behind. */
+/** All artifacts of one operation. */
 export const OperationArtifactsPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const list = useInfiniteQuery(artifactsQuery(operation_id))

@@ -5,6 +5,7 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
 import { saveAs } from '../api/download.ts'
 import type { AuditRow } from '../api/types.ts'
+import { Field } from '../forms/field.tsx'
 import { SearchField } from '../forms/search.tsx'
 import {
   type AuditFind,
@@ -98,16 +99,13 @@ const keyOf = ({ at, actor, action, object, request_id }: AuditRow): string =>
 const Day = ({ label, value, change }: { label: string; value: string; change: (value: string) => void }) => {
   const id = useId()
   return (
-    <div>
-      <label className="label" htmlFor={id}>
-        {label}
-      </label>
+    <Field id={id} label={label}>
       <input id={id} type="date" className="input" value={value} onChange={(event) => change(event.target.value)} />
-    </div>
+    </Field>
   )
 }
 
-/** The rows as a file, as far as a browser should hold them; beyond that it says how the client does it. */
+/** The rows as a file, up to the number that a browser should hold; beyond that it names the command line. */
 const Export = () => {
   const { source, ...find } = useSearch({ from: '/shell/audit' })
   const [said, setSaid] = useState<{ words: string } | { problem: Problem }>()
@@ -142,7 +140,7 @@ const Export = () => {
 
 type At = AuditFind & { source: Source }
 
-/** Ids are short, or names; the whole one is the tooltip, and who did it is one press from all they did. */
+/** Ids are short, or names; the tooltip has the whole one, and a link leads to all actions of the same actor. */
 const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>[] => [
   {
     name: tAudit.audit.columns.at,

@@ -20,7 +20,7 @@ import { TimeText } from '../ui/time.tsx'
 import { tProof } from '../words/proof.ts'
 import { verifyEvidence } from './evidence.api.ts'
 
-/** What the operation can prove: its chain, a check of it in this browser, and the file that anybody checks. */
+/** The evidence of an operation: its chain, a check of it in this browser, and the file that anyone can verify. */
 export const OperationEvidencePage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const list = useInfiniteQuery(evidenceQuery(operation_id))

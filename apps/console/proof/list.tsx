@@ -18,8 +18,8 @@ const TEXT = /^text\/|[/+](json|xml|yaml|x-yaml|javascript|x-ndjson|jsonl|csv|sv
 type Preview = { artifact: Artifact; text: string } | { artifact: Artifact; image: string }
 type Said = { problem: Problem } | { words: string; bad?: true } | null
 
-/** What nodes left behind. Bytes are saved or shown only when they have the digest that is recorded. */
-export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; rows: Artifact[] }) => {
+/** Reads the bytes of an artifact; they are saved or shown only if they have the recorded digest. */
+const useArtifacts = (operation_id: string) => {
   const [said, setSaid] = useState<Said>(null)
   const [preview, setPreview] = useState<Preview | null>(null)
   const [busy, setBusy] = useState(false)
@@ -51,67 +51,16 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
       return { words: tProof.artifacts.matches(artifact.name) }
     })
   }
-  const columns: Column<Artifact>[] = [
-    {
-      name: tProof.artifacts.columns.name,
-      kind: 'lead',
-      className: 'font-medium wrap-anywhere',
-      cell: ({ name }) => name,
-    },
-    { name: tProof.artifacts.columns.kind, cell: ({ kind, media_type }) => <span title={media_type}>{kind}</span> },
-    {
-      name: tProof.artifacts.columns.node,
-      className: 'wrap-anywhere',
-      cell: ({ node_id }) => (
-        <Link
-          to="/operations/$operation_id/nodes/$node_id"
-          params={{ operation_id, node_id }}
-          search={{ tab: 'summary' }}
-        >
-          {node_id}
-        </Link>
-      ),
-    },
-    { name: tProof.artifacts.columns.size, kind: 'number', cell: ({ size }) => tProof.artifacts.size(size) },
-    {
-      name: tProof.artifacts.columns.sha256,
-      cell: ({ sha256 }) => (
-        <span className="inline-flex items-center gap-1 whitespace-nowrap">
-          <code title={sha256}>{shortDigest(sha256)} …</code> <CopyButton text={sha256} />
-        </span>
-      ),
-    },
-    {
-      name: tProof.artifacts.columns.at,
-      className: 'whitespace-nowrap',
-      cell: ({ created_at }) => <TimeText at={created_at} />,
-    },
-    {
-      name: tProof.artifacts.columns.get,
-      cell: (artifact) => (
-        <Content artifact={artifact}>
-          <button
-            type="button"
-            className="button quiet icon"
-            aria-label={tProof.artifacts.preview_one(artifact.name)}
-            title={tProof.artifacts.preview}
-            onClick={() => void show(artifact)}
-          >
-            <Eye size={16} aria-hidden="true" />
-          </button>
-          <button
-            type="button"
-            className="button quiet icon"
-            aria-label={tProof.artifacts.download_one(artifact.name)}
-            title={tProof.artifacts.download}
-            onClick={() => void save(artifact)}
-          >
-            <Download size={16} aria-hidden="true" />
-          </button>
-        </Content>
-      ),
-    },
-  ]
+  return { said, preview, save: (one: Artifact) => void save(one), show: (one: Artifact) => void show(one) }
+}
+
+/** The artifacts of nodes, with their content. */
+export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; rows: Artifact[] }) => {
+  const { said, preview, save, show } = useArtifacts(operation_id)
+  const content: Column<Artifact> = {
+    name: tProof.artifacts.columns.get,
+    cell: (artifact) => <Content artifact={artifact} save={save} show={show} />,
+  }
   return (
     <>
       <div role="status" className="empty:hidden border-b border-line p-4">
@@ -123,40 +72,78 @@ export const ArtifactTable = ({ operation_id, rows }: { operation_id: string; ro
       </div>
       <DataTable
         caption={tProof.artifacts.caption}
-        columns={columns}
+        columns={[...columnsOf(operation_id), content]}
         rows={rows}
         keyOf={({ artifact_id }) => artifact_id}
       />
-      {preview ? (
-        <section className="flex flex-col gap-2 border-t border-line p-4" aria-label={tProof.artifacts.preview}>
-          <h2 className="card-title wrap-anywhere">{preview.artifact.name}</h2>
-          {'image' in preview ? (
-            <img src={preview.image} alt={preview.artifact.name} className="max-w-full" />
-          ) : (
-            <>
-              {/html|svg|xml/.test(preview.artifact.media_type) ? (
-                <p className="text-table text-muted">{tProof.artifacts.source}</p>
-              ) : null}
-              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
-              <pre className="code max-h-96" tabIndex={0}>
-                {preview.text}
-              </pre>
-            </>
-          )}
-        </section>
-      ) : null}
+      {preview ? <Shown {...preview} /> : null}
     </>
   )
 }
 
-/** The ways to the bytes, or where they are instead. */
+const columnsOf = (operation_id: string): Column<Artifact>[] => [
+  {
+    name: tProof.artifacts.columns.name,
+    kind: 'lead',
+    className: 'font-medium wrap-anywhere',
+    cell: ({ name }) => name,
+  },
+  { name: tProof.artifacts.columns.kind, cell: ({ kind, media_type }) => <span title={media_type}>{kind}</span> },
+  {
+    name: tProof.artifacts.columns.node,
+    className: 'wrap-anywhere',
+    cell: ({ node_id }) => (
+      <Link
+        to="/operations/$operation_id/nodes/$node_id"
+        params={{ operation_id, node_id }}
+        search={{ tab: 'summary' }}
+      >
+        {node_id}
+      </Link>
+    ),
+  },
+  { name: tProof.artifacts.columns.size, kind: 'number', cell: ({ size }) => tProof.artifacts.size(size) },
+  {
+    name: tProof.artifacts.columns.sha256,
+    cell: ({ sha256 }) => (
+      <span className="inline-flex items-center gap-1 whitespace-nowrap">
+        <code title={sha256}>{shortDigest(sha256)} …</code> <CopyButton text={sha256} />
+      </span>
+    ),
+  },
+  {
+    name: tProof.artifacts.columns.at,
+    className: 'whitespace-nowrap',
+    cell: ({ created_at }) => <TimeText at={created_at} />,
+  },
+]
+
+const Shown = (preview: Preview) => (
+  <section className="flex flex-col gap-2 border-t border-line p-4" aria-label={tProof.artifacts.preview}>
+    <h2 className="card-title wrap-anywhere">{preview.artifact.name}</h2>
+    {'image' in preview ? (
+      <img src={preview.image} alt={preview.artifact.name} className="max-w-full" />
+    ) : (
+      <>
+        {/html|svg|xml/.test(preview.artifact.media_type) ? (
+          <p className="text-table text-muted">{tProof.artifacts.source}</p>
+        ) : null}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
+        <pre className="code max-h-96" tabIndex={0}>
+          {preview.text}
+        </pre>
+      </>
+    )}
+  </section>
+)
+
+/** Preview and download, or where the bytes are instead. */
 const Content = ({
-  artifact: { status, uri, expires_at },
-  children,
-}: {
-  artifact: Artifact
-  children: React.ReactNode
-}) => {
+  artifact,
+  save,
+  show,
+}: { artifact: Artifact } & Record<'save' | 'show', (one: Artifact) => void>) => {
+  const { name, status, uri, expires_at } = artifact
   if (expires_at !== null) return <span className="text-muted">{tProof.artifacts.gone}</span>
   if (status === 'pending') return <span className="text-muted">{tProof.artifacts.pending}</span>
   if (uri !== null && /^https?:\/\//.test(uri))
@@ -165,7 +152,28 @@ const Content = ({
         {tProof.artifacts.elsewhere}
       </a>
     )
-  return <span className="flex gap-1">{children}</span>
+  return (
+    <span className="flex gap-1">
+      <button
+        type="button"
+        className="button quiet icon"
+        aria-label={tProof.artifacts.preview_one(name)}
+        title={tProof.artifacts.preview}
+        onClick={() => show(artifact)}
+      >
+        <Eye size={16} aria-hidden="true" />
+      </button>
+      <button
+        type="button"
+        className="button quiet icon"
+        aria-label={tProof.artifacts.download_one(name)}
+        title={tProof.artifacts.download}
+        onClick={() => save(artifact)}
+      >
+        <Download size={16} aria-hidden="true" />
+      </button>
+    </span>
+  )
 }
 
 const dataUrl = (blob: Blob, media_type: string): Promise<string> =>

@@ -47,7 +47,7 @@ export const auditQuery = (source: Source, find: AuditFind) =>
     getNextPageParam: (last) => last.next_page_token || undefined,
   })
 
-/** Names of people by their id, as far as one page of accounts goes: whoever reads the logs may read them. */
+/** Names of people by their id, from the first page of accounts: readers of the logs may read them. */
 export const namesQuery = () =>
   queryOptions({
     queryKey: ['names'],
@@ -62,14 +62,14 @@ export const namesQuery = () =>
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-/** Ids in a row as people read them: the name of who is known, else the end of the id. */
+/** Readable ids: the name of a known person, else the end of the id. */
 export const readable = (text: string, names: ReadonlyMap<string, string>): string =>
   text.replace(UUID, (id) => names.get(id) ?? id.slice(-6))
 
 const PAGE = 500
 const MAX_ROWS = 10_000
 
-/** All rows of a log up to a bound; `cut` when there are more. `tell` hears how many there are so far. */
+/** All rows of a log up to a bound; `cut` if more exist. `tell` gets the number so far. */
 export const allRows = async (source: Source, find: AuditFind, tell: (rows: number) => void) => {
   const rows: AuditRow[] = []
   for (let page_token: string | null = ''; page_token !== null; ) {

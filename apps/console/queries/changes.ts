@@ -2,7 +2,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 import { api, read } from '../api/client.ts'
 import { PAGED, pageOf } from './pages.ts'
 
-/** Reads of what is to be changed: intents, plans and patches. The key's first word is the noun; live frames find the cached reply by it. */
+/** Reads of intents, plans and patches. The key's first word is the noun; live frames find the cached reply by it. */
 export const intentsQuery = (whose: 'mine' | 'all') =>
   infiniteQueryOptions({
     queryKey: ['intents', whose],

@@ -2,11 +2,11 @@ import { queryOptions } from '@tanstack/react-query'
 import { api, read } from '../api/client.ts'
 
 /** Reads about the person who is signed in. The key's first word is the noun; live frames find the cached reply by it. */
-/** Who is signed in, what they may do, and how much waits for them. */
+/** The signed-in person, their permissions, and the number of gates that need their vote. */
 export const meQuery = () =>
   queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => read(api.GET('/v1/me', { signal })) })
 
-/** Where the person is signed in. */
+/** The sessions of the person. */
 export const sessionsQuery = () =>
   queryOptions({
     queryKey: ['sessions'],

@@ -5,7 +5,7 @@ import { api, read } from '../api/client.ts'
 import type { Gate } from '../api/types.ts'
 import { PAGED, pageOf } from './pages.ts'
 
-/** Reads of operations: lists, graph, nodes, gates and what happened. The key's first word is the noun; live frames find the cached reply by it. */
+/** Reads of operations: lists, graph, nodes, gates and history. The key's first word is the noun; live frames find the cached reply by it. */
 export type OperationsTab = 'running' | 'waiting' | 'failed' | 'all'
 const TABS: Record<OperationsTab, Pick<Static<typeof OperationListQuery>, 'status_group' | 'status'>> = {
   running: { status_group: 'open' },
@@ -50,7 +50,7 @@ export const graphQuery = (operation_id: string) =>
       read(api.GET('/v1/operations/{operation_id}/graph', { params: { path: { operation_id } }, signal })),
   })
 
-/** The graph of one revision: its nodes and dependencies never change any more. */
+/** The graph of one revision: its nodes and dependencies never change. */
 export const revisionQuery = (operation_id: string, revision: number) =>
   queryOptions({
     queryKey: ['revision', operation_id, revision],

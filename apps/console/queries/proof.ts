@@ -2,7 +2,7 @@ import { infiniteQueryOptions } from '@tanstack/react-query'
 import { api, read } from '../api/client.ts'
 import { PAGED, pageOf } from './pages.ts'
 
-/** Reads of what proves an operation: its evidence and artifacts. The key's first word is the noun; live frames find the cached reply by it. */
+/** Reads of the evidence and artifacts of an operation. The key's first word is the noun; live frames find the cached reply by it. */
 const EVIDENCE_PAGE = 200
 
 /** The records of the chain in their order. */

@@ -17,7 +17,7 @@ type ResourceFind = {
   worst_first?: boolean
 }
 
-/** Resources that match everything that is given; an empty text gives nothing. */
+/** Resources that match every given filter; an empty text filters none. */
 export const resourcesQuery = (find: ResourceFind) =>
   infiniteQueryOptions({
     queryKey: ['resources', find],

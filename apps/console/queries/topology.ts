@@ -2,12 +2,12 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 import { api, read } from '../api/client.ts'
 import { PAGED, pageOf } from './pages.ts'
 
-/** Reads of places, and of capabilities with who provides them. The key's first word is the noun; live frames find the cached reply by it. */
+/** Reads of places, and of capabilities with their providers. The key's first word is the noun; live frames find the cached reply by it. */
 export const LEVELS = ['regions', 'datacenters', 'layers', 'segments'] as const
 export type PlaceLevel = (typeof LEVELS)[number]
 export type Within = { region_id?: string; datacenter_id?: string; layer_id?: string }
 
-/** Places of one level below a place, with the counts of what is in them. */
+/** Places of one level below a place, with the counts of their resources. */
 export const placesQuery = (level: PlaceLevel, within: Within) =>
   infiniteQueryOptions({
     queryKey: ['places', level, within],
@@ -24,7 +24,7 @@ export const placesQuery = (level: PlaceLevel, within: Within) =>
       ),
   })
 
-/** Needs that nothing meets, with the resources that have them. */
+/** Unmet needs, with the resources that have them. */
 export const gapsQuery = () =>
   infiniteQueryOptions({
     queryKey: ['gaps'],

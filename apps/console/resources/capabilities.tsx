@@ -7,7 +7,7 @@ import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
 
-/** What a resource provides to others, and what it needs of them: who meets it, or why nobody does. */
+/** The capabilities and needs of a resource: who meets a need, or why no one does. */
 export const ResourceCapabilities = ({ resource_id }: { resource_id: string }) => {
   const list = useQuery(capabilitiesQuery(resource_id))
   const { provided = [], required = [] } = list.data ?? {}
@@ -52,7 +52,7 @@ const CAPABILITY: Column<ProviderRow> = {
   ),
 }
 
-/** What is offered, as the list of providers and the resource itself show it. */
+/** A provided capability, as the list of providers and the resource itself show it. */
 export const OFFER: Column<ProviderRow>[] = [
   {
     name: tCatalog.capabilities.state,
@@ -75,7 +75,7 @@ export const OFFER: Column<ProviderRow>[] = [
   { name: tCatalog.capabilities.priority, kind: 'number', cell: ({ priority }) => priority },
 ]
 
-/** What is needed, and why nothing else does, as the resource itself and the list of gaps show it. */
+/** A need, and why no other provider matches it, as the resource itself and the list of gaps show it. */
 export const NEED: Column<Pick<Need, 'requirement'>> = {
   name: tCatalog.resource.requirement,
   cell: ({ requirement }) => (

@@ -6,7 +6,7 @@ export type Part = PlatformHealth['parts'][number]
 
 const EVERY_MS = 15_000
 
-/** What the platform's processes last said of themselves, asked again while one looks. */
+/** The last report of each process of the platform, read again while the page is visible. */
 export const partsQuery = () =>
   queryOptions({
     queryKey: ['platform-health'],

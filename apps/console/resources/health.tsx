@@ -14,12 +14,12 @@ import { tAudit } from '../words/audit.ts'
 import { tCatalog } from '../words/catalog.ts'
 import { type Part, partsQuery } from './health.api.ts'
 
-/** How things are: what is not healthy, the worst first, and for engineers the platform's own parts. */
+/** Unhealthy resources, worst first, and for engineers the processes of the platform. */
 export const HealthPage = () => {
   useTopic('resources')
   const list = useInfiniteQuery(resourcesQuery({ health: ['unhealthy', 'degraded'], worst_first: true }))
   const rows = list.data?.pages.flatMap((page) => page.items) ?? []
-  // A reading right, not a role: who lacks it is not asked to look at a refusal.
+  // A permission, not a role: no request that would be refused.
   const mayReadParts = useQuery(meQuery()).data?.permissions.includes('platform:read') ?? false
   return (
     <Page>
@@ -78,7 +78,7 @@ const LOOKS: Record<string, [Shape, Tone]> = {
 }
 const rankOf = ({ status }: Part): number => Object.keys(LOOKS).indexOf(status)
 
-/** An event that is just on its way is nothing to look at. */
+/** An event that is still on its way is not a fault. */
 const WORTH_SAYING = 0.1
 
 const PARTS: Column<Part>[] = [

@@ -20,7 +20,7 @@ import { RollUp } from './roll-up.tsx'
 
 const TABS = ['overview', 'relations', 'capabilities', 'operations'] as const
 
-/** One resource: what should be, what is, what it stands in relation to, and which operations touched it. */
+/** One resource: its desired and observed state, its relations, and the operations that touched it. */
 export const ResourcePage = () => {
   const { resource_id } = useParams({ from: '/shell/resources/$resource_id' })
   const { tab } = useSearch({ from: '/shell/resources/$resource_id' })
@@ -135,7 +135,7 @@ const Overview = ({ resource }: { resource: Resource }) => (
   </div>
 )
 
-/** Desired and observed side by side; what drifted, by the server's word, comes first. */
+/** Desired and observed side by side; drifted fields come first. */
 const States = ({ resource }: { resource: Resource }) => {
   const { desired_state, observed_state } = resource
   const drifted = new Set(resource.drift.paths.map((path) => path.replace(/^\/(desired_state\/)?/, '').split('/')[0]))
@@ -169,7 +169,7 @@ const States = ({ resource }: { resource: Resource }) => {
   )
 }
 
-/** What health is made of: each check with its own words. Nothing where nobody watches the resource. */
+/** The checks that make up health, each with its own words. Empty if the resource has no checks. */
 const Checks = ({ resource_id }: { resource_id: string }) => {
   const { data, error, refetch } = useQuery(healthQuery(resource_id))
   if (error !== null && data === undefined) return <Failure error={error} retry={() => void refetch()} />

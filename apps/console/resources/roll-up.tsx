@@ -10,7 +10,7 @@ import { t } from '../words/index.ts'
 
 type Cause = NonNullable<ResourceHealth['rollup']>['causes'][number]
 
-/** Health with all that a resource depends on, and the ways that lead to what is not well. */
+/** Health including all dependencies, and the paths to the unhealthy ones. */
 export const RollUp = ({ resource_id }: { resource_id: string }) => {
   const rollup = useQuery(healthQuery(resource_id)).data?.rollup
   if (rollup === undefined) return null

@@ -20,7 +20,7 @@ const channel = new BroadcastChannel('signalbox-auth')
 
 export const say = (message: Message): void => channel.postMessage(message)
 
-/** Hears what the other tabs say, never what this one does. Returns how to stop. */
+/** Receives the messages of the other tabs, never of this one. Returns how to stop. */
 export const hear = (listener: (message: Message) => void): (() => void) => {
   const heard = (event: MessageEvent<Message>) => listener(event.data)
   channel.addEventListener('message', heard)

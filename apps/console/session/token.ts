@@ -1,26 +1,27 @@
+import { claimsOf, codeOf, retryAfter } from './answer.ts'
 import { askSiblings, type Goodbye, hear, type Session, say, type Token } from './siblings.ts'
 import { nextDelay, sleep } from './wait.ts'
 
 /**
- * The session of this tab (console.md section 3). The access token lives in one variable of this module and nowhere
- * else; sessionStorage holds the CSRF token. Tabs share one refresh through a Web Lock and tell each other the result.
+ * The session of this tab (console.md section 3). The access token lives in one variable of this module only;
+ * sessionStorage holds the CSRF token. Tabs share one refresh through a Web Lock and tell each other the result.
  */
 export type Phase =
   | { name: 'starting' }
   | { name: 'signed_in' }
-  /** The session is over while a page is open: the session dialog lies over it. */
+  /** The session is over while a page is open: the session dialog covers it. */
   | { name: 'ended' }
   | { name: 'signed_out'; reason: 'none' | Goodbye }
 export type Refreshed = 'ok' | 'over' | 'unreachable' | { retry_after_ms: number }
-/** Why no session could be taken up though there may be one; with the time to ask again, where the server named it. */
+/** A session may exist, but could not be resumed; with the time to ask again, if the server named it. */
 export class SessionAway extends Error {
   readonly retry_at: number | undefined
   constructor(outcome: Exclude<Refreshed, 'ok' | 'over'>) {
-    super('the session cannot be taken up')
+    super('the session cannot be resumed')
     if (outcome !== 'unreachable') this.retry_at = Date.now() + outcome.retry_after_ms
   }
 }
-export type SignIn = { ok: true } | { ok: false; status: number | null; retry_after_ms: number }
+export type SignIn = { ok: true } | { ok: false; status: number | null; code?: string; retry_after_ms: number }
 
 const CSRF = 'csrf_token'
 const SIGNED_OUT = 'signalbox.signed_out'
@@ -31,10 +32,10 @@ const FETCH_LIMIT_MS = 10_000
 const ENOUGH_LIFE_MS = 60_000
 
 let held: Session | null = null
-/** Whose page this is; stays known while the session dialog asks the password. */
+/** The person of this page; stays known while the session dialog asks for the password. */
 let person: { user_id: string; username: string } | null = null
 let phase: Phase = { name: 'starting' }
-/** This tab's own sign-out is under way. */
+/** This tab is signing out. */
 let leaving = false
 let timer: ReturnType<typeof setTimeout> | undefined
 const phaseListeners = new Set<() => void>()
@@ -50,7 +51,7 @@ export const onPhase = (listener: () => void): (() => void) => {
   return () => void phaseListeners.delete(listener)
 }
 
-/** Called whenever another access token is held, so that the stream can go on with it. */
+/** Called when another access token is held, so that the stream can continue with it. */
 export const onToken = (listener: () => void): (() => void) => {
   tokenListeners.add(listener)
   return () => void tokenListeners.delete(listener)
@@ -67,12 +68,12 @@ export const startSession = (): Promise<Refreshed> =>
       return 'ok'
     }
     const outcome = await refreshLocked()
-    // Nobody is told: whoever asked shows the login page.
+    // No listener is called: the caller shows the login page.
     if (outcome === 'over' && phase.name === 'starting') phase = { name: 'signed_out', reason: 'none' }
     return outcome
   })
 
-/** A token other than the one that was refused. Looks first whether a sibling or an earlier call has brought one. */
+/** A token other than the refused one. Looks first whether a sibling or an earlier call has brought one. */
 export const renew = (refused: string | null): Promise<Refreshed> => {
   if (held !== null && held.access_token !== refused) return Promise.resolve('ok')
   return locked(async () => {
@@ -86,23 +87,26 @@ export const renew = (refused: string | null): Promise<Refreshed> => {
 export const signIn = async (username: string, password: string): Promise<SignIn> => {
   const answer = await post('/v1/token?response_mode=cookie', { grant_type: 'password', username, password })
   if (answer === null) return { ok: false, status: null, retry_after_ms: 0 }
-  if (!answer.ok) return { ok: false, status: answer.status, retry_after_ms: retryAfter(answer) }
+  if (!answer.ok) {
+    const code = await codeOf(answer)
+    return { ok: false, status: answer.status, retry_after_ms: retryAfter(answer), ...(code && { code }) }
+  }
   localStorage.removeItem(SIGNED_OUT)
   const before = person?.user_id
   take(await answer.json())
-  // Another person on this page: nothing that the first one saw may stay.
+  // Another person on this page: clear all data of the first one.
   if (before !== undefined && before !== person?.user_id) location.reload()
   return { ok: true }
 }
 
-/** Asks the password again and takes a token with a fresh authentication time. Returns the status, null for no answer. */
+/** Checks the password again and takes a token with a fresh authentication time. Returns the status, null for no answer. */
 export const confirmPassword = async (password: string): Promise<number | null> => {
   const answer = await post('/v1/token/reauth', { password }, { bearer: true })
   if (answer?.ok) take(await answer.json())
   return answer?.status ?? null
 }
 
-/** Signs out here and in every tab, whatever the server says; an answer that never came is remembered and repeated. */
+/** Signs out in every tab, whatever the server answers; a lost answer is remembered and the call repeated. */
 export const signOut = async (): Promise<void> => {
   leaving = true
   const answer = await post('/auth/logout', undefined, { bearer: true }).finally(() => {
@@ -115,7 +119,7 @@ export const signOut = async (): Promise<void> => {
   leave(reason)
 }
 
-/** The server said that this session was revoked: news to everybody but the tab whose person has just ended it. */
+/** The server said that this session was revoked: news to every tab but the one that ended it. */
 export const revoked = (): void => {
   if (leaving || phase.name === 'signed_out') return
   say({ kind: 'logout', reason: 'revoked' })
@@ -128,7 +132,7 @@ hear((message) => {
   if (message.kind === 'token') meetSibling(message)
 })
 
-/** The stream may tell of the end before the tab that caused it does: that one knows the reason. */
+/** The stream may report the end before the tab that caused it, which knows the reason. */
 const saysMore = (reason: Goodbye): boolean =>
   phase.name !== 'signed_out' || (phase.reason === 'revoked' && reason !== 'revoked')
 
@@ -171,7 +175,7 @@ async function refreshLocked(): Promise<Refreshed> {
   return 'unreachable'
 }
 
-/** The CSRF token of the cookie's session; null when there is no session, undefined when nobody could tell. */
+/** The CSRF token of the cookie's session; null if no session exists, undefined if the server did not answer. */
 async function fetchCsrf(): Promise<string | null | undefined> {
   try {
     const answer = await fetch('/v1/token/csrf', {
@@ -188,7 +192,7 @@ async function fetchCsrf(): Promise<string | null | undefined> {
   }
 }
 
-/** A sign-out that the server never heard of: takes a token only to repeat it. */
+/** Repeats a sign-out that did not reach the server: takes a token only for that. */
 async function finishSignOut(): Promise<Refreshed> {
   const outcome = await refreshLocked()
   if (outcome === 'ok') {
@@ -270,7 +274,7 @@ function leave(reason: Goodbye): void {
   setPhase({ name: 'signed_out', reason })
 }
 
-/** Leaves the page without a session and without a word about why: the login page of a fresh tab. */
+/** Shows the login page without a reason, as in a fresh tab. */
 export const showLogin = (): void => setPhase({ name: 'signed_out', reason: 'none' })
 
 function drop(): void {
@@ -287,15 +291,3 @@ function setPhase(next: Phase): void {
 const lifeOf = (session: Session): number => session.expires_at - Date.now()
 /** Runs work that changes the tokens, one tab at a time; not within itself. */
 export const locked = <T>(work: () => Promise<T>): Promise<T> => navigator.locks.request(LOCK, work) as Promise<T>
-
-function retryAfter(answer: Response): number {
-  const seconds = Number(answer.headers.get('retry-after'))
-  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 2000
-}
-
-/** The claims this page shows; the servers alone verify the token. */
-function claimsOf(token: string): { sub: string; session_id: string; username: string } {
-  const part = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')
-  const bytes = Uint8Array.from(atob(part), (letter) => letter.charCodeAt(0))
-  return JSON.parse(new TextDecoder().decode(bytes)) as { sub: string; session_id: string; username: string }
-}

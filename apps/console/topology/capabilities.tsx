@@ -8,7 +8,7 @@ import { Empty, Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { tCatalog } from '../words/catalog.ts'
 
-/** What resources provide to each other: all definitions, or the providers of one. */
+/** Capabilities of resources: all definitions, or the providers of one. */
 export const CapabilitiesPage = () => {
   const { key } = useSearch({ from: '/shell/capabilities' })
   useTopic('resources')
@@ -32,7 +32,7 @@ export const CapabilitiesPage = () => {
   )
 }
 
-/** What is missing: needs that nothing meets, and why what there is does not do. */
+/** Unmet needs, and why the existing providers do not match. */
 const Gaps = () => {
   const list = useInfiniteQuery(gapsQuery())
   const rows = (list.data?.pages ?? []).flatMap(({ nodes }) =>

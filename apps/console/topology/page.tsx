@@ -11,7 +11,7 @@ import { tCatalog } from '../words/catalog.ts'
 type Way = { region?: string; datacenter?: string; layer?: string }
 const STEPS = ['region', 'datacenter', 'layer'] as const
 
-/** Places one level at a time, from all regions down to the segments of a layer, with what is in each. */
+/** Places one level at a time, from all regions down to the segments of a layer, with their resources. */
 export const TopologyPage = () => {
   const way = useSearch({ from: '/shell/topology' })
   useTopic('resources')
@@ -41,7 +41,7 @@ export const TopologyPage = () => {
   )
 }
 
-/** Only the nearest place narrows: it lies in the others. */
+/** Only the nearest place filters: it is inside the others. */
 const withinOf = (way: Way, depth: number): Within => {
   const step = STEPS[depth - 1]
   return step === undefined ? {} : { [`${step}_id`]: way[step] }

@@ -23,7 +23,7 @@ export const ChangeMark = ({ change }: { change: string }) => {
   )
 }
 
-/** A value as people read it: text bare, everything else as JSON; secrets come as their references. */
+/** A readable value: bare text, JSON for the rest; secrets as their references. */
 export const valueText = (value: unknown): string =>
   value === undefined || value === null ? t.absent : typeof value === 'string' ? value : JSON.stringify(value, null, 2)
 
@@ -71,7 +71,7 @@ type Scalar = string | number | boolean
 const isList = (value: unknown): value is Scalar[] =>
   Array.isArray(value) && value.every((item) => item !== null && typeof item !== 'object')
 
-/** A list item by item: what goes, what comes, and how many stay. A mere change of order is shown whole. */
+/** A list item by item: removed, added, and the number of kept items. A change of order alone is shown whole. */
 const ListDiff = ({ before, after }: { before: Scalar[]; after: Scalar[] }) => {
   const gone = before.filter((item) => !after.includes(item))
   const come = after.filter((item) => !before.includes(item))
@@ -100,7 +100,7 @@ const ListDiff = ({ before, after }: { before: Scalar[]; after: Scalar[] }) => {
 type Change = GateSubject['changes'][number]
 const ALIKE = 3
 
-/** Changes by resource with sign, word and fields. Resources that change alike are told once, with all their names. */
+/** Changes by resource with sign, word and fields. Resources with the same change are shown once, with all their names. */
 export const ChangeList = ({
   changes,
   names = new Map(),
@@ -135,7 +135,7 @@ export const ChangeList = ({
   </ul>
 )
 
-/** Groups of resources with the same change of the same fields, in the order of their first; few stay apart. */
+/** Groups of resources with the same change of the same fields, in the order of their first; small groups stay apart. */
 function alike(changes: Change[]): Change[][] {
   const groups = new Map<string, Change[]>()
   for (const change of changes) {

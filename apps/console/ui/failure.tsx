@@ -5,7 +5,7 @@ import { t } from '../words/index.ts'
 import { CopyButton } from './copy.tsx'
 import { ShapeIcon } from './status.tsx'
 
-/** What a refusal said: detail, hint and the request id. */
+/** The words of a refusal: detail, hint and the request id. */
 export const ProblemText = ({ problem }: { problem: Problem }) => (
   <div className="flex flex-col gap-1">
     <p>{problem.detail}</p>
@@ -23,7 +23,7 @@ export const ProblemText = ({ problem }: { problem: Problem }) => (
   </div>
 )
 
-/** A part of a page that could not be read: what failed, why, and how to go on. Other parts go on. */
+/** A part of a page that could not be read: the fault, its reason and the next step. Other parts keep working. */
 export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: string }) => {
   const problem = problemOf(error)
   const title =

@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router'
 import { ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
 import { t } from '../words/index.ts'
 
-/** The one lazy chunk with floating layers: behaviour by Base UI, looks by our tokens, no style elements. */
+/** The one lazy chunk with floating layers: behavior by Base UI, looks by our tokens, no style elements. */
 export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: () => void; startOpen: boolean }) => (
   <CSPProvider disableStyleElements>
     <Menu.Root defaultOpen={startOpen}>
@@ -44,12 +44,12 @@ type DialogProps = {
   close: () => void
   children: React.ReactNode
   footer?: React.ReactNode
-  /** A dialog that must be answered has no way around it. */
+  /** A dialog that must be answered cannot be dismissed. */
   dismissible?: boolean
   wide?: boolean
 }
 
-/** A dialog: holds the focus, closes with Escape, gives the focus back to what opened it. */
+/** A dialog: holds the focus, closes with Escape, returns the focus to the element that opened it. */
 export const DialogFrame = ({ title, close, children, footer, dismissible = true, wide = false }: DialogProps) => (
   <CSPProvider disableStyleElements>
     <Dialog.Root open onOpenChange={(open) => !open && dismissible && close()} disablePointerDismissal>

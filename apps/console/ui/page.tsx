@@ -7,7 +7,7 @@ import { t } from '../words/index.ts'
 
 let shownPath: string | undefined
 
-/** The page's one `h1`. It takes the focus after a change of page, so that a screen reader hears where it is. */
+/** The page's one `h1`. It takes the focus after a change of page, so that a screen reader announces the page. */
 export const Heading = ({ children, title }: { children: React.ReactNode; title: string }) => {
   const heading = useRef<HTMLHeadingElement>(null)
   const { pathname } = useLocation()
@@ -30,7 +30,7 @@ export const Page = ({ children, wide = false }: { children: React.ReactNode; wi
   <div className={`mx-auto flex w-full flex-col gap-4 p-4 sm:p-6 ${wide ? '' : 'max-w-page'}`}>{children}</div>
 )
 
-/** Grey blocks of about the final size, after 200 ms of nothing. */
+/** Gray blocks of about the final size, shown after 200 ms. */
 export const Loading = ({ rows = 3 }: { rows?: number }) => (
   <div className="late flex flex-col gap-3" role="status">
     <span className="sr-only">{t.loading}</span>

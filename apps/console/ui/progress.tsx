@@ -3,7 +3,7 @@ import type { OperationRow } from '../api/types.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 
-/** Ends in which a node that is over need not have been carried out. */
+/** End states in which a node counts as over without having run. */
 const UNDONE = new Set(['failed', 'cancelled', 'timed_out'])
 
 /** How many nodes are done, as words and a bar; failures are named. */

@@ -4,9 +4,9 @@ import { Loading } from './page.tsx'
 
 export type Column<Row> = {
   name: string
-  /** What a row shows here; `null` leaves the cell out on a phone. */
+  /** The content of the cell; `null` leaves it out on a phone. */
   cell: (row: Row) => React.ReactNode
-  /** `lead` names the row: its card's heading on a phone. Numbers stand at the right edge. */
+  /** `lead` names the row: its card's heading on a phone. Numbers are aligned right. */
   kind?: 'lead' | 'number'
   className?: string
 }
@@ -50,7 +50,7 @@ export const DataTable = <Row,>({
   </div>
 )
 
-/** What a list query of any kind tells of itself; pages are optional. */
+/** The state of any list query; pages are optional. */
 type List = {
   isPending: boolean
   isError: boolean
@@ -61,14 +61,14 @@ type List = {
   fetchNextPage?: () => unknown
 }
 
-/** A list in each of its states: loading, failed, empty, its table, and a button where more can be read. */
+/** A list in each of its states: loading, failed, empty, its table, and a button if it has more pages. */
 export const Listing = ({
   list,
   empty,
   children,
 }: {
   list: List
-  /** Said when there is nothing; `undefined` while there are rows. */
+  /** The text of an empty table; `undefined` while it has rows. */
   empty: React.ReactNode | undefined
   children: React.ReactNode
 }) => (

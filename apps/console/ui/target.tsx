@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { tOperation } from '../words/operation.ts'
 
-/** The row of a node's facts that names what it works on; nothing where it works on nothing. */
+/** The row of a node's facts that names its target; null if it has none. */
 export const TargetRow = ({ target_id }: { target_id: string | null }) =>
   target_id === null ? null : (
     <>

@@ -5,7 +5,7 @@ import { t } from '../words/index.ts'
 
 const DAY_MS = 86_400_000
 
-/** One clock for every relative time on the page; it ticks every ten seconds, and only while somebody looks. */
+/** One clock for every relative time on the page; it ticks every ten seconds, and only while the page is visible. */
 const ticker = (() => {
   const listeners = new Set<() => void>()
   let now = Date.now()
@@ -35,12 +35,12 @@ const ticker = (() => {
 /** The time of the page's clock, which moves every ten seconds. */
 export const useNow = (): number => useSyncExternalStore(ticker.subscribe, ticker.now)
 
-/** A moment: relative within a day, absolute otherwise; the full form in the chosen zone is always at hand. */
+/** A moment: relative within a day, absolute otherwise; the tooltip has the full form in the chosen zone. */
 export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'clock' | 'both' }) => {
   const now = useNow()
   const { zone } = useDisplay()
   const ms = Date.parse(at)
-  // The page's clock moves every ten seconds: what happened since is over, not to come.
+  // The page's clock moves every ten seconds: an event between two ticks is past, not future.
   const away = ms > now && ms <= Date.now() ? 0 : now - ms
   const relative = Math.abs(away) < 5000 ? t.time.now : away > 0 ? t.time.ago(coarse(away)) : t.time.in(coarse(away))
   const absolute = form === 'clock' ? clockTime(ms, zone, true) : shortTime(ms, now, zone)
@@ -53,7 +53,7 @@ export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'c
   )
 }
 
-/** How long something took, or takes by now. */
+/** How long something took, or has taken until now. */
 export const DurationText = ({ from, to }: { from: string | null; to: string | null }) => {
   const now = useNow()
   if (from === null) return null

@@ -8,7 +8,7 @@ import { ShapeIcon } from '../ui/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { ruleOf } from './votes.tsx'
 
-/** Confirms one decision on what was read. If that moves meanwhile, the difference is shown and must be read first. */
+/** Confirms one decision. If its subject changes meanwhile, the difference is shown and must be reviewed first. */
 export const DecideDialog = ({
   gate,
   verdict,
@@ -88,7 +88,7 @@ export const DecideDialog = ({
   )
 }
 
-/** What the gate asked when it was read against what it asks now: value after the change, field by field. */
+/** The question that was read against the current one: value after the change, field by field. */
 function differences(before: GateSubject | null, now: GateSubject | null): GateSubject['changes'] {
   const was = afters(before)
   const is = afters(now)

@@ -16,7 +16,7 @@ const DecideDialog = lazyPart(loadDialog)
 export type Verdict = 'approve' | 'reject'
 export type DigestCheck = 'checking' | 'matches' | 'differs'
 
-/** Whether what this page shows has the digest that the server asks about; computed here, from what is shown. */
+/** Whether this page shows the subject of the server's digest; computed here, from the shown subject. */
 export const useDigestCheck = (subject: unknown, digest: string | null): DigestCheck => {
   const [computed, setComputed] = useState<{ subject: unknown; digest: string } | null>(null)
   useEffect(() => {
@@ -32,7 +32,7 @@ export const useDigestCheck = (subject: unknown, digest: string | null): DigestC
   return computed.digest === digest ? 'matches' : 'differs'
 }
 
-/** Approve and reject, bound to the digest and round that were read; why not, where not. */
+/** Approve and reject, bound to the digest and round of this page, or why they are not possible. */
 export const DecidePanel = ({
   gate,
   open,
@@ -67,7 +67,7 @@ export const DecidePanel = ({
 
 type Choice = { word: string; action: AllowedAction | undefined; press: () => void }
 
-/** The decision on something that was read: what it is bound to, whether that is what is shown, why not, two buttons. */
+/** A decision: its digest, whether this page matches it, why it is not possible, two buttons. */
 export const DecideBox = ({
   title,
   binding,
@@ -83,13 +83,13 @@ export const DecideBox = ({
   title: string
   binding: string
   check: DigestCheck
-  /** What is known of one's own vote. */
+  /** The state of one's own vote. */
   said: string | null
-  /** Why one does not approve what is one's own. */
+  /** Why one may not approve one's own request. */
   self: string
-  /** It is known to be one's own, whatever else would keep one from approving it. */
+  /** It is one's own request, whatever other reason there is. */
   own?: boolean
-  /** Left out where one only takes back what is one's own. */
+  /** Left out if one can only withdraw one's own request. */
   approve?: Choice
   reject: Choice
   prepare: () => void
@@ -127,18 +127,7 @@ export const DecideBox = ({
         ) : null}
       </div>
       {said === null ? null : <p role="status">{said}</p>}
-      {reasons.length > 0 ? (
-        <div id="decide-reason" className="flex gap-2 text-table">
-          <span className="mt-px">
-            <ShapeIcon shape="slash" tone="idle" />
-          </span>
-          <div className="min-w-0">
-            {reasons.map((reason) => (
-              <p key={reason}>{reason}</p>
-            ))}
-          </div>
-        </div>
-      ) : null}
+      <Reasons reasons={reasons} />
       <div className="flex gap-2">
         {approve ? (
           <Decide choice={approve} main enabled={check === 'matches' && mayPress(approve.action)} prepare={prepare} />
@@ -150,7 +139,21 @@ export const DecideBox = ({
   )
 }
 
-/** What to do after a decision. */
+const Reasons = ({ reasons }: { reasons: string[] }) =>
+  reasons.length === 0 ? null : (
+    <div id="decide-reason" className="flex gap-2 text-table">
+      <span className="mt-px">
+        <ShapeIcon shape="slash" tone="idle" />
+      </span>
+      <div className="min-w-0">
+        {reasons.map((reason) => (
+          <p key={reason}>{reason}</p>
+        ))}
+      </div>
+    </div>
+  )
+
+/** Links after a decision. */
 export const AfterDecision = ({ gate }: { gate: Gate }) => (
   <p className="flex flex-wrap gap-2">
     <Link to="/operations/$operation_id/graph" params={{ operation_id: gate.operation_id }} className="button main">

@@ -7,7 +7,7 @@ import { tDecide } from '../words/decide.ts'
 
 type Decided = Pick<GateRow, 'policy' | 'votes' | 'round' | 'missing' | 'eligible'>
 
-/** The gate's rule, as far as a person reads it. */
+/** The readable part of the gate's rule. */
 export const ruleOf = ({ policy }: Pick<GateRow, 'policy'>): GateRule => {
   const rule = policy as Partial<GateRule>
   return {

@@ -1,4 +1,4 @@
 import { audit, health } from './en/audit.ts'
 
-/** Words of the logs of acts and of health. */
+/** Words of the audit logs and of health. */
 export const tAudit = { audit, health }

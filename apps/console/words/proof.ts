@@ -1,4 +1,4 @@
 import { artifacts, evidence } from './en/evidence.ts'
 
-/** Words of what an operation leaves behind: its evidence and artifacts. */
+/** Words of the evidence and artifacts of an operation. */
 export const tProof = { evidence, artifacts }

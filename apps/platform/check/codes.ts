@@ -6,7 +6,7 @@ import { ROOT } from '../base/paths.ts'
 /** Where refusals are made, and where they are provoked. */
 const SOURCES = ['apps', 'db', 'activities', 'workflows']
 const LISTED = 'apps/shared/contracts/codes.ts'
-/** Clients know codes; they refuse nothing. */
+/** Clients know codes, but make no refusals. */
 const CLIENTS = /^apps\/(console|cli|client|platform)\//
 
 /** Codes of the closed table that no source refuses with, or that no test provokes. */

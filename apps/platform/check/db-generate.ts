@@ -4,7 +4,7 @@ import { AREAS } from '../../../db/migrate.ts'
 import { ROOT } from '../base/paths.ts'
 import { generateMigration } from './generated.ts'
 
-/** `npm run db:generate [-- <area> …] [--name topic] [--custom]`: migrations for what changed in the tables. */
+/** `npm run db:generate [-- <area> …] [--name topic] [--custom]`: migrations for changed tables. */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { name: { type: 'string' }, custom: { type: 'boolean', default: false } },

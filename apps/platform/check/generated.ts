@@ -32,7 +32,7 @@ export const staleProto = (): Promise<string[]> =>
     return differences(join(scratch, 'gen'), join(CONTRACTS, 'gen')).map((file) => `${file}: run npm run proto`)
   })
 
-/** Generates the migration of what changed in an area's tables. */
+/** Generates the migration of the changed tables of an area. */
 export const generateMigration = (area: string, out: string, more: string[] = []): Promise<string> => {
   const schema =
     [`./db/${area}/tables.ts`, `./db/${area}/tables/index.ts`].find((file) => existsSync(join(ROOT, file))) ?? ''

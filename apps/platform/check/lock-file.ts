@@ -69,8 +69,8 @@ export const completeLock = (): string[] => {
 }
 
 /**
- * Packages that bring an install script, and why nothing is missing although `.npmrc` runs none. `npm run check` fails
- * when another one comes in: then somebody looks at it and writes down the reason here.
+ * Packages with an install script, and why they work although `.npmrc` runs none. `npm run check` fails if another one
+ * is added: review it and write down the reason here.
  */
 const KNOWN_SCRIPTS: Record<string, string> = {
   '@bufbuild/buf': 'the binary is in a package of its own per platform; the script only checks it',

@@ -6,8 +6,8 @@ import { ROOT } from '../base/paths.ts'
 import { paint } from '../base/screen.ts'
 
 /**
- * `npm run check -- --measures`: how long our files and functions are, and how many lines of tests stand beside a line
- * of the product. Generated code and migrations are left out. A function that is written inside another counts for itself.
+ * `npm run check -- --measures`: how long our files and functions are, and how many lines of tests exist for a
+ * line of the product. Generated code and migrations are left out. A function that is written inside another counts for itself.
  */
 type Measure = { name: string; found: number; limit: number; atLeast?: boolean; where?: string }
 type Piece = { lines: number; where: string }

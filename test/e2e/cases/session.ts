@@ -33,7 +33,7 @@ describe('a network that goes away', () => {
       await context.route('**/v1/token**', (route) => route.fulfill({ status: 429, headers: { 'retry-after': '3' } }))
       await page.reload()
       await page.getByRole('heading', { level: 1, name: 'Too many pages were opened in a short time' }).waitFor()
-      await page.getByText(/^You stay signed in\. This page goes on by itself at /).waitFor()
+      await page.getByText(/^You are still signed in\. This page retries automatically at /).waitFor()
       expect(await accessibilityOf(page)).toEqual([])
       await context.unroute('**/v1/token**')
       await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
@@ -87,7 +87,7 @@ describe('a session in the browser', () => {
       await again.getByLabel('New password').fill(`${account.password}-too`)
       await press(again, 'Set password')
       await again.getByText('This enrolment link is not valid, was used, or has ended.').waitFor()
-      await again.getByLabel('Enrolment token').waitFor()
+      await again.getByLabel('Enrollment token').waitFor()
       expect(await accessibilityOf(again)).toEqual([])
       await again.context().close()
     },
@@ -150,8 +150,8 @@ describe('a session in the browser', () => {
         refused.push(() => route.continue({ headers }))
         if (refused.length === tabs.length) await Promise.all(refused.map((send) => send()))
       })
-      await Promise.all(tabs.map((tab) => fromMenu(tab, 'Where you are signed in')))
-      await Promise.all(tabs.map((tab) => tab.getByText('This one').waitFor()))
+      await Promise.all(tabs.map((tab) => fromMenu(tab, 'Active sessions')))
+      await Promise.all(tabs.map((tab) => tab.getByText('This session').waitFor()))
       expect(refreshes).toBe(1)
 
       const elsewhere = await signIn(stack.gateway_url, account)
@@ -161,7 +161,8 @@ describe('a session in the browser', () => {
       await press(page, 'Sign out everywhere else')
       await page.getByText('Signed out everywhere else.').waitFor()
       await until(
-        async () => (await page.getByText('This one').count()) === 1 && (await page.locator('tbody tr').count()) === 1,
+        async () =>
+          (await page.getByText('This session').count()) === 1 && (await page.locator('tbody tr').count()) === 1,
       )
       expect(elsewhere.username).toBe('pia')
 
@@ -178,7 +179,7 @@ describe('a session in the browser', () => {
       expect(await accessibilityOf(page)).toEqual([])
       const next = 'gT4vz-pM2hc-bX8kw-dS5yy'
       await change(account.password, next)
-      await page.getByText('The password is changed.').waitFor()
+      await page.getByText('Password changed.').waitFor()
       await Promise.all(
         tabs.slice(1).map(async (tab) => {
           await tab.getByRole('link', { name: 'Resources' }).click()

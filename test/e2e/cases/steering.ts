@@ -11,10 +11,10 @@ describe('steering a running operation', () => {
       await isHeld()
       await Promise.all([page.goto(url), other.goto(`${url}/nodes`)])
       await press(page, 'Pause')
-      await dialogOf(page).getByText('One running node finishes; one does not start until it is resumed.').waitFor()
+      await dialogOf(page).getByText('One running node finishes; one will not start until it is resumed.').waitFor()
       expect(await accessibilityOf(page)).toEqual([])
       await confirm(page, 'Pause operation')
-      await dialogOf(page).getByText('A reason is needed.').waitFor()
+      await dialogOf(page).getByText('Enter a reason.').waitFor()
       await dialogOf(page).getByLabel('Reason').fill('lunch')
       await confirm(page, 'Pause operation')
       for (const tab of [page, other]) {
@@ -22,7 +22,7 @@ describe('steering a running operation', () => {
         await tab.getByText('“lunch”').waitFor()
       }
       letGo()
-      for (const tab of [page, other]) await tab.getByText(/^Paused by olga, .*Nothing new starts/).waitFor()
+      for (const tab of [page, other]) await tab.getByText(/^Paused by olga, .*No new node starts/).waitFor()
       expect(await nodesOf(operation_id)).toEqual({ first: 'succeeded', second: 'ready' })
 
       for (const tab of [page, other]) {
@@ -53,9 +53,9 @@ describe('steering a running operation', () => {
       await dialogOf(page).getByText('One running node finishes; one will not start.').waitFor()
       await dialogOf(page).getByLabel('Reason').fill('not today')
       await confirm(page, 'Cancel operation')
-      await page.getByText(/^Cancelling by olga, .*: one node is finishing\.$/).waitFor()
+      await page.getByText(/^Canceling by olga, .*: one node is finishing\.$/).waitFor()
       letGo()
-      await page.getByText(/^Cancelled by olga, /).waitFor()
+      await page.getByText(/^Canceled by olga, /).waitFor()
       await page.getByText('“not today”').waitFor()
       await page.getByText('2 of 2 ended').waitFor()
       expect(await nodesOf(operation_id)).toEqual({ first: 'succeeded', second: 'cancelled' })

@@ -2,19 +2,19 @@ import { plural } from './plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 
-/** Words of evidence and artifacts: what an operation can prove, and what its nodes left behind. */
+/** Words of evidence and artifacts: the records that prove an operation, and the files of its nodes. */
 export const evidence = {
   title: 'Evidence',
   sentence: (n: number) =>
     count(
       n,
-      'One record, chained by its hash to the plan that was approved.',
-      '{n} records, each chained by its hash to the one before and the first to the plan that was started.',
+      'One record, linked by hash to the approved plan.',
+      '{n} records, each linked by hash to the one before. The first is linked to the started plan.',
     ),
-  empty: 'Nothing is recorded yet: the first record is written when the operation starts.',
-  caption: 'Records of evidence, in the order of the chain',
+  empty: 'No records yet. The first one is written when the operation starts.',
+  caption: 'Evidence records in chain order',
   head: 'Head',
-  begins: 'Begins at plan',
+  begins: 'Starts at plan',
   columns: {
     seq: 'No.',
     at: 'Time',
@@ -28,49 +28,49 @@ export const evidence = {
   verifying: 'Reading and recomputing every record …',
   holds: (n: number, hash: string) =>
     count(n, 'The one record matches', 'All {n} records match').concat(`: from the plan to the head ${hash} …`),
-  broken: (seq: number) => (seq === 0 ? 'The chain does not end at its head.' : `Record ${seq} does not hold.`),
+  broken: (seq: number) => (seq === 0 ? 'The chain does not end at its head.' : `Record ${seq} fails verification.`),
   why: {
-    number: 'Its number is not the next one: a record is missing or was moved.',
+    number: 'Its number is out of sequence: a record is missing or was moved.',
     operation: 'It belongs to another operation.',
-    hash: 'Its content does not have its hash: something in it was changed.',
-    link: 'It does not follow the record before it.',
-    head: 'The operation names another last record.',
-    authority: 'What it says does not follow from the votes and rules recorded before it.',
+    hash: 'Its content does not match its hash: it was changed.',
+    link: 'It is not linked to the record before it.',
+    head: 'The operation names another record as the last one.',
+    authority: 'It contradicts the votes and rules recorded before it.',
   },
   ended: 'The chain is complete: the operation has ended.',
   not_ended: 'The chain is not complete: the operation has not ended yet.',
   counted: (decisions: number, starts: number) =>
-    `${count(decisions, 'One decision', '{n} decisions')} counted again by the recorded votes and rules, ${count(starts, 'one start', '{n} starts')} behind gates.`,
-  not_counted: 'An older build made this chain: it does not say by whose votes its gates were passed.',
+    `${count(decisions, 'One decision', '{n} decisions')} recounted from the recorded votes and rules, ${count(starts, 'one start', '{n} starts')} behind gates.`,
+  not_counted: 'An older build made this chain. It does not record whose votes passed its gates.',
   expected: 'Expected',
   found: 'Found',
   proves:
-    'This recomputed in your browser what the server sent. It shows that no record was changed, left out or moved since. It cannot show that the server gave everybody the same chain: keep the signed file, which anybody checks without this server.',
+    'Your browser recomputed the chain that the server sent. No record was changed, removed or moved since. This does not prove that the server gives everyone the same chain: keep the signed file, which anyone can verify without this server.',
   export: 'Download the signed file',
-  exported: 'Saved. Check it anywhere with the lines below.',
+  exported: 'Saved. Verify it anywhere with the commands below.',
   commands: 'On the command line',
   commands_note:
-    'The keys are kept apart from the file that they prove. The check asks no server and names the first line that does not hold.',
+    'Keep the keys separate from the file that they verify. The check runs offline and names the first line that fails verification.',
 }
 
 export const artifacts = {
   title: 'Artifacts',
   caption: 'Artifacts of this operation',
-  empty: 'No node has left an artifact yet.',
-  empty_node: 'This node has left no artifact.',
+  empty: 'No artifacts yet.',
+  empty_node: 'This node has no artifacts.',
   columns: { name: 'Name', kind: 'Kind', node: 'Node', size: 'Size', sha256: 'SHA-256', at: 'Stored', get: 'Content' },
-  pending: 'Announced, not here yet',
-  gone: 'No longer kept',
-  elsewhere: 'Kept elsewhere',
+  pending: 'Announced, not uploaded yet',
+  gone: 'Past its retention period',
+  elsewhere: 'Stored elsewhere',
   download: 'Download',
   download_one: (name: string) => `Download ${name}`,
   preview: 'Preview',
   preview_one: (name: string) => `Preview ${name}`,
-  matches: (name: string) => `${name}: the bytes have the digest that is recorded.`,
-  differs: (name: string) => `${name}: the bytes do not have the digest that is recorded. Nothing was saved.`,
-  too_large: 'Previews go up to 2 MB; download it instead.',
-  no_preview: 'This kind of content has no preview; download it instead.',
-  source: 'Shown as source; nothing of it is run.',
+  matches: (name: string) => `${name}: the content matches the recorded digest.`,
+  differs: (name: string) => `${name}: the content does not match the recorded digest. It was not saved.`,
+  too_large: 'Over 2 MB, too large to preview. Download it instead.',
+  no_preview: 'This type of content has no preview. Download it instead.',
+  source: 'Shown as source; no code in it runs.',
   size: (bytes: number) =>
     bytes < 1000
       ? `${bytes} B`

@@ -2,13 +2,13 @@ import { plural } from './plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 
-/** Words of the drawn graph. */
+/** Words of the graph. */
 export const graph = {
   label: 'Graph of the operation',
   drawing: 'Drawing',
   list: 'List',
-  view: 'How to show it',
-  legend: 'Legend; press a status to show only it',
+  view: 'View',
+  legend: 'Legend: select a status to filter by it',
   only: (word: string, n: number) => `${word} (${n})`,
   all: 'All',
   fit: 'Fit',
@@ -18,7 +18,7 @@ export const graph = {
   expand: (name: string) => `Expand ${name}`,
   nodes: (n: number) => count(n, '{n} node', '{n} nodes'),
   laying_out: 'Laying out the graph …',
-  layout_failed: 'The layout did not finish in time; nodes stand in columns by their longest path.',
+  layout_failed: 'The layout timed out. Nodes are in columns by their longest path.',
   spoken: (name: string, status: string, attempt: number) =>
     `${name}, ${status}${attempt > 1 ? `, attempt ${attempt}` : ''}`,
   gate: 'Gate',

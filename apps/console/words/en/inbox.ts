@@ -7,21 +7,21 @@ export const inbox = {
   title: 'Inbox',
   sentence: (mine: number, all: number) =>
     mine > 0
-      ? count(mine, 'One gate waits for you.', '{n} gates wait for you.')
+      ? count(mine, 'One gate needs your vote.', '{n} gates need your vote.')
       : all > 0
         ? count(
             all,
-            'Nothing waits for you. One gate waits for others.',
-            'Nothing waits for you. {n} gates wait for others.',
+            'No gates need your vote. One gate is waiting for others.',
+            'No gates need your vote. {n} gates are waiting for others.',
           )
-        : 'Nothing waits for a person.',
+        : 'No gates are waiting.',
   mine: 'For me',
   all: 'All',
-  filter: 'Which gates',
-  empty: 'Nothing waits for you.',
-  empty_all: 'No gate waits for anybody.',
-  see_others: (n: number) => count(n, 'One gate waits for others', '{n} gates wait for others'),
-  see_operations: 'See what is running',
+  filter: 'Gates',
+  empty: 'No gates need your vote.',
+  empty_all: 'No gates are waiting.',
+  see_others: (n: number) => count(n, 'One gate is waiting for others', '{n} gates are waiting for others'),
+  see_operations: 'See running operations',
   waiting_since: 'Waiting since',
   expires: 'Expires',
   and_then: (what: string) => `then ${what}`,
@@ -29,13 +29,13 @@ export const inbox = {
   who: 'Who may vote',
   changes: 'Changes',
   risk: 'Risk',
-  not_you: 'You cannot decide this one',
+  not_you: 'You cannot decide this gate',
   decided: (word: string, who: string, at: string) => `${word} by ${who}, ${at}`,
   guide_title: 'New here?',
   guide: [
-    'An operation carries out a reviewed plan, node by node. A gate stops it until a person has looked.',
-    'A gate that waits for you stands below: read what will change, and approve or reject it.',
-    'Operations shows what runs and what has failed; graphs and logs are live.',
+    'An operation carries out a reviewed plan, node by node. A gate holds it until a person decides.',
+    'The gates that need your vote are below: review the changes, then approve or reject.',
+    'Operations lists everything that runs or has failed, with live graphs and logs.',
   ],
   guide_close: 'Do not show this again',
 }

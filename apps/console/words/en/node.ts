@@ -15,7 +15,7 @@ export const nodes = {
   error: 'Error',
   filter: 'Show',
   every: 'All',
-  no_match: 'No node in this state.',
+  no_match: 'No nodes in this state.',
 }
 
 export const node = {
@@ -34,7 +34,7 @@ export const node = {
   waited: 'Waited',
   error: 'Error',
   error_class: 'Class',
-  retryable: 'May be retried',
+  retryable: 'Retryable',
   yes: 'yes',
   no: 'no',
   inputs: 'Inputs',
@@ -52,7 +52,7 @@ export const node = {
 
 export const logs = {
   label: 'Log',
-  empty: 'This attempt has written no line.',
+  empty: 'This attempt has no log lines.',
   not_started: 'This node has not started, so there is no log.',
   new_lines: (n: number) => count(n, '{n} new line', '{n} new lines'),
   older: 'Show older lines',
@@ -62,11 +62,11 @@ export const logs = {
   total: (n: number) => count(n, '{n} line', '{n} lines'),
   live: 'following',
   complete: 'complete',
-  cut: 'line was cut at 16 KiB when it was stored',
+  cut: 'line truncated at 16 KiB when stored',
   line: (n: number) => `Line ${n}`,
   search: 'Search the log',
   matches: (at: number, n: number, reach: number) =>
-    n === 0 ? 'No line has it' : `${at} of ${n}${reach < n ? `, the first ${reach} in reach` : ''}`,
+    n === 0 ? 'No matches' : `${at} of ${n}${reach < n ? `, first ${reach} reachable` : ''}`,
   previous: 'Previous match',
   next: 'Next match',
 }

@@ -2,11 +2,11 @@ import { plural } from './plural.ts'
 
 const count = (n: number, one: string, other: string): string => plural('en', n, { one, other })
 
-/** Words of operations and their list. */
+/** Words of operations and of their list. */
 export const operations = {
   title: 'Operations',
   tabs: { running: 'Running', waiting: 'Needs attention', failed: 'Failed', all: 'All' },
-  filter: 'Which operations',
+  filter: 'Operations',
   search: 'Search title or ticket',
   caption: 'Operations, newest first',
   status: 'Status',
@@ -19,15 +19,15 @@ export const operations = {
   failed: (n: number) => `${n} failed`,
   ended: (part: number, whole: number) => `${part} of ${whole} ended`,
   empty: {
-    running: 'No operation is running.',
-    waiting: 'No operation needs a person.',
-    failed: 'No operation has failed.',
-    all: 'No operation was started yet.',
+    running: 'No operations are running.',
+    waiting: 'No operations need attention.',
+    failed: 'No operations have failed.',
+    all: 'No operations yet.',
   },
-  no_match: 'No operation matches.',
+  no_match: 'No operations match.',
   clear: 'Clear filters',
   see_all: 'See all operations',
-  demo: 'npm run demo starts one.',
+  demo: 'To start one, run: npm run demo',
 }
 
 export const operation = {
@@ -50,34 +50,34 @@ export const operation = {
   eta: (text: string) => `about ${text} left`,
   sentence: {
     queued: 'Queued.',
-    running: (n: number) => count(n, 'Running: one node at work.', 'Running: {n} nodes at work.'),
+    running: (n: number) => count(n, 'Running: one node in progress.', 'Running: {n} nodes in progress.'),
     waiting_gate: 'Waiting for a decision:',
     more_gates: (n: number) => count(n, 'and one more gate', 'and {n} more gates'),
     waiting_failed: 'Stopped at a failure:',
     blocked: (message: string) => `Blocked: ${message}`,
     pausing: (n: number, by: string) =>
       `Pausing${by}${n > 0 ? count(n, ': one node is finishing.', ': {n} nodes are finishing.') : '.'}`,
-    paused: (by: string) => `Paused${by}. Nothing new starts until it is resumed.`,
+    paused: (by: string) => `Paused${by}. No new node starts until it is resumed.`,
     by: (who: string, at: string) => ` by ${who}, ${at}`,
     cancelling: (n: number, by: string) =>
-      `Cancelling${by}${n > 0 ? count(n, ': one node is finishing.', ': {n} nodes are finishing.') : '.'}`,
+      `Canceling${by}${n > 0 ? count(n, ': one node is finishing.', ': {n} nodes are finishing.') : '.'}`,
     succeeded: (duration: string) => `Succeeded in ${duration}.`,
     succeeded_with_exceptions: (duration: string) => `Succeeded with exceptions in ${duration}.`,
     failed: 'Failed.',
-    cancelled: (by: string) => `Cancelled${by}.`,
+    cancelled: (by: string) => `Canceled${by}.`,
     timed_out: 'Timed out.',
   },
   /** Why the system itself paused or ended an operation. */
   system_reason: {
     node_failed: 'A node failed.',
     gate_rejected: 'A gate was rejected.',
-    gate_expired: 'Nobody decided a gate in time.',
+    gate_expired: 'A gate expired without a decision.',
     deadline: 'Its deadline passed.',
     failed_node: 'A node failed.',
     catalog_drift: 'Targets have changed in the catalog since the plan.',
-    engine_lost: 'The workflow service has lost it.',
-    engine_mismatch: 'The workflow service cannot carry it on as it is.',
-    start_withdrawn: 'Its start came too late and was withdrawn.',
+    engine_lost: 'The workflow engine lost it.',
+    engine_mismatch: 'The workflow engine cannot continue it as it is.',
+    start_withdrawn: 'Its start was too late and was withdrawn.',
   } as Record<string, string>,
   pending: (kind: string) => `pending: ${kind}`,
   actions: 'Actions',

@@ -1,8 +1,8 @@
 /** Words of the timeline and its events. */
 export const timeline = {
   title: 'Timeline',
-  gantt: 'Bars per node',
-  gantt_note: 'The same times stand in the table on the Nodes tab.',
+  gantt: 'Node durations',
+  gantt_note: 'The table on the Nodes tab has the same times.',
   events: 'Events',
   caption: 'Events of this operation, newest first',
   at: 'Time',
@@ -13,17 +13,17 @@ export const timeline = {
   bar: (name: string, word: string, duration: string) => `${name}: ${word}, ${duration}`,
   now: 'now',
   filter: 'Show',
-  kinds: { all: 'Everything', people: 'People and gates', problems: 'Failures' },
-  empty: 'Nothing has happened yet.',
+  kinds: { all: 'All', people: 'People and gates', problems: 'Failures' },
+  empty: 'No events yet.',
   nothing_ran: 'No node has started yet.',
 }
 
 export const activity = {
-  title: 'Acts on this operation',
-  who: { people: 'People', system: 'System', all: 'Everything' },
+  title: 'Actions on this operation',
+  who: { people: 'People', system: 'System', all: 'All' },
   details: 'Details',
   evidence: 'Evidence',
-  empty: 'Nobody has done anything yet.',
+  empty: 'No actions yet.',
 }
 
 export const event_nouns = {
@@ -40,16 +40,16 @@ export const event_nouns = {
   export: 'Export',
 } as Record<string, string>
 
-/** Events whose plain words would not do. */
+/** Events whose name alone is not clear enough. */
 export const events = {
   'operation.drifted': 'A target changed in the catalog',
   'operation.ended': 'Operation ended',
-  'node.backoff': 'Node waits before it tries again',
+  'node.backoff': 'Node is waiting to retry',
   'node.dispatched': 'Node handed to its executor',
-  'node.gated': 'Node waits for a gate',
-  'node.outcome_unknown': 'Outcome of the node is not known',
+  'node.gated': 'Node is waiting for a gate',
+  'node.outcome_unknown': 'Outcome of the node is unknown',
   'node.progress': 'Node reported progress',
-  'node.reset': 'Node set back for a retry',
+  'node.reset': 'Node reset for a retry',
   'node.result_refused': 'A late result was refused',
   'patch.awaiting_approval': 'Patch proposed',
   'gate.waiting': 'Gate asks for a decision',
@@ -60,9 +60,9 @@ export const events = {
   'patch.vote_voided': 'Vote for the patch no longer counts',
   'gate.carried_over': 'Earlier approval still holds',
   'catalog.applied': 'Written to the catalog',
-  'catalog.conflict': 'The catalog had moved on',
+  'catalog.conflict': 'The catalog had changed',
   'plan.rehearsed': 'Rehearsed before the start',
-  'plan.policy_forbids': 'A policy speaks against the plan',
+  'plan.policy_forbids': 'A policy forbids the plan',
   'export.made': 'Evidence exported',
   'artifact.stored': 'Artifact stored',
   'lease.waiting': 'Waiting for a lease',

@@ -33,7 +33,7 @@ const nothing: object = new Proxy(function nothing() {}, {
   construct: () => nothing,
 })
 
-/** What an app says of its listeners; of one with RPC alone there is nothing to say. */
+/** The listeners of an app; an app with RPC alone has none to describe. */
 const describe = async (name: string): Promise<{ listened: Document | undefined; internal: Document | undefined }> => {
   const { buildApp } = (await import(join(ROOT, 'apps', name, 'app.ts'))) as Buildable
   const telemetry = createTelemetry(name, { level: 'silent' })

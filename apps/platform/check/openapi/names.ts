@@ -14,7 +14,7 @@ type Json = Record<string, unknown>
 export type Exported = readonly [name: string, schema: object]
 type Named = { name: string; schema: Json; text: string }
 
-/** Members that say something of a schema and demand nothing. */
+/** Members that describe a schema without a constraint. */
 const SAID = new Set(['description', 'title', 'example', 'examples', '$comment', '$id'])
 
 /** What a schema demands, as text: equal texts accept the same values. */
@@ -59,7 +59,7 @@ export const contractSchemas = async (): Promise<Exported[]> => {
   )
 }
 
-/** The schemas that are worth a name, by what they demand; of equal ones that with the shorter name. */
+/** The schemas that are worth a name, by their constraints; of equal ones that with the shorter name. */
 const namesOf = (exported: readonly Exported[]): Map<string, Named> => {
   const names = new Map<string, Named>()
   for (const [name, value] of exported) {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { ROOT } from '../base/paths.ts'
+import { ROOT } from '../../base/paths.ts'
 
 /**
  * Whether what comments and documents refer to exists. A reference is `operations.md 5.4`: the document's base name, and

@@ -1,0 +1,32 @@
+/** A control under its label. The control names note and error in aria-describedby: `<id>-note`, `<id>-error`. */
+export const Field = ({
+  id,
+  label,
+  note,
+  error,
+  children,
+}: {
+  id: string
+  label: string
+  note?: string | undefined
+  /** Left out for a control that cannot be wrong. */
+  error?: React.ReactNode
+  children: React.ReactNode
+}) => (
+  <div className="min-w-0">
+    <label className="label" htmlFor={id}>
+      {label}
+    </label>
+    {children}
+    {note ? (
+      <p id={`${id}-note`} className="mt-1 text-meta text-muted">
+        {note}
+      </p>
+    ) : null}
+    {error === undefined ? null : (
+      <p id={`${id}-error`} className="field-error">
+        {error}
+      </p>
+    )}
+  </div>
+)

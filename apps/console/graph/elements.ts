@@ -1,0 +1,76 @@
+import type { Edge, Node } from '@xyflow/react'
+import type { Graph } from '../api/types.ts'
+import { gateOfBox } from './gates.ts'
+import type { Drawing } from './layout.ts'
+import type { PatchedGraph } from './patched.ts'
+
+/** A layout as the boxes and lines of React Flow, and its size. */
+export const MAP = { width: 220, height: 76 }
+
+export const sizeOf = (drawing: Drawing | null): { width: number; height: number } => {
+  const boxes = drawing?.boxes.filter((box) => box.parent === undefined) ?? []
+  return {
+    width: Math.max(0, ...boxes.map((box) => box.x + box.width)),
+    height: Math.max(0, ...boxes.map((box) => box.y + box.height)),
+  }
+}
+
+const MARGIN = 24
+/** The center nearest to the wanted one that keeps the view inside the drawing; the middle of a drawing that fits. */
+export const within = (wanted: number, whole: number, seen: number): number =>
+  whole + 2 * MARGIN <= seen ? whole / 2 : Math.min(Math.max(wanted, seen / 2 - MARGIN), whole + MARGIN - seen / 2)
+
+/** The height of the drawing at a readable size, with room for the map below it. */
+export const heightOf = (drawing: Drawing | null): number => {
+  const { height } = sizeOf(drawing)
+  return height === 0 ? 0 : height * 0.9 + 2 * (MAP.height + 24)
+}
+
+type Marks = {
+  at: string | undefined
+  selected: string | undefined
+  only: string | undefined
+  fold: (group: string) => void
+  patched: PatchedGraph | undefined
+}
+
+export function toNodes(drawing: Drawing, graph: Graph, { at, selected, only, fold, patched }: Marks): Node[] {
+  const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
+  return drawing.boxes.map(
+    (box): Node => ({
+      id: box.id,
+      type: box.kind,
+      position: { x: box.x, y: box.y },
+      width: box.width,
+      height: box.height,
+      data: {
+        name: names.get(box.id) ?? box.id,
+        at: at === box.id,
+        selected: selected === box.id,
+        only,
+        fold,
+        mark: patched?.marks.get(box.id),
+        patched: patched !== undefined,
+      },
+      ...(box.parent === undefined ? {} : { parentId: box.parent }),
+      ...(box.kind === 'group' ? { zIndex: -1 } : {}),
+    }),
+  )
+}
+
+export function toEdges(drawing: Drawing, graph: Graph, patched: PatchedGraph | undefined): Edge[] {
+  const critical = new Set(graph.critical_path)
+  return drawing.lines.map(
+    (line): Edge => ({
+      id: line.id,
+      source: line.from,
+      target: line.to,
+      type: 'line',
+      data: {
+        points: line.points,
+        critical: critical.has(line.from) && critical.has(line.to),
+        mark: patched?.lines.get(line.id) ?? (gateOfBox(line.from) && patched?.marks.get(line.from)),
+      },
+    }),
+  )
+}

@@ -1,0 +1,21 @@
+const SOON_MS = 2000
+
+/** How long to wait before the next try. */
+export const retryAfter = (answer: Response): number => {
+  const seconds = Number(answer.headers.get('retry-after'))
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : SOON_MS
+}
+
+/** The code of a refusal; undefined if its body is no problem document. */
+export const codeOf = async (answer: Response): Promise<string | undefined> => {
+  const body: unknown = await answer.json().catch(() => undefined)
+  const code = (body as { code?: unknown } | null | undefined)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+/** The claims that this page shows; only servers verify the token. */
+export const claimsOf = (token: string): { sub: string; session_id: string; username: string } => {
+  const part = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')
+  const bytes = Uint8Array.from(atob(part), (letter) => letter.charCodeAt(0))
+  return JSON.parse(new TextDecoder().decode(bytes)) as { sub: string; session_id: string; username: string }
+}
