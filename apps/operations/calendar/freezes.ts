@@ -13,7 +13,8 @@ import { type FreezeEntry, operations } from '../../../db/operations/tables/inde
 import { CelError, compileCel } from '../../shared/data/cel.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
-import { acceptCommand, type Command } from '../command/accept.ts'
+import { acceptCommand } from '../command/accept.ts'
+import type { Command } from '../command/command.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { calendarSteps, lookAtCalendar } from './change.ts'
 

@@ -18,7 +18,7 @@ import {
   RejectBody,
 } from '../../shared/contracts/operations/gates.ts'
 import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
-import { commandOf } from '../command/accept.ts'
+import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'

@@ -15,10 +15,11 @@ import {
   IntentView,
 } from '../../shared/contracts/operations/intents.ts'
 import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../../shared/http/app.ts'
+import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
-import { createIntent, intentView, linksOf, mutationOf, readIntent } from './create.ts'
+import { createIntent, intentView, linksOf, readIntent } from './create.ts'
 
 /** Intents: what should be true, and the preview of how. */
 export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {

@@ -6,7 +6,7 @@ import {
 } from '../../../workflows/operation/rules.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
-import type { Decision } from '../command/accept.ts'
+import type { Decision } from '../command/command.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { interveneOnNode } from './node.ts'
 import { interveneOnOperation } from './operation.ts'

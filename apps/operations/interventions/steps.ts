@@ -1,6 +1,6 @@
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Steps } from '../command/accept.ts'
+import type { Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { readNode } from '../nodes/read.ts'

@@ -1,6 +1,6 @@
 import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { Command, Decision } from '../command/accept.ts'
+import type { Command, Decision } from '../command/command.ts'
 import type { Subject } from '../command/subject.ts'
 
 export type InterventionCommand = Command & { caller: Caller }

@@ -16,7 +16,7 @@ import type { CancelMode, RefusalCode } from '../../shared/contracts/operations/
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
-import type { Command, Decision, Steps } from '../command/accept.ts'
+import type { Command, Decision, Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'

@@ -19,8 +19,9 @@ import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
+import { type Mutation, mutate } from '../command/mutate.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { DryRun, type Mutation, mutate, refusePreview, requireScopeOver } from '../intents/create.ts'
+import { refusePreview, requireScopeOver } from '../intents/create.ts'
 import type { Made } from '../planner/plan.ts'
 import { allowedAction, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { refuseHard } from '../policies/plans.ts'
@@ -58,28 +59,25 @@ export const previewPlan = async (deps: OperationsDeps, mutation: Mutation, inte
       assumed: body.rehearse && assumptionsOf(body.rehearse),
     })
     const rehearsal = rehearsable && (await rehearseApart(rehearsable))
-    if (body.dry_run)
-      throw new DryRun({
-        counts: made.counts,
-        risk: made.risk,
-        plan_hash: made.plan_hash,
-        ...(rehearsal && { rehearsal }),
-      })
-    const { plan_id, superseded_plan_id, is_new } = await keepPlan(
-      deps,
-      tx,
-      mutation,
-      intent,
-      { ...made, warnings: [...made.warnings, ...warnOfApprovers(made.document.gates, approvers, intent)] },
-      fresh,
-    )
-    if (rehearsal) await saveRehearsal(tx, plan_id, rehearsal)
-    const view = await renderPlan(deps, tx, mutation.caller, plan_id)
-    return {
-      status: is_new ? 201 : 200,
-      headers: { location: `/v1/plans/${plan_id}` },
-      body: { ...view, superseded_plan_id },
+    const effect = {
+      counts: made.counts,
+      risk: made.risk,
+      plan_hash: made.plan_hash,
+      ...(rehearsal && { rehearsal }),
     }
+    const keep = async () => {
+      const warnings = [...made.warnings, ...warnOfApprovers(made.document.gates, approvers, intent)]
+      const kept = await keepPlan(deps, tx, mutation, intent, { ...made, warnings }, fresh)
+      const { plan_id, superseded_plan_id, is_new } = kept
+      if (rehearsal) await saveRehearsal(tx, plan_id, rehearsal)
+      const view = await renderPlan(deps, tx, mutation.caller, plan_id)
+      return {
+        status: is_new ? 201 : 200,
+        headers: { location: `/v1/plans/${plan_id}` },
+        body: { ...view, superseded_plan_id },
+      }
+    }
+    return { effect, keep }
   })
 }
 

@@ -15,9 +15,9 @@ import {
 import { digest } from '../../shared/data/digest.ts'
 import { notFound } from '../../shared/errors.ts'
 import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../../shared/http/app.ts'
+import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { mutationOf } from '../intents/create.ts'
 import { previewPlan, readPlan, renderPlan } from './preview.ts'
 
 /** Plans: what an intent would do, and the start of exactly that. */

@@ -1,6 +1,6 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../../db/client.ts'
-import { pruneKeys } from '../../../db/idempotency.ts'
+import { pruneKeys } from '../../../db/command/keys.ts'
 import { pruneInbox } from '../../../db/inbox.ts'
 import { tryLockOf } from '../../../db/locks.ts'
 import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
