@@ -17,7 +17,7 @@ import {
   InboxQuery,
   RejectBody,
 } from '../../shared/contracts/operations/gates.ts'
-import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
+import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -27,11 +27,19 @@ import { approveGate, rejectGate } from './decide.ts'
 import { readGate } from './read.ts'
 import { changeCounts, viewGate } from './view.ts'
 
+const read = allow('operation:read', { kind: 'R' })
+const tags = ['gates']
+
 /** Gates: the inbox, gates of an operation, and the decision on one. */
 export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
-  const read = allow('operation:read', { kind: 'R' })
-  const tags = ['gates']
+  listWaitingGatesRoute(app, deps)
+  listGatesRoute(app, deps)
+  getGateRoute(app, deps)
+  approveGateRoute(app, deps)
+  rejectGateRoute(app, deps)
+}
 
+const listWaitingGatesRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/gates',
     {
@@ -74,7 +82,9 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return { ...page, items, as_of }
     },
   )
+}
 
+const listGatesRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/operations/:operation_id/gates',
     {
@@ -103,7 +113,9 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return { ...page, items, as_of: await readAsOf(deps.db) }
     },
   )
+}
 
+const getGateRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/operations/:operation_id/gates/:gate_id',
     {
@@ -126,7 +138,9 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return unlessKnown(req, reply, row.operation, view)
     },
   )
+}
 
+const approveGateRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     '/v1/operations/:operation_id/gates/:gate_id/approve',
     {
@@ -152,7 +166,9 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return answer(reply)(await approveGate(deps, command, req.body))
     },
   )
+}
 
+const rejectGateRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     '/v1/operations/:operation_id/gates/:gate_id/reject',
     {

@@ -14,7 +14,7 @@ import {
   type IntentRow,
   IntentView,
 } from '../../shared/contracts/operations/intents.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, ReadHeaders, sendStored, type TypedApp } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -23,6 +23,12 @@ import { createIntent, intentView, linksOf, readIntent } from './create.ts'
 
 /** Intents: what should be true, and the preview of how. */
 export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  createIntentRoute(app, deps)
+  listIntentsRoute(app, deps)
+  getIntentRoute(app, deps)
+}
+
+const createIntentRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     '/v1/intents',
     {
@@ -41,7 +47,9 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     },
     async (req, reply) => sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body)),
   )
+}
 
+const listIntentsRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/intents',
     {
@@ -82,7 +90,9 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       }
     },
   )
+}
 
+const getIntentRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/intents/:intent_id',
     {

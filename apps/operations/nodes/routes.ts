@@ -14,7 +14,7 @@ import {
   RetryBody,
 } from '../../shared/contracts/operations/nodes.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
+import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
@@ -26,11 +26,19 @@ import { retrySteps } from './retry.ts'
 
 const LogText = text('drained: 0 connections left\n')
 
+const read = allow('operation:read', { kind: 'R' })
+const tags = ['nodes']
+
 /** Nodes of an operation: rows, one node, logs, retry and interventions. */
 export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
-  const read = allow('operation:read', { kind: 'R' })
-  const tags = ['nodes']
+  listNodesRoute(app, deps)
+  getNodeRoute(app, deps)
+  getNodeLogRoute(app, deps)
+  downloadNodeLogRoute(app, deps)
+  retryNodeRoute(app, deps)
+}
 
+const listNodesRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/operations/:operation_id/nodes',
     {
@@ -64,7 +72,9 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return { ...page, items: page.items.map(({ node }) => node), as_of: await readAsOf(deps.db) }
     },
   )
+}
 
+const getNodeRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/operations/:operation_id/nodes/:node_id',
     {
@@ -88,7 +98,9 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return unlessKnown(req, reply, head, node)
     },
   )
+}
 
+const getNodeLogRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/operations/:operation_id/nodes/:node_id/logs',
     {
@@ -109,7 +121,9 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return readLog(deps, req.params, req.query)
     },
   )
+}
 
+const downloadNodeLogRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/operations/:operation_id/nodes/:node_id/logs/raw',
     {
@@ -131,7 +145,9 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return sendRawLog(deps, req, reply, req.params, req.query)
     },
   )
+}
 
+const retryNodeRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     '/v1/operations/:operation_id/nodes/:node_id/retry',
     {

@@ -22,7 +22,14 @@ import {
 import { PlanParams, StartBody } from '../../shared/contracts/operations/plans.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
+import {
+  CommandHeaders,
+  errorReplies,
+  ReadHeaders,
+  sendStored,
+  type TypedApp,
+  VersionedHeaders,
+} from '../../shared/http/app.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
@@ -34,11 +41,22 @@ import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
 import { readGraph, readOperation, requireVisible } from './read.ts'
 import { startSteps } from './start.ts'
 
+const read = allow('operation:read', { kind: 'R' })
+const tags = ['operations']
+
 /** Operations: lists, one operation, its graph, and the commands on the whole of it. */
 export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
-  const read = allow('operation:read', { kind: 'R' })
-  const tags = ['operations']
+  startPlanRoute(app, deps)
+  listOperationsRoute(app, deps)
+  listResourceOperationsRoute(app, deps)
+  getOperationRoute(app, deps)
+  getOperationGraphRoute(app, deps)
+  pauseOperationRoute(app, deps)
+  resumeOperationRoute(app, deps)
+  cancelOperationRoute(app, deps)
+}
 
+const startPlanRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     '/v1/plans/:plan_id/start',
     {
@@ -79,7 +97,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       }
     },
   )
+}
 
+const listOperationsRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/operations',
     {
@@ -95,7 +115,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     },
     (req) => pageOfOperations(deps, req, req.query),
   )
+}
 
+const listResourceOperationsRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/resources/:resource_id/operations',
     {
@@ -118,7 +140,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       return page
     },
   )
+}
 
+const getOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/operations/:operation_id',
     {
@@ -140,7 +164,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       return unlessKnown(req, reply, operation, operation)
     },
   )
+}
 
+const getOperationGraphRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/operations/:operation_id/graph',
     {
@@ -162,7 +188,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       return unlessKnown(req, reply, head, await readGraph(deps, req.params.operation_id, req.query))
     },
   )
+}
 
+const pauseOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     '/v1/operations/:operation_id/pause',
     {
@@ -186,7 +214,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       return answer(reply)(await runCommand(deps, command, pauseSteps(deps, command)))
     },
   )
+}
 
+const resumeOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     '/v1/operations/:operation_id/resume',
     {
@@ -210,7 +240,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       return answer(reply)(await runCommand(deps, command, steps))
     },
   )
+}
 
+const cancelOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     '/v1/operations/:operation_id/cancel',
     {

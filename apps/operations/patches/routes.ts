@@ -16,7 +16,7 @@ import {
   ProposeBody,
   RejectPatchBody,
 } from '../../shared/contracts/operations/patches.ts'
-import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
+import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
@@ -25,12 +25,20 @@ import type { OperationsDeps } from '../deps.ts'
 import { approvePatch, proposeSteps, rejectPatch } from './decide.ts'
 import { readHead, readPatch, viewPatch } from './view.ts'
 
+const read = allow('operation:read', { kind: 'R' })
+const tags = ['patches']
+const base = '/v1/operations/:operation_id/patches'
+
 /** Patches: changes to a running graph, proposed, read and decided. */
 export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
-  const read = allow('operation:read', { kind: 'R' })
-  const tags = ['patches']
-  const base = '/v1/operations/:operation_id/patches'
+  listPatchesRoute(app, deps)
+  getPatchRoute(app, deps)
+  proposePatchRoute(app, deps)
+  approvePatchRoute(app, deps)
+  rejectPatchRoute(app, deps)
+}
 
+const listPatchesRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     base,
     {
@@ -58,7 +66,9 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return { ...page, items, as_of: await readAsOf(deps.db) }
     },
   )
+}
 
+const getPatchRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     `${base}/:patch_id`,
     {
@@ -80,7 +90,9 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return unlessKnown(req, reply, head, view)
     },
   )
+}
 
+const proposePatchRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     base,
     {
@@ -106,7 +118,9 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return answer(reply)(await runCommand(deps, command, proposeSteps(deps, command, req.body)))
     },
   )
+}
 
+const approvePatchRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     `${base}/:patch_id/approve`,
     {
@@ -131,7 +145,9 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return answer(reply)(await approvePatch(deps, command, req.body))
     },
   )
+}
 
+const rejectPatchRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     `${base}/:patch_id/reject`,
     {

@@ -14,7 +14,7 @@ import {
 } from '../../shared/contracts/operations/plans.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, ReadHeaders, sendStored, type TypedApp } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
@@ -22,6 +22,13 @@ import { previewPlan, readPlan, renderPlan } from './preview.ts'
 
 /** Plans: what an intent would do, and the start of exactly that. */
 export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+  previewPlanRoute(app, deps)
+  getPlanRoute(app, deps)
+  getPlanGraphRoute(app, deps)
+  listProceduresRoute(app, deps)
+}
+
+const previewPlanRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.post(
     '/v1/intents/:intent_id/plan-preview',
     {
@@ -42,7 +49,9 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     async (req, reply) =>
       sendStored(reply, await previewPlan(deps, mutationOf(deps, req), req.params.intent_id, req.body)),
   )
+}
 
+const getPlanRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/plans/:plan_id',
     {
@@ -66,7 +75,9 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return unlessKnown(req, reply, `"${digest(plan).slice('sha256:'.length)}"`, plan)
     },
   )
+}
 
+const getPlanGraphRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/plans/:plan_id/graph',
     {
@@ -88,7 +99,9 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return pendingGraph(found, req.query.collapse ?? 'none')
     },
   )
+}
 
+const listProceduresRoute = (app: TypedApp, deps: OperationsDeps) => {
   app.get(
     '/v1/procedures',
     {
