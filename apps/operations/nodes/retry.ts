@@ -7,7 +7,7 @@ import { listTargets } from '../../../db/operations/leases/drift.ts'
 import { listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
-import { refuseRetry, resetCone } from '../../../workflows/operation/rules.ts'
+import { type NodeFacts, refuseRetry, resetCone } from '../../../workflows/operation/rules.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
 import type { RetryBody } from '../../shared/contracts/operations/nodes.ts'
@@ -73,17 +73,7 @@ export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: Ret
       }
       const said = { actor: command.actor, command_id, reason: command.reason }
       const events: TimelineEvent[] = [
-        ...cone.map(({ node_id, generation }, index) => ({
-          ...said,
-          type: 'node.reset',
-          node_id,
-          data: {
-            generation: generation + 1,
-            scope,
-            ...(body.reconciliation && { reconciliation: body.reconciliation }),
-          },
-          ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
-        })),
+        ...resetEvents(command, command_id, cone, payload, body),
         ...changed.map(({ gate_id, status, round }) => ({ ...said, type: `gate.${status}`, gate_id, data: { round } })),
         ...(asked?.events ?? []).map((event) => ({ ...said, ...event })),
       ]
@@ -109,6 +99,24 @@ export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: Ret
     allowed: async () => (await readNode(deps, command.caller, command.operation_id, command.node_id)).allowed_actions,
   }
 }
+
+/** One fact for each node of the cone; the first carries the evidence. */
+const resetEvents = (
+  command: NodeCommand,
+  command_id: string,
+  cone: readonly NodeFacts[],
+  payload: CommandBodies['retry_node'],
+  { reconciliation }: RetryBody,
+): TimelineEvent[] =>
+  cone.map(({ node_id, generation }, index) => ({
+    actor: command.actor,
+    command_id,
+    reason: command.reason,
+    type: 'node.reset',
+    node_id,
+    data: { generation: generation + 1, scope: payload.scope, ...(reconciliation && { reconciliation }) },
+    ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
+  }))
 
 /** Gates that are asked before anything of the cone runs. */
 const rearmedOf = ({ gates: now }: CommandBodies['retry_node']): string[] =>

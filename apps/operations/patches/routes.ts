@@ -22,7 +22,9 @@ import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
 import type { OperationsDeps } from '../deps.ts'
-import { approvePatch, proposeSteps, rejectPatch } from './decide.ts'
+import { approvePatch } from './approve.ts'
+import { rejectPatch } from './decide.ts'
+import { proposeSteps } from './propose.ts'
 import { readHead, readPatch, viewPatch } from './view.ts'
 
 const read = allow('operation:read', { kind: 'R' })
