@@ -93,6 +93,12 @@ export const buildApp = async (deps: OperationsDeps) => {
     await app.register(routes, { deps })
   await app.register(eventsRoutes, { deps, tail })
 
+  return { app, ...(await buildInternal(deps)) }
+}
+
+/** The internal listener: its agents bring keys of their own, all others service tokens. */
+const buildInternal = async (deps: OperationsDeps) => {
+  const { telemetry, trust } = deps
   const internal = createHttpApp({
     telemetry,
     internal: true,
@@ -114,5 +120,5 @@ export const buildApp = async (deps: OperationsDeps) => {
     for (const routes of [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes])
       await guarded.register(routes, { deps })
   })
-  return { app, internal, health }
+  return { internal, health }
 }
