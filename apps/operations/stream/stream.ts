@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { and } from 'drizzle-orm'
 import type { Db } from '../../../db/client.ts'
 import { countInbox } from '../../../db/operations/gates/rows.ts'
-import { listLines } from '../../../db/operations/history/logs.ts'
+import { type LogRef, listLines } from '../../../db/operations/history/logs.ts'
 import type { ChangedResource } from '../../../db/operations/history/tail.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
@@ -85,13 +85,7 @@ export const createStream = (
     if (!ref || last_seq < from) return
     const place = { operation_id: ref.operation_id, node_id: ref.node_id, attempt: ref.attempt, to_seq: last_seq }
     cursor.l[name] = last_seq
-    if (last_seq - from < LOG_LINES) {
-      const range = { from_seq: from, to_seq: last_seq, limit: LOG_LINES, backwards: false }
-      const lines = await listLines(deps.db, ref, range)
-      if (JSON.stringify(lines).length <= LOG_BYTES)
-        return send({ event: 'log', data: { ...place, from_seq: from, lines } })
-    }
-    send({ event: 'log', data: place })
+    send({ event: 'log', data: { ...place, ...(await linesFrom(deps.db, ref, from, last_seq)) } })
   }
 
   return {
@@ -112,6 +106,13 @@ export const createStream = (
   }
 }
 export type Stream = ReturnType<typeof createStream>
+
+/** The new lines of a log, if they are few and short. */
+const linesFrom = async (db: Db, ref: LogRef, from_seq: number, to_seq: number) => {
+  if (to_seq - from_seq >= LOG_LINES) return undefined
+  const lines = await listLines(db, ref, { from_seq, to_seq, limit: LOG_LINES, backwards: false })
+  return JSON.stringify(lines).length <= LOG_BYTES ? { from_seq, lines } : undefined
+}
 
 const sees = async (db: Db, caller: Caller, { summary }: LiveChange): Promise<boolean> =>
   summary !== undefined && isVisible(caller, summary.requester_id, await placesFor(db, caller, summary.resource_ids))

@@ -1,6 +1,7 @@
 import type { Db } from '../../../db/client.ts'
 import { type LogRef, listLogHeads } from '../../../db/operations/history/logs.ts'
 import { listChangedResources, listChanges, readLogEnds } from '../../../db/operations/history/tail.ts'
+import type { Fence } from '../../../db/restore.ts'
 import { prefixed } from '../../shared/events/events.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { rightsChanged } from '../gates/standing.ts'
@@ -74,17 +75,11 @@ export const createTail = (deps: OperationsDeps) => {
 
   return {
     /** The position that a new stream starts at. */
-    here: async (): Promise<Cursor> => {
-      const { last, catalog } = await readLogEnds(db)
-      return { p: last, c: catalog, l: {} }
-    },
+    here: (): Promise<Cursor> => readLogEnds(db).then(({ last, catalog }) => ({ p: last, c: catalog, l: {} })),
     /** Lets a stream follow from its cursor. Returns false if that is too far back or unknown, so that it must fetch anew. */
     join: async (stream: Stream): Promise<boolean> => {
       const [{ first, last }, { lost }] = await Promise.all([readLogEnds(db), deps.fence()])
-      const { p } = stream.cursor
-      // It has seen events that a restore of the database removed.
-      const astray = lost !== null && p >= lost.from && p <= lost.to
-      const resumable = !astray && p <= last && p + 1 >= Math.min(first, last + 1) && last - p <= MAX_CATCH_UP
+      const resumable = isResumable(stream.cursor.p, { first, last, lost })
       if (!resumable) stream.cursor.p = last
       if (stream.isEnded()) return resumable
       streams.set(stream, undefined)
@@ -108,6 +103,15 @@ export const createTail = (deps: OperationsDeps) => {
   }
 }
 export type Tail = ReturnType<typeof createTail>
+
+type Log = { first: number; last: number; lost: Fence['lost'] }
+
+/** Whether the log still holds all events after this position. */
+const isResumable = (p: number, { first, last, lost }: Log): boolean => {
+  // It has seen events that a restore of the database removed.
+  const astray = lost !== null && p >= lost.from && p <= lost.to
+  return !astray && p <= last && p + 1 >= Math.min(first, last + 1) && last - p <= MAX_CATCH_UP
+}
 
 /** From the position of the stream that is furthest behind; each takes what is new to it. */
 const turnEvents = async (db: Db, streams: Streams, forAll: ForAll): Promise<boolean> => {
