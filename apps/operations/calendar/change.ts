@@ -6,7 +6,7 @@ import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Command, Steps } from '../command/command.ts'
 import type { Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { OperationsDeps, PolicyDeps } from '../deps.ts'
 import { onOperation, refuseOn, said } from '../operations/control.ts'
 import { calendarOf } from '../targets/calendar.ts'
 
@@ -16,7 +16,7 @@ import { calendarOf } from '../targets/calendar.ts'
  * overridden stays so, unless it is `renewed` with other content.
  */
 export const calendarSteps = (
-  deps: OperationsDeps,
+  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db' | 'library'>,
   command: Command,
   renewed: readonly string[] = [],
 ): Steps<Subject> =>
@@ -54,7 +54,7 @@ type Followed = { operation_id: string; resource_ids: string[]; constraints: Rec
 /** What the calendar says now of an operation, beside what its claims ask. */
 export const lookAtCalendar = async (
   db: Queryable,
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'clock' | 'library'>,
   { operation_id, resource_ids, constraints }: Followed,
   renewed: readonly string[],
 ): Promise<Looked> => {

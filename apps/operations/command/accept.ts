@@ -7,7 +7,7 @@ import { idempotency } from '../../../db/operations/tables/index.ts'
 import { RESTORED } from '../../../db/restore.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { AcceptDeps, OperationsDeps } from '../deps.ts'
 import { actorText, type Command, type Decision, type Steps } from './command.ts'
 
 type Accepted =
@@ -16,7 +16,7 @@ type Accepted =
   | { tried: Record<string, unknown> }
 
 /** The command transaction alone: for callers that do not wait for an outcome. */
-export const acceptCommand = async <S>(deps: OperationsDeps, command: Command, steps: Steps<S>): Promise<Accepted> => {
+export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps: Steps<S>): Promise<Accepted> => {
   const { kind, request, dry_run, command_id = uuidv7() } = command
   // A repeat is waited for as if it was sent.
   let sent = true
@@ -51,18 +51,18 @@ export const acceptCommand = async <S>(deps: OperationsDeps, command: Command, s
 }
 
 /** The keys of operations; a 403 leaves an audit row. */
-export const kernelOf = (deps: OperationsDeps, command: Command): Kernel => ({
+export const kernelOf = (deps: Pick<OperationsDeps, 'db' | 'keys'>, command: Command): Kernel => ({
   db: deps.db,
   keys: idempotency,
   denied: (error) => auditDenial(deps, command, error),
 })
 
-const observe = ({ telemetry }: OperationsDeps) =>
+const observe = ({ telemetry }: Pick<OperationsDeps, 'telemetry'>) =>
   telemetry.counter('operation_commands_total', 'Commands by kind and result.', ['kind', 'outcome'])
 
 /** Writes facts, audit and the message to the engine. */
 const keep = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'config' | 'keys'>,
   tx: Tx,
   command: Command & { command_id: string },
   decision: Decision,
@@ -109,7 +109,7 @@ const keep = async (
 }
 
 /** After a restore nothing starts until a person has accepted it; stopping always goes. */
-const refuseRestored = async ({ fence }: OperationsDeps, command: Command): Promise<void> => {
+const refuseRestored = async ({ fence }: Pick<OperationsDeps, 'fence'>, command: Command): Promise<void> => {
   if (command.class !== 'start' || (await fence()).held_since === null) return
   throw new AppError('internal_error', 'restored', RESTORED, {
     status: 503,
@@ -118,7 +118,11 @@ const refuseRestored = async ({ fence }: OperationsDeps, command: Command): Prom
 }
 
 /** A 403 leaves a row of its own: its transaction is gone. */
-const auditDenial = async (deps: OperationsDeps, command: Command, error: AppError): Promise<void> => {
+const auditDenial = async (
+  deps: Pick<OperationsDeps, 'db' | 'keys'>,
+  command: Command,
+  error: AppError,
+): Promise<void> => {
   await deps.db.transaction((tx) =>
     appendAudit(tx, deps.keys.audit, {
       actor: actorText(command.actor),

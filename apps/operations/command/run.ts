@@ -2,7 +2,7 @@ import type { StoredAnswer } from '../../../db/command/keys.ts'
 import { type Answer, answerOf, settle } from '../../../db/command/run.ts'
 import { type AcceptedCommand, getCommand } from '../../../db/operations/commands/rows.ts'
 import { AppError, type Category, type Code, problemOf } from '../../shared/errors.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps } from '../deps.ts'
 import { acceptCommand, kernelOf } from './accept.ts'
 import type { Command, Steps } from './command.ts'
 import { isDecidedInPostgres, isDoneAtOnce } from './outcomes.ts'
@@ -12,7 +12,7 @@ import { isDecidedInPostgres, isDoneAtOnce } from './outcomes.ts'
  * record and promise; then a short wait for the outcome. The answer is stored under the key by compare-and-set, so all
  * requests with that key get the same bytes.
  */
-export const runCommand = async <S>(deps: OperationsDeps, command: Command, steps: Steps<S>): Promise<Answer> => {
+export const runCommand = async <S>(deps: CommandDeps, command: Command, steps: Steps<S>): Promise<Answer> => {
   const accepted = await acceptCommand(deps, command, steps)
   if ('answer' in accepted) return accepted.answer
   if ('tried' in accepted) {
@@ -36,7 +36,7 @@ export const runCommand = async <S>(deps: OperationsDeps, command: Command, step
 }
 
 /** From the commit to the outcome; an outcome that is not there in time counts as the time of the wait. */
-const outcomeSeconds = ({ telemetry }: OperationsDeps) =>
+const outcomeSeconds = ({ telemetry }: Pick<OperationsDeps, 'telemetry'>) =>
   telemetry.histogram('command_outcome_seconds', 'Time until the outcome of a command was known.', ['kind'])
 
 const jsonAnswer = (status: number, body: unknown, headers: Record<string, string> = {}): StoredAnswer =>
@@ -45,7 +45,7 @@ const jsonAnswer = (status: number, body: unknown, headers: Record<string, strin
 type Seen = { row: AcceptedCommand; view: object | undefined }
 
 /** The command and its object as they are now; no object for a refused or withdrawn command. */
-const seenNow = async <S>(deps: OperationsDeps, steps: Steps<S>, command_id: string): Promise<Seen> => {
+const seenNow = async <S>(deps: Pick<OperationsDeps, 'db'>, steps: Steps<S>, command_id: string): Promise<Seen> => {
   const row = await getCommand(deps.db, command_id)
   if (!row) throw new AppError('internal_error', 'unexpected', 'The command record is missing.')
   const { status } = row.command

@@ -33,7 +33,7 @@ export const NOBODY: People = new Map()
  * Approvals of others that would complete it are proved again first, and void if they no longer count.
  */
 export const castVote = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'lookback_s'>,
   tx: Tx,
   { command, row, subject, command_id, people }: Casting,
   vote: NewVote,
@@ -82,7 +82,7 @@ const tally = (others: GateFacts['votes'], { command, row: { gate }, subject }: 
 
 /** Approvals of others that no longer count. */
 const lostOf = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'lookback_s'>,
   tx: Tx,
   { command, row, subject, people }: Omit<Casting, 'command_id'>,
 ): Promise<LostVote[]> => {

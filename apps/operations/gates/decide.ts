@@ -7,8 +7,9 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import type { Decision } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { gateOfIntervention, passIntervention } from '../interventions/second.ts'
+import type { InterventionDeps } from '../interventions/types.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { type People, refuseTainted, withPeople } from '../policies/voters.ts'
@@ -21,11 +22,19 @@ import { refuseAuthor, refuseBypass } from './view.ts'
  * Approves a gate: a vote, and the decision when it completes the quorum. The row is where the race ends: approve,
  * reject, expiry and cancel swap the same `waiting` row, and exactly one wins.
  */
-export const approveGate = (deps: OperationsDeps, command: GateCommand, body: ApproveBody) =>
-  withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people))
+export const approveGate = (
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
+  command: GateCommand,
+  body: ApproveBody,
+) => withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people))
 
 /** Approves, knowing of these people what identity said a moment ago: those whose votes complete the quorum. */
-const approveKnowing = (deps: OperationsDeps, command: GateCommand, body: ApproveBody, people: People) =>
+const approveKnowing = (
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
+  command: GateCommand,
+  body: ApproveBody,
+  people: People,
+) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
     if (body.break_glass) throwIfRefused(refuseBypass(row.gate))
@@ -44,7 +53,11 @@ const approveKnowing = (deps: OperationsDeps, command: GateCommand, body: Approv
   })
 
 /** Rejects a gate; one who approved may take that back while no node behind the gate has started. */
-export const rejectGate = (deps: OperationsDeps, command: GateCommand, body: RejectBody) =>
+export const rejectGate = (
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
+  command: GateCommand,
+  body: RejectBody,
+) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     checkPolicy(deps, command, { row, subject }, 'gate.reject', undefined)
     throwIfRefused(externalOnly(row.gate.kind))
@@ -61,7 +74,7 @@ export const rejectGate = (deps: OperationsDeps, command: GateCommand, body: Rej
 type Deciding = { row: GateRow; facts: ReturnType<typeof gateFacts>; subject: Subject; command_id: string }
 
 const decideGate = (
-  deps: OperationsDeps,
+  deps: CommandDeps & Pick<OperationsDeps, 'clock' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
   command: GateCommand,
   decide: (tx: Tx, deciding: Deciding) => Promise<Omit<Decision, 'object' | 'before'>>,
 ) =>
@@ -93,7 +106,7 @@ const decideGate = (
   })
 
 const checkPolicy = (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
   { caller }: GateCommand,
   { row, subject }: Pick<Deciding, 'row' | 'subject'>,
   action: PolicyAction,
@@ -109,7 +122,7 @@ const checkPolicy = (
  * withdrawn with the rejection. The engine hears of the intervention only.
  */
 const ofIntervention = async (
-  deps: OperationsDeps,
+  deps: InterventionDeps,
   tx: Tx,
   command: GateCommand,
   { gate }: GateRow,
@@ -133,5 +146,7 @@ const commentMissing = () =>
   })
 
 /** A right that a participant of the operation gave decides nothing. */
-const refuseTaint = ({ lookback_s }: OperationsDeps, { command: { caller }, row, subject }: Tallied) =>
-  refuseTainted(caller, footingOf(row, caller.user_id, { places: subject.places, now: subject.now, lookback_s }))
+const refuseTaint = (
+  { lookback_s }: Pick<OperationsDeps, 'lookback_s'>,
+  { command: { caller }, row, subject }: Tallied,
+) => refuseTainted(caller, footingOf(row, caller.user_id, { places: subject.places, now: subject.now, lookback_s }))

@@ -12,7 +12,11 @@ import { throwIfRefused } from '../policies/authority.ts'
 import { gateFacts } from '../policies/votes.ts'
 
 /** The answer of an outer check to the gate that waits for it: passed or failed decides, running only shows. */
-export const checkResultSteps = (deps: OperationsDeps, command: Command, result: CheckResult): Steps<Subject> => ({
+export const checkResultSteps = (
+  deps: Pick<OperationsDeps, 'policies'>,
+  command: Command,
+  result: CheckResult,
+): Steps<Subject> => ({
   lock: (tx) => lockVisible(deps, tx, command),
   decide: async (tx, subject, command_id) => {
     const { gate_id, round, verdict, summary = null, details_url = null } = result

@@ -20,7 +20,7 @@ import {
 import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { coversAllSql, placesFor, visibleSql } from '../policies/visibility.ts'
 import { approveGate, rejectGate } from './decide.ts'
@@ -31,7 +31,9 @@ const read = allow('operation:read', { kind: 'R' })
 const tags = ['gates']
 
 /** Gates: the inbox, gates of an operation, and the decision on one. */
-export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const gatesRoutes: FastifyPluginAsyncTypebox<{
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'pages' | 'trust'>
+}> = async (app, { deps }) => {
   listWaitingGatesRoute(app, deps)
   listGatesRoute(app, deps)
   getGateRoute(app, deps)
@@ -39,7 +41,10 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
   rejectGateRoute(app, deps)
 }
 
-const listWaitingGatesRoute = (app: TypedApp, deps: OperationsDeps) => {
+const listWaitingGatesRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
+) => {
   app.get(
     '/v1/gates',
     {
@@ -84,7 +89,10 @@ const listWaitingGatesRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const listGatesRoute = (app: TypedApp, deps: OperationsDeps) => {
+const listGatesRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
+) => {
   app.get(
     '/v1/operations/:operation_id/gates',
     {
@@ -115,7 +123,10 @@ const listGatesRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getGateRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getGateRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
+) => {
   app.get(
     '/v1/operations/:operation_id/gates/:gate_id',
     {
@@ -140,7 +151,10 @@ const getGateRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const approveGateRoute = (app: TypedApp, deps: OperationsDeps) => {
+const approveGateRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
+) => {
   app.post(
     '/v1/operations/:operation_id/gates/:gate_id/approve',
     {
@@ -168,7 +182,10 @@ const approveGateRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const rejectGateRoute = (app: TypedApp, deps: OperationsDeps) => {
+const rejectGateRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
+) => {
   app.post(
     '/v1/operations/:operation_id/gates/:gate_id/reject',
     {

@@ -24,7 +24,9 @@ import { evidenceKeys, exportOf } from './evidence.ts'
 const read = allow('operation:read', { kind: 'R' })
 
 /** What happened: timeline, evidence, artifacts, and the outcome of commands. */
-export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const historyRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'artifacts' | 'clock' | 'db' | 'keys' | 'pages' | 'trust'>
+}> = async (app, { deps }) => {
   getTimelineRoute(app, deps)
   getEvidenceRoute(app, deps)
   listEvidenceKeysRoute(app, deps)
@@ -33,7 +35,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
   getCommandRoute(app, deps)
 }
 
-const getTimelineRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getTimelineRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/timeline',
     {
@@ -60,7 +62,7 @@ const getTimelineRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getEvidenceRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getEvidenceRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'trust'>) => {
   app.get(
     '/v1/operations/:operation_id/evidence',
     {
@@ -101,7 +103,7 @@ const getEvidenceRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const listEvidenceKeysRoute = (app: TypedApp, deps: OperationsDeps) => {
+const listEvidenceKeysRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'trust'>) => {
   app.get(
     '/v1/evidence/keys',
     {
@@ -119,7 +121,7 @@ const listEvidenceKeysRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const listArtifactsRoute = (app: TypedApp, deps: OperationsDeps) => {
+const listArtifactsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
   app.get(
     '/v1/operations/:operation_id/artifacts',
     {
@@ -147,7 +149,7 @@ const listArtifactsRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const downloadArtifactRoute = (app: TypedApp, deps: OperationsDeps) => {
+const downloadArtifactRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'artifacts' | 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/artifacts/:artifact_id/content',
     {
@@ -190,7 +192,7 @@ const downloadArtifactRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getCommandRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getCommandRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/commands/:command_id',
     {

@@ -35,7 +35,11 @@ export const requireScopeOver = async (
 }
 
 /** Records what should be true. Targets are resolved now, and again for each plan. */
-export const createIntent = async (deps: OperationsDeps, mutation: Mutation, body: IntentBody) => {
+export const createIntent = async (
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
+  mutation: Mutation,
+  body: IntentBody,
+) => {
   refuseShape(body)
   const create = () =>
     mutate(deps, mutation, async (tx) => {
@@ -58,7 +62,12 @@ export const createIntent = async (deps: OperationsDeps, mutation: Mutation, bod
 }
 
 /** The targets of a new intent; refuses one whose references, targets or scope are wrong. */
-const targetsOf = async (deps: OperationsDeps, tx: Tx, mutation: Mutation, body: IntentBody): Promise<Target[]> => {
+const targetsOf = async (
+  deps: Pick<OperationsDeps, 'config' | 'library'>,
+  tx: Tx,
+  mutation: Mutation,
+  body: IntentBody,
+): Promise<Target[]> => {
   if (body.runbook) refuseRunbook(deps, body.runbook)
   refuseWindow(deps, body.constraints?.window_id)
   if (body.retry_of !== undefined) await refuseRetryOf(tx, mutation.caller, body.retry_of)
@@ -71,7 +80,7 @@ const targetsOf = async (deps: OperationsDeps, tx: Tx, mutation: Mutation, body:
 }
 
 const keepIntent = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'keys'>,
   tx: Tx,
   mutation: Mutation,
   { dry_run: _, ...body }: IntentBody,
@@ -177,7 +186,11 @@ const refuseShape = (body: IntentBody): void => {
 }
 
 /** The intent, when the caller may see it. */
-export const readIntent = async (deps: OperationsDeps, caller: Caller, intent_id: string): Promise<Intent> => {
+export const readIntent = async (
+  deps: Pick<OperationsDeps, 'db'>,
+  caller: Caller,
+  intent_id: string,
+): Promise<Intent> => {
   const intent = await getIntent(deps.db, intent_id)
   const visible =
     intent && isVisible(caller, intent.requester_id, await placesFor(deps.db, caller, intent.resource_ids))

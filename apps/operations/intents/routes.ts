@@ -22,13 +22,18 @@ import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
 import { createIntent, intentView, linksOf, readIntent } from './create.ts'
 
 /** Intents: what should be true, and the preview of how. */
-export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const intentsRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
+}> = async (app, { deps }) => {
   createIntentRoute(app, deps)
   listIntentsRoute(app, deps)
   getIntentRoute(app, deps)
 }
 
-const createIntentRoute = (app: TypedApp, deps: OperationsDeps) => {
+const createIntentRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
+) => {
   app.post(
     '/v1/intents',
     {
@@ -49,7 +54,7 @@ const createIntentRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const listIntentsRoute = (app: TypedApp, deps: OperationsDeps) => {
+const listIntentsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
   app.get(
     '/v1/intents',
     {
@@ -92,7 +97,7 @@ const listIntentsRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getIntentRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getIntentRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/intents/:intent_id',
     {

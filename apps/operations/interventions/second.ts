@@ -10,9 +10,8 @@ import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Decision } from '../command/command.ts'
 import type { Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
 import { decisionOf, perform } from './perform.ts'
-import type { Intervening, InterventionCommand } from './types.ts'
+import type { Intervening, InterventionCommand, InterventionDeps } from './types.ts'
 
 const DEADLINE_S = 4 * 3600
 
@@ -46,7 +45,7 @@ const waitingGates = (operation_id: string) =>
 
 /** Opens a gate with the intervention as its subject. It is possible now; it is done when another person approves it. */
 export const askSecondPerson = async (
-  deps: OperationsDeps,
+  deps: InterventionDeps,
   tx: Tx,
   intervening: Intervening,
   body: InterventionBody,
@@ -123,7 +122,7 @@ export const askSecondPerson = async (
  * and goes to the engine. Throws the refusal of its rules if it has become impossible: then the gate is unchanged.
  */
 export const passIntervention = async (
-  deps: OperationsDeps,
+  deps: InterventionDeps,
   tx: Tx,
   { subject, approving, gate_id }: { subject: Subject; approving: InterventionCommand; gate_id: string },
 ): Promise<Pick<Decision, 'events'> & { set: NonNullable<Decision['set']> }> => {

@@ -8,7 +8,7 @@ import { readOperation } from '../operations/read.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { decisionOf, isOnNode, perform } from './perform.ts'
 import { askSecondPerson, gateOfIntervention, needsSecondPerson } from './second.ts'
-import type { InterventionCommand } from './types.ts'
+import type { InterventionCommand, InterventionDeps } from './types.ts'
 
 type Member = keyof InterventionBody['payload']
 /** What each type must and may say beside its reason; anything else is refused. */
@@ -32,7 +32,7 @@ const MEMBERS: Record<InterventionBody['type'], { needs: readonly Member[]; may?
  * the refusal of the rules, or a validation_error that names every member at fault.
  */
 export const interventionSteps = (
-  deps: OperationsDeps,
+  deps: InterventionDeps & Pick<OperationsDeps, 'db'>,
   command: InterventionCommand,
   body: InterventionBody,
 ): Steps<Subject> => {

@@ -16,7 +16,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
 import type { Command, Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { refuseDrifted, refuseOn } from '../operations/control.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { overrideInputs } from './inputs.ts'
@@ -28,7 +28,11 @@ export type NodeCommand = Command & { node_id: string; caller: Caller }
  * Retry: the node, and with scope downstream all that came after it, begin again in a new generation; gates that
  * guarded them are armed again where what they release has changed.
  */
-export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: RetryBody): Steps<Subject> => {
+export const retrySteps = (
+  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
+  command: NodeCommand,
+  body: RetryBody,
+): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   return {
     ahead: heads.ahead,

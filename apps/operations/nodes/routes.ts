@@ -18,7 +18,7 @@ import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../.
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { readLog, sendRawLog } from './logs.ts'
 import { readNode } from './read.ts'
@@ -30,7 +30,9 @@ const read = allow('operation:read', { kind: 'R' })
 const tags = ['nodes']
 
 /** Nodes of an operation: rows, one node, logs, retry and interventions. */
-export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const nodesRoutes: FastifyPluginAsyncTypebox<{
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'pages' | 'projection' | 'trust'>
+}> = async (app, { deps }) => {
   listNodesRoute(app, deps)
   getNodeRoute(app, deps)
   getNodeLogRoute(app, deps)
@@ -38,7 +40,7 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
   retryNodeRoute(app, deps)
 }
 
-const listNodesRoute = (app: TypedApp, deps: OperationsDeps) => {
+const listNodesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
   app.get(
     '/v1/operations/:operation_id/nodes',
     {
@@ -74,7 +76,7 @@ const listNodesRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getNodeRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getNodeRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>) => {
   app.get(
     '/v1/operations/:operation_id/nodes/:node_id',
     {
@@ -100,7 +102,7 @@ const getNodeRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getNodeLogRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getNodeLogRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/nodes/:node_id/logs',
     {
@@ -123,7 +125,7 @@ const getNodeLogRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const downloadNodeLogRoute = (app: TypedApp, deps: OperationsDeps) => {
+const downloadNodeLogRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/nodes/:node_id/logs/raw',
     {
@@ -147,7 +149,10 @@ const downloadNodeLogRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const retryNodeRoute = (app: TypedApp, deps: OperationsDeps) => {
+const retryNodeRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
+) => {
   app.post(
     '/v1/operations/:operation_id/nodes/:node_id/retry',
     {

@@ -34,7 +34,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
 import { maySeeResource, visibleSql } from '../policies/visibility.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
@@ -45,7 +45,9 @@ const read = allow('operation:read', { kind: 'R' })
 const tags = ['operations']
 
 /** Operations: lists, one operation, its graph, and the commands on the whole of it. */
-export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const operationsRoutes: FastifyPluginAsyncTypebox<{
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'pages' | 'projection' | 'trust'>
+}> = async (app, { deps }) => {
   startPlanRoute(app, deps)
   listOperationsRoute(app, deps)
   listResourceOperationsRoute(app, deps)
@@ -56,7 +58,10 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
   cancelOperationRoute(app, deps)
 }
 
-const startPlanRoute = (app: TypedApp, deps: OperationsDeps) => {
+const startPlanRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
+) => {
   app.post(
     '/v1/plans/:plan_id/start',
     {
@@ -99,7 +104,7 @@ const startPlanRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const listOperationsRoute = (app: TypedApp, deps: OperationsDeps) => {
+const listOperationsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
   app.get(
     '/v1/operations',
     {
@@ -117,7 +122,7 @@ const listOperationsRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const listResourceOperationsRoute = (app: TypedApp, deps: OperationsDeps) => {
+const listResourceOperationsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
   app.get(
     '/v1/resources/:resource_id/operations',
     {
@@ -142,7 +147,7 @@ const listResourceOperationsRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getOperationRoute = (app: TypedApp, deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>) => {
   app.get(
     '/v1/operations/:operation_id',
     {
@@ -166,7 +171,7 @@ const getOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getOperationGraphRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getOperationGraphRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/graph',
     {
@@ -190,7 +195,7 @@ const getOperationGraphRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const pauseOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
+const pauseOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
   app.post(
     '/v1/operations/:operation_id/pause',
     {
@@ -216,7 +221,10 @@ const pauseOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const resumeOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
+const resumeOperationRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
+) => {
   app.post(
     '/v1/operations/:operation_id/resume',
     {
@@ -242,7 +250,7 @@ const resumeOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const cancelOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
+const cancelOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
   app.post(
     '/v1/operations/:operation_id/cancel',
     {
@@ -270,10 +278,14 @@ const cancelOperationRoute = (app: TypedApp, deps: OperationsDeps) => {
 }
 
 /** A resource without operations is there for whoever may see it; all others hear that it is not. */
-const isKnown = async (deps: OperationsDeps, caller: Caller, resource_id: string): Promise<boolean> =>
+const isKnown = async (deps: Pick<OperationsDeps, 'db'>, caller: Caller, resource_id: string): Promise<boolean> =>
   (await getResource(deps.db, resource_id)) !== undefined && (await maySeeResource(deps.db, caller, resource_id))
 
-const pageOfOperations = async (deps: OperationsDeps, req: FastifyRequest, query: OperationListQuery) => {
+const pageOfOperations = async (
+  deps: Pick<OperationsDeps, 'db' | 'pages'>,
+  req: FastifyRequest,
+  query: OperationListQuery,
+) => {
   const { caller } = req
   const { page_size = 50, page_token, requester, gate_for, ...filter } = query
   const list = { route: req.routeOptions.url, user: caller.user_id, requester, gate_for, ...filter }

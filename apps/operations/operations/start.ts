@@ -11,7 +11,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { askHeads } from '../catalog/heads.ts'
 import type { Command, Steps } from '../command/command.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { bindAgain, planIntent } from '../plans/make.ts'
 import { movedPins, refusePlanPolicy, renderPlan } from '../plans/preview.ts'
 import { planObject, refuseStart } from '../plans/rules.ts'
@@ -27,7 +27,7 @@ import { type StartSubject, writeOperation } from './write.ts'
  * do the same), takes the leases, and writes the operation, all in one transaction (operations.md 1.2, 2.2).
  */
 export const startSteps = (
-  deps: OperationsDeps,
+  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
   command: Command,
   plan_id: string,
   body: StartBody,
@@ -107,7 +107,10 @@ export const refuseHash = (
         extra: { plan_hash },
       }
 
-const refuseWindow = ({ library }: OperationsDeps, { window_id }: StartBody): RefusalCode | undefined =>
+const refuseWindow = (
+  { library }: Pick<OperationsDeps, 'library'>,
+  { window_id }: StartBody,
+): RefusalCode | undefined =>
   window_id === undefined || library.windows.some((window) => window.window_id === window_id)
     ? undefined
     : {
@@ -119,7 +122,7 @@ const refuseWindow = ({ library }: OperationsDeps, { window_id }: StartBody): Re
 
 /** Fresh versions of the targets. Where one has moved, a plan made now must do the same, or this one is stale. */
 const currentPins = async (
-  deps: OperationsDeps,
+  deps: PlanningDeps,
   tx: Tx,
   { plan, intent }: StartSubject,
 ): Promise<Plan['document']['catalog_pins']> => {
@@ -155,7 +158,7 @@ const OPENINGS = 50
  * Refuses one that would never begin.
  */
 const openingFor = (
-  { library }: OperationsDeps,
+  { library }: Pick<OperationsDeps, 'library'>,
   { document }: Plan,
   { not_before, window_id }: StartBody,
   now: number,

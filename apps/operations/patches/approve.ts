@@ -21,7 +21,7 @@ import { askHeads } from '../catalog/heads.ts'
 import type { Decision, Steps } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import { lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { refuseDrifted } from '../operations/control.ts'
 import {
   lookAhead,
@@ -50,7 +50,11 @@ import { lostPatchVotes, patchFooting, voidedPatchVotes } from './voters.ts'
  * A vote for a patch, and its application when every gate's rule is met: the graph of the next revision is written in
  * the same transaction; the patch counts as applied when the engine stands on it.
  */
-export const approvePatch = async (deps: OperationsDeps, command: PatchCommand, body: ApprovePatchBody) => {
+export const approvePatch = async (
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'projection' | 'trust'>,
+  command: PatchCommand,
+  body: ApprovePatchBody,
+) => {
   try {
     return await withPeople(deps.trust, (people) =>
       runCommand(deps, command, approveSteps(deps, command, body, people)),
@@ -64,7 +68,7 @@ export const approvePatch = async (deps: OperationsDeps, command: PatchCommand, 
 }
 
 const approveSteps = (
-  deps: OperationsDeps,
+  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'lookback_s' | 'projection' | 'trust'>,
   command: PatchCommand,
   body: ApprovePatchBody,
   people: People,
@@ -144,7 +148,7 @@ type Applying = {
 }
 
 const apply = async (
-  deps: OperationsDeps,
+  deps: PlanningDeps,
   tx: Tx,
   { command, subject, patch, outlook, command_id, voted }: Applying,
 ): Promise<Omit<Decision, 'object' | 'before'>> => {
@@ -191,7 +195,7 @@ const apply = async (
 }
 
 /** Ends other open patches, which stood on the old graph; offers their changes on the new one if those are sound. */
-const overtake = async (deps: OperationsDeps, tx: Tx, subject: Subject, plan_revision: number): Promise<string[]> => {
+const overtake = async (deps: PlanningDeps, tx: Tx, subject: Subject, plan_revision: number): Promise<string[]> => {
   const others = await listOpenPatches(tx, subject.operation_id)
   for (const other of others) {
     await liftHolds(tx, subject.operation_id, other.patch_id)
@@ -207,7 +211,11 @@ const overtake = async (deps: OperationsDeps, tx: Tx, subject: Subject, plan_rev
 }
 
 /** Ends a patch that came too late, and releases the nodes that it held. */
-const setAside = async (deps: OperationsDeps, command: PatchCommand, code: string): Promise<void> => {
+const setAside = async (
+  deps: Pick<OperationsDeps, 'db' | 'nats' | 'policies'>,
+  command: PatchCommand,
+  code: string,
+): Promise<void> => {
   await deps.db.transaction(async (tx) => {
     const subject = await lockVisible(deps, tx, command)
     const patch = await getPatch(tx, subject.operation_id, command.patch_id)

@@ -13,7 +13,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { Command, Decision, Steps } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PolicyDeps } from '../deps.ts'
 import { refuseOn } from '../operations/control.ts'
 import { secretViolations } from '../planner/plan.ts'
 import { notApplicable, type Outlook, requirePatch } from '../plans/ahead.ts'
@@ -42,7 +42,7 @@ export const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
 }
 
 /** A pool may resolve only secrets that the plan itself could have named: the rule of a preview, for the new steps. */
-export const refuseSecretsOf = ({ mayResolve }: OperationsDeps, { patched }: Outlook): void => {
+export const refuseSecretsOf = ({ mayResolve }: Pick<OperationsDeps, 'mayResolve'>, { patched }: Outlook): void => {
   const brought = new Set([...patched.touched, ...patched.added])
   const violations = secretViolations(
     patched.nodes.filter(({ node_id }) => brought.has(node_id)),
@@ -57,7 +57,7 @@ export const refuseSecretsOf = ({ mayResolve }: OperationsDeps, { patched }: Out
 }
 
 /** Rejects a patch; by its proposer it is withdrawn. The nodes that it held resume. */
-export const rejectPatch = (deps: OperationsDeps, command: PatchCommand, body: RejectPatchBody) =>
+export const rejectPatch = (deps: CommandDeps & PolicyDeps, command: PatchCommand, body: RejectPatchBody) =>
   runCommand(
     deps,
     command,
@@ -105,7 +105,7 @@ type OnPatch = (
 
 /** The frame of a decision on a patch: lock, policy, state, then `decide`. */
 export const onPatch = (
-  deps: OperationsDeps,
+  deps: PolicyDeps & Pick<OperationsDeps, 'db'>,
   command: PatchCommand,
   verb: 'approve' | 'reject',
   decide: OnPatch,
@@ -126,7 +126,10 @@ export const onPatch = (
   ...answered(deps, command),
 })
 
-export const answered = (deps: OperationsDeps, { caller, operation_id, patch_id }: PatchCommand) => ({
+export const answered = (
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>,
+  { caller, operation_id, patch_id }: PatchCommand,
+) => ({
   render: async ({ command }: AcceptedCommand) => {
     // A proposal's id is that of its command: a repeat finds the first one's.
     const id = command.kind === 'patch_proposed' ? command.command_id : patch_id

@@ -21,7 +21,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { approvePatch } from './approve.ts'
 import { rejectPatch } from './decide.ts'
 import { proposeSteps } from './propose.ts'
@@ -32,7 +32,9 @@ const tags = ['patches']
 const base = '/v1/operations/:operation_id/patches'
 
 /** Patches: changes to a running graph, proposed, read and decided. */
-export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const patchesRoutes: FastifyPluginAsyncTypebox<{
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'pages' | 'projection' | 'trust'>
+}> = async (app, { deps }) => {
   listPatchesRoute(app, deps)
   getPatchRoute(app, deps)
   proposePatchRoute(app, deps)
@@ -40,7 +42,7 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
   rejectPatchRoute(app, deps)
 }
 
-const listPatchesRoute = (app: TypedApp, deps: OperationsDeps) => {
+const listPatchesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'pages' | 'policies'>) => {
   app.get(
     base,
     {
@@ -70,7 +72,7 @@ const listPatchesRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getPatchRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getPatchRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>) => {
   app.get(
     `${base}/:patch_id`,
     {
@@ -94,7 +96,10 @@ const getPatchRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const proposePatchRoute = (app: TypedApp, deps: OperationsDeps) => {
+const proposePatchRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
+) => {
   app.post(
     base,
     {
@@ -122,7 +127,10 @@ const proposePatchRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const approvePatchRoute = (app: TypedApp, deps: OperationsDeps) => {
+const approvePatchRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'projection' | 'trust'>,
+) => {
   app.post(
     `${base}/:patch_id/approve`,
     {
@@ -149,7 +157,7 @@ const approvePatchRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const rejectPatchRoute = (app: TypedApp, deps: OperationsDeps) => {
+const rejectPatchRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
   app.post(
     `${base}/:patch_id/reject`,
     {

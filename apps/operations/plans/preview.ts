@@ -20,7 +20,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { OperationsDeps, PlanningDeps } from '../deps.ts'
 import { refusePreview, requireScopeOver } from '../intents/create.ts'
 import type { Made } from '../planner/plan.ts'
 import { allowedAction, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
@@ -40,7 +40,12 @@ const REPLACEABLE = ['ready', 'blocked_by_policy', 'stale'] as const
  * Makes the plan of an intent on what the catalog holds now. One that would do the same as the plan before is that plan;
  * another takes its place (operations.md 2.2).
  */
-export const previewPlan = async (deps: OperationsDeps, mutation: Mutation, intent_id: string, body: PreviewBody) => {
+export const previewPlan = async (
+  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
+  mutation: Mutation,
+  intent_id: string,
+  body: PreviewBody,
+) => {
   const fresh = await requireFresh(deps.projection, {
     max_lag_ms: deps.config.OPERATIONS__PROJECTION__MAX_LAG_MS,
     ...(body.min_watermark !== undefined && { min_watermark: body.min_watermark }),
@@ -89,7 +94,7 @@ const lockVisibleIntent = async (tx: Tx, caller: Caller, intent_id: string): Pro
 }
 
 const keepPlan = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'config' | 'keys'>,
   tx: Tx,
   { actor, caller, request, request_id }: Mutation,
   intent: Intent,
@@ -155,7 +160,7 @@ const DIFF_PAGE = 200
 
 /** The plan as a person reads it: what changes, how risky, who must agree, and what has moved since. */
 export const renderPlan = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'clock' | 'library' | 'planPolicies' | 'policies'>,
   db: Queryable,
   caller: Caller,
   plan_id: string,
@@ -213,7 +218,13 @@ export const renderPlan = async (
   }
 }
 
-const mayStart = async (deps: OperationsDeps, db: Queryable, caller: Caller, plan: Plan, intent: Intent) => {
+const mayStart = async (
+  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
+  db: Queryable,
+  caller: Caller,
+  plan: Plan,
+  intent: Intent,
+) => {
   const places = await placesFor(db, caller, intent.resource_ids)
   return refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places)
 }
@@ -237,7 +248,7 @@ export const movedPins = async (db: Queryable, pins: { resource_id: string; vers
 
 /** A plan whose targets have changed in a way that matters: it must be made again. */
 export const markStale = (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'db'>,
   { actor, request_id }: Pick<Mutation, 'actor' | 'request_id'>,
   plan_id: string,
   reason: string,

@@ -17,18 +17,23 @@ import { notFound } from '../../shared/errors.ts'
 import { CommandHeaders, errorReplies, ReadHeaders, sendStored, type TypedApp } from '../../shared/http/app.ts'
 import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { OperationsDeps, PlanningDeps } from '../deps.ts'
 import { previewPlan, readPlan, renderPlan } from './preview.ts'
 
 /** Plans: what an intent would do, and the start of exactly that. */
-export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const plansRoutes: FastifyPluginAsyncTypebox<{
+  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>
+}> = async (app, { deps }) => {
   previewPlanRoute(app, deps)
   getPlanRoute(app, deps)
   getPlanGraphRoute(app, deps)
   listProceduresRoute(app, deps)
 }
 
-const previewPlanRoute = (app: TypedApp, deps: OperationsDeps) => {
+const previewPlanRoute = (
+  app: TypedApp,
+  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
+) => {
   app.post(
     '/v1/intents/:intent_id/plan-preview',
     {
@@ -51,7 +56,10 @@ const previewPlanRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getPlanRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getPlanRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'planPolicies' | 'policies'>,
+) => {
   app.get(
     '/v1/plans/:plan_id',
     {
@@ -77,7 +85,7 @@ const getPlanRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const getPlanGraphRoute = (app: TypedApp, deps: OperationsDeps) => {
+const getPlanGraphRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/plans/:plan_id/graph',
     {
@@ -101,7 +109,7 @@ const getPlanGraphRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const listProceduresRoute = (app: TypedApp, deps: OperationsDeps) => {
+const listProceduresRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'library'>) => {
   app.get(
     '/v1/procedures',
     {
@@ -118,7 +126,7 @@ const listProceduresRoute = (app: TypedApp, deps: OperationsDeps) => {
   )
 }
 
-const newestProcedures = ({ library }: OperationsDeps) => {
+const newestProcedures = ({ library }: Pick<OperationsDeps, 'library'>) => {
   const seen = new Set<string>()
   return library.packs.flatMap((pack) =>
     pack.procedures.flatMap(({ key, version, kind, title, scope, match, parameters, steps, gates }) => {

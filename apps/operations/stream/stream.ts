@@ -30,7 +30,7 @@ const LOG_BYTES = 65_536
 
 /** One client of the live stream. Everything is written in order; a client that does not read is disconnected. */
 export const createStream = (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'db'>,
   raw: ServerResponse,
   caller: Caller,
   topics: Topics,

@@ -24,7 +24,9 @@ type ForAll = (deliver: (stream: Stream) => Promise<void>) => Promise<void>
  * The one tail of a process: reads the own outbox by `pub_seq`, the logs that are followed and the projection's
  * changes, once for all streams. It sleeps while no stream is open.
  */
-export const createTail = (deps: OperationsDeps) => {
+export const createTail = (
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'fence' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
+) => {
   const { db, telemetry } = deps
   const streams: Streams = new Map()
   const open = telemetry.gauge('sse_streams', 'Open live streams.')
@@ -155,7 +157,10 @@ const turnLogs = async (db: Db, streams: Streams, forAll: ForAll) => {
 }
 
 /** Ends streams whose rights have changed: they come back and are decided anew. */
-const followRights = (deps: OperationsDeps, streams: () => Stream[]) => {
+const followRights = (
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
+  streams: () => Stream[],
+) => {
   deps.nats.onConnect((nc) => {
     const on = (subject: string, take: (message: Record<string, unknown>) => void) =>
       nc.subscribe(prefixed(deps.config.SIGNALBOX__NATS__PREFIX, subject), {
