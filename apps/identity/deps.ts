@@ -1,5 +1,5 @@
 import { createDb } from '../../db/client.ts'
-import { pruneKeys } from '../../db/idempotency.ts'
+import { pruneKeys } from '../../db/command/keys.ts'
 import { idempotency, outbox } from '../../db/identity/tables.ts'
 import { pruneOutbox } from '../../db/outbox.ts'
 import { startPruning } from '../../db/prune.ts'

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { appendAuditTo } from '../../db/audit.ts'
 import type { Tx } from '../../db/client.ts'
-import { fingerprintOf, type IdempotentRequest, once } from '../../db/idempotency.ts'
+import { fingerprintOf, type IdempotentRequest } from '../../db/command/keys.ts'
+import { runAnswered } from '../../db/command/run.ts'
 import { bumpUsers } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
 import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
@@ -54,19 +55,22 @@ export const changeOnce = async <T>(
 ) => {
   const stale = arming ? refuseStaleAuth(req.caller, deps.config.AUTH__REAUTH__MAX_AGE_S, deps.clock.now()) : undefined
   if (stale) throw stale
-  const stored = await deps.db.transaction((tx) =>
-    once(tx, idempotency, requestOf(deps, req), async () => {
-      const { status, body, ...audit } = await run(tx)
-      await appendAuditTo(tx, user_events, deps.keys.audit, {
-        ...audit,
-        actor: actorOf(req),
-        roles: req.caller.roles,
-        outcome: 'done',
-        request_id: String(req.id),
-      })
-      return { status, body }
-    }),
-  )
+  const keep = async (tx: Tx) => {
+    const { status, body, ...audit } = await run(tx)
+    await appendAuditTo(tx, user_events, deps.keys.audit, {
+      ...audit,
+      actor: actorOf(req),
+      roles: req.caller.roles,
+      outcome: 'done',
+      request_id: String(req.id),
+    })
+    return { status, body }
+  }
+  const command = { request: requestOf(deps, req) }
+  const stored = await runAnswered({ db: deps.db, keys: idempotency }, command, async (tx) => ({
+    effect: undefined,
+    keep: () => keep(tx),
+  }))
   if (!stored.replayed) void wakeRelay(deps.db, 'identity')
   return stored
 }

@@ -1,3 +1,4 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { appendAudit } from '../../db/operations/facts/audit.ts'
 import { serviceAuth, userAuth } from '../shared/auth/http.ts'
@@ -34,6 +35,23 @@ import { createTail } from './stream/tail.ts'
 const PUBLIC_BODY = 4_194_304
 const INTERNAL_BODY = 8_388_608
 const LIMITS = { ...JSON_LIMITS, keys: 200_000, items: 200_000 }
+
+type Routes = FastifyPluginAsyncTypebox<{ deps: OperationsDeps }>
+const PUBLIC: readonly Routes[] = [
+  intentsRoutes,
+  plansRoutes,
+  operationsRoutes,
+  nodesRoutes,
+  interventionsRoutes,
+  gatesRoutes,
+  patchesRoutes,
+  historyRoutes,
+  auditRoutes,
+  calendarRoutes,
+  meRoutes,
+  engineRoutes,
+]
+const INTERNAL: readonly Routes[] = [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes]
 
 /** The two listeners of operations: the public API behind user tokens, the internal one behind service tokens. */
 export const buildApp = async (deps: OperationsDeps) => {
@@ -77,23 +95,15 @@ export const buildApp = async (deps: OperationsDeps) => {
         }),
       ),
   })
-  for (const routes of [
-    intentsRoutes,
-    plansRoutes,
-    operationsRoutes,
-    nodesRoutes,
-    interventionsRoutes,
-    gatesRoutes,
-    patchesRoutes,
-    historyRoutes,
-    auditRoutes,
-    calendarRoutes,
-    meRoutes,
-    engineRoutes,
-  ])
-    await app.register(routes, { deps })
+  for (const routes of PUBLIC) await app.register(routes, { deps })
   await app.register(eventsRoutes, { deps, tail })
 
+  return { app, ...(await buildInternal(deps)) }
+}
+
+/** The internal listener: its agents bring keys of their own, all others service tokens. */
+const buildInternal = async (deps: OperationsDeps) => {
+  const { telemetry, trust } = deps
   const internal = createHttpApp({
     telemetry,
     internal: true,
@@ -112,8 +122,7 @@ export const buildApp = async (deps: OperationsDeps) => {
   await internal.register(async (guarded) => {
     const audience = audienceOf('operations')
     await guarded.register(serviceAuth, { registry: trust.registry, audience, codes: OPERATIONS_CODES })
-    for (const routes of [internalRoutes, projectionRoutes, freezesRoutes, standingRoutes])
-      await guarded.register(routes, { deps })
+    for (const routes of INTERNAL) await guarded.register(routes, { deps })
   })
-  return { app, internal, health }
+  return { internal, health }
 }

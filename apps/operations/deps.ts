@@ -1,31 +1,25 @@
-import { createDb } from '../../db/client.ts'
-import { createFence } from '../../db/restore.ts'
-import { createPrincipals, type Principals } from '../shared/auth/principals.ts'
-import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
+import type pg from 'pg'
+import type { Db } from '../../db/client.ts'
+import type { ReadFence } from '../../db/restore.ts'
+import type { Principals } from '../shared/auth/principals.ts'
 import type { AccessVerifier } from '../shared/auth/user-tokens.ts'
-import { type Clock, systemClock } from '../shared/clock.ts'
-import { loadPayloadCodec } from '../shared/codec/payload.ts'
-import { secretKeysOf } from '../shared/config.ts'
-import { Identity } from '../shared/contracts/gen/auth_pb.ts'
-import { deriveKey } from '../shared/data/digest.ts'
-import { createPages } from '../shared/http/pages.ts'
-import { measurePool } from '../shared/process/pool.ts'
-import { createRpcClient } from '../shared/rpc/client.ts'
-import { type PrivateKey, readKeyFile } from '../shared/service/keys.ts'
-import { createServiceSigner, type Registry } from '../shared/service/tokens.ts'
-import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
-import { createArtifactStore } from './agents/store.ts'
-import { type CatalogClient, createCatalogClient } from './catalog/client.ts'
-import { createCatalogProjection } from './catalog/projection.ts'
-import { createOutcomes } from './command/outcomes.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { loadPayloadCodec } from '../shared/codec/payload.ts'
+import type { Pages } from '../shared/http/pages.ts'
+import type { PrivateKey } from '../shared/service/keys.ts'
+import type { Registry } from '../shared/service/tokens.ts'
+import type { Telemetry } from '../shared/telemetry.ts'
+import type { ArtifactStore } from './agents/store.ts'
+import type { CatalogClient } from './catalog/client.ts'
+import type { CatalogProjection } from './catalog/projection.ts'
+import type { Outcomes } from './command/outcomes.ts'
 import type { OperationsConfig } from './config.ts'
-import { createRequestedIntent } from './intents/requested.ts'
-import { createNatsHolder } from './nats.ts'
-import { loadExecutorRules } from './packs/executors.ts'
-import { loadLibrary } from './packs/library.ts'
-import { type Approvers, createApprovers } from './policies/approvers.ts'
-import { loadPolicies } from './policies/cedar.ts'
-import { loadPlanPolicies } from './policies/plans.ts'
+import type { Library } from './graph/types.ts'
+import type { NatsHolder } from './nats.ts'
+import type { loadExecutorRules } from './packs/executors.ts'
+import type { Approvers } from './policies/approvers.ts'
+import type { Policies } from './policies/cedar.ts'
+import type { PlanPolicies } from './policies/plans.ts'
 
 /** Who is believed: how user tokens, principals and service tokens are checked. Tests give their own keys here. */
 export type Trust = {
@@ -42,77 +36,39 @@ export type Trust = {
   close: () => void
 }
 
-/** Everything the routes work with, from one configuration; opens the database pool, waits for nobody. */
-export const createDeps = (
-  config: OperationsConfig,
-  trust: Trust,
-  options: { telemetry?: Telemetry; clock?: Clock } = {},
-) => {
-  const { telemetry = createTelemetry('operations'), clock = systemClock } = options
-  const { db, pool, close } = createDb(config.OPERATIONS__DATABASE__URL, { app: 'operations', max: 20 })
-  measurePool(telemetry, pool)
-  const secrets = secretKeysOf(config.OPERATIONS__SECRET__KEYS)
-  const nats = createNatsHolder(config.OPERATIONS__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
-  const [signing, ...others] = secrets.map((secret) => deriveKey(secret, 'page'))
-  const decisions = telemetry.histogram('policy_decision_seconds', 'Time of one decision by the policies.')
-  return {
-    config,
-    telemetry,
-    clock,
-    trust,
-    db,
-    pool,
-    closeDb: close,
-    /** What a restore of the database keeps from going on (reliability.md 4.13). */
-    fence: createFence(db, 'operations'),
-    nats,
-    keys: { fingerprint: deriveKey(secrets[0], 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
-    pages: createPages([signing as Buffer, ...others]),
-    library: loadLibrary({
-      packs_dir: config.OPERATIONS__PACKS__DIR,
-      policy_dir: config.OPERATIONS__POLICY__DIR,
-    }),
-    projection: createCatalogProjection({
-      db,
-      catalog: trust.catalog,
-      log: telemetry.log,
-      createIntent: createRequestedIntent,
-    }),
-    policies: loadPolicies(config.OPERATIONS__POLICY__DIR, (seconds) => decisions.observe(seconds)),
-    planPolicies: loadPlanPolicies(config.OPERATIONS__POLICY__DIR),
-    ...loadExecutorRules(config.WORKER__EXECUTORS__POLICY_FILE),
-    artifacts: createArtifactStore(config.OPERATIONS__ARTIFACTS__DIR),
-    outcomes: createOutcomes(db, telemetry.log),
-    payload_codec: loadPayloadCodec('OPERATIONS__TEMPORAL__PAYLOAD_KEYS', config.OPERATIONS__TEMPORAL__PAYLOAD_KEYS),
-    cooloff_s: config.OPERATIONS__CANCEL__COOLOFF_S,
-    lookback_s: config.OPERATIONS__PROVENANCE__LOOKBACK_S,
-  }
+/** Everything that the rooms work with; each function takes its part of it. Built by wire.ts. */
+export type OperationsDeps = ReturnType<typeof loadExecutorRules> & {
+  config: OperationsConfig
+  telemetry: Telemetry
+  clock: Clock
+  trust: Trust
+  db: Db
+  pool: pg.Pool
+  closeDb: () => Promise<void>
+  /** The acts that a restore of the database keeps from resuming (reliability.md 4.13). */
+  fence: ReadFence
+  nats: NatsHolder
+  keys: { fingerprint: Buffer; audit: Buffer }
+  pages: Pages
+  library: Library
+  projection: CatalogProjection
+  policies: Policies
+  planPolicies: PlanPolicies
+  artifacts: ArtifactStore
+  outcomes: Outcomes
+  payload_codec: ReturnType<typeof loadPayloadCodec>
+  cooloff_s: number
+  lookback_s: number
 }
-export type OperationsDeps = ReturnType<typeof createDeps>
 
-/** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
-export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Trust => {
-  const jwks = jwksOf(config, telemetry)
-  void jwks.start()
-  const signer = createServiceSigner({ name: 'operations', key_file: config.OPERATIONS__SERVICE__KEY_FILE })
-  const identityClient = createRpcClient(Identity, {
-    telemetry,
-    url: config.AUTH__RPC__IDENTITY_URL,
-    signer,
-    audience: 'identity-internal',
-  })
-  const registry = registryOf(config, telemetry)
-  return {
-    verifier: accessVerifierOf(config, jwks),
-    principals: createPrincipals({ identityClient, outage: 'internal_error' }),
-    approvers: createApprovers(identityClient),
-    registry,
-    evidence_key: readKeyFile('OPERATIONS__EVIDENCE__KEY_FILE', config.OPERATIONS__EVIDENCE__KEY_FILE),
-    catalog: createCatalogClient(config.OPERATIONS__CATALOG__URL, signer),
-    dropKey: jwks.drop,
-    close: () => {
-      jwks.close()
-      registry.close()
-    },
-  }
-}
+/** For decisions by policy on an operation. */
+export type PolicyDeps = Pick<OperationsDeps, 'clock' | 'cooloff_s' | 'policies'>
+/** For making plans. */
+export type PlanningDeps = Pick<
+  OperationsDeps,
+  'clock' | 'config' | 'library' | 'mayResolve' | 'planPolicies' | 'programs'
+>
+/** For taking commands; to wait for their outcome, see CommandDeps. */
+export type AcceptDeps = Pick<OperationsDeps, 'config' | 'db' | 'fence' | 'keys' | 'nats' | 'telemetry'>
+/** For taking commands and answering with their outcome. */
+export type CommandDeps = AcceptDeps & Pick<OperationsDeps, 'outcomes'>

@@ -8,7 +8,9 @@ import { errorReplies } from '../shared/http/app.ts'
 import type { OperationsDeps } from './deps.ts'
 
 /** The codec endpoint for the engine's own tools: its path without `/decode` is what they are given. */
-export const engineRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const engineRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'db' | 'keys' | 'payload_codec'>
+}> = async (app, { deps }) => {
   app.post(
     '/v1/engine/codec/decode',
     {

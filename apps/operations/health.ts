@@ -7,7 +7,12 @@ import type { OperationsDeps } from './deps.ts'
 const UNDELIVERED_S = 10
 
 /** What this app needs and how it stands; only its own Postgres makes it unready (reliability.md 2.3). */
-export const checksOf = ({ pool, nats, db, fence }: OperationsDeps): Checks => ({
+export const checksOf = ({
+  pool,
+  nats,
+  db,
+  fence,
+}: Pick<OperationsDeps, 'db' | 'fence' | 'nats' | 'pool'>): Checks => ({
   restore: { critical: false, run: () => refuseHeld(fence) },
   postgres: { critical: true, run: () => pool.query('select 1').then(() => undefined) },
   nats: {

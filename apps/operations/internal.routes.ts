@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { fingerprintOf } from '../../db/idempotency.ts'
+import { fingerprintOf } from '../../db/command/keys.ts'
 import { getCommand } from '../../db/operations/commands/rows.ts'
 import { listMessages } from '../../db/operations/history/log.ts'
 import { requireScope } from '../shared/auth/http.ts'
@@ -14,14 +14,17 @@ import {
 import { AppError } from '../shared/errors.ts'
 import { errorReplies } from '../shared/http/app.ts'
 import { calendarSteps } from './calendar/change.ts'
-import { acceptCommand, type Command, type Steps } from './command/accept.ts'
+import { acceptCommand } from './command/accept.ts'
+import type { Command, Steps } from './command/command.ts'
 import type { Subject } from './command/subject.ts'
-import type { OperationsDeps } from './deps.ts'
+import type { AcceptDeps, OperationsDeps, PlanningDeps, PolicyDeps } from './deps.ts'
 import { checkResultSteps } from './gates/external.ts'
 import { cancelSteps, driftSteps, nodeSignalSteps, pauseSteps, resumeSteps } from './operations/control.ts'
 
 /** The internal listener's own endpoints: signals of control planes, and the log of events. */
-export const internalRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const internalRoutes: FastifyPluginAsyncTypebox<{
+  deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>
+}> = async (app, { deps }) => {
   app.post(
     '/internal/v1/workflow-signals/:operation_id',
     {
@@ -86,7 +89,7 @@ const KINDS = {
 } as const
 
 const commandOfService = (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'keys'>,
   req: FastifyRequest,
   operation_id: string,
   signal: WorkflowSignal,
@@ -116,7 +119,11 @@ const commandOfService = (
   }
 }
 
-const stepsOf = (deps: OperationsDeps, command: Command, signal: WorkflowSignal): Steps<Subject> => {
+const stepsOf = (
+  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
+  command: Command,
+  signal: WorkflowSignal,
+): Steps<Subject> => {
   switch (signal.type) {
     case 'pause':
       return pauseSteps(deps, command)

@@ -4,9 +4,9 @@ import { createTelemetry } from '../shared/telemetry.ts'
 import { buildApp } from './app.ts'
 import { startBackground } from './background.ts'
 import { loadOperationsConfig } from './config.ts'
-import { createDeps, createTrust } from './deps.ts'
 import { createLags } from './lags.ts'
 import { recordLibrary } from './packs/library.ts'
+import { createDeps, createTrust } from './wire.ts'
 
 await runApp('operations', async () => {
   const config = loadOperationsConfig()

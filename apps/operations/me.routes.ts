@@ -15,7 +15,9 @@ import { visibleSql } from './policies/visibility.ts'
 const VERSION = '0.1.0'
 
 /** What is about the caller: permissions, groups, and how much waits. */
-export const meRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const meRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'db' | 'fence' | 'nats' | 'pool'>
+}> = async (app, { deps }) => {
   const readiness = createReadiness(checksOf(deps))
   app.get(
     '/v1/me',

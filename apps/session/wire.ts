@@ -1,5 +1,5 @@
 import { createDb } from '../../db/client.ts'
-import { pruneKeys } from '../../db/idempotency.ts'
+import { pruneKeys } from '../../db/command/keys.ts'
 import { startPruning } from '../../db/prune.ts'
 import { createRedis } from '../../db/redis/redis.ts'
 import { idempotency } from '../../db/session/tables.ts'

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { bigint, check, index, jsonb, pgSchema, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core'
 import { auditTable } from '../audit.ts'
 import { at } from '../columns.ts'
-import { idempotencyTable } from '../idempotency.ts'
+import { idempotencyTable } from '../command/keys.ts'
 import { outboxTables } from '../outbox.ts'
 
 /** Rows of the identity app: people, their groups, and what they may do where (auth.md 8, 9). */

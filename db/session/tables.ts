@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, pgSchema, text, unique, uuid } from 'drizzle-orm/pg-core'
 import { at } from '../columns.ts'
-import { idempotencyTable } from '../idempotency.ts'
+import { idempotencyTable } from '../command/keys.ts'
 
 /**
  * Rows of the session app. The sessions themselves live in Redis; here is what must outlive a Redis that was lost or

@@ -6,7 +6,7 @@ import { checkRedisSettings, pruneRevocations } from '../../apps/session/store/r
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { ResponseMode, Session } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
-import { pruneKeys } from '../../db/idempotency.ts'
+import { pruneKeys } from '../../db/command/keys.ts'
 import { users } from '../../db/identity/tables.ts'
 import { auth_events, idempotency, revocations } from '../../db/session/tables.ts'
 import { type Answer, type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from './support/auth.ts'

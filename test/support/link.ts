@@ -1,6 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
+/** Sees the bytes of one connection in each direction. */
+export type Watch = (connection: object, direction: 'sent' | 'answered', bytes: Buffer) => void
+
 /** A TCP pass-through that can be cut: the server behind it is then away for whoever goes through here. */
 export const startLink = async (target: string) => {
   let { hostname, port } = new URL(target)
@@ -8,6 +11,7 @@ export const startLink = async (target: string) => {
   const pairs = new Set<{ near: Socket; far: Socket }>()
   let down = false
   let frozen = false
+  let watch: Watch | undefined
   const server = createServer((near) => {
     if (down) return void near.destroy()
     const far = connect({ host: hostname, port: Number(port) })
@@ -23,7 +27,10 @@ export const startLink = async (target: string) => {
     const pair = { near, far }
     pairs.add(pair)
     near.on('close', () => pairs.delete(pair))
-    if (!frozen) near.pipe(far).pipe(near)
+    if (frozen) return
+    near.on('data', (bytes) => watch?.(near, 'sent', bytes))
+    far.on('data', (bytes) => watch?.(near, 'answered', bytes))
+    near.pipe(far).pipe(near)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -56,6 +63,10 @@ export const startLink = async (target: string) => {
       }
     },
     thaw,
+    /** Shows what passes on each connection; undefined ends it. */
+    watch: (watcher: Watch | undefined) => {
+      watch = watcher
+    },
     /** Cuts what is open and leads to another server from now on. */
     turnTo: (other: string) => {
       ;({ hostname, port } = new URL(other))

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
-import type { Db, Tx } from '../../../db/client.ts'
-import { fingerprintOf } from '../../../db/idempotency.ts'
+import { fingerprintOf } from '../../../db/command/keys.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { permissionMissing } from '../../shared/auth/http.ts'
 import type { Permission } from '../../shared/auth/permissions.ts'
@@ -105,26 +104,6 @@ export const mayWriteOf = (deps: CatalogDeps, write: Write): MayWrite => {
 
 export const readAccess = (deps: CatalogDeps, caller: Caller): Access =>
   accessOf(caller, 'catalog:read', deps.registry.types, deps.clock)
-
-class Rollback extends Error {
-  readonly result: unknown
-  constructor(result: unknown) {
-    super('validate_only')
-    this.result = result
-  }
-}
-
-/** Runs work with all its checks and leaves nothing behind. */
-export const rehearse = async <T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> => {
-  try {
-    return await db.transaction(async (tx) => {
-      throw new Rollback(await work(tx))
-    })
-  } catch (error) {
-    if (error instanceof Rollback) return error.result as T
-    throw error
-  }
-}
 
 const conflicts = (detail: string) =>
   new AppError('validation_error', 'malformed', detail, {

@@ -1,6 +1,7 @@
 import { getImported, lockSource, outTargets, saveImported } from '../../../db/catalog/imports.ts'
 import { findTwin, getResource, getResourcesByRid, type ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
+import { attempt } from '../../../db/command/attempt.ts'
 import type {
   ImportItem,
   ImportOutcome,
@@ -13,16 +14,7 @@ import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { refuseLate } from '../command/late.ts'
-import {
-  asObject,
-  type Causing,
-  causing,
-  commandOf,
-  mayWriteOf,
-  readAccess,
-  rehearse,
-  type Write,
-} from '../command/request.ts'
+import { asObject, type Causing, causing, commandOf, mayWriteOf, readAccess, type Write } from '../command/request.ts'
 import { type Answer, alreadyExists, clashOf, runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { refusedAs } from '../document/names.ts'
@@ -50,7 +42,7 @@ export const importItems = async (deps: CatalogDeps, body: ImportRequest, write:
   if (write.query.validate_only) {
     const by = causing(write, NO_COMMAND, stampOf(deps))
     const made = new Map<string, string>()
-    const reply = rehearsed(await rehearse(deps.db, (tx) => takeAll(tx, deps, body, write, by, made)), made)
+    const reply = rehearsed(await attempt(deps.db, (tx) => takeAll(tx, deps, body, write, by, made)), made)
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)), replayed: false }
   }
   const command = commandOf(deps, write)

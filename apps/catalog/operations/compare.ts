@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { forgetOperation, listIndexed, operationRows } from '../../../db/catalog/operations.ts'
 import { inboxOf } from '../../../db/catalog/tables.ts'
+import type { Tx } from '../../../db/client.ts'
+import { attempt } from '../../../db/command/attempt.ts'
 import { lockVersion, setVersion } from '../../../db/inbox.ts'
 import type { Envelope } from '../../shared/events/events.ts'
 import type { Compared } from '../graph/compare.ts'
@@ -9,15 +11,6 @@ import { CONSUMER, type Follower, fetchEvents, fold } from './follow.ts'
 const SHOWN = 20
 /** An event that is younger may still be under way to us. */
 const UNDER_WAY_MS = 30_000
-
-/** Thrown to take back what was only tried. */
-class Tried extends Error {
-  readonly rows: readonly [string, string]
-  constructor(rows: readonly [string, string]) {
-    super('tried')
-    this.rows = rows
-  }
-}
 
 /**
  * Folds the log of the operations app once more, operation by operation, and compares with what the index holds; with
@@ -85,32 +78,28 @@ const operationIds = async (deps: Follower): Promise<string[]> => {
   }
 }
 
-/** The rows as they are and as the log says, or nothing when they cannot be compared. */
-const compareOne = async (
-  deps: Follower,
-  operation_id: string,
-  swap: boolean,
-): Promise<readonly [string, string] | undefined> => {
+/** The rows as they are and as the log says, or undefined if they cannot be compared. */
+type Rows = readonly [string, string] | undefined
+
+const compareOne = async (deps: Follower, operation_id: string, swap: boolean): Promise<Rows> => {
   const events = await eventsOf(deps, operation_id)
   if (events[0]?.agg_version !== 1) return undefined
-  try {
-    return await deps.db.transaction(async (tx) => {
-      const { ver, held } = await lockVersion(tx, inboxOf, CONSUMER, 'operation', operation_id)
-      const last = events.at(-1)?.agg_version ?? 0
-      // Told since we asked: whoever follows has written more than these events say.
-      if (held || ver > last) return undefined
-      const is = await operationRows(tx, operation_id)
-      await forgetOperation(tx, operation_id)
-      const settled = Date.now() - UNDER_WAY_MS
-      const told = events.filter((event) => (event.agg_version ?? 0) <= ver || Date.parse(event.occurred_at) < settled)
-      for (const event of told) await fold(tx, event)
-      const rows = [is, await operationRows(tx, operation_id)] as const
-      if (!swap || rows[0] === rows[1]) throw new Tried(rows)
-      await setVersion(tx, inboxOf, CONSUMER, 'operation', operation_id, told.at(-1)?.agg_version ?? ver)
-      return rows
-    })
-  } catch (error) {
-    if (error instanceof Tried) return error.rows
-    throw error
-  }
+  const refold = (tx: Tx) => refoldOne(tx, operation_id, events)
+  const rows = await attempt(deps.db, refold)
+  return !swap || rows?.[0] === rows?.[1] ? rows : deps.db.transaction(refold)
+}
+
+/** Folds the index of one operation from its events. */
+const refoldOne = async (tx: Tx, operation_id: string, events: Envelope[]): Promise<Rows> => {
+  const { ver, held } = await lockVersion(tx, inboxOf, CONSUMER, 'operation', operation_id)
+  const last = events.at(-1)?.agg_version ?? 0
+  // The follower has written events that are newer than these.
+  if (held || ver > last) return undefined
+  const is = await operationRows(tx, operation_id)
+  await forgetOperation(tx, operation_id)
+  const settled = Date.now() - UNDER_WAY_MS
+  const told = events.filter((event) => (event.agg_version ?? 0) <= ver || Date.parse(event.occurred_at) < settled)
+  for (const event of told) await fold(tx, event)
+  await setVersion(tx, inboxOf, CONSUMER, 'operation', operation_id, told.at(-1)?.agg_version ?? ver)
+  return [is, await operationRows(tx, operation_id)]
 }

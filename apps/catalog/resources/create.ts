@@ -9,6 +9,7 @@ import {
   type ResourceRow,
 } from '../../../db/catalog/resources/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
+import { attempt } from '../../../db/command/attempt.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import type { OperationRef, ResourceCreate } from '../../shared/contracts/catalog/resources.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -16,16 +17,7 @@ import { base32Id } from '../../shared/ids.ts'
 import { tellClaims } from '../capabilities/claims.ts'
 import type { EdgePlan } from '../command/edges.ts'
 import type { Cause } from '../command/outbox.ts'
-import {
-  type Causing,
-  causing,
-  commandOf,
-  headersOf,
-  mayWriteOf,
-  readAccess,
-  rehearse,
-  type Write,
-} from '../command/request.ts'
+import { type Causing, causing, commandOf, headersOf, mayWriteOf, readAccess, type Write } from '../command/request.ts'
 import { type Answer, alreadyExists, runCommand, type Stamp, stampOf, type Work } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { driftOf } from '../document/common.ts'
@@ -59,7 +51,7 @@ const createAs = async (deps: CatalogDeps, body: Wanted, write: Write): Promise<
   const { resource_id } = body
   const create = (tx: Tx, by: Causing) => insertNew(tx, deps, body, write, by)
   if (write.query.validate_only) {
-    const { row, intent } = await rehearse(deps.db, (tx) => create(tx, causing(write, NO_COMMAND, stampOf(deps))))
+    const { row, intent } = await attempt(deps.db, (tx) => create(tx, causing(write, NO_COMMAND, stampOf(deps))))
     const resource = viewOf(row.row, row.scope, deps.registry.types)
     const rehearsal = { resource, changed_paths: row.changed_paths, would_create_intent: intent !== undefined }
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(rehearsal)), replayed: false }

@@ -1,5 +1,6 @@
 import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
+import { attempt } from '../../../db/command/attempt.ts'
 import type { OperationRef } from '../../shared/contracts/catalog/resources.ts'
 import { mergeDiff, mergePatch } from '../../shared/data/merge-patch.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
@@ -14,7 +15,6 @@ import {
   mayWriteOf,
   preconditionOf,
   readAccess,
-  rehearse,
   splitPatch,
   type Write,
 } from '../command/request.ts'
@@ -53,7 +53,7 @@ export const patchResource = async (
   const run = (tx: Tx, by: Causing, held?: Held) => change(tx, deps, resource_id, patch, precondition, write, by, held)
 
   if (write.query.validate_only) {
-    const done = await rehearse(deps.db, async (tx) => {
+    const done = await attempt(deps.db, async (tx) => {
       const changed = await run(tx, causing(write, NO_COMMAND, stampOf(deps)))
       await sendAll(changed.writes)
       return changed

@@ -1,6 +1,6 @@
 import type { ResourceRow } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
-import { fingerprintOf } from '../../../db/idempotency.ts'
+import { fingerprintOf } from '../../../db/command/keys.ts'
 import type {
   CapabilitiesCommand,
   CommandResult,

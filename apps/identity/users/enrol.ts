@@ -1,6 +1,7 @@
 import { Code, ConnectError } from '@connectrpc/connect'
 import { appendAuditTo } from '../../../db/audit.ts'
-import { fingerprintOf, once, readKey } from '../../../db/idempotency.ts'
+import { fingerprintOf, readKey } from '../../../db/command/keys.ts'
+import { runAnswered } from '../../../db/command/run.ts'
 import { getUser } from '../../../db/identity/queries.ts'
 import { idempotency, type UserRow, user_events } from '../../../db/identity/tables.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
@@ -32,12 +33,13 @@ export const enrol = async (deps: IdentityDeps, body: Enrolment, request: EnrolR
   }
   if (await readKey(deps.db, idempotency, command)) return true
   await setPassword(deps, user, body, token_id, request)
-  const { replayed } = await deps.db.transaction((tx) =>
-    once(tx, idempotency, command, async () => {
+  const { replayed } = await runAnswered({ db: deps.db, keys: idempotency }, { request: command }, async (tx) => ({
+    effect: undefined,
+    keep: async () => {
       await appendAuditTo(tx, user_events, deps.keys.audit, eventOf(user, request, 'done'))
       return { status: 204, body: undefined }
-    }),
-  )
+    },
+  }))
   return replayed
 }
 

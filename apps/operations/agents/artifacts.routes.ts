@@ -18,7 +18,9 @@ class Bytes {
 }
 
 /** The door for bytes of artifacts, apart from the results that announce them. */
-export const artifactsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const artifactsRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'artifacts' | 'db' | 'trust'>
+}> = async (app, { deps }) => {
   app.addContentTypeParser('application/octet-stream', (_req, payload, done) => done(null, new Bytes(payload)))
   const bringers = new WeakMap<FastifyRequest, Bringer>()
   app.put(

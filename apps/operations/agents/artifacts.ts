@@ -15,7 +15,10 @@ export type Bringer = { actor: Actor; token_sha256: string | undefined }
 
 const SCOPE = 'artifacts:write'
 
-export const bringerOf = async (deps: OperationsDeps, authorization: string | undefined): Promise<Bringer> => {
+export const bringerOf = async (
+  deps: Pick<OperationsDeps, 'db' | 'trust'>,
+  authorization: string | undefined,
+): Promise<Bringer> => {
   const [, bearer = ''] = /^bearer (\S+)$/i.exec(authorization ?? '') ?? []
   if (bearer.startsWith('exe_')) {
     const token_sha256 = sha256Hex(bearer)
@@ -31,7 +34,7 @@ export const bringerOf = async (deps: OperationsDeps, authorization: string | un
   return { actor: { kind: 'service', id: `svc:${service.name}`, name: service.name }, token_sha256: undefined }
 }
 
-const serviceOf = ({ trust }: OperationsDeps, bearer: string) => {
+const serviceOf = ({ trust }: Pick<OperationsDeps, 'trust'>, bearer: string) => {
   try {
     return verifyServiceToken(trust.registry, audienceOf('operations'), bearer)
   } catch (error) {
@@ -45,7 +48,7 @@ const serviceOf = ({ trust }: OperationsDeps, bearer: string) => {
  * they are those that were announced. The same bytes again change nothing.
  */
 export const takeArtifact = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'artifacts' | 'db'>,
   bringer: Bringer,
   sha256: string,
   bytes: Readable,

@@ -9,7 +9,9 @@ import type { OperationsDeps } from '../deps.ts'
 import { takeResult, tokenRefused } from './executions.ts'
 
 /** The door for agents: an execution token is good for one attempt of one node, and for nothing else. */
-export const executionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const executionsRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'artifacts' | 'db' | 'nats' | 'telemetry'>
+}> = async (app, { deps }) => {
   const results = deps.telemetry.counter('execution_results_total', 'Messages of agents by what became of them.', [
     'result',
   ])

@@ -35,7 +35,7 @@ type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode }
  * exact answer. A refused message leaves a line in the history, and the log lines that it brought in time.
  */
 export const takeResult = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'artifacts' | 'db' | 'nats' | 'telemetry'>,
   token: string | undefined,
   message: ExecutionResult,
   request_id: string,
@@ -97,7 +97,10 @@ const checkIds = (handed: Handed, message: ExecutionResult): void => {
 }
 
 /** Announced bytes that are here already: of another attempt, or of another operation. */
-const storedAmong = async ({ artifacts }: OperationsDeps, message: ExecutionResult): Promise<Set<string>> => {
+const storedAmong = async (
+  { artifacts }: Pick<OperationsDeps, 'artifacts'>,
+  message: ExecutionResult,
+): Promise<Set<string>> => {
   const stored = new Set<string>()
   for (const { sha256, size } of message.artifacts ?? []) if (await artifacts.has(sha256, size)) stored.add(sha256)
   return stored

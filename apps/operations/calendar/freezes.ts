@@ -13,8 +13,9 @@ import { type FreezeEntry, operations } from '../../../db/operations/tables/inde
 import { AppError } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { uuidv5 } from '../../shared/ids.ts'
-import { acceptCommand, type Command } from '../command/accept.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { acceptCommand } from '../command/accept.ts'
+import type { Command } from '../command/command.ts'
+import type { AcceptDeps, OperationsDeps, PolicyDeps } from '../deps.ts'
 import { calendarSteps, lookAtCalendar } from './change.ts'
 
 /** Who changes the calendar, and by which request. */
@@ -28,7 +29,12 @@ const TELLING = 4
  * Puts a freeze (operations.md 9.3): once this is answered no node that it covers starts any more, in new operations
  * and in running ones. The same freeze put again changes nothing. Refuses an id that a file of the deployment holds.
  */
-export const putOneFreeze = async (deps: OperationsDeps, freeze_id: string, entry: FreezeEntry, by: Changer) => {
+export const putOneFreeze = async (
+  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
+  freeze_id: string,
+  entry: FreezeEntry,
+  by: Changer,
+) => {
   refuseOfFile(deps, freeze_id)
   refuseUnusable(entry)
   const made = await deps.db.transaction(async (tx) => {
@@ -46,7 +52,11 @@ export const putOneFreeze = async (deps: OperationsDeps, freeze_id: string, entr
 }
 
 /** Withdraws a freeze: what it held goes on by itself. One that is not there stays so. */
-export const withdrawOneFreeze = async (deps: OperationsDeps, freeze_id: string, by: Changer) => {
+export const withdrawOneFreeze = async (
+  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
+  freeze_id: string,
+  by: Changer,
+) => {
   refuseOfFile(deps, freeze_id)
   const gone = await deps.db.transaction(async (tx) => {
     await lockCalendar(tx, 'to write')
@@ -58,7 +68,10 @@ export const withdrawOneFreeze = async (deps: OperationsDeps, freeze_id: string,
 }
 
 /** Tells running operations of changes whose makers died before they had told all. */
-export const tellUntold = async (deps: OperationsDeps, older_than_s = TELL_WITHIN_S): Promise<number> => {
+export const tellUntold = async (
+  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
+  older_than_s = TELL_WITHIN_S,
+): Promise<number> => {
   const untold = await listUntold(deps.db, older_than_s)
   for (const freeze of untold)
     await tell(deps, freeze, { service: freeze.put_by, request_id: `freeze:${freeze.freeze_id}`, trace: null })
@@ -67,7 +80,7 @@ export const tellUntold = async (deps: OperationsDeps, older_than_s = TELL_WITHI
 
 /** Each operation in a transaction of its own, once for each change; returns how many it made a difference to. */
 const tell = async (
-  deps: OperationsDeps,
+  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
   { freeze_id, revision }: Pick<PutFreeze, 'freeze_id' | 'revision'>,
   by: Changer,
 ): Promise<number> => {
@@ -82,7 +95,12 @@ const tell = async (
   return told
 }
 
-const tellOne = async (deps: OperationsDeps, operation_id: string, freeze_id: string, command: Command) => {
+const tellOne = async (
+  deps: AcceptDeps & PolicyDeps & Pick<OperationsDeps, 'library'>,
+  operation_id: string,
+  freeze_id: string,
+  command: Command,
+) => {
   const [row] = await deps.db
     .select({ resource_ids: operations.resource_ids, constraints: operations.constraints })
     .from(operations)
@@ -158,7 +176,7 @@ const unusable = (pointer: string, code: 'parameters_invalid' | 'expression_erro
     violations: [{ pointer, code, message }],
   })
 
-const refuseOfFile = ({ library }: OperationsDeps, freeze_id: string): void => {
+const refuseOfFile = ({ library }: Pick<OperationsDeps, 'library'>, freeze_id: string): void => {
   if (library.freezes.some((freeze) => freeze.freeze_id === freeze_id))
     throw unusable('/freeze_id', 'parameters_invalid', 'names a freeze of the calendar files of this deployment')
 }

@@ -9,7 +9,9 @@ import type { Library } from '../graph/types.ts'
 import { libraryNow } from '../targets/calendar.ts'
 
 /** Windows and freezes of this deployment, as plans meet them (operations.md 3.5). */
-export const calendarRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const calendarRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library'>
+}> = async (app, { deps }) => {
   app.get(
     '/v1/calendar',
     {

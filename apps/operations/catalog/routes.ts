@@ -4,8 +4,9 @@ import type { CatalogEvent } from '../../shared/contracts/catalog/events.ts'
 import { ProjectionEvents, ProjectionReply } from '../../shared/contracts/operations/projection.ts'
 import { AppError } from '../../shared/errors.ts'
 import { errorReplies } from '../../shared/http/app.ts'
+import { KNOWN_EVENTS } from './apply.ts'
 import { payloadFault } from './payloads.ts'
-import { type CatalogProjection, KNOWN_EVENTS } from './projection.ts'
+import type { CatalogProjection } from './projection.ts'
 
 /** The HTTP door of the projection of the catalog: the same handler and inbox as the consumer of its stream. */
 export const projectionRoutes: FastifyPluginAsyncTypebox<{ deps: { projection: CatalogProjection } }> = async (

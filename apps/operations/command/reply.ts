@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Answer } from '../../../db/command/run.ts'
 import { isKnown, sendStored, sendUnchanged } from '../../shared/http/app.ts'
-import type { Answer } from './accept.ts'
 import { etagOf } from './subject.ts'
 
 /** Sends the stored answer of a command. */

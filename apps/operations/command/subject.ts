@@ -13,7 +13,11 @@ export type Subject = LockedOperation & { facts: OperationFacts; places: Place[]
 type Addressed = { operation_id: string; caller: Caller | undefined }
 
 /** Locks the operation that a command is about; throws not_found when the caller may not see it. */
-export const lockVisible = async (deps: OperationsDeps, tx: Tx, command: Addressed): Promise<Subject> => {
+export const lockVisible = async (
+  deps: Pick<OperationsDeps, 'policies'>,
+  tx: Tx,
+  command: Addressed,
+): Promise<Subject> => {
   const operation = await lockOperation(tx, command.operation_id)
   if (!operation) throw notFound('operation', command.operation_id)
   const { caller } = command

@@ -5,14 +5,18 @@ import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import type { CheckResult } from '../../shared/contracts/operations/internal.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import type { Command, Steps } from '../command/accept.ts'
+import type { Command, Steps } from '../command/command.ts'
 import { lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { throwIfRefused } from '../policies/authority.ts'
 import { gateFacts } from '../policies/votes.ts'
 
 /** The answer of an outer check to the gate that waits for it: passed or failed decides, running only shows. */
-export const checkResultSteps = (deps: OperationsDeps, command: Command, result: CheckResult): Steps<Subject> => ({
+export const checkResultSteps = (
+  deps: Pick<OperationsDeps, 'policies'>,
+  command: Command,
+  result: CheckResult,
+): Steps<Subject> => ({
   lock: (tx) => lockVisible(deps, tx, command),
   decide: async (tx, subject, command_id) => {
     const { gate_id, round, verdict, summary = null, details_url = null } = result

@@ -17,7 +17,7 @@ import { viewGate } from './view.ts'
  * is looked up where somebody reads the gate, not in the answer to a vote (`with_conflicts`).
  */
 export const readGate = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
   caller: Caller,
   operation_id: string,
   gate_id: string,
@@ -41,7 +41,7 @@ export const readGate = async (
   return { view, operation_status: operationFactsOf(row).status, row }
 }
 
-const conflictsOf = async (deps: OperationsDeps, operation_id: string) => {
+const conflictsOf = async (deps: Pick<OperationsDeps, 'clock' | 'db' | 'library'>, operation_id: string) => {
   const plan = await getPlanOf(deps.db, operation_id)
   return plan ? listConflicts(deps.db, deps, plan, operation_id) : []
 }

@@ -17,21 +17,34 @@ import {
   InboxQuery,
   RejectBody,
 } from '../../shared/contracts/operations/gates.ts'
-import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
-import { commandOf } from '../command/accept.ts'
+import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { coversAllSql, placesFor, visibleSql } from '../policies/visibility.ts'
 import { approveGate, rejectGate } from './decide.ts'
 import { readGate } from './read.ts'
 import { changeCounts, viewGate } from './view.ts'
 
-/** Gates: the inbox, gates of an operation, and the decision on one. */
-export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
-  const read = allow('operation:read', { kind: 'R' })
-  const tags = ['gates']
+const read = allow('operation:read', { kind: 'R' })
+const tags = ['gates']
 
+/** Gates: the inbox, gates of an operation, and the decision on one. */
+export const gatesRoutes: FastifyPluginAsyncTypebox<{
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'pages' | 'trust'>
+}> = async (app, { deps }) => {
+  listWaitingGatesRoute(app, deps)
+  listGatesRoute(app, deps)
+  getGateRoute(app, deps)
+  approveGateRoute(app, deps)
+  rejectGateRoute(app, deps)
+}
+
+const listWaitingGatesRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
+) => {
   app.get(
     '/v1/gates',
     {
@@ -74,7 +87,12 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return { ...page, items, as_of }
     },
   )
+}
 
+const listGatesRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'lookback_s' | 'pages' | 'policies' | 'trust'>,
+) => {
   app.get(
     '/v1/operations/:operation_id/gates',
     {
@@ -103,7 +121,12 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return { ...page, items, as_of: await readAsOf(deps.db) }
     },
   )
+}
 
+const getGateRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
+) => {
   app.get(
     '/v1/operations/:operation_id/gates/:gate_id',
     {
@@ -126,7 +149,12 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return unlessKnown(req, reply, row.operation, view)
     },
   )
+}
 
+const approveGateRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
+) => {
   app.post(
     '/v1/operations/:operation_id/gates/:gate_id/approve',
     {
@@ -152,7 +180,12 @@ export const gatesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return answer(reply)(await approveGate(deps, command, req.body))
     },
   )
+}
 
+const rejectGateRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'trust'>,
+) => {
   app.post(
     '/v1/operations/:operation_id/gates/:gate_id/reject',
     {

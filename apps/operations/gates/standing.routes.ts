@@ -7,7 +7,9 @@ import type { OperationsDeps } from '../deps.ts'
 import { proveDue } from './standing.ts'
 
 /** How workers have voters proved before a node behind their gate starts. */
-export const standingRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const standingRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>
+}> = async (app, { deps }) => {
   /** Many nodes start behind one gate at once: they are answered together. */
   const running = new Map<string, Promise<void>>()
 

@@ -80,7 +80,7 @@ export const voidedEvents = ({ gate }: Pick<GateRow, 'gate'>, lost: readonly Los
  * away.
  */
 export const proveGates = async (
-  { db, trust, nats, lookback_s }: OperationsDeps,
+  { db, trust, nats, lookback_s }: Pick<OperationsDeps, 'db' | 'lookback_s' | 'nats' | 'trust'>,
   operation_id: string,
   gate_ids: readonly string[],
 ): Promise<void> => {
@@ -193,13 +193,20 @@ const reopen = async (
 }
 
 /** Before a claim: proves those of these gates whose voters were not proved a moment ago. */
-export const proveDue = async (deps: OperationsDeps, operation_id: string, gate_ids: readonly string[]) => {
+export const proveDue = async (
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>,
+  operation_id: string,
+  gate_ids: readonly string[],
+) => {
   const due = await listDue(deps.db, operation_id, gate_ids, deps.config.OPERATIONS__GATES__STANDING_S)
   if (due.length > 0) await proveGates(deps, operation_id, due)
 }
 
 /** The rights of these people have changed: what they voted for and nobody has used yet is proved now. */
-export const rightsChanged = async (deps: OperationsDeps, user_ids: readonly string[] | 'all'): Promise<void> => {
+export const rightsChanged = async (
+  deps: Pick<OperationsDeps, 'db' | 'lookback_s' | 'nats' | 'trust'>,
+  user_ids: readonly string[] | 'all',
+): Promise<void> => {
   for (const { operation_id, gate_ids } of await listVotedBy(deps.db, user_ids))
     await proveGates(deps, operation_id, gate_ids)
 }

@@ -7,7 +7,10 @@ import { errorReplies } from '../../shared/http/app.ts'
 import type { OperationsDeps } from '../deps.ts'
 
 /** The audit log of operations: who commanded what, and who was refused. */
-export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Pick<OperationsDeps, 'clock' | 'db' | 'pages'> }> = async (
+  app,
+  { deps },
+) => {
   app.get(
     '/v1/audit',
     {

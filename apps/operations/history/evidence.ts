@@ -15,7 +15,7 @@ const PAGE = 1000
  * auditors. Records and head are of one moment. Throws policy_denied.
  */
 export const exportOf = async (
-  { db, trust, clock, keys }: OperationsDeps,
+  { db, trust, clock, keys }: Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'trust'>,
   { caller, request_id }: { caller: Caller; request_id: string },
   { operation_id, requester_id }: { operation_id: string; requester_id: string },
 ): Promise<string> => {
@@ -66,7 +66,7 @@ export const exportOf = async (
 }
 
 /** The public half of the key that signs exports. */
-export const evidenceKeys = ({ trust: { evidence_key } }: OperationsDeps) => {
+export const evidenceKeys = ({ trust: { evidence_key } }: Pick<OperationsDeps, 'trust'>) => {
   const { x = '' } = createPublicKey(evidence_key.private_key).export({ format: 'jwk' })
   const key = { kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig', x, kid: evidence_key.kid } as const
   return { keys: [key] }

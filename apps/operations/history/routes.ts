@@ -15,16 +15,27 @@ import {
   TimelineQuery,
 } from '../../shared/contracts/operations/operations.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { errorReplies } from '../../shared/http/app.ts'
+import { errorReplies, type TypedApp } from '../../shared/http/app.ts'
 import { lookUntil } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { evidenceKeys, exportOf } from './evidence.ts'
 
-/** What happened: timeline, evidence, artifacts, and the outcome of commands. */
-export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
-  const read = allow('operation:read', { kind: 'R' })
+const read = allow('operation:read', { kind: 'R' })
 
+/** What happened: timeline, evidence, artifacts, and the outcome of commands. */
+export const historyRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'artifacts' | 'clock' | 'db' | 'keys' | 'pages' | 'trust'>
+}> = async (app, { deps }) => {
+  getTimelineRoute(app, deps)
+  getEvidenceRoute(app, deps)
+  listEvidenceKeysRoute(app, deps)
+  listArtifactsRoute(app, deps)
+  downloadArtifactRoute(app, deps)
+  getCommandRoute(app, deps)
+}
+
+const getTimelineRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/timeline',
     {
@@ -49,7 +60,9 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return { events, last_seq: heads?.timeline_seq ?? 0 }
     },
   )
+}
 
+const getEvidenceRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'keys' | 'trust'>) => {
   app.get(
     '/v1/operations/:operation_id/evidence',
     {
@@ -88,7 +101,9 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return { records, head: heads?.evidence ?? { seq: 0, hash: '' } }
     },
   )
+}
 
+const listEvidenceKeysRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'trust'>) => {
   app.get(
     '/v1/evidence/keys',
     {
@@ -104,7 +119,9 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     },
     async () => evidenceKeys(deps),
   )
+}
 
+const listArtifactsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
   app.get(
     '/v1/operations/:operation_id/artifacts',
     {
@@ -130,7 +147,9 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return { ...deps.pages.cut(rows, page_size, list, ({ artifact_id }) => [artifact_id]), as_of }
     },
   )
+}
 
+const downloadArtifactRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'artifacts' | 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/artifacts/:artifact_id/content',
     {
@@ -171,7 +190,9 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
         .send(content)
     },
   )
+}
 
+const getCommandRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/commands/:command_id',
     {

@@ -14,14 +14,26 @@ import {
   type IntentRow,
   IntentView,
 } from '../../shared/contracts/operations/intents.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, ReadHeaders, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { isInScope, placesFor, visibleSql } from '../policies/visibility.ts'
-import { createIntent, intentView, linksOf, mutationOf, readIntent } from './create.ts'
+import { createIntent, intentView, linksOf, readIntent } from './create.ts'
 
 /** Intents: what should be true, and the preview of how. */
-export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const intentsRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'pages' | 'projection'>
+}> = async (app, { deps }) => {
+  createIntentRoute(app, deps)
+  listIntentsRoute(app, deps)
+  getIntentRoute(app, deps)
+}
+
+const createIntentRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'keys' | 'library' | 'projection'>,
+) => {
   app.post(
     '/v1/intents',
     {
@@ -40,7 +52,9 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
     },
     async (req, reply) => sendStored(reply, await createIntent(deps, mutationOf(deps, req), req.body)),
   )
+}
 
+const listIntentsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
   app.get(
     '/v1/intents',
     {
@@ -81,7 +95,9 @@ export const intentsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       }
     },
   )
+}
 
+const getIntentRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/intents/:intent_id',
     {

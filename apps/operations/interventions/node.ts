@@ -17,7 +17,7 @@ import {
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { PlanningDeps, PolicyDeps } from '../deps.ts'
 import { overrideInputs } from '../nodes/inputs.ts'
 import { generationMoved, generationsOf } from '../nodes/retry.ts'
 import { refuseOn } from '../operations/control.ts'
@@ -30,7 +30,7 @@ type Payload = InterventionBody['payload']
  * undone. What ends it moves the generation on, so that a claim on its way is refused.
  */
 export const interveneOnNode = async (
-  deps: OperationsDeps,
+  deps: PlanningDeps & PolicyDeps,
   tx: Tx,
   { command, subject, command_id }: Intervening,
   { type, node_id, payload }: { type: NodeIntervention; node_id: string; payload: Payload },
@@ -97,7 +97,7 @@ type Changed = {
   attempt?: number
   gates?: Awaited<ReturnType<typeof askAgain>>
 }
-type Change = (deps: OperationsDeps, tx: Tx, subjected: Subjected) => Promise<Changed>
+type Change = (deps: PlanningDeps, tx: Tx, subjected: Subjected) => Promise<Changed>
 
 /** States the end of a node; the reducer writes the state itself. */
 const end =

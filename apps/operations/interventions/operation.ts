@@ -9,18 +9,17 @@ import { type OperationIntervention, refuseOperationIntervention } from '../../.
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { isFrozen } from '../../shared/data/calendar.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import type { OperationsDeps } from '../deps.ts'
 import { refuseOn } from '../operations/control.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { externalOnly, gateFacts, gateObject, votingGroups } from '../policies/votes.ts'
-import type { Intervened, Intervening } from './types.ts'
+import type { Intervened, Intervening, InterventionDeps } from './types.ts'
 
 type Payload = InterventionBody['payload']
-type Act = (deps: OperationsDeps, tx: Tx, intervening: Intervening, payload: Payload) => Promise<Intervened>
+type Act = (deps: InterventionDeps, tx: Tx, intervening: Intervening, payload: Payload) => Promise<Intervened>
 
 /** An intervention on the operation as a whole, or on something of it that the payload names. */
 export const interveneOnOperation = (
-  deps: OperationsDeps,
+  deps: InterventionDeps,
   tx: Tx,
   intervening: Intervening,
   { type, payload }: { type: OperationIntervention; payload: Payload },

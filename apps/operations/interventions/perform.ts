@@ -6,18 +6,17 @@ import {
 } from '../../../workflows/operation/rules/nodes.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
-import type { Decision } from '../command/accept.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { Decision } from '../command/command.ts'
 import { interveneOnNode } from './node.ts'
 import { interveneOnOperation } from './operation.ts'
-import type { Intervened, Intervening } from './types.ts'
+import type { Intervened, Intervening, InterventionDeps } from './types.ts'
 
 export const isOnNode = (type: InterventionBody['type']): type is NodeIntervention =>
   (NODE_INTERVENTIONS as readonly string[]).includes(type)
 
 /** Does an intervention on the rows, or throws why it cannot be done. */
 export const perform = (
-  deps: OperationsDeps,
+  deps: InterventionDeps,
   tx: Tx,
   intervening: Intervening,
   body: InterventionBody,

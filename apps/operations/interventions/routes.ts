@@ -3,13 +3,18 @@ import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, OperationParams } from '../../shared/contracts/operations/common.ts'
 import { InterventionBody, InterventionReply } from '../../shared/contracts/operations/nodes.ts'
 import { errorReplies, VersionedHeaders } from '../../shared/http/app.ts'
-import { commandOf, runCommand } from '../command/accept.ts'
+import { commandOf } from '../command/command.ts'
 import { answer } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { runCommand } from '../command/run.ts'
+import type { CommandDeps } from '../deps.ts'
 import { interventionSteps } from './steps.ts'
+import type { InterventionDeps } from './types.ts'
 
 /** Interventions: what a person does to a running operation that its plan does not say. */
-export const interventionsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const interventionsRoutes: FastifyPluginAsyncTypebox<{ deps: CommandDeps & InterventionDeps }> = async (
+  app,
+  { deps },
+) => {
   app.post(
     '/v1/operations/:operation_id/interventions',
     {

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
+import { attempt } from '../../../db/command/attempt.ts'
 import { getAwaiting, passAwaiting } from '../../../db/operations/gates/awaiting.ts'
 import { rulesOf } from '../../../db/operations/tables/evidence.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
@@ -7,18 +8,17 @@ import type { GatePolicy, GateSubject } from '../../shared/contracts/operations/
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Decision } from '../command/accept.ts'
+import type { Decision } from '../command/command.ts'
 import type { Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
 import { decisionOf, perform } from './perform.ts'
-import type { Intervening, InterventionCommand } from './types.ts'
+import type { Intervening, InterventionCommand, InterventionDeps } from './types.ts'
 
 const DEADLINE_S = 4 * 3600
 
-/** Types that nobody else needs to see before they are done: they do not change what the plan does. */
+/** Types that need no second person: they do not change the effect of the plan. */
 const ALONE: ReadonlySet<InterventionBody['type']> = new Set(['extend_deadline', 'set_limits'])
 
-/** Above medium risk one person alone does not override what a plan says (operations.md 5.4). */
+/** Above medium risk one person alone may not override a plan (operations.md 5.4). */
 export const needsSecondPerson = (risk_level: string, type: InterventionBody['type']): boolean =>
   (risk_level === 'high' || risk_level === 'critical') && !ALONE.has(type)
 
@@ -43,31 +43,16 @@ const POLICY = { ...rules, digest: digest(rules) } as unknown as GatePolicy
 const waitingGates = (operation_id: string) =>
   sql`(select count(*)::int from ${gates} g where g.operation_id = ${operation_id} and g.status = 'waiting')`
 
-/** Nothing is written by `work`; what it comes to, or throws, is what would happen now. */
-const tried = async <T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> => {
-  const made: T[] = []
-  const back = new Error('taken back')
-  await tx
-    .transaction(async (inner) => {
-      made.push(await work(inner))
-      throw back
-    })
-    .catch((error: unknown) => {
-      if (error !== back) throw error
-    })
-  return made[0] as T
-}
-
-/** Opens a gate with the intervention as its subject. It is possible now; it is done when somebody else approves it. */
+/** Opens a gate with the intervention as its subject. It is possible now; it is done when another person approves it. */
 export const askSecondPerson = async (
-  deps: OperationsDeps,
+  deps: InterventionDeps,
   tx: Tx,
   intervening: Intervening,
   body: InterventionBody,
 ): Promise<Decision> => {
   const { command, command_id, subject } = intervening
   const { operation_id } = subject
-  const { effect, before } = await tried(tx, (inner) => perform(deps, inner, intervening, body))
+  const { effect, before } = await attempt(tx, (inner) => perform(deps, inner, intervening, body))
   const { type, node_id, payload, ticket } = body
   const gate_id = gateOfIntervention(command_id)
   const asked: GateSubject = {
@@ -134,10 +119,10 @@ export const askSecondPerson = async (
 
 /**
  * The second person has agreed: the intervention is done on the rows as they are now, in the name of who asked for it,
- * and goes to the engine. Throws the refusal of its rules where it has become impossible: then the gate stays as it is.
+ * and goes to the engine. Throws the refusal of its rules if it has become impossible: then the gate is unchanged.
  */
 export const passIntervention = async (
-  deps: OperationsDeps,
+  deps: InterventionDeps,
   tx: Tx,
   { subject, approving, gate_id }: { subject: Subject; approving: InterventionCommand; gate_id: string },
 ): Promise<Pick<Decision, 'events'> & { set: NonNullable<Decision['set']> }> => {

@@ -1,6 +1,6 @@
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Steps } from '../command/accept.ts'
+import type { Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { readNode } from '../nodes/read.ts'
@@ -8,7 +8,7 @@ import { readOperation } from '../operations/read.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { decisionOf, isOnNode, perform } from './perform.ts'
 import { askSecondPerson, gateOfIntervention, needsSecondPerson } from './second.ts'
-import type { InterventionCommand } from './types.ts'
+import type { InterventionCommand, InterventionDeps } from './types.ts'
 
 type Member = keyof InterventionBody['payload']
 /** What each type must and may say beside its reason; anything else is refused. */
@@ -32,7 +32,7 @@ const MEMBERS: Record<InterventionBody['type'], { needs: readonly Member[]; may?
  * the refusal of the rules, or a validation_error that names every member at fault.
  */
 export const interventionSteps = (
-  deps: OperationsDeps,
+  deps: InterventionDeps & Pick<OperationsDeps, 'db'>,
   command: InterventionCommand,
   body: InterventionBody,
 ): Steps<Subject> => {

@@ -6,7 +6,7 @@ import { mergeDiff } from '../../shared/data/merge-patch.ts'
 import { isObject } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { PlanningDeps } from '../deps.ts'
 import { specDigest } from '../graph/hashes.ts'
 import { lookAhead, refuseBound } from '../plans/ahead.ts'
 import { throwIfRefused } from '../policies/authority.ts'
@@ -17,7 +17,7 @@ import { throwIfRefused } from '../policies/authority.ts'
  * inputs asks again before the node begins. Throws parameters_invalid with every reason.
  */
 export const overrideInputs = async (
-  deps: OperationsDeps,
+  deps: PlanningDeps,
   tx: Tx,
   subject: Subject,
   node_id: string,

@@ -28,7 +28,7 @@ const ARTIFACTS_SHOWN = 200
 
 /** One node with its attempts, as this caller sees it. Throws not_found. */
 export const readNode = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>,
   caller: Caller,
   operation_id: string,
   node_id: string,
@@ -69,7 +69,7 @@ export const readNode = async (
 
 /** What the caller may do with a node, by the rules that decide the commands. */
 const nodeActions = (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
   caller: Caller,
   operation: Governed,
   facts: OperationFacts,

@@ -7,6 +7,7 @@ import { listTargets } from '../../../db/operations/leases/drift.ts'
 import { listNodeFacts, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
+import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
 import { refuseRetry, resetCone } from '../../../workflows/operation/rules/nodes.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
@@ -14,9 +15,9 @@ import type { RetryBody } from '../../shared/contracts/operations/nodes.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
-import type { Command, Steps } from '../command/accept.ts'
+import type { Command, Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { refuseDrifted, refuseOn } from '../operations/control.ts'
 import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { overrideInputs } from './inputs.ts'
@@ -28,7 +29,11 @@ export type NodeCommand = Command & { node_id: string; caller: Caller }
  * Retry: the node, and with scope downstream all that came after it, begin again in a new generation; gates that
  * guarded them are armed again where what they release has changed.
  */
-export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: RetryBody): Steps<Subject> => {
+export const retrySteps = (
+  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
+  command: NodeCommand,
+  body: RetryBody,
+): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   return {
     ahead: heads.ahead,
@@ -73,17 +78,7 @@ export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: Ret
       }
       const said = { actor: command.actor, command_id, reason: command.reason }
       const events: TimelineEvent[] = [
-        ...cone.map(({ node_id, generation }, index) => ({
-          ...said,
-          type: 'node.reset',
-          node_id,
-          data: {
-            generation: generation + 1,
-            scope,
-            ...(body.reconciliation && { reconciliation: body.reconciliation }),
-          },
-          ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
-        })),
+        ...resetEvents(command, command_id, cone, payload, body),
         ...changed.map(({ gate_id, status, round }) => ({ ...said, type: `gate.${status}`, gate_id, data: { round } })),
         ...(asked?.events ?? []).map((event) => ({ ...said, ...event })),
       ]
@@ -109,6 +104,24 @@ export const retrySteps = (deps: OperationsDeps, command: NodeCommand, body: Ret
     allowed: async () => (await readNode(deps, command.caller, command.operation_id, command.node_id)).allowed_actions,
   }
 }
+
+/** One fact for each node of the cone; the first carries the evidence. */
+const resetEvents = (
+  command: NodeCommand,
+  command_id: string,
+  cone: readonly NodeFacts[],
+  payload: CommandBodies['retry_node'],
+  { reconciliation }: RetryBody,
+): TimelineEvent[] =>
+  cone.map(({ node_id, generation }, index) => ({
+    actor: command.actor,
+    command_id,
+    reason: command.reason,
+    type: 'node.reset',
+    node_id,
+    data: { generation: generation + 1, scope: payload.scope, ...(reconciliation && { reconciliation }) },
+    ...(index === 0 && { evidence: evidenceOf(command, command_id, payload) }),
+  }))
 
 /** Gates that are asked before anything of the cone runs. */
 const rearmedOf = ({ gates: now }: CommandBodies['retry_node']): string[] =>

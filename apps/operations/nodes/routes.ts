@@ -14,10 +14,11 @@ import {
   RetryBody,
 } from '../../shared/contracts/operations/nodes.ts'
 import { text } from '../../shared/contracts/text.ts'
-import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
-import { commandOf, runCommand } from '../command/accept.ts'
+import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
+import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { runCommand } from '../command/run.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { readLog, sendRawLog } from './logs.ts'
 import { readNode } from './read.ts'
@@ -25,11 +26,21 @@ import { retrySteps } from './retry.ts'
 
 const LogText = text('drained: 0 connections left\n')
 
-/** Nodes of an operation: rows, one node, logs, retry and interventions. */
-export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
-  const read = allow('operation:read', { kind: 'R' })
-  const tags = ['nodes']
+const read = allow('operation:read', { kind: 'R' })
+const tags = ['nodes']
 
+/** Nodes of an operation: rows, one node, logs, retry and interventions. */
+export const nodesRoutes: FastifyPluginAsyncTypebox<{
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'pages' | 'projection' | 'trust'>
+}> = async (app, { deps }) => {
+  listNodesRoute(app, deps)
+  getNodeRoute(app, deps)
+  getNodeLogRoute(app, deps)
+  downloadNodeLogRoute(app, deps)
+  retryNodeRoute(app, deps)
+}
+
+const listNodesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
   app.get(
     '/v1/operations/:operation_id/nodes',
     {
@@ -63,7 +74,9 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return { ...page, items: page.items.map(({ node }) => node), as_of: await readAsOf(deps.db) }
     },
   )
+}
 
+const getNodeRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>) => {
   app.get(
     '/v1/operations/:operation_id/nodes/:node_id',
     {
@@ -87,7 +100,9 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return unlessKnown(req, reply, head, node)
     },
   )
+}
 
+const getNodeLogRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/nodes/:node_id/logs',
     {
@@ -108,7 +123,9 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return readLog(deps, req.params, req.query)
     },
   )
+}
 
+const downloadNodeLogRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/nodes/:node_id/logs/raw',
     {
@@ -130,7 +147,12 @@ export const nodesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return sendRawLog(deps, req, reply, req.params, req.query)
     },
   )
+}
 
+const retryNodeRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
+) => {
   app.post(
     '/v1/operations/:operation_id/nodes/:node_id/retry',
     {

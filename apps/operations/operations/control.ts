@@ -17,9 +17,9 @@ import type { CancelMode, RefusalCode } from '../../shared/contracts/operations/
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
-import type { Command, Decision, Steps } from '../command/accept.ts'
+import type { Command, Decision, Steps } from '../command/command.ts'
 import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { driftOf, takeDrift } from './drift.ts'
@@ -27,7 +27,10 @@ import { leaseHeld } from './leases.ts'
 import { readOperation } from './read.ts'
 
 /** Pause: nothing more starts; what runs ends. Complete with the commit, because each claim reads the wanted control. */
-export const pauseSteps = (deps: OperationsDeps, command: Command): Steps<Subject> =>
+export const pauseSteps = (
+  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
+  command: Command,
+): Steps<Subject> =>
   onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
     refuseOn(deps, command, subject, refusePause(subject.facts))
     checkIfMatch(command.if_match, subject.revision)
@@ -41,7 +44,11 @@ export const pauseSteps = (deps: OperationsDeps, command: Command): Steps<Subjec
   })
 
 /** Resume: claims are granted again; with `acknowledge_drift` the new values of changed targets are taken. */
-export const resumeSteps = (deps: OperationsDeps, command: Command, acknowledge_drift: boolean): Steps<Subject> => {
+export const resumeSteps = (
+  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
+  command: Command,
+  acknowledge_drift: boolean,
+): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   const steps = onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
     refuseOn(deps, command, subject, refuseResume(subject.facts, { acknowledge_drift }))
@@ -87,7 +94,7 @@ const driftUnacknowledged = (drifted: string[]) =>
  * a value are pinned anew. While it is paused they wait for a resume, which asks whoever sends it.
  */
 export const refuseDrifted = async (
-  deps: OperationsDeps,
+  deps: PlanningDeps,
   tx: Tx,
   subject: Subject,
   node_ids: readonly string[],
@@ -127,7 +134,11 @@ const retakeLeases = async (tx: Tx, { operation_id, plan_id, lease_state }: Subj
  * Cancel: open gates close and start-class commands that were never sent are undone, all in this transaction. An
  * operation whose start was never sent ends here and now.
  */
-export const cancelSteps = (deps: OperationsDeps, command: Command, mode: CancelMode): Steps<Subject> =>
+export const cancelSteps = (
+  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
+  command: Command,
+  mode: CancelMode,
+): Steps<Subject> =>
   onOperation(
     deps,
     command,
@@ -175,7 +186,11 @@ export const cancelSteps = (deps: OperationsDeps, command: Command, mode: Cancel
  * Resources have changed. Where nodes that have not begun would do something else than was planned, the operation is paused until somebody takes these over (operations.md 3.4); versions that move without a value
  * are pinned anew.
  */
-export const driftSteps = (deps: OperationsDeps, command: Command, resource_ids: readonly string[]): Steps<Subject> =>
+export const driftSteps = (
+  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db'>,
+  command: Command,
+  resource_ids: readonly string[],
+): Steps<Subject> =>
   onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
     const { operation_id, facts, pins, constraints } = subject
     if (hasEnded(facts.status)) refuseOn(deps, command, subject, refusePause(facts))
@@ -195,7 +210,7 @@ export const driftSteps = (deps: OperationsDeps, command: Command, resource_ids:
 
 /** A signal for the wait node of that name; it is kept until one waits. */
 export const nodeSignalSteps = (
-  deps: OperationsDeps,
+  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
   command: Command,
   { name, payload = {} }: { name: string; payload?: Record<string, unknown> },
 ): Steps<Subject> =>
@@ -237,7 +252,7 @@ export const said = (
 
 /** The frame of a command on the whole operation: lock, policy, then what `decide` says. */
 export const onOperation = (
-  deps: OperationsDeps,
+  deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>,
   command: Command,
   action: PolicyAction,
   decide: (tx: Tx, subject: Subject, command_id: string) => Promise<Omit<Decision, 'object' | 'before'>>,
@@ -258,7 +273,7 @@ export const onOperation = (
 
 /** A refusal for its state tells the state and what is possible instead. */
 export const refuseOn = (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'clock' | 'cooloff_s' | 'policies'>,
   { caller }: Command,
   subject: Subject,
   refusal: RefusalCode | undefined,

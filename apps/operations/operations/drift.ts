@@ -9,7 +9,7 @@ import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { PlanningDeps } from '../deps.ts'
 import { coneOf } from '../graph/graph.ts'
 import { specDigest } from '../graph/hashes.ts'
 import type { TargetDiff } from '../graph/types.ts'
@@ -36,7 +36,7 @@ type Running = Pick<Subject, 'operation_id' | 'intent_id' | 'plan_id' | 'pins' |
  */
 export const driftOf = async (
   db: Queryable,
-  deps: OperationsDeps,
+  deps: PlanningDeps,
   running: Running,
   only?: readonly string[],
 ): Promise<Drift> => {
@@ -84,7 +84,7 @@ export const driftOf = async (
 /** A plan made now, of the moved targets alone where a target's nodes do not depend on the others; nothing: it is refused. */
 const planAgain = async (
   db: Queryable,
-  deps: OperationsDeps,
+  deps: PlanningDeps,
   { intent_id, resource_ids }: Running,
   moved: readonly MovedTarget[],
 ): Promise<Made | undefined> => {
@@ -116,7 +116,7 @@ const withValues = (spec: PlanNode, from: PlanNode): PlanNode => {
 }
 
 /** A person takes the new values over: nodes hold them from now on, and a gate that approved others asks again. */
-export const takeDrift = async (deps: OperationsDeps, tx: Tx, subject: Subject, drift: Drift): Promise<Asked> => {
+export const takeDrift = async (deps: PlanningDeps, tx: Tx, subject: Subject, drift: Drift): Promise<Asked> => {
   const { operation_id } = subject
   const known = await diffOf(tx, subject)
   const moved = new Set(drift.diff.map(({ resource_id }) => resource_id))

@@ -22,22 +22,46 @@ import {
 import { PlanParams, StartBody } from '../../shared/contracts/operations/plans.ts'
 import { text } from '../../shared/contracts/text.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored, VersionedHeaders } from '../../shared/http/app.ts'
+import {
+  CommandHeaders,
+  errorReplies,
+  ReadHeaders,
+  sendStored,
+  type TypedApp,
+  VersionedHeaders,
+} from '../../shared/http/app.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import { commandOf, runCommand } from '../command/accept.ts'
+import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { runCommand } from '../command/run.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
 import { maySeeResource, visibleSql } from '../policies/visibility.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
 import { readGraph, readOperation, requireVisible } from './read.ts'
 import { startSteps } from './start.ts'
 
-/** Operations: lists, one operation, its graph, and the commands on the whole of it. */
-export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
-  const read = allow('operation:read', { kind: 'R' })
-  const tags = ['operations']
+const read = allow('operation:read', { kind: 'R' })
+const tags = ['operations']
 
+/** Operations: lists, one operation, its graph, and the commands on the whole of it. */
+export const operationsRoutes: FastifyPluginAsyncTypebox<{
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'pages' | 'projection' | 'trust'>
+}> = async (app, { deps }) => {
+  startPlanRoute(app, deps)
+  listOperationsRoute(app, deps)
+  listResourceOperationsRoute(app, deps)
+  getOperationRoute(app, deps)
+  getOperationGraphRoute(app, deps)
+  pauseOperationRoute(app, deps)
+  resumeOperationRoute(app, deps)
+  cancelOperationRoute(app, deps)
+}
+
+const startPlanRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
+) => {
   app.post(
     '/v1/plans/:plan_id/start',
     {
@@ -78,7 +102,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       }
     },
   )
+}
 
+const listOperationsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
   app.get(
     '/v1/operations',
     {
@@ -94,7 +120,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
     },
     (req) => pageOfOperations(deps, req, req.query),
   )
+}
 
+const listResourceOperationsRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db' | 'pages'>) => {
   app.get(
     '/v1/resources/:resource_id/operations',
     {
@@ -117,7 +145,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       return page
     },
   )
+}
 
+const getOperationRoute = (app: TypedApp, deps: PolicyDeps & Pick<OperationsDeps, 'config' | 'db'>) => {
   app.get(
     '/v1/operations/:operation_id',
     {
@@ -139,7 +169,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       return unlessKnown(req, reply, operation, operation)
     },
   )
+}
 
+const getOperationGraphRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/operations/:operation_id/graph',
     {
@@ -161,7 +193,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       return unlessKnown(req, reply, head, await readGraph(deps, req.params.operation_id, req.query))
     },
   )
+}
 
+const pauseOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
   app.post(
     '/v1/operations/:operation_id/pause',
     {
@@ -185,7 +219,12 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       return answer(reply)(await runCommand(deps, command, pauseSteps(deps, command)))
     },
   )
+}
 
+const resumeOperationRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
+) => {
   app.post(
     '/v1/operations/:operation_id/resume',
     {
@@ -209,7 +248,9 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
       return answer(reply)(await runCommand(deps, command, steps))
     },
   )
+}
 
+const cancelOperationRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
   app.post(
     '/v1/operations/:operation_id/cancel',
     {
@@ -237,10 +278,14 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps 
 }
 
 /** A resource without operations is there for whoever may see it; all others hear that it is not. */
-const isKnown = async (deps: OperationsDeps, caller: Caller, resource_id: string): Promise<boolean> =>
+const isKnown = async (deps: Pick<OperationsDeps, 'db'>, caller: Caller, resource_id: string): Promise<boolean> =>
   (await getResource(deps.db, resource_id)) !== undefined && (await maySeeResource(deps.db, caller, resource_id))
 
-const pageOfOperations = async (deps: OperationsDeps, req: FastifyRequest, query: OperationListQuery) => {
+const pageOfOperations = async (
+  deps: Pick<OperationsDeps, 'db' | 'pages'>,
+  req: FastifyRequest,
+  query: OperationListQuery,
+) => {
   const { caller } = req
   const { page_size = 50, page_token, requester, gate_for, ...filter } = query
   const list = { route: req.routeOptions.url, user: caller.user_id, requester, gate_for, ...filter }

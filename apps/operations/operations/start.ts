@@ -1,54 +1,33 @@
 import { eq } from 'drizzle-orm'
 import { type Tx, together } from '../../../db/client.ts'
-import { SYSTEM } from '../../../db/operations/facts/timeline.ts'
-import { type Blocker, blockedOnLeases, listBlockers, takeLeases } from '../../../db/operations/leases/rows.ts'
-import { insertOperation } from '../../../db/operations/nodes/start.ts'
+import { listBlockers, takeLeases } from '../../../db/operations/leases/rows.ts'
 import { lockCalendar } from '../../../db/operations/plans/calendar.ts'
-import {
-  type Intent,
-  intentOfPlan,
-  listTargetsOfPlan,
-  lockIntent,
-  lockPlan,
-  moveIntent,
-  movePlan,
-  type Plan,
-} from '../../../db/operations/plans/rows.ts'
-import { rulesOf } from '../../../db/operations/tables/evidence.ts'
+import { intentOfPlan, listTargetsOfPlan, lockIntent, lockPlan, type Plan } from '../../../db/operations/plans/rows.ts'
 import { plans } from '../../../db/operations/tables/index.ts'
-import type { Place } from '../../shared/auth/scope.ts'
-import type { PlanGraph, RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import type { Rehearsal, StartBody } from '../../shared/contracts/operations/plans.ts'
-import { nextOpening, type OperationCalendar } from '../../shared/data/calendar.ts'
-import { digest } from '../../shared/data/digest.ts'
+import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import type { StartBody } from '../../shared/contracts/operations/plans.ts'
+import { nextOpening } from '../../shared/data/calendar.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { askHeads } from '../catalog/heads.ts'
-import type { Command, Decision, Steps } from '../command/accept.ts'
-import type { OperationsDeps } from '../deps.ts'
-import { specDigest } from '../graph/hashes.ts'
-import { gateSubject } from '../graph/subject.ts'
+import type { Command, Steps } from '../command/command.ts'
+import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { bindAgain, planIntent } from '../plans/make.ts'
 import { movedPins, refusePlanPolicy, renderPlan } from '../plans/preview.ts'
 import { planObject, refuseStart } from '../plans/rules.ts'
-import type { PlanReport } from '../plans/types.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
-import type { PolicyResult } from '../policies/plans.ts'
 import { isVisible, placesFor } from '../policies/visibility.ts'
-import { MAX_PARALLEL } from '../rehearsal/input.ts'
 import { calendarOf } from '../targets/calendar.ts'
 import { leaseHeld } from './leases.ts'
 import { readOperation } from './read.ts'
-
-/** What a start is about: the plan and its intent, locked, and who may do what where. */
-type StartSubject = { plan: Plan; intent: Intent; graph: PlanGraph; places: Place[] }
+import { type StartSubject, writeOperation } from './write.ts'
 
 /**
  * Starts exactly the plan that was read: locks it, checks that its targets are as planned (or that a plan made now would
  * do the same), takes the leases, and writes the operation, all in one transaction (operations.md 1.2, 2.2).
  */
 export const startSteps = (
-  deps: OperationsDeps,
+  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
   command: Command,
   plan_id: string,
   body: StartBody,
@@ -128,7 +107,10 @@ export const refuseHash = (
         extra: { plan_hash },
       }
 
-const refuseWindow = ({ library }: OperationsDeps, { window_id }: StartBody): RefusalCode | undefined =>
+const refuseWindow = (
+  { library }: Pick<OperationsDeps, 'library'>,
+  { window_id }: StartBody,
+): RefusalCode | undefined =>
   window_id === undefined || library.windows.some((window) => window.window_id === window_id)
     ? undefined
     : {
@@ -140,7 +122,7 @@ const refuseWindow = ({ library }: OperationsDeps, { window_id }: StartBody): Re
 
 /** Fresh versions of the targets. Where one has moved, a plan made now must do the same, or this one is stale. */
 const currentPins = async (
-  deps: OperationsDeps,
+  deps: PlanningDeps,
   tx: Tx,
   { plan, intent }: StartSubject,
 ): Promise<Plan['document']['catalog_pins']> => {
@@ -169,159 +151,6 @@ const currentPins = async (
   )
 }
 
-type Decided = {
-  body: StartBody
-  /** By what is known now; the plan shows that of its preview. */
-  risk_level: string
-  pins: Plan['document']['catalog_pins']
-  command_id: string
-  blockers: Blocker[]
-  now: string
-  /** When its windows let it begin, where that is later than now. */
-  opens_at: string | undefined
-  calendar: OperationCalendar | null
-}
-
-const writeOperation = async (
-  tx: Tx,
-  command: Command,
-  { plan, intent, graph }: StartSubject,
-  { body, pins, risk_level, command_id, blockers, now, opens_at, calendar }: Decided,
-): Promise<Decision> => {
-  const { operation_id, actor } = command
-  const { document } = plan
-  const report = plan.report as unknown as PlanReport
-  const constraints = constraintsOf(document.constraints, body, opens_at)
-  const nodes = document.nodes.map((node) => ({ ...node, spec_digest: specDigest(node) }))
-  const guarded = document.gates.map((gate) => ({
-    ...gate,
-    ...gateSubject(operation_id, gate, document.nodes, report.diff),
-  }))
-  const inserted = insertOperation(tx, {
-    operation_id,
-    intent_id: intent.intent_id,
-    plan_id: plan.plan_id,
-    plan_hash: plan.plan_hash,
-    title: intent.title,
-    kind: intent.kind,
-    requester: intent.requester,
-    starter_id: actor.id,
-    risk_level,
-    labels: intent.labels,
-    ticket: intent.ticket,
-    retry_of: intent.retry_of,
-    constraints,
-    max_parallel: Number(constraints.max_parallel ?? MAX_PARALLEL),
-    deadline_s: typeof constraints.deadline_s === 'number' ? constraints.deadline_s : null,
-    estimate_s: report.estimates.p50_s,
-    pins,
-    graph,
-    nodes,
-    gates: guarded,
-    calendar,
-    resources: resourcesOf(plan, report, pins),
-  })
-  const origin = { actor, request_id: command.request_id, data: { operation_id } }
-  const [, locked] = await together(
-    inserted,
-    movePlan(tx, plan.plan_id, ['ready'], { status: 'locked', operation_id }, origin),
-    moveIntent(tx, intent.intent_id, ['previewed'], { status: 'executing', operation_id }, origin),
-  )
-  if (!locked) throw new AppError('plan_locked', 'already_started', 'Somebody else started this plan a moment ago.')
-  const start = { operation_id, plan_id: plan.plan_id, plan_hash: plan.plan_hash, constraints, starter: actor.id }
-  return {
-    payload: {
-      title: intent.title,
-      plan_id: plan.plan_id,
-      plan_hash: plan.plan_hash,
-      requester: intent.requester.name,
-      kind: intent.kind,
-    },
-    object: `operation:${operation_id}`,
-    before: { plan_status: 'ready' },
-    effect: {
-      conflicts: blockers,
-      first_nodes: document.nodes.slice(0, 5).map(({ node_id, name }) => ({ node_id, name })),
-      first_gate: document.gates[0]?.gate_id ?? null,
-    },
-    events: [
-      {
-        type: 'operation.queued',
-        actor,
-        reason: body.comment ?? intent.reason,
-        data: {
-          kind: intent.kind,
-          title: intent.title,
-          status: 'queued',
-          resources: pins.map(({ resource_id }) => resource_id),
-          plan_id: plan.plan_id,
-          plan_hash: plan.plan_hash,
-        },
-        evidence: {
-          kind: 'plan',
-          statement: `The plan of "${intent.title}", as reviewed by ${actor.name}`,
-          subject: { type: 'plan', id: plan.plan_id },
-          subject_digest: plan.plan_hash,
-        },
-      },
-      ...policyEvents(plan.plan_id, report.policy_results ?? []),
-      ...(report.rehearsal ? [rehearsedEvent(plan.plan_id, report.rehearsal)] : []),
-      {
-        type: 'command.accepted',
-        actor,
-        command_id,
-        reason: body.comment ?? null,
-        data: { kind: 'start' },
-        evidence: {
-          kind: 'start',
-          statement: `${actor.name} started the plan`,
-          subject: {
-            type: 'operation',
-            id: operation_id,
-            authority: 1,
-            requester: intent.requester.id,
-            starter: actor.id,
-            involved: [...new Set([intent.requester.id, actor.id])],
-            rules: document.gates.map(rulesOf),
-          },
-          subject_digest: digest(start),
-        },
-      },
-      ...(blockers.length > 0 ? [{ type: 'lease.waiting', actor: SYSTEM, data: { blockers } }] : []),
-    ],
-    ...(blockers.length > 0 && { set: { blocked_on: blockedOnLeases(blockers, now) } }),
-  }
-}
-
-/** The policies that forbade the plan, and were overridden or only shown. */
-const policyEvents = (plan_id: string, results: PolicyResult[]) =>
-  results
-    .filter(({ result }) => result === 'forbids')
-    .map((result) => ({
-      type: 'plan.policy_forbids',
-      actor: SYSTEM,
-      data: { ...result },
-      evidence: {
-        kind: 'policy_result' as const,
-        statement: `The ${result.level} policy ${result.policy_id} forbids the plan: ${result.detail}`,
-        subject: { type: 'plan', id: plan_id },
-        subject_digest: digest(result),
-      },
-    }))
-
-/** What whoever started it may have read of how it would go: part of the evidence, so that it can be told from hindsight. */
-const rehearsedEvent = (plan_id: string, rehearsal: Rehearsal) => ({
-  type: 'plan.rehearsed',
-  actor: SYSTEM,
-  data: { seed: rehearsal.seed, ends: rehearsal.ends, duration_s: rehearsal.duration_s, digest: digest(rehearsal) },
-  evidence: {
-    kind: 'rehearsal' as const,
-    statement: `The plan was rehearsed with seed ${rehearsal.seed}: ${rehearsal.ends}`,
-    subject: { type: 'plan', id: plan_id },
-    subject_digest: digest(rehearsal),
-  },
-})
-
 const OPENINGS = 50
 
 /**
@@ -329,7 +158,7 @@ const OPENINGS = 50
  * Refuses one that would never begin.
  */
 const openingFor = (
-  { library }: OperationsDeps,
+  { library }: Pick<OperationsDeps, 'library'>,
   { document }: Plan,
   { not_before, window_id }: StartBody,
   now: number,
@@ -347,42 +176,4 @@ const openingFor = (
     at = next
   }
   throw new AppError('validation_error', 'unknown_reference', 'The windows of this plan do not open.', { status: 422 })
-}
-
-/** What the intent bounds, narrowed by who starts. */
-const constraintsOf = (
-  given: Record<string, unknown>,
-  { not_before, window_id, max_parallel, deadline_s }: StartBody,
-  opens_at: string | undefined,
-) => ({
-  ...given,
-  ...(not_before !== undefined && { not_before }),
-  ...(opens_at !== undefined && { not_before: opens_at }),
-  ...(window_id !== undefined && { window_id }),
-  ...(max_parallel !== undefined && { max_parallel }),
-  ...(deadline_s !== undefined && { deadline_s }),
-})
-
-/** Targets, what contains them, and what depends on them as far as the plan shows it: each once, by the nearest relation. */
-const resourcesOf = ({ document }: Plan, { diff, impact }: PlanReport, pins: Plan['document']['catalog_pins']) => {
-  const change = new Map(diff.map((entry) => [entry.resource_id, entry.change]))
-  const seen = new Set(pins.map(({ resource_id }) => resource_id))
-  const more = (relation: 'ancestor' | 'dependent', ids: readonly string[]) => {
-    const fresh = ids.filter((resource_id) => !seen.has(resource_id))
-    for (const resource_id of fresh) seen.add(resource_id)
-    return fresh.map((resource_id) => ({ resource_id, relation, change: null, version: null }))
-  }
-  return [
-    ...pins.map(({ resource_id, version }) => ({
-      resource_id,
-      relation: 'target' as const,
-      change: change.get(resource_id) ?? null,
-      version,
-    })),
-    ...more(
-      'ancestor',
-      document.leases.map(({ resource_id }) => resource_id),
-    ),
-    ...more('dependent', impact.dependents),
-  ]
 }

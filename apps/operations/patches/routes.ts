@@ -16,20 +16,33 @@ import {
   ProposeBody,
   RejectPatchBody,
 } from '../../shared/contracts/operations/patches.ts'
-import { errorReplies, ReadHeaders, VersionedHeaders } from '../../shared/http/app.ts'
+import { errorReplies, ReadHeaders, type TypedApp, VersionedHeaders } from '../../shared/http/app.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import { commandOf, runCommand } from '../command/accept.ts'
+import { commandOf } from '../command/command.ts'
 import { answer, unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
-import { approvePatch, proposeSteps, rejectPatch } from './decide.ts'
+import { runCommand } from '../command/run.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import { approvePatch } from './approve.ts'
+import { rejectPatch } from './decide.ts'
+import { proposeSteps } from './propose.ts'
 import { readHead, readPatch, viewPatch } from './view.ts'
 
-/** Patches: changes to a running graph, proposed, read and decided. */
-export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
-  const read = allow('operation:read', { kind: 'R' })
-  const tags = ['patches']
-  const base = '/v1/operations/:operation_id/patches'
+const read = allow('operation:read', { kind: 'R' })
+const tags = ['patches']
+const base = '/v1/operations/:operation_id/patches'
 
+/** Patches: changes to a running graph, proposed, read and decided. */
+export const patchesRoutes: FastifyPluginAsyncTypebox<{
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'pages' | 'projection' | 'trust'>
+}> = async (app, { deps }) => {
+  listPatchesRoute(app, deps)
+  getPatchRoute(app, deps)
+  proposePatchRoute(app, deps)
+  approvePatchRoute(app, deps)
+  rejectPatchRoute(app, deps)
+}
+
+const listPatchesRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'pages' | 'policies'>) => {
   app.get(
     base,
     {
@@ -57,7 +70,9 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return { ...page, items, as_of: await readAsOf(deps.db) }
     },
   )
+}
 
+const getPatchRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>) => {
   app.get(
     `${base}/:patch_id`,
     {
@@ -79,7 +94,12 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return unlessKnown(req, reply, head, view)
     },
   )
+}
 
+const proposePatchRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'projection' | 'trust'>,
+) => {
   app.post(
     base,
     {
@@ -105,7 +125,12 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return answer(reply)(await runCommand(deps, command, proposeSteps(deps, command, req.body)))
     },
   )
+}
 
+const approvePatchRoute = (
+  app: TypedApp,
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'projection' | 'trust'>,
+) => {
   app.post(
     `${base}/:patch_id/approve`,
     {
@@ -130,7 +155,9 @@ export const patchesRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
       return answer(reply)(await approvePatch(deps, command, req.body))
     },
   )
+}
 
+const rejectPatchRoute = (app: TypedApp, deps: CommandDeps & PolicyDeps) => {
   app.post(
     `${base}/:patch_id/reject`,
     {

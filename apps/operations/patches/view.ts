@@ -30,7 +30,7 @@ type Head = NonNullable<Awaited<ReturnType<typeof getPatchHead>>>
 
 /** A patch for its readers, with what this caller may do. */
 export const viewPatch = (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
   caller: Caller,
   head: Head,
   places: readonly Place[],
@@ -68,7 +68,7 @@ export const viewPatch = (
 }
 
 /** What the routes of patches read first: the operation as far as patches need it. Throws not_found. */
-export const readHead = async (deps: OperationsDeps, caller: Caller, operation_id: string) => {
+export const readHead = async (deps: Pick<OperationsDeps, 'db'>, caller: Caller, operation_id: string) => {
   const head = await getPatchHead(deps.db, operation_id)
   const places = head ? await placesFor(deps.db, caller, head.resource_ids) : []
   if (!head || !isVisible(caller, head.requester_id, places)) throw notFound('operation', operation_id)
@@ -76,7 +76,7 @@ export const readHead = async (deps: OperationsDeps, caller: Caller, operation_i
 }
 
 export const readPatch = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'policies'>,
   caller: Caller,
   operation_id: string,
   patch_id: string,

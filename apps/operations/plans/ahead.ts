@@ -17,7 +17,7 @@ import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { type CodeOf, notFound } from '../../shared/errors.ts'
 import type { Subject } from '../command/subject.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { PlanningDeps } from '../deps.ts'
 import { drawingOf, inRankOrder, scheduleOf } from '../graph/graph.ts'
 import { specDigest } from '../graph/hashes.ts'
 import { gateSubject } from '../graph/subject.ts'
@@ -48,7 +48,7 @@ export type Outlook = {
 
 /** Computes a patch on the rows: the same for a dry run, the proposal, each vote and the application. */
 export const lookAhead = async (
-  deps: OperationsDeps,
+  deps: PlanningDeps,
   tx: Queryable,
   subject: Subject,
   changes: readonly PatchChange[],

@@ -19,8 +19,9 @@ import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
-import type { OperationsDeps } from '../deps.ts'
-import { DryRun, type Mutation, mutate, refusePreview, requireScopeOver } from '../intents/create.ts'
+import { type Mutation, mutate } from '../command/mutate.ts'
+import type { OperationsDeps, PlanningDeps } from '../deps.ts'
+import { refusePreview, requireScopeOver } from '../intents/create.ts'
 import type { Made } from '../planner/plan.ts'
 import { allowedAction, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { refuseHard } from '../policies/plans.ts'
@@ -39,7 +40,12 @@ const REPLACEABLE = ['ready', 'blocked_by_policy', 'stale'] as const
  * Makes the plan of an intent on what the catalog holds now. One that would do the same as the plan before is that plan;
  * another takes its place (operations.md 2.2).
  */
-export const previewPlan = async (deps: OperationsDeps, mutation: Mutation, intent_id: string, body: PreviewBody) => {
+export const previewPlan = async (
+  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
+  mutation: Mutation,
+  intent_id: string,
+  body: PreviewBody,
+) => {
   const fresh = await requireFresh(deps.projection, {
     max_lag_ms: deps.config.OPERATIONS__PROJECTION__MAX_LAG_MS,
     ...(body.min_watermark !== undefined && { min_watermark: body.min_watermark }),
@@ -58,28 +64,25 @@ export const previewPlan = async (deps: OperationsDeps, mutation: Mutation, inte
       assumed: body.rehearse && assumptionsOf(body.rehearse),
     })
     const rehearsal = rehearsable && (await rehearseApart(rehearsable))
-    if (body.dry_run)
-      throw new DryRun({
-        counts: made.counts,
-        risk: made.risk,
-        plan_hash: made.plan_hash,
-        ...(rehearsal && { rehearsal }),
-      })
-    const { plan_id, superseded_plan_id, is_new } = await keepPlan(
-      deps,
-      tx,
-      mutation,
-      intent,
-      { ...made, warnings: [...made.warnings, ...warnOfApprovers(made.document.gates, approvers, intent)] },
-      fresh,
-    )
-    if (rehearsal) await saveRehearsal(tx, plan_id, rehearsal)
-    const view = await renderPlan(deps, tx, mutation.caller, plan_id)
-    return {
-      status: is_new ? 201 : 200,
-      headers: { location: `/v1/plans/${plan_id}` },
-      body: { ...view, superseded_plan_id },
+    const effect = {
+      counts: made.counts,
+      risk: made.risk,
+      plan_hash: made.plan_hash,
+      ...(rehearsal && { rehearsal }),
     }
+    const keep = async () => {
+      const warnings = [...made.warnings, ...warnOfApprovers(made.document.gates, approvers, intent)]
+      const kept = await keepPlan(deps, tx, mutation, intent, { ...made, warnings }, fresh)
+      const { plan_id, superseded_plan_id, is_new } = kept
+      if (rehearsal) await saveRehearsal(tx, plan_id, rehearsal)
+      const view = await renderPlan(deps, tx, mutation.caller, plan_id)
+      return {
+        status: is_new ? 201 : 200,
+        headers: { location: `/v1/plans/${plan_id}` },
+        body: { ...view, superseded_plan_id },
+      }
+    }
+    return { effect, keep }
   })
 }
 
@@ -91,7 +94,7 @@ const lockVisibleIntent = async (tx: Tx, caller: Caller, intent_id: string): Pro
 }
 
 const keepPlan = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'config' | 'keys'>,
   tx: Tx,
   { actor, caller, request, request_id }: Mutation,
   intent: Intent,
@@ -157,7 +160,7 @@ const DIFF_PAGE = 200
 
 /** The plan as a person reads it: what changes, how risky, who must agree, and what has moved since. */
 export const renderPlan = async (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'clock' | 'library' | 'planPolicies' | 'policies'>,
   db: Queryable,
   caller: Caller,
   plan_id: string,
@@ -215,7 +218,13 @@ export const renderPlan = async (
   }
 }
 
-const mayStart = async (deps: OperationsDeps, db: Queryable, caller: Caller, plan: Plan, intent: Intent) => {
+const mayStart = async (
+  deps: Pick<OperationsDeps, 'clock' | 'policies'>,
+  db: Queryable,
+  caller: Caller,
+  plan: Plan,
+  intent: Intent,
+) => {
   const places = await placesFor(db, caller, intent.resource_ids)
   return refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places)
 }
@@ -239,7 +248,7 @@ export const movedPins = async (db: Queryable, pins: { resource_id: string; vers
 
 /** A plan whose targets have changed in a way that matters: it must be made again. */
 export const markStale = (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'db'>,
   { actor, request_id }: Pick<Mutation, 'actor' | 'request_id'>,
   plan_id: string,
   reason: string,

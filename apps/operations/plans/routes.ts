@@ -14,14 +14,26 @@ import {
 } from '../../shared/contracts/operations/plans.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, errorReplies, ReadHeaders, sendStored } from '../../shared/http/app.ts'
+import { CommandHeaders, errorReplies, ReadHeaders, sendStored, type TypedApp } from '../../shared/http/app.ts'
+import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
-import type { OperationsDeps } from '../deps.ts'
-import { mutationOf } from '../intents/create.ts'
+import type { OperationsDeps, PlanningDeps } from '../deps.ts'
 import { previewPlan, readPlan, renderPlan } from './preview.ts'
 
 /** Plans: what an intent would do, and the start of exactly that. */
-export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = async (app, { deps }) => {
+export const plansRoutes: FastifyPluginAsyncTypebox<{
+  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>
+}> = async (app, { deps }) => {
+  previewPlanRoute(app, deps)
+  getPlanRoute(app, deps)
+  getPlanGraphRoute(app, deps)
+  listProceduresRoute(app, deps)
+}
+
+const previewPlanRoute = (
+  app: TypedApp,
+  deps: PlanningDeps & Pick<OperationsDeps, 'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
+) => {
   app.post(
     '/v1/intents/:intent_id/plan-preview',
     {
@@ -42,7 +54,12 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
     async (req, reply) =>
       sendStored(reply, await previewPlan(deps, mutationOf(deps, req), req.params.intent_id, req.body)),
   )
+}
 
+const getPlanRoute = (
+  app: TypedApp,
+  deps: Pick<OperationsDeps, 'clock' | 'db' | 'library' | 'planPolicies' | 'policies'>,
+) => {
   app.get(
     '/v1/plans/:plan_id',
     {
@@ -66,7 +83,9 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return unlessKnown(req, reply, `"${digest(plan).slice('sha256:'.length)}"`, plan)
     },
   )
+}
 
+const getPlanGraphRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'db'>) => {
   app.get(
     '/v1/plans/:plan_id/graph',
     {
@@ -88,7 +107,9 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
       return pendingGraph(found, req.query.collapse ?? 'none')
     },
   )
+}
 
+const listProceduresRoute = (app: TypedApp, deps: Pick<OperationsDeps, 'library'>) => {
   app.get(
     '/v1/procedures',
     {
@@ -105,7 +126,7 @@ export const plansRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> = 
   )
 }
 
-const newestProcedures = ({ library }: OperationsDeps) => {
+const newestProcedures = ({ library }: Pick<OperationsDeps, 'library'>) => {
   const seen = new Set<string>()
   return library.packs.flatMap((pack) =>
     pack.procedures.flatMap(({ key, version, kind, title, scope, match, parameters, steps, gates }) => {

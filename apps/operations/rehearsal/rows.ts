@@ -18,7 +18,34 @@ const isoOf = (at: number | null): string | null => (at === null ? null : new Da
 /** Conditions that are constant after planning; any other depends on outputs, which nobody knows before. */
 const KNOWN: Record<string, boolean> = { true: true, false: false }
 
-/** What stands for the rows of Postgres: gates, control and conditions, decided as record_changes decides them. */
+const ask = (gate: RehearsedGate, at: number) => {
+  if (gate.status !== 'armed') return
+  Object.assign(gate, { status: 'waiting', asked_at: at, deadline: at + 1000 * gate.policy.deadline_s })
+  gate.escalation = levelOf(gate, 0)
+}
+
+/** Counted from when the gate began to wait. */
+const levelOf = ({ policy, asked_at }: RehearsedGate, level: number): number | null => {
+  const next = policy.escalation[level]
+  return next && asked_at !== null ? asked_at + 1000 * next.after_s : null
+}
+
+const escalate = (gate: RehearsedGate, at: number) => {
+  if (gate.status !== 'waiting' || gate.escalation === null || gate.escalation > at) return
+  const level = gate.escalations.length
+  gate.escalations.push({ at, add_groups: gate.policy.escalation[level]?.add_groups ?? [] })
+  gate.escalation = levelOf(gate, level + 1)
+}
+
+const expire = (gate: RehearsedGate, at: number) => {
+  if (gate.status !== 'waiting' || gate.deadline === null || gate.deadline > at) return
+  gate.deadline = null
+  if (gate.policy.on_timeout === 'hold') return
+  gate.status = gate.policy.on_timeout === 'approve' ? 'approved' : 'expired'
+  gate.decided_at = at
+}
+
+/** Stands for the rows of Postgres: gates, control and conditions, decided as record_changes decides them. */
 export const createRows = (nodes: readonly PlanNode[], gates: readonly PlanGate[]) => {
   const state = {
     control: 'run' as 'run' | 'pause' | 'cancel',
@@ -43,29 +70,6 @@ export const createRows = (nodes: readonly PlanNode[], gates: readonly PlanGate[
   }
   const whens = new Map(nodes.flatMap(({ node_id, when }) => (when === undefined ? [] : [[node_id, when] as const])))
 
-  const ask = (gate: RehearsedGate, at: number) => {
-    if (gate.status !== 'armed') return
-    Object.assign(gate, { status: 'waiting', asked_at: at, deadline: at + 1000 * gate.policy.deadline_s })
-    gate.escalation = levelOf(gate, 0)
-  }
-  /** Counted from when the gate began to wait. */
-  const levelOf = ({ policy, asked_at }: RehearsedGate, level: number): number | null => {
-    const next = policy.escalation[level]
-    return next && asked_at !== null ? asked_at + 1000 * next.after_s : null
-  }
-  const escalate = (gate: RehearsedGate, at: number) => {
-    if (gate.status !== 'waiting' || gate.escalation === null || gate.escalation > at) return
-    const level = gate.escalations.length
-    gate.escalations.push({ at, add_groups: gate.policy.escalation[level]?.add_groups ?? [] })
-    gate.escalation = levelOf(gate, level + 1)
-  }
-  const expire = (gate: RehearsedGate, at: number) => {
-    if (gate.status !== 'waiting' || gate.deadline === null || gate.deadline > at) return
-    gate.deadline = null
-    if (gate.policy.on_timeout === 'hold') return
-    gate.status = gate.policy.on_timeout === 'approve' ? 'approved' : 'expired'
-    gate.decided_at = at
-  }
   const cancel = (mode: string) => {
     state.control = 'cancel'
     state.compensates = mode === 'compensate'

@@ -13,10 +13,10 @@ const PER_SESSION = 10
 const HELLO = 'event: hello\ndata: {"topics":["me","inbox","operations"],"refused":[],"cursor":"…"}\n\n'
 
 /** The live stream (console.md 4): server-sent events, resumed by Last-Event-ID, ended with the token or the session. */
-export const eventsRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps; tail: Tail }> = async (
-  app,
-  { deps, tail },
-) => {
+export const eventsRoutes: FastifyPluginAsyncTypebox<{
+  deps: Pick<OperationsDeps, 'clock' | 'db'>
+  tail: Tail
+}> = async (app, { deps, tail }) => {
   app.get(
     '/v1/events',
     {

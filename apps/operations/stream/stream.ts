@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { and } from 'drizzle-orm'
+import type { Db } from '../../../db/client.ts'
 import { countInbox } from '../../../db/operations/gates/rows.ts'
-import { listLines } from '../../../db/operations/history/logs.ts'
+import { type LogRef, listLines } from '../../../db/operations/history/logs.ts'
 import type { ChangedResource } from '../../../db/operations/history/tail.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
@@ -27,9 +28,9 @@ const MAX_BUFFERED = 1_048_576
 const LOG_LINES = 200
 const LOG_BYTES = 65_536
 
-/** One client of the live stream. Everything is written in order; a client that does not read is let go. */
+/** One client of the live stream. Everything is written in order; a client that does not read is disconnected. */
 export const createStream = (
-  deps: OperationsDeps,
+  deps: Pick<OperationsDeps, 'db'>,
   raw: ServerResponse,
   caller: Caller,
   topics: Topics,
@@ -64,29 +65,8 @@ export const createStream = (
     return { gates_mine, gates_all }
   }
 
-  const sees = async ({ summary }: LiveChange): Promise<boolean> =>
-    summary !== undefined &&
-    isVisible(caller, summary.requester_id, await placesFor(deps.db, caller, summary.resource_ids))
-
-  /** Frames of one change: all of them for a followed operation, the row alone for the list. */
   const deliver = async (change: LiveChange): Promise<void> => {
-    const followed = topics.operation_ids.has(change.operation_id)
-    const listed = topics.operations && change.frames.some(({ event }) => event === 'operation')
-    const inbox = topics.inbox && change.inbox.length > 0
-    // What became of the caller's own commands, wherever they were given; a followed operation tells them anyway.
-    const mine =
-      topics.me && !followed && !listed ? change.outcomes.filter(({ owner }) => owner === caller.user_id) : []
-    const frames: Frame[] = mine.map(({ frame }) => frame)
-    if ((followed || listed || inbox) && (await sees(change))) {
-      frames.push(
-        ...change.frames.filter(({ event }) => followed || (listed && (event === 'operation' || event === 'command'))),
-      )
-      if (inbox) {
-        const now = await counts()
-        for (const item of change.inbox)
-          frames.push({ event: 'inbox', data: { counts: now, operation_id: change.operation_id, ...item } })
-      }
-    }
+    const frames = await framesFor(deps.db, caller, topics, change, counts)
     cursor.p = change.pub_seq
     for (const [index, frame] of frames.entries()) send(frame, index === frames.length - 1)
   }
@@ -97,7 +77,7 @@ export const createStream = (
     if (await maySeeResource(deps.db, caller, resource_id)) send(resourceFrame(changed))
   }
 
-  /** New lines of one followed log; when there are too many, only how far it reaches. */
+  /** New lines of one followed log; if there are too many, only the last number. */
   const deliverLog = async (topic: string, last_seq: number): Promise<void> => {
     const ref = topics.logs.get(topic)
     const name = shortName(topic)
@@ -105,13 +85,7 @@ export const createStream = (
     if (!ref || last_seq < from) return
     const place = { operation_id: ref.operation_id, node_id: ref.node_id, attempt: ref.attempt, to_seq: last_seq }
     cursor.l[name] = last_seq
-    if (last_seq - from < LOG_LINES) {
-      const range = { from_seq: from, to_seq: last_seq, limit: LOG_LINES, backwards: false }
-      const lines = await listLines(deps.db, ref, range)
-      if (JSON.stringify(lines).length <= LOG_BYTES)
-        return send({ event: 'log', data: { ...place, from_seq: from, lines } })
-    }
-    send({ event: 'log', data: place })
+    send({ event: 'log', data: { ...place, ...(await linesFrom(deps.db, ref, from, last_seq)) } })
   }
 
   return {
@@ -133,11 +107,48 @@ export const createStream = (
 }
 export type Stream = ReturnType<typeof createStream>
 
+/** The new lines of a log, if they are few and short. */
+const linesFrom = async (db: Db, ref: LogRef, from_seq: number, to_seq: number) => {
+  if (to_seq - from_seq >= LOG_LINES) return undefined
+  const lines = await listLines(db, ref, { from_seq, to_seq, limit: LOG_LINES, backwards: false })
+  return JSON.stringify(lines).length <= LOG_BYTES ? { from_seq, lines } : undefined
+}
+
+const sees = async (db: Db, caller: Caller, { summary }: LiveChange): Promise<boolean> =>
+  summary !== undefined && isVisible(caller, summary.requester_id, await placesFor(db, caller, summary.resource_ids))
+
+/** Frames of one change: all of them for a followed operation, the row alone for the list. */
+const framesFor = async (
+  db: Db,
+  caller: Caller,
+  topics: Topics,
+  change: LiveChange,
+  counts: () => Promise<object>,
+): Promise<Frame[]> => {
+  const followed = topics.operation_ids.has(change.operation_id)
+  const listed = topics.operations && change.frames.some(({ event }) => event === 'operation')
+  const inbox = topics.inbox && change.inbox.length > 0
+  // The outcomes of the caller's own commands, wherever they were given; a followed operation tells them anyway.
+  const mine = topics.me && !followed && !listed ? change.outcomes.filter(({ owner }) => owner === caller.user_id) : []
+  const frames: Frame[] = mine.map(({ frame }) => frame)
+  if (!(followed || listed || inbox) || !(await sees(db, caller, change))) return frames
+  frames.push(
+    ...change.frames.filter(({ event }) => followed || (listed && (event === 'operation' || event === 'command'))),
+  )
+  if (!inbox) return frames
+  const now = await counts()
+  const { operation_id } = change
+  return [
+    ...frames,
+    ...change.inbox.map((item): Frame => ({ event: 'inbox', data: { counts: now, operation_id, ...item } })),
+  ]
+}
+
 const shortName = (topic: string): string => sha256Hex(topic).slice(0, 12)
 
 export const encodeCursor = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).toString('base64url')
 
-/** Reads a cursor that a client sent back; nothing when it is not one of ours. */
+/** Reads a cursor that a client sent back; undefined if it is invalid. */
 export const decodeCursor = (text: string): Cursor | undefined => {
   try {
     const value = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Partial<Cursor> | null

@@ -1,5 +1,7 @@
+import type { Db } from '../../../db/client.ts'
 import { type LogRef, listLogHeads } from '../../../db/operations/history/logs.ts'
 import { listChangedResources, listChanges, readLogEnds } from '../../../db/operations/history/tail.ts'
+import type { Fence } from '../../../db/restore.ts'
 import { prefixed } from '../../shared/events/events.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { rightsChanged } from '../gates/standing.ts'
@@ -14,20 +16,25 @@ const MAX_CATCH_UP = 5000
 /** The catalog's counter is drawn before commit, so a late commit can show up behind the newest number. */
 const RESOURCE_WINDOW = 500
 
+/** Each stream with the numbers of the catalog's counter that it has seen lately. */
+type Streams = Map<Stream, Set<number> | undefined>
+type ForAll = (deliver: (stream: Stream) => Promise<void>) => Promise<void>
+
 /**
- * The one tail of a process: reads the own outbox by `pub_seq`, the logs that somebody follows and the projection's
- * changes, once for all streams. It sleeps while nobody listens.
+ * The one tail of a process: reads the own outbox by `pub_seq`, the logs that are followed and the projection's
+ * changes, once for all streams. It sleeps while no stream is open.
  */
-export const createTail = (deps: OperationsDeps) => {
-  const { db, telemetry, nats, config } = deps
-  /** Each stream with the numbers of the catalog's counter that it has seen lately. */
-  const streams = new Map<Stream, Set<number> | undefined>()
+export const createTail = (
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'fence' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
+) => {
+  const { db, telemetry } = deps
+  const streams: Streams = new Map()
   const open = telemetry.gauge('sse_streams', 'Open live streams.')
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let closed = false
 
-  const forAll = async (deliver: (stream: Stream) => Promise<void>) => {
+  const forAll: ForAll = async (deliver) => {
     await Promise.all(
       [...streams.keys()].map((stream) =>
         deliver(stream).catch((error: unknown) => {
@@ -39,51 +46,10 @@ export const createTail = (deps: OperationsDeps) => {
     )
   }
 
-  /** From the position of the stream that is furthest behind; each takes what is new to it. */
-  const turnEvents = async (): Promise<boolean> => {
-    const from = Math.min(...[...streams.keys()].map(({ cursor }) => cursor.p))
-    const { changes, last, more } = await listChanges(db, from, { limit: BATCH })
-    const live = await loadFrames(db, changes)
-    await forAll(async (stream) => {
-      for (const change of live) if (change.pub_seq > stream.cursor.p) await stream.deliver(change)
-      stream.cursor.p = Math.max(stream.cursor.p, last)
-    })
-    return more
-  }
-
-  const turnResources = async () => {
-    const followers = [...streams.keys()].filter(({ topics }) => topics.resources || topics.resource_ids.size > 0)
-    if (followers.length === 0) return
-    const from = Math.min(...followers.map(({ cursor }) => cursor.c)) - RESOURCE_WINDOW
-    const rows = await listChangedResources(db, Math.max(0, from), RESOURCE_WINDOW * 2)
-    for (const stream of followers) {
-      const seen =
-        streams.get(stream) ??
-        new Set(rows.map(({ change_seq }) => change_seq).filter((change_seq) => change_seq <= stream.cursor.c))
-      for (const row of rows) {
-        if (seen.has(row.change_seq) || row.change_seq <= stream.cursor.c - RESOURCE_WINDOW) continue
-        stream.cursor.c = Math.max(stream.cursor.c, row.change_seq)
-        await stream.deliverResource(row)
-      }
-      if (streams.has(stream)) streams.set(stream, new Set(rows.map(({ change_seq }) => change_seq)))
-    }
-  }
-
-  const turnLogs = async () => {
-    const refs = new Map<string, LogRef>()
-    for (const { topics } of streams.keys()) for (const [topic, ref] of topics.logs) refs.set(topic, ref)
-    if (refs.size === 0) return
-    const heads = await listLogHeads(db, [...refs.values()])
-    await forAll(async (stream) => {
-      for (const head of heads)
-        await stream.deliverLog(`log:${head.operation_id}/${head.node_id}/${head.attempt}`, head.last_seq)
-    })
-  }
-
   const turn = async () => {
-    while (streams.size > 0 && (await turnEvents())) {}
-    await turnResources()
-    await turnLogs()
+    while (streams.size > 0 && (await turnEvents(db, streams, forAll))) {}
+    await turnResources(db, streams)
+    await turnLogs(db, streams, forAll)
   }
 
   const run = () => {
@@ -107,46 +73,15 @@ export const createTail = (deps: OperationsDeps) => {
     open.set(streams.size)
   }
 
-  nats.onConnect((nc) => {
-    const on = (subject: string, take: (message: Record<string, unknown>) => void) =>
-      nc.subscribe(prefixed(config.SIGNALBOX__NATS__PREFIX, subject), {
-        callback: (error, message) => {
-          if (!error) take(message.json<Record<string, unknown>>())
-        },
-      })
-    on('auth.session.revoked.v1', ({ session_id }) => {
-      for (const stream of [...streams.keys()]) if (stream.caller.session_id === session_id) stream.end('revoked')
-    })
-    const changed = ({ user_ids, user_id, all }: Record<string, unknown>) => {
-      const ids = Array.isArray(user_ids) ? user_ids.map(String) : user_id === undefined ? [] : [String(user_id)]
-      deps.trust.principals.drop(all === true ? 'all' : ids)
-      deps.trust.approvers.drop()
-      // Best effort: what this misses is found before the next vote counts and before the next node starts.
-      rightsChanged(deps, all === true ? 'all' : ids).catch((error: unknown) =>
-        telemetry.log.warn({ err: error }, 'votes could not be proved again'),
-      )
-      // What a stream may show was decided with the old rights: it comes back and is decided anew.
-      for (const stream of [...streams.keys()])
-        if (all === true || ids.includes(stream.caller.user_id)) stream.end('shutdown', 100)
-    }
-    on('auth.user.roles_changed.v1', changed)
-    on('auth.user.status_changed.v1', changed)
-    on('auth.key.revoked.v1', ({ kid }) => deps.trust.dropKey(String(kid)))
-  })
+  followRights(deps, () => [...streams.keys()])
 
   return {
     /** The position that a new stream starts at. */
-    here: async (): Promise<Cursor> => {
-      const { last, catalog } = await readLogEnds(db)
-      return { p: last, c: catalog, l: {} }
-    },
-    /** Lets a stream follow from its cursor on. False: that is too far back or unknown, so it must fetch anew. */
+    here: (): Promise<Cursor> => readLogEnds(db).then(({ last, catalog }) => ({ p: last, c: catalog, l: {} })),
+    /** Lets a stream follow from its cursor. Returns false if that is too far back or unknown, so that it must fetch anew. */
     join: async (stream: Stream): Promise<boolean> => {
       const [{ first, last }, { lost }] = await Promise.all([readLogEnds(db), deps.fence()])
-      const { p } = stream.cursor
-      // It has seen what a restore of the database took back.
-      const astray = lost !== null && p >= lost.from && p <= lost.to
-      const resumable = !astray && p <= last && p + 1 >= Math.min(first, last + 1) && last - p <= MAX_CATCH_UP
+      const resumable = isResumable(stream.cursor.p, { first, last, lost })
       if (!resumable) stream.cursor.p = last
       if (stream.isEnded()) return resumable
       streams.set(stream, undefined)
@@ -170,3 +105,86 @@ export const createTail = (deps: OperationsDeps) => {
   }
 }
 export type Tail = ReturnType<typeof createTail>
+
+type Log = { first: number; last: number; lost: Fence['lost'] }
+
+/** Whether the log still holds all events after this position. */
+const isResumable = (p: number, { first, last, lost }: Log): boolean => {
+  // It has seen events that a restore of the database removed.
+  const astray = lost !== null && p >= lost.from && p <= lost.to
+  return !astray && p <= last && p + 1 >= Math.min(first, last + 1) && last - p <= MAX_CATCH_UP
+}
+
+/** From the position of the stream that is furthest behind; each takes what is new to it. */
+const turnEvents = async (db: Db, streams: Streams, forAll: ForAll): Promise<boolean> => {
+  const from = Math.min(...[...streams.keys()].map(({ cursor }) => cursor.p))
+  const { changes, last, more } = await listChanges(db, from, { limit: BATCH })
+  const live = await loadFrames(db, changes)
+  await forAll(async (stream) => {
+    for (const change of live) if (change.pub_seq > stream.cursor.p) await stream.deliver(change)
+    stream.cursor.p = Math.max(stream.cursor.p, last)
+  })
+  return more
+}
+
+const turnResources = async (db: Db, streams: Streams) => {
+  const followers = [...streams.keys()].filter(({ topics }) => topics.resources || topics.resource_ids.size > 0)
+  if (followers.length === 0) return
+  const from = Math.min(...followers.map(({ cursor }) => cursor.c)) - RESOURCE_WINDOW
+  const rows = await listChangedResources(db, Math.max(0, from), RESOURCE_WINDOW * 2)
+  for (const stream of followers) {
+    const seen =
+      streams.get(stream) ??
+      new Set(rows.map(({ change_seq }) => change_seq).filter((change_seq) => change_seq <= stream.cursor.c))
+    for (const row of rows) {
+      if (seen.has(row.change_seq) || row.change_seq <= stream.cursor.c - RESOURCE_WINDOW) continue
+      stream.cursor.c = Math.max(stream.cursor.c, row.change_seq)
+      await stream.deliverResource(row)
+    }
+    if (streams.has(stream)) streams.set(stream, new Set(rows.map(({ change_seq }) => change_seq)))
+  }
+}
+
+const turnLogs = async (db: Db, streams: Streams, forAll: ForAll) => {
+  const refs = new Map<string, LogRef>()
+  for (const { topics } of streams.keys()) for (const [topic, ref] of topics.logs) refs.set(topic, ref)
+  if (refs.size === 0) return
+  const heads = await listLogHeads(db, [...refs.values()])
+  await forAll(async (stream) => {
+    for (const head of heads)
+      await stream.deliverLog(`log:${head.operation_id}/${head.node_id}/${head.attempt}`, head.last_seq)
+  })
+}
+
+/** Ends streams whose rights have changed: they come back and are decided anew. */
+const followRights = (
+  deps: Pick<OperationsDeps, 'config' | 'db' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
+  streams: () => Stream[],
+) => {
+  deps.nats.onConnect((nc) => {
+    const on = (subject: string, take: (message: Record<string, unknown>) => void) =>
+      nc.subscribe(prefixed(deps.config.SIGNALBOX__NATS__PREFIX, subject), {
+        callback: (error, message) => {
+          if (!error) take(message.json<Record<string, unknown>>())
+        },
+      })
+    on('auth.session.revoked.v1', ({ session_id }) => {
+      for (const stream of streams()) if (stream.caller.session_id === session_id) stream.end('revoked')
+    })
+    const changed = ({ user_ids, user_id, all }: Record<string, unknown>) => {
+      const ids = Array.isArray(user_ids) ? user_ids.map(String) : user_id === undefined ? [] : [String(user_id)]
+      deps.trust.principals.drop(all === true ? 'all' : ids)
+      deps.trust.approvers.drop()
+      // Best effort: missed changes are found before the next vote counts and before the next node starts.
+      rightsChanged(deps, all === true ? 'all' : ids).catch((error: unknown) =>
+        deps.telemetry.log.warn({ err: error }, 'votes could not be proved again'),
+      )
+      // Its contents were decided with the old rights.
+      for (const stream of streams())
+        if (all === true || ids.includes(stream.caller.user_id)) stream.end('shutdown', 100)
+    }
+    on('auth.user.roles_changed.v1', changed)
+    on('auth.user.status_changed.v1', changed)
+    on('auth.key.revoked.v1', ({ kid }) => deps.trust.dropKey(String(kid)))
+  })
+}

@@ -23,7 +23,7 @@ export type Opened = { topics: Topics; accepted: string[]; refused: { topic: str
 const MAX_TOPICS = 50
 
 /** Reads the list of topics and refuses those alone that the caller may not see. Throws validation_error on an unknown form. */
-export const openTopics = async (deps: OperationsDeps, caller: Caller, text: string): Promise<Opened> => {
+export const openTopics = async (deps: Pick<OperationsDeps, 'db'>, caller: Caller, text: string): Promise<Opened> => {
   const wanted = [...new Set(text.split(',').filter((topic) => topic !== ''))]
   if (wanted.length === 0 || wanted.length > MAX_TOPICS)
     throw invalid(`Between 1 and ${MAX_TOPICS} topics can be followed by one stream.`)
@@ -78,7 +78,11 @@ const parseTopic = (topic: string): Parsed => {
 }
 
 /** Why the caller may not follow this topic, or nothing. */
-const refuseTopic = async (deps: OperationsDeps, caller: Caller, parsed: Parsed): Promise<string | undefined> => {
+const refuseTopic = async (
+  deps: Pick<OperationsDeps, 'db'>,
+  caller: Caller,
+  parsed: Parsed,
+): Promise<string | undefined> => {
   if (parsed.kind === 'log' && !caller.permissions.has('log:read')) return 'permission_missing'
   if ((parsed.kind === 'resource' || parsed.kind === 'resources') && !caller.permissions.has('catalog:read'))
     return 'permission_missing'

@@ -8,8 +8,9 @@ import {
 } from '../../../db/operations/leases/drift.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
-import { acceptCommand, type Command } from '../command/accept.ts'
-import type { OperationsDeps } from '../deps.ts'
+import { acceptCommand } from '../command/accept.ts'
+import type { Command } from '../command/command.ts'
+import type { AcceptDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { driftSteps } from '../operations/control.ts'
 import { driftOf } from '../operations/drift.ts'
 
@@ -21,7 +22,7 @@ const OVERLAP = 200
  * something else pauses; a version that moves without a value is pinned anew, and nobody is asked. Each call looks at
  * what came since the one before; the first looks at all. Returns how many it paused.
  */
-export const createDriftWatch = (deps: OperationsDeps) => {
+export const createDriftWatch = (deps: AcceptDeps & PlanningDeps & PolicyDeps) => {
   let seen = 0
   return async (): Promise<number> => {
     const changed = await listChangedSince(deps.db, seen === 0 ? 0 : Math.max(seen - OVERLAP, 1))
@@ -34,7 +35,7 @@ export const createDriftWatch = (deps: OperationsDeps) => {
   }
 }
 
-const look = async (deps: OperationsDeps, running: Drifting): Promise<boolean> => {
+const look = async (deps: AcceptDeps & PlanningDeps & PolicyDeps, running: Drifting): Promise<boolean> => {
   const { operation_id, pins, looked, constraints, control } = running
   const { drifted, pins: fresh } = await driftOf(deps.db, deps, running)
   const ids = new Set(drifted.map(({ resource_id }) => resource_id))
@@ -48,7 +49,11 @@ const look = async (deps: OperationsDeps, running: Drifting): Promise<boolean> =
   return paused
 }
 
-const pauseFor = async (deps: OperationsDeps, operation_id: string, news: [string, number][]): Promise<boolean> => {
+const pauseFor = async (
+  deps: AcceptDeps & PlanningDeps & PolicyDeps,
+  operation_id: string,
+  news: [string, number][],
+): Promise<boolean> => {
   const command = commandOf(operation_id, news)
   const resource_ids = news.map(([id]) => id)
   try {

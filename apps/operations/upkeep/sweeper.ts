@@ -1,6 +1,6 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../../db/client.ts'
-import { pruneKeys } from '../../../db/idempotency.ts'
+import { pruneKeys } from '../../../db/command/keys.ts'
 import { pruneInbox } from '../../../db/inbox.ts'
 import { tryLockOf } from '../../../db/locks.ts'
 import { expireArtifacts } from '../../../db/operations/agents/artifacts.ts'
@@ -26,7 +26,7 @@ import {
   operations,
 } from '../../../db/operations/tables/index.ts'
 import { tellUntold } from '../calendar/freezes.ts'
-import type { OperationsDeps } from '../deps.ts'
+import type { AcceptDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { createDriftWatch } from './drift.ts'
 
 const BATCH = 50
@@ -37,7 +37,7 @@ const ARCHIVE_EVERY_MS = 3_600_000
  * What only time brings about: start-class commands that were never sent in time are taken back, findings about the
  * engine are acted on, plans and intents expire, leases and places that became free are granted, changes of calendar and catalog reach running operations, old logs are packed. One process at a time, by an advisory lock of the turn's transaction.
  */
-export const startSweeper = (deps: OperationsDeps) => {
+export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'artifacts'>) => {
   const { db, config, telemetry } = deps
   const watchDrift = createDriftWatch(deps)
   let stopped = false

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { fingerprintOf, type IdempotentRequest, once, type StoredAnswer } from '../../../db/idempotency.ts'
+import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.ts'
+import { type Answer, answerOf, type Given, runAnswered } from '../../../db/command/run.ts'
 import { idempotency } from '../../../db/session/tables.ts'
 import { deriveKey } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -8,7 +9,6 @@ import { toAppError } from '../../shared/http/problems.ts'
 import type { SessionDeps } from '../deps.ts'
 
 export type Command = Omit<IdempotentRequest, 'fingerprint'> & { parts: unknown }
-type Answer = { status: number; headers?: Record<string, string>; body: unknown }
 
 /** A public mutation as its Idempotency-Key sees it. */
 export const commandOf = (req: FastifyRequest): Command => ({
@@ -19,28 +19,31 @@ export const commandOf = (req: FastifyRequest): Command => ({
 })
 
 /**
- * Runs a mutation once per key. What it does lies in Redis and may be repeated, so a stopping act goes on without the
+ * Runs a mutation once per key. Its effect lies in Redis and may be repeated, so a stopping act continues without the
  * key's row while Postgres is away: ending a session must not wait for a database that does not hold it.
  */
 export const runOnce = async (
   deps: SessionDeps,
   { parts, ...command }: Command,
-  run: () => Promise<Answer>,
+  run: () => Promise<Given>,
   { needs_row = false }: { needs_row?: boolean } = {},
-): Promise<StoredAnswer & { replayed: boolean }> => {
+): Promise<Answer> => {
   const fingerprint = fingerprintOf(deriveKey(deps.config.secrets[0], 'fingerprint'), parts)
-  let ran: Answer | undefined
+  let ran: Given | undefined
   const runOnlyOnce = async () => {
     ran ??= await run()
     return ran
   }
   try {
-    return await deps.db.transaction((tx) => once(tx, idempotency, { ...command, fingerprint }, runOnlyOnce))
+    const request = { ...command, fingerprint }
+    return await runAnswered({ db: deps.db, keys: idempotency }, { request }, async () => ({
+      effect: undefined,
+      keep: runOnlyOnce,
+    }))
   } catch (error) {
     const refusal = error instanceof AppError ? error : toAppError(error, AUTH_CODES)
     if (needs_row || error instanceof AppError || refusal.status !== 503) throw error
     deps.telemetry.log.warn({ err: error }, 'a command runs without the row of its key')
-    const { status, headers = {}, body } = await runOnlyOnce()
-    return { status, headers, body: Buffer.from(body === undefined ? '' : JSON.stringify(body)), replayed: false }
+    return { ...answerOf(await runOnlyOnce()), replayed: false }
   }
 }

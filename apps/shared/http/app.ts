@@ -1,5 +1,5 @@
 import type { TLSSocket } from 'node:tls'
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyPluginAsyncTypebox, TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Ajv } from 'ajv'
 import fastify, {
   type FastifyError,
@@ -280,6 +280,9 @@ export const sendPart = <R>(reply: FastifyReply, part: R): R => {
   reply.type('application/json; charset=utf-8').serializer((value: unknown) => JSON.stringify(value))
   return part
 }
+
+/** The app as a plugin of routes sees it: bodies and replies are typed by their schemas. */
+export type TypedApp = Parameters<FastifyPluginAsyncTypebox>[0]
 
 /** Sends a stored first answer as the bytes it was, marked when it is a replay. */
 export const sendStored = (

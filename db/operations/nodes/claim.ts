@@ -3,8 +3,8 @@ import type pg from 'pg'
 import type { Closure, GateStatus, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { closureOf, type OperationCalendar } from '../../../apps/shared/data/calendar.ts'
 import { keyedLock } from '../../locks.ts'
-import { named } from '../sql.ts'
 import { standingDue } from '../gates/standing.ts'
+import { named } from '../sql.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control

@@ -1,6 +1,6 @@
 import { pgSchema } from 'drizzle-orm/pg-core'
 import { auditTable } from '../../audit.ts'
-import { idempotencyTable } from '../../idempotency.ts'
+import { idempotencyTable } from '../../command/keys.ts'
 import { inboxTables } from '../../inbox.ts'
 import { outboxTables } from '../../outbox.ts'
 

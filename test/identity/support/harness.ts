@@ -13,6 +13,7 @@ import { bootstrapAdmin } from '../../../apps/identity/users/bootstrap.ts'
 import { newJti, signToken } from '../../../apps/shared/jwt/sign.ts'
 import { outbox } from '../../../db/identity/tables.ts'
 import { testDatabase } from '../../support/database.ts'
+import { startLink } from '../../support/link.ts'
 import { testServices } from '../../support/services.ts'
 
 export const PASSWORD = 'Tr0mbone-Glacier-Napkin'
@@ -22,9 +23,10 @@ type Sent = { body?: unknown; key?: string; headers?: Record<string, string>; au
 type Reply = { status: number; body: Record<string, unknown> & { code?: string }; headers: Record<string, unknown> }
 
 /** Identity and credential on a database of their own, and a published key under which the test signs user tokens. */
-export const startIdentity = async () => {
+export const startIdentity = async ({ linked = false } = {}) => {
   const services = testServices()
   const database = await testDatabase('identity', 'credential')
+  const link = linked ? await startLink(database.url) : undefined
   const signing = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const jwks = JSON.stringify({
     keys: [{ ...signing.publicKey.export({ format: 'jwk' }), kid: 'test', alg: 'RS256', use: 'sig' }],
@@ -45,7 +47,7 @@ export const startIdentity = async () => {
   const credential_url = await credential.listen({ host: '127.0.0.1', port: 0 })
 
   const env = {
-    IDENTITY__DATABASE__URL: database.url,
+    IDENTITY__DATABASE__URL: link?.url ?? database.url,
     IDENTITY__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
     IDENTITY__SERVICE__KEY_FILE: services.keyFile('identity'),
     AUTH__RPC__CREDENTIAL_URL: credential_url,
@@ -146,6 +148,8 @@ export const startIdentity = async () => {
   }, 20)
 
   return {
+    /** The app's way to Postgres, when asked for. */
+    link,
     env,
     deps,
     app,
@@ -168,6 +172,7 @@ export const startIdentity = async () => {
       await credentialDeps.close()
       server.closeAllConnections()
       server.close()
+      link?.stop()
       await database.drop()
       services.remove()
     },

@@ -26,7 +26,12 @@ export const HABITS: Habit[] = [
   { name: 'any more', instead: 'no longer', pattern: /\bany more\b/gi, most: 37 },
   { name: 'go on', instead: 'continue, resume', pattern: /\b(go(es)?|going|went) on\b/gi, most: 128 },
   { name: 'may be that', instead: 'may', pattern: /\bmay be that\b/gi, most: 0 },
-  { name: 'stands', instead: 'is, is in', pattern: /\bstands? (in|beside|here|there|below|above|behind)\b/gi, most: 67 },
+  {
+    name: 'stands',
+    instead: 'is, is in',
+    pattern: /\bstands? (in|beside|here|there|below|above|behind)\b/gi,
+    most: 67,
+  },
   { name: 'British', instead: 'American spelling', pattern: BRITISH, most: 32 },
   LONG,
 ]

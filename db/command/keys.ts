@@ -1,10 +1,10 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { index, integer, jsonb, type PgSchema, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core'
-import { canonicalJson, hmacSha256 } from '../apps/shared/data/digest.ts'
-import { AppError } from '../apps/shared/errors.ts'
-import type { Db, Queryable, Tx } from './client.ts'
-import { bytea } from './columns.ts'
-import { pruneRows } from './prune.ts'
+import { canonicalJson, hmacSha256 } from '../../apps/shared/data/digest.ts'
+import { AppError } from '../../apps/shared/errors.ts'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { bytea } from '../columns.ts'
+import { pruneRows } from '../prune.ts'
 
 /** First answers of public mutations, by caller, route and key (reliability.md 3). Kept 7 days. */
 export const idempotencyTable = (schema: PgSchema) =>
@@ -33,45 +33,48 @@ export type IdempotentRequest = { caller: string; route: string; key: string; fi
 /** An answer as it was first given: replayed byte for byte. */
 export type StoredAnswer = { status: number; headers: Record<string, string>; body: Buffer }
 
-/** HMAC over what makes two requests the same (path parameters, query, If-Match, body); bodies can hold secrets, so never a plain hash. */
+/** HMAC over the content of a request (path parameters, query, If-Match, body). Not a plain hash: bodies can hold secrets. */
 export const fingerprintOf = (key: Uint8Array, parts: unknown): Buffer => hmacSha256(key, canonicalJson(parts))
 
-/** The outcome of asking for a key: it is ours now, or it was used before (with its answer, once there is one). */
-export type Claim = { fresh: true } | { fresh: false; command_id: string | null; answer: StoredAnswer | null }
+/** The use of a key by an earlier request; its answer, if it has been given. */
+export type Used = { command_id: string | null; answer: StoredAnswer | null }
+
+export const stillRunning = () =>
+  new AppError('version_conflict', 'in_progress', 'The same request is still running.', {
+    retryable: true,
+    retry_after_ms: 1000,
+  })
 
 /**
- * The first statement of a command's transaction: takes the key or finds out what it was used for. A running twin makes
- * it wait (lock time-out: 409 in_progress). Another content under the same key is 422 `idempotency_key_reused`. The
- * statement is sent by the call itself: what the caller sends next without waiting comes after it.
+ * The first statement of a command's transaction: takes the key, or returns its earlier use. A running twin makes it
+ * wait (lock time-out: 409 in_progress). Other content under the same key is 422 `idempotency_key_reused`. The call
+ * itself sends the statement: the caller's next statement comes after it.
  */
 export const claimKey = async (
   tx: Tx,
   table: IdempotencyTable,
-  request: IdempotentRequest,
+  { caller, route, key, fingerprint }: IdempotentRequest,
   command_id?: string,
-): Promise<Claim> => {
+): Promise<Used | undefined> => {
+  const request = { caller, route, key, fingerprint }
   const taken = await tx
     .insert(table)
     .values({ ...request, command_id: command_id ?? null })
     .onConflictDoNothing()
     .returning({ key: table.key })
     .execute()
-  if (taken.length === 1) return { fresh: true }
-  const found = await readKey(tx, table, request)
-  if (!found)
-    throw new AppError('version_conflict', 'in_progress', 'The same request is still running.', {
-      retryable: true,
-      retry_after_ms: 1000,
-    })
-  return { fresh: false, ...found }
+  if (taken.length === 1) return undefined
+  const used = await readKey(tx, table, request)
+  if (!used) throw stillRunning()
+  return used
 }
 
-/** What a key was used for, without taking it: nothing when it is free. Another content is refused as by `claimKey`. */
+/** Returns the use of a key without taking it, or undefined if the key is free. Refuses other content as `claimKey` does. */
 export const readKey = async (
   db: Queryable,
   table: IdempotencyTable,
   request: IdempotentRequest,
-): Promise<{ command_id: string | null; answer: StoredAnswer | null } | undefined> => {
+): Promise<Used | undefined> => {
   const [row] = await db.select().from(table).where(sameKey(table, request))
   if (!row) return undefined
   if (!row.fingerprint.equals(request.fingerprint)) {
@@ -90,7 +93,7 @@ export const readKey = async (
   return { command_id: row.command_id, answer }
 }
 
-/** Stores the first answer, by compare-and-set: whoever answers first decides, and the stored answer is returned to all. */
+/** Stores the first answer by compare-and-set, and returns the stored one: whoever answers first decides for all. */
 export const storeAnswer = async (
   db: Queryable,
   table: IdempotencyTable,
@@ -107,32 +110,9 @@ export const storeAnswer = async (
   return row?.status != null && row.body ? { status: row.status, headers: row.headers ?? {}, body: row.body } : answer
 }
 
-/** Forgets keys that are older than a week. */
+/** Deletes keys that are older than a week. */
 export const pruneKeys = (db: Db, table: IdempotencyTable): Promise<number> =>
   pruneRows(db, table, sql`created_at < clock_timestamp() - interval '7 days'`)
 
 const sameKey = (table: IdempotencyTable, { caller, route, key }: IdempotentRequest) =>
   and(eq(table.caller, caller), eq(table.route, route), eq(table.key, key))
-
-/**
- * Runs a plain mutation once per key inside the transaction of its change: a repeat gets the stored bytes, a refusal
- * (a throw) rolls the key back with the rest, so a corrected request may use it again.
- */
-export const once = async (
-  tx: Tx,
-  table: IdempotencyTable,
-  request: IdempotentRequest,
-  run: () => Promise<{ status: number; headers?: Record<string, string>; body: unknown }>,
-): Promise<StoredAnswer & { replayed: boolean }> => {
-  const claim = await claimKey(tx, table, request)
-  if (!claim.fresh) {
-    if (claim.answer) return { ...claim.answer, replayed: true }
-    throw new AppError('version_conflict', 'in_progress', 'The same request is still running.', {
-      retryable: true,
-      retry_after_ms: 1000,
-    })
-  }
-  const { status, headers = {}, body } = await run()
-  const answer = { status, headers, body: Buffer.from(body === undefined ? '' : JSON.stringify(body)) }
-  return { ...(await storeAnswer(tx, table, request, answer)), replayed: false }
-}

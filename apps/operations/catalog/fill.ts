@@ -1,0 +1,48 @@
+import { clearProjection, rewindWatermark, type Truth } from '../../../db/operations/projection/refill.ts'
+import { saveTypes, startWatermark } from '../../../db/operations/projection/rows.ts'
+import { foldSnapshot } from '../../../db/operations/projection/snapshot.ts'
+import type { ApplyDeps } from './apply.ts'
+import type { SnapshotPage } from './client.ts'
+
+/** First fill: types, then every resource; the log is followed from the watermark of the first page. */
+export const fillAll = async ({ db, catalog, log }: Pick<ApplyDeps, 'db' | 'catalog' | 'log'>): Promise<void> => {
+  const { types, relationship_types } = await catalog.types()
+  await db.transaction((tx) => saveTypes(tx, types, relationship_types))
+  let watermark: string | undefined
+  // The next page is read while this one is folded.
+  for (let next: Promise<SnapshotPage> | undefined = catalog.snapshot(null); next; ) {
+    const page: SnapshotPage = await next
+    watermark ??= page.watermark
+    next = page.next === null ? undefined : catalog.snapshot(page.next)
+    next?.catch(() => {})
+    if (page.items.length > 0) await db.transaction((tx) => foldSnapshot(tx, page.items))
+  }
+  await startWatermark(db, watermark ?? '0')
+  log.info({ watermark }, 'the projection of the catalog is filled')
+}
+
+/**
+ * Fills the projection anew, in one transaction: readers see the old rows or the new ones. For a database whose owner
+ * was restored (reliability.md 4.13). Events of the log that were not applied yet are read as before.
+ */
+export const refill = async (
+  { db, catalog }: Pick<ApplyDeps, 'db' | 'catalog'>,
+  truth: readonly Truth[],
+): Promise<number> => {
+  const { types, relationship_types } = await catalog.types()
+  return db.transaction(async (tx) => {
+    await clearProjection(tx, truth)
+    await saveTypes(tx, types, relationship_types)
+    let count = 0
+    let end: string | undefined
+    for (let next: string | null | undefined; next !== null; ) {
+      const page: SnapshotPage = await catalog.snapshot(next ?? null)
+      end ??= page.watermark
+      if (page.items.length > 0) await foldSnapshot(tx, page.items)
+      count += page.items.length
+      next = page.next
+    }
+    await rewindWatermark(tx, end ?? '0')
+    return count
+  })
+}

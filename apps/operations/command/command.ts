@@ -1,0 +1,99 @@
+import type { FastifyRequest } from 'fastify'
+import type { Tx } from '../../../db/client.ts'
+import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.ts'
+import type { AcceptedCommand } from '../../../db/operations/commands/rows.ts'
+import type { Facts } from '../../../db/operations/facts/state.ts'
+import type { CommandKind } from '../../../workflows/operation/messages.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { Actor } from '../../shared/contracts/operations/graph.ts'
+import type { OperationsDeps } from '../deps.ts'
+
+/** A command as it came in: who, what, on which operation, under which key. */
+export type Command = {
+  kind: CommandKind
+  class: 'stop' | 'start' | 'edit'
+  operation_id: string
+  actor: Actor
+  /** Undefined for a control plane, whose scope the route has checked. */
+  caller: Caller | undefined
+  reason: string | null
+  request_id: string
+  trace: string | null
+  dry_run: boolean
+  if_match: string | undefined
+  request: IdempotentRequest
+  /** Chosen by the sender (signal_id), else made here. */
+  command_id?: string
+  /** The path it came on; refusals that are answered later name it. */
+  instance: string
+}
+
+/** A decision: the facts to state, and the message to the engine. */
+export type Decision = {
+  /** Body of the signal; null: complete in Postgres, nothing is sent. */
+  payload: Record<string, unknown> | null
+  /** It is done, and sent, when another person agrees. */
+  awaits?: true
+  /** Facts of the timeline; none when the command changes nothing. */
+  events: Facts['events']
+  set?: Facts['set']
+  /** Rows that a withdrawal puts back (operations.md 1.4). */
+  undo?: Record<string, unknown>
+  /** The effect that a dry run shows. */
+  effect: Record<string, unknown>
+  /** `operation:<id>`, `gate:…`, `node:…` for the audit log. */
+  object: string
+  before: unknown
+}
+
+export type Steps<S> = {
+  /** Questions to other apps before the transaction, so that no lock waits for their answers. */
+  ahead?: () => Promise<void>
+  /** Locks and reads the subject of the command; throws not_found. */
+  lock: (tx: Tx) => Promise<S>
+  /** Policy, state, version, then compare-and-swap writes, in that order; throws the refusal. */
+  decide: (tx: Tx, subject: S, command_id: string) => Promise<Decision>
+  /** The object as it is now, for the answer. */
+  render: (accepted: AcceptedCommand) => Promise<object>
+  /** The allowed actions in the answer to a dry run; read after its rollback. */
+  allowed: () => Promise<unknown[]>
+  /** For a command that creates something: 201 with this Location. */
+  location?: (operation_id: string, command_id: string) => string
+}
+
+/** The parts of a command that every public route takes from its request. */
+export const commandOf = (
+  deps: Pick<OperationsDeps, 'keys'>,
+  req: FastifyRequest,
+  given: Pick<Command, 'kind' | 'class' | 'operation_id'> & { reason?: string | null; dry_run?: boolean | undefined },
+): Command => {
+  const { caller, headers, params, query, body } = req
+  const if_match = headers['if-match']
+  const trace = headers.traceparent
+  return {
+    kind: given.kind,
+    class: given.class,
+    operation_id: given.operation_id,
+    reason: given.reason ?? null,
+    dry_run: given.dry_run ?? false,
+    actor: { kind: 'user', id: caller.user_id, name: caller.username, roles: caller.roles },
+    caller,
+    request_id: String(req.id),
+    trace: typeof trace === 'string' ? trace : null,
+    if_match,
+    instance: req.url.split('?')[0] ?? '/',
+    request: {
+      caller: `user:${caller.user_id}`,
+      route: `${req.method} ${req.routeOptions.url ?? ''}`,
+      key: String(headers['idempotency-key']),
+      fingerprint: fingerprintOf(deps.keys.fingerprint, {
+        params,
+        query,
+        if_match: if_match ?? null,
+        body: body ?? null,
+      }),
+    },
+  }
+}
+
+export const actorText = ({ kind, id }: Actor): string => (kind === 'user' ? `user:${id}` : id)

@@ -1,0 +1,246 @@
+import { sql } from 'drizzle-orm'
+import { type Tx, together } from '../../../db/client.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { afresh } from '../../../db/operations/gates/ask.ts'
+import { carryVotes, type GateRow, getGate, saveVote, swapGate, voidVotes } from '../../../db/operations/gates/rows.ts'
+import { operations } from '../../../db/operations/tables/index.ts'
+import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
+import { groupOfVote, outcomeOfVotes, refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
+import type { Caller } from '../../shared/auth/caller.ts'
+import type { GateStatus } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/data/digest.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Command, Decision } from '../command/command.ts'
+import type { Subject } from '../command/subject.ts'
+import type { OperationsDeps } from '../deps.ts'
+import { throwIfRefused } from '../policies/authority.ts'
+import { loadPlaces } from '../policies/visibility.ts'
+import type { LostVote, People } from '../policies/voters.ts'
+import { eligibleGroups, gateFacts, operationFactsOf, votingGroups } from '../policies/votes.ts'
+import { approvalsOf, lostAmong, voidedEvents } from './standing.ts'
+
+export type GateCommand = Command & { gate_id: string; caller: Caller }
+
+export type Cast = Omit<Decision, 'object' | 'before'>
+
+type NewVote = { decision: 'approve' | 'reject'; comment: string | null; as_group: string | undefined }
+
+type Casting = { command: GateCommand; row: GateRow; subject: Subject; command_id: string; people: People }
+/** A rejection counts no approvals. */
+export const NOBODY: People = new Map()
+
+/**
+ * Records a vote and, when it completes the round, the decision: after a faster decision the swap fails.
+ * Approvals of others that would complete it are proved again first, and void if they no longer count.
+ */
+export const castVote = async (
+  deps: Pick<OperationsDeps, 'lookback_s'>,
+  tx: Tx,
+  { command, row, subject, command_id, people }: Casting,
+  vote: NewVote,
+) => {
+  const { gate } = row
+  const { user_id } = command.caller
+  const all = gateFacts(row).votes
+  const own = all.find((other) => other.user_id === user_id)
+  const others = all.filter((other) => other.user_id !== user_id)
+  const lost =
+    tally(others, { command, row, subject }, vote).status === 'approved'
+      ? await lostOf(deps, tx, { command, row, subject, people })
+      : []
+  const counting = others.filter((other) => !lost.some((gone) => gone.user_id === other.user_id))
+  const { group, status } = tally(counting, { command, row, subject }, vote)
+  const effect = { gate_id: gate.gate_id, round: gate.round, status }
+  if (own?.decision === vote.decision && status === 'waiting' && lost.length === 0)
+    return { payload: null, events: [], effect }
+
+  const used = gate.kind === 'intervention' && { consumed_at: sql`clock_timestamp()` as never }
+  const set = status === 'waiting' ? {} : { ...decidedColumns(command, command_id, status, gate.digest), ...used }
+  await together(
+    swapOrRefuse(tx, row, set),
+    lost.length > 0
+      ? voidVotes(
+          tx,
+          gate,
+          lost.map((gone) => gone.user_id),
+        )
+      : Promise.resolve(),
+    saveVote(tx, { ...voteRow(command, row, command_id, vote), round: gate.round, group_key: group }),
+  )
+  const decision = decisionOf(command, row, command_id, { ...effect, vote, group })
+  return { ...decision, events: [...voidedEvents(row, lost), ...decision.events] }
+}
+
+export type Tallied = Pick<Casting, 'command' | 'row' | 'subject'>
+
+/** The group that a vote fills beside these others, and the status of the round with it. */
+const tally = (others: GateFacts['votes'], { command, row: { gate }, subject }: Tallied, vote: NewVote) => {
+  const own = votingGroups(gate, command.caller, subject.now)
+  const group = groupOfVote({ policy: gate.policy, votes: others }, eligibleGroups(gate), own, vote.as_group)
+  const cast = { user_id: command.caller.user_id, decision: vote.decision, group_key: group }
+  return { group, status: outcomeOfVotes({ policy: gate.policy, votes: [...others, cast] }) }
+}
+
+/** Approvals of others that no longer count. */
+const lostOf = async (
+  deps: Pick<OperationsDeps, 'lookback_s'>,
+  tx: Tx,
+  { command, row, subject, people }: Omit<Casting, 'command_id'>,
+): Promise<LostVote[]> => {
+  const approvals = approvalsOf(row).filter(({ user_id }) => user_id !== command.caller.user_id)
+  if (approvals.length === 0) return []
+  return lostAmong(row, approvals, people, {
+    places: await loadPlaces(tx, subject.resource_ids),
+    now: subject.now,
+    lookback_s: deps.lookback_s,
+  })
+}
+
+/** One who approved changes their mind: a new round with the others' votes, rejected at once if one is enough. */
+export const takeBack = async (tx: Tx, command: GateCommand, row: GateRow, command_id: string, vote: NewVote) => {
+  const { gate } = row
+  const round = gate.round + 1
+  const status: GateStatus = gate.policy.reject_rule === 'any' ? 'rejected' : 'waiting'
+  await swapOrRefuse(tx, row, {
+    round,
+    ...(status === 'rejected'
+      ? decidedColumns(command, command_id, status, gate.digest)
+      : { status, ...afresh(gate.policy.deadline_s) }),
+  })
+  await carryVotes(tx, gate.operation_id, gate.gate_id, gate.round, command.caller.user_id)
+  await saveVote(tx, { ...voteRow(command, row, command_id, vote), round, group_key: null })
+  const kept = gateFacts(row).votes.flatMap(({ user_id }) => (user_id === command.caller.user_id ? [] : [user_id]))
+  return decisionOf(command, row, command_id, { gate_id: gate.gate_id, round, status, vote, group: null, kept })
+}
+
+export const bypass = async (
+  tx: Tx,
+  command: GateCommand,
+  row: GateRow,
+  subject: Subject,
+  command_id: string,
+  reason: string,
+) => {
+  const { gate } = row
+  const { gate_id, round } = gate
+  await swapOrRefuse(tx, row, decidedColumns(command, command_id, 'bypassed', gate.digest))
+  const exception = { kind: 'gate_bypassed', gate_id, actor: command.actor, at: subject.now, reason }
+  return {
+    payload: { gate_id, round, status: 'bypassed', digest: gate.digest },
+    events: [
+      {
+        ...said(command, gate_id, command_id),
+        type: 'gate.bypassed',
+        reason,
+        data: { round, digest: gate.digest },
+        evidence: {
+          kind: 'exception' as const,
+          statement: `${command.actor.name} broke the glass of gate ${gate_id}`,
+          subject: { type: 'gate', id: gate_id, round, status: 'bypassed', digest: gate.digest },
+          subject_digest: digest(exception),
+        },
+      },
+    ],
+    set: {
+      open_gates: sql`greatest(${operations.open_gates} - 1, 0)`,
+      exceptions: [...subject.exceptions, exception],
+    },
+    undo: { gates: [undoOf(row)] },
+    effect: { gate_id, round, status: 'bypassed' },
+  }
+}
+
+const decidedColumns = (command: Command, command_id: string, status: GateStatus, approved: string) => ({
+  status,
+  approved_digest: status === 'approved' || status === 'bypassed' ? approved : null,
+  decided_by: command.actor,
+  decided_at: sql`clock_timestamp()` as never,
+  decided_command_id: command_id,
+})
+
+const voteRow = (command: GateCommand, { gate }: GateRow, command_id: string, { decision, comment }: NewVote) => ({
+  operation_id: gate.operation_id,
+  gate_id: gate.gate_id,
+  user_id: command.caller.user_id,
+  decision,
+  comment,
+  digest: gate.digest,
+  actor: command.actor,
+  command_id,
+})
+
+/** Swaps the gate. After a faster decision it refuses by the rules on fresh rows. */
+const swapOrRefuse = async (tx: Tx, { gate }: GateRow, set: Record<string, unknown>) => {
+  const from = { status: gate.status, round: gate.round }
+  if (await swapGate(tx, { operation_id: gate.operation_id, gate_id: gate.gate_id, from, set })) return
+  const fresh = await getGate(tx, gate.operation_id, gate.gate_id)
+  if (fresh)
+    throwIfRefused(refuseGateApprove(operationFactsOf(fresh), gateFacts(fresh), { round: from.round, user_id: '' }))
+  throw new AppError('gate_not_waiting', 'already_decided', 'The gate was decided a moment ago.')
+}
+
+type Outcome = {
+  gate_id: string
+  round: number
+  status: GateStatus
+  vote: NewVote
+  group: string | null
+  /** After a vote was taken back: the voters whose votes count in the new round. */
+  kept?: string[]
+}
+
+const decisionOf = (command: GateCommand, row: GateRow, command_id: string, outcome: Outcome) => {
+  const { gate_id, round, status, vote, group, kept } = outcome
+  const { gate } = row
+  const cast = { round, decision: vote.decision, group, digest: gate.digest }
+  const verb = vote.decision === 'approve' ? 'approved' : 'rejected'
+  const events: TimelineEvent[] = [
+    {
+      ...said(command, gate_id, command_id),
+      type: 'gate.voted',
+      reason: vote.comment,
+      data: cast,
+      evidence: {
+        kind: 'vote',
+        statement: `${command.actor.name} ${verb} gate ${gate_id}, round ${round}`,
+        subject: { type: 'gate', id: gate_id, ...cast, voter: command.caller.user_id },
+        subject_digest: digest({ gate_id, ...cast, comment: vote.comment }),
+      },
+    },
+  ]
+  if (status !== 'waiting' || kept)
+    events.push({
+      ...said(command, gate_id, command_id),
+      type: status === 'waiting' ? 'gate.reopened' : `gate.${status}`,
+      reason: vote.comment,
+      data: { round, digest: gate.digest },
+      evidence: {
+        kind: 'gate_decision',
+        statement: `Gate ${gate_id} is ${status} in round ${round}`,
+        subject: { type: 'gate', id: gate_id, round, status, digest: gate.digest, ...(kept && { kept }) },
+        subject_digest: gate.digest,
+      },
+    })
+  const change = status === 'waiting' ? (gate.status === 'waiting' ? 0 : 1) : gate.status === 'waiting' ? -1 : 0
+  return {
+    payload: status === 'waiting' && !kept ? null : { gate_id, round, status, digest: gate.digest },
+    events,
+    set: change === 0 ? {} : { open_gates: sql`greatest(${operations.open_gates} + ${change}, 0)` },
+    undo: { gates: [undoOf(row)] },
+    effect: { gate_id, round, status },
+  }
+}
+
+const said = (command: Command, gate_id: string, command_id: string) => ({ actor: command.actor, gate_id, command_id })
+
+/** The columns that a withdrawal restores; the round only grows, and the deadline starts again. */
+const undoOf = ({ gate }: GateRow) => ({
+  gate_id: gate.gate_id,
+  status: 'waiting',
+  approved_digest: null,
+  decided_by: null,
+  decided_at: null,
+  decided_command_id: null,
+  waiting_since: gate.waiting_since,
+  deadline_at: gate.deadline_at,
+})

@@ -1,0 +1,226 @@
+import { sql } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/timeline.ts'
+import { listTargets } from '../../../db/operations/leases/drift.ts'
+import { writeRevision } from '../../../db/operations/patches/apply.ts'
+import { closePatch } from '../../../db/operations/patches/close.ts'
+import {
+  getPatch,
+  liftHolds,
+  listOpenPatches,
+  movePatch,
+  type PatchRow,
+  removeVotes,
+  saveVote,
+} from '../../../db/operations/patches/rows.ts'
+import { type EvidenceSubject, rulesOf } from '../../../db/operations/tables/evidence.ts'
+import { refuseDigestOf } from '../../../workflows/operation/rules/patches.ts'
+import type { ApprovePatchBody, PatchChange } from '../../shared/contracts/operations/patches.ts'
+import { AppError } from '../../shared/errors.ts'
+import { askHeads } from '../catalog/heads.ts'
+import type { Decision, Steps } from '../command/command.ts'
+import { runCommand } from '../command/run.ts'
+import { lockVisible, type Subject } from '../command/subject.ts'
+import type { CommandDeps, OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import { refuseDrifted } from '../operations/control.ts'
+import {
+  lookAhead,
+  notApplicable,
+  type Outlook,
+  outcomeOfPatch,
+  refuseBound,
+  refuseTouched,
+  revisionOf,
+} from '../plans/ahead.ts'
+import { refused, throwIfRefused } from '../policies/authority.ts'
+import { type People, refuseTainted, withPeople } from '../policies/voters.ts'
+import {
+  evidenceOf,
+  onPatch,
+  type PatchCommand,
+  refuseBase,
+  refuseSecretsOf,
+  refuseUnsound,
+  said,
+  voteEvent,
+} from './decide.ts'
+import { lostPatchVotes, patchFooting, voidedPatchVotes } from './voters.ts'
+
+/**
+ * A vote for a patch, and its application when every gate's rule is met: the graph of the next revision is written in
+ * the same transaction; the patch counts as applied when the engine stands on it.
+ */
+export const approvePatch = async (
+  deps: CommandDeps & PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'lookback_s' | 'projection' | 'trust'>,
+  command: PatchCommand,
+  body: ApprovePatchBody,
+) => {
+  try {
+    return await withPeople(deps.trust, (people) =>
+      runCommand(deps, command, approveSteps(deps, command, body, people)),
+    )
+  } catch (error) {
+    // The refusal undid its transaction; its finding is written apart.
+    if (error instanceof AppError && error.category === 'patch_not_applicable' && !command.dry_run)
+      await setAside(deps, command, error.code)
+    throw error
+  }
+}
+
+const approveSteps = (
+  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'lookback_s' | 'projection' | 'trust'>,
+  command: PatchCommand,
+  body: ApprovePatchBody,
+  people: People,
+): Steps<Subject> => {
+  const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
+  const steps = onPatch(deps, command, 'approve', async (tx, subject, patch, command_id) => {
+    const footing = patchFooting(subject, patch, deps.lookback_s)
+    throwIfRefused(refuseTainted(command.caller, footing))
+    throwIfRefused(refuseDigestOf(patch.digest, body.reviewed_digest))
+    if (body.comment === undefined && patch.required.some((policy) => policy.comment_on_approve))
+      throw new AppError('validation_error', 'schema_violation', 'A gate that the patch touches asks for a comment.', {
+        status: 400,
+        violations: [{ pointer: '/comment', code: 'required', message: 'is required by a policy' }],
+      })
+    throwIfRefused(refuseBase(patch.base_revision, subject.plan_revision))
+    heads.require()
+    const outlook = await lookAhead(deps, tx, subject, patch.changes as PatchChange[])
+    throwIfRefused(refuseTouched(outlook, patch.patch_id))
+    refuseUnsound(outlook)
+    throwIfRefused(refuseBound(subject, outlook))
+    refuseSecretsOf(deps, outlook)
+    if (outlook.result_hash !== patch.result_hash)
+      throw refused(notApplicable('unsound', 'The effect of the patch has changed since your review.'))
+    const { user_id, groups } = command.caller
+    const vote = { user_id, decision: 'approve' as const, groups }
+    const others = patch.votes.filter((other) => other.user_id !== user_id && other.decision === 'approve')
+    const complete = outcomeOfPatch(patch.required, [...others, vote]) === 'approved'
+    const lost = complete ? await lostPatchVotes(tx, subject, others, people, footing) : []
+    const left = others.filter((other) => !lost.some((gone) => gone.user_id === other.user_id))
+    const status = outcomeOfPatch(patch.required, [...left, vote])
+    const own = patch.votes.find((other) => other.user_id === user_id)
+    const effect = { patch_id: patch.patch_id, status }
+    if (own?.decision === 'approve' && status === 'awaiting_approval' && lost.length === 0)
+      return { payload: null, events: [], effect }
+    const gone = lost.map((voter) => voter.user_id)
+    if (gone.length > 0) await removeVotes(tx, subject.operation_id, patch.patch_id, gone)
+    await saveVote(tx, {
+      ...vote,
+      operation_id: subject.operation_id,
+      patch_id: patch.patch_id,
+      comment: body.comment ?? null,
+      digest: patch.digest,
+      actor: command.actor,
+      command_id,
+    })
+    const voted = [
+      ...voidedPatchVotes(patch.patch_id, lost),
+      voteEvent(command, command_id, patch, 'approve', body.comment ?? null),
+    ]
+    if (status === 'awaiting_approval') return { payload: null, events: voted, effect }
+    return apply(deps, tx, { command, subject, patch, outlook, command_id, voted })
+  })
+  return { ...steps, ahead: heads.ahead }
+}
+
+/** The evidence of an approved patch: the rules that its votes satisfied, and those of gates that it brings. */
+const approvedSubject = (
+  { required, proposer_id }: PatchRow,
+  { gates, running }: Outlook,
+): Partial<EvidenceSubject> => {
+  const known = new Set(running.gates.map(({ gate_id }) => gate_id))
+  return {
+    status: 'approved',
+    proposer: proposer_id,
+    required: required.map((policy) => rulesOf({ gate_id: policy.key, kind: 'approval', policy })),
+    rules: gates.filter(({ gate_id }) => !known.has(gate_id)).map(rulesOf),
+  }
+}
+
+type Applying = {
+  command: PatchCommand
+  subject: Subject
+  patch: PatchRow
+  outlook: Outlook
+  command_id: string
+  voted: TimelineEvent[]
+}
+
+const apply = async (
+  deps: PlanningDeps,
+  tx: Tx,
+  { command, subject, patch, outlook, command_id, voted }: Applying,
+): Promise<Omit<Decision, 'object' | 'before'>> => {
+  const { operation_id } = subject
+  const { patch_id } = patch
+  const written = await writeRevision(tx, await revisionOf(tx, subject, patch, outlook))
+  const { plan_revision, generations, gates, undo } = written
+  await movePatch(tx, operation_id, patch_id, 'awaiting_approval', {
+    status: 'approved',
+    applied_revision: plan_revision,
+    decided_by: command.actor,
+    decided_at: sql`clock_timestamp()` as never,
+  })
+  // Its new steps begin on the targets as they are now: they were reviewed and approved so.
+  await refuseDrifted(deps, tx, subject, [...outlook.patched.touched, ...outlook.patched.added])
+  const overtaken = await overtake(deps, tx, subject, plan_revision)
+  const by = said(command, command_id)
+  return {
+    payload: { patch_id, plan_revision, generations, gates, closed: overtaken },
+    events: [
+      ...voted,
+      {
+        ...by,
+        type: 'patch.approved',
+        data: { plan_revision, result_hash: outlook.result_hash },
+        evidence: evidenceOf(
+          `Patch ${patch_id} was approved; the graph is revision ${plan_revision}`,
+          patch_id,
+          patch.digest,
+          approvedSubject(patch, outlook),
+        ),
+      },
+      ...written.events.map((event) => ({ ...by, ...event })),
+      ...overtaken.map((other) => ({
+        ...by,
+        type: 'patch.not_applicable',
+        patch_id: other,
+        data: { why: 'base_revision_moved' },
+      })),
+    ],
+    undo,
+    effect: { patch_id, status: 'approved', plan_revision, rearmed_gates: Object.keys(gates) },
+  }
+}
+
+/** Ends other open patches, which stood on the old graph; offers their changes on the new one if those are sound. */
+const overtake = async (deps: PlanningDeps, tx: Tx, subject: Subject, plan_revision: number): Promise<string[]> => {
+  const others = await listOpenPatches(tx, subject.operation_id)
+  for (const other of others) {
+    await liftHolds(tx, subject.operation_id, other.patch_id)
+    const outlook = await lookAhead(deps, tx, subject, other.changes as PatchChange[])
+    const sound = outlook.patched.violations.length === 0 && !refuseTouched(outlook) && !refuseBound(subject, outlook)
+    await movePatch(tx, subject.operation_id, other.patch_id, 'awaiting_approval', {
+      status: 'not_applicable',
+      status_reason: 'base_revision_moved',
+      rebase: sound ? { base_revision: plan_revision, changes: other.changes } : null,
+    })
+  }
+  return others.map(({ patch_id }) => patch_id)
+}
+
+/** Ends a patch that came too late, and releases the nodes that it held. */
+const setAside = async (
+  deps: Pick<OperationsDeps, 'db' | 'nats' | 'policies'>,
+  command: PatchCommand,
+  code: string,
+): Promise<void> => {
+  await deps.db.transaction(async (tx) => {
+    const subject = await lockVisible(deps, tx, command)
+    const patch = await getPatch(tx, subject.operation_id, command.patch_id)
+    if (patch?.status !== 'awaiting_approval') return
+    await closePatch(tx, subject.operation_id, command.patch_id, 'not_applicable', code)
+  })
+  deps.nats.wake('operations')
+}

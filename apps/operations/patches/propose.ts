@@ -1,0 +1,96 @@
+import { sql } from 'drizzle-orm'
+import { listTargets } from '../../../db/operations/leases/drift.ts'
+import { holdNodes, insertPatch } from '../../../db/operations/patches/rows.ts'
+import { refusePatch } from '../../../workflows/operation/rules/patches.ts'
+import type { ProposeBody } from '../../shared/contracts/operations/patches.ts'
+import { askHeads } from '../catalog/heads.ts'
+import type { Steps } from '../command/command.ts'
+import { checkIfMatch, lockVisible, type Subject } from '../command/subject.ts'
+import type { OperationsDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
+import { refuseOn } from '../operations/control.ts'
+import { lookAhead, notApplicable, patchDigest, refuseBound, refuseTouched } from '../plans/ahead.ts'
+import { operationObject, refuseByPolicy, refused, throwIfRefused } from '../policies/authority.ts'
+import { answered, evidenceOf, type PatchCommand, refuseBase, refuseSecretsOf, refuseUnsound, said } from './decide.ts'
+
+const EXPIRES_S = 86_400
+
+/** Proposes a patch: the nodes that it would change are held until it is decided (operations.md 2.6). */
+export const proposeSteps = (
+  deps: PlanningDeps & PolicyDeps & Pick<OperationsDeps, 'db' | 'projection' | 'trust'>,
+  command: PatchCommand,
+  body: ProposeBody,
+): Steps<Subject> => {
+  const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
+  return {
+    ahead: heads.ahead,
+    lock: (tx) => lockVisible(deps, tx, command),
+    decide: async (tx, subject, command_id) => {
+      const { operation_id, plan_revision } = subject
+      const { patch_id, actor, caller } = command
+      const { base_revision, changes } = body
+      throwIfRefused(
+        refuseByPolicy(deps, caller, 'patch.propose', { ...operationObject(subject), type: 'Patch' }, subject.places),
+      )
+      refuseOn(deps, command, subject, refusePatch(subject.facts))
+      checkIfMatch(command.if_match, subject.revision)
+      throwIfRefused(refuseBase(base_revision, plan_revision))
+      heads.require()
+      const outlook = await lookAhead(deps, tx, subject, changes)
+      throwIfRefused(refuseTouched(outlook))
+      refuseUnsound(outlook)
+      throwIfRefused(refuseBound(subject, outlook))
+      refuseSecretsOf(deps, outlook)
+      const { patched, diff_graph, result_hash, rearmed } = outlook
+      const { touched } = patched
+      const patch_digest = patchDigest(patch_id, base_revision, changes, result_hash)
+      await insertPatch(tx, {
+        operation_id,
+        patch_id,
+        base_revision,
+        changes: changes as Record<string, unknown>[],
+        reason: body.reason,
+        ticket: body.ticket ?? null,
+        proposer: actor,
+        proposer_id: caller.user_id,
+        digest: patch_digest,
+        result_hash,
+        diff_graph,
+        held_nodes: touched,
+        rearmed_gates: rearmed,
+        required: patched.required,
+        expires_at: sql`clock_timestamp() + make_interval(secs => ${body.expires_in_s ?? EXPIRES_S})` as never,
+      })
+      if (touched.length > 0 && (await holdNodes(tx, operation_id, touched, patch_id)) !== touched.length)
+        throw refused(notApplicable('patch_overlap', 'Another patch took one of these nodes a moment ago.'))
+      const effect = {
+        patch_id,
+        diff_graph,
+        held_nodes: touched,
+        rearmed_gates: rearmed,
+        required: patched.required,
+        result_hash,
+      }
+      return {
+        payload: touched.length > 0 ? { patch_id, node_ids: touched } : null,
+        events: [
+          {
+            ...said(command, command_id),
+            type: 'patch.awaiting_approval',
+            data: { base_revision, digest: patch_digest, held_nodes: touched },
+            evidence: evidenceOf(`${actor.name} proposed patch ${patch_id}`, patch_id, patch_digest, {
+              status: 'awaiting_approval',
+              proposer: caller.user_id,
+              digest: patch_digest,
+            }),
+          },
+        ],
+        effect,
+        object: `patch:${operation_id}/${patch_id}`,
+        before: { plan_revision },
+      }
+    },
+    ...answered(deps, command),
+    allowed: async () => [],
+    location: (operation_id, command_id) => `/v1/operations/${operation_id}/patches/${command_id}`,
+  }
+}

@@ -1,0 +1,100 @@
+import { createDb } from '../../db/client.ts'
+import { createFence } from '../../db/restore.ts'
+import { createPrincipals } from '../shared/auth/principals.ts'
+import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
+import { type Clock, systemClock } from '../shared/clock.ts'
+import { loadPayloadCodec } from '../shared/codec/payload.ts'
+import { secretKeysOf } from '../shared/config.ts'
+import { Identity } from '../shared/contracts/gen/auth_pb.ts'
+import { deriveKey } from '../shared/data/digest.ts'
+import { createPages } from '../shared/http/pages.ts'
+import { measurePool } from '../shared/process/pool.ts'
+import { createRpcClient } from '../shared/rpc/client.ts'
+import { readKeyFile } from '../shared/service/keys.ts'
+import { createServiceSigner } from '../shared/service/tokens.ts'
+import { createTelemetry, type Telemetry } from '../shared/telemetry.ts'
+import { createArtifactStore } from './agents/store.ts'
+import { createCatalogClient } from './catalog/client.ts'
+import { createCatalogProjection } from './catalog/projection.ts'
+import { createOutcomes } from './command/outcomes.ts'
+import type { OperationsConfig } from './config.ts'
+import type { OperationsDeps, Trust } from './deps.ts'
+import { createRequestedIntent } from './intents/requested.ts'
+import { createNatsHolder } from './nats.ts'
+import { loadExecutorRules } from './packs/executors.ts'
+import { loadLibrary } from './packs/library.ts'
+import { createApprovers } from './policies/approvers.ts'
+import { loadPolicies } from './policies/cedar.ts'
+import { loadPlanPolicies } from './policies/plans.ts'
+
+/** Everything the routes work with, from one configuration; opens the database pool, waits for no one. */
+export const createDeps = (
+  config: OperationsConfig,
+  trust: Trust,
+  options: { telemetry?: Telemetry; clock?: Clock } = {},
+): OperationsDeps => {
+  const { telemetry = createTelemetry('operations'), clock = systemClock } = options
+  const { db, pool, close } = createDb(config.OPERATIONS__DATABASE__URL, { app: 'operations', max: 20 })
+  measurePool(telemetry, pool)
+  const secrets = secretKeysOf(config.OPERATIONS__SECRET__KEYS)
+  const nats = createNatsHolder(config.OPERATIONS__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
+  const [signing, ...others] = secrets.map((secret) => deriveKey(secret, 'page'))
+  const decisions = telemetry.histogram('policy_decision_seconds', 'Time of one decision by the policies.')
+  return {
+    config,
+    telemetry,
+    clock,
+    trust,
+    db,
+    pool,
+    closeDb: close,
+    fence: createFence(db, 'operations'),
+    nats,
+    keys: { fingerprint: deriveKey(secrets[0], 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
+    pages: createPages([signing as Buffer, ...others]),
+    library: loadLibrary({
+      packs_dir: config.OPERATIONS__PACKS__DIR,
+      policy_dir: config.OPERATIONS__POLICY__DIR,
+    }),
+    projection: createCatalogProjection({
+      db,
+      catalog: trust.catalog,
+      log: telemetry.log,
+      createIntent: createRequestedIntent,
+    }),
+    policies: loadPolicies(config.OPERATIONS__POLICY__DIR, (seconds) => decisions.observe(seconds)),
+    planPolicies: loadPlanPolicies(config.OPERATIONS__POLICY__DIR),
+    ...loadExecutorRules(config.WORKER__EXECUTORS__POLICY_FILE),
+    artifacts: createArtifactStore(config.OPERATIONS__ARTIFACTS__DIR),
+    outcomes: createOutcomes(db, telemetry.log),
+    payload_codec: loadPayloadCodec('OPERATIONS__TEMPORAL__PAYLOAD_KEYS', config.OPERATIONS__TEMPORAL__PAYLOAD_KEYS),
+    cooloff_s: config.OPERATIONS__CANCEL__COOLOFF_S,
+    lookback_s: config.OPERATIONS__PROVENANCE__LOOKBACK_S,
+  }
+}
+/** Trust as it is in a running system: token's keys, identity's principals, the registry of services. */
+export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Trust => {
+  const jwks = jwksOf(config, telemetry)
+  void jwks.start()
+  const signer = createServiceSigner({ name: 'operations', key_file: config.OPERATIONS__SERVICE__KEY_FILE })
+  const identityClient = createRpcClient(Identity, {
+    telemetry,
+    url: config.AUTH__RPC__IDENTITY_URL,
+    signer,
+    audience: 'identity-internal',
+  })
+  const registry = registryOf(config, telemetry)
+  return {
+    verifier: accessVerifierOf(config, jwks),
+    principals: createPrincipals({ identityClient, outage: 'internal_error' }),
+    approvers: createApprovers(identityClient),
+    registry,
+    evidence_key: readKeyFile('OPERATIONS__EVIDENCE__KEY_FILE', config.OPERATIONS__EVIDENCE__KEY_FILE),
+    catalog: createCatalogClient(config.OPERATIONS__CATALOG__URL, signer),
+    dropKey: jwks.drop,
+    close: () => {
+      jwks.close()
+      registry.close()
+    },
+  }
+}

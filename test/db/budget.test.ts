@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startIdentity } from '../identity/support/harness.ts'
+import { gated, must, type Platform, type Reply, startPlatform } from '../operations/support/platform.ts'
+import { watchWire } from '../support/wire.ts'
+
+/** Wake-ups, polls for outcomes and the read of the fence, which is cached by time: they may fall into any count. */
+const ASIDE = /pg_notify|relay_state|select "command_id", "kind", "status", "outcome" from/
+
+/**
+ * What a command costs on the database: statements, and round trips on its connection. A change may lower these figures;
+ * raising one needs a reason in the commit. The least of some runs counts: answers that arrive apart can add a trip (a plan
+ * start takes 20 to 22).
+ */
+const BUDGET: Record<string, { statements: number; trips: number }> = {
+  intent: { statements: 10, trips: 9 },
+  'plan preview': { statements: 25, trips: 22 },
+  'plan start': { statements: 39, trips: 22 },
+  vote: { statements: 23, trips: 13 },
+  pause: { statements: 31, trips: 22 },
+  'pause, tried': { statements: 13, trips: 11 },
+  retry: { statements: 25, trips: 17 },
+  grant: { statements: 13, trips: 12 },
+}
+const RUNS = 3
+
+let p: Platform
+let wire: ReturnType<typeof watchWire>
+beforeAll(async () => {
+  // The relay has a way of its own: only the app speaks here.
+  p = await startPlatform({ linked: true })
+  if (p.link) wire = watchWire(p.link, ASIDE)
+})
+afterAll(() => p.stop())
+
+type Act = () => Promise<() => Promise<{ status: number; text?: string }>>
+
+const within = async (name: string, prepare: Act, on = wire) => {
+  let least = { statements: Number.POSITIVE_INFINITY, trips: Number.POSITIVE_INFINITY }
+  let said: string[] = []
+  for (let n = 0; n < RUNS; n++) {
+    const act = await prepare()
+    const cost = await on.during(async () => {
+      const { status, text } = await act()
+      expect(status, text).toBeLessThan(300)
+    })
+    if (cost.statements.length < least.statements) said = [...cost.statements]
+    least = {
+      statements: Math.min(least.statements, cost.statements.length),
+      trips: Math.min(least.trips, cost.trips),
+    }
+  }
+  const budget = BUDGET[name] ?? { statements: 0, trips: 0 }
+  expect(least.statements, `${name}: ${JSON.stringify(least)}\n${said.join('\n')}`).toBeLessThanOrEqual(
+    budget.statements,
+  )
+  expect(least.trips, `${name}: ${JSON.stringify(least)}`).toBeLessThanOrEqual(budget.trips)
+}
+
+const reason = 'a test'
+const intent = () => ({ kind: 'graph', title: 'a test', reason, graph: gated() })
+const stated = async () => must(await p.as('pia').post('/v1/intents', intent()), 201).body.intent_id as string
+const at = (operation_id: string) => `/v1/operations/${operation_id}`
+const asOlga =
+  (path: string, body: object): (() => Promise<Reply>) =>
+  () =>
+    p.as('olga').post(path, body)
+
+const ACTS: Record<string, Act> = {
+  intent: async () => () => p.as('pia').post('/v1/intents', intent()),
+  'plan preview': async () => {
+    const id = await stated()
+    return () => p.as('pia').post(`/v1/intents/${id}/plan-preview`, {})
+  },
+  'plan start': async () => {
+    const id = await stated()
+    const { plan_id, plan_hash } = must(await p.as('pia').post(`/v1/intents/${id}/plan-preview`, {}), 201).body
+    return asOlga(`/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash })
+  },
+  vote: async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.openGate(operation_id, 'go')
+    const seen = await p.seen(operation_id, 'go')
+    return () => p.as('eva').post(`${at(operation_id)}/gates/go/approve`, seen)
+  },
+  pause: async () => asOlga(`${at((await p.startOperation(gated())).operation_id)}/pause`, { reason }),
+  'pause, tried': async () =>
+    asOlga(`${at((await p.startOperation(gated())).operation_id)}/pause`, { reason, dry_run: true }),
+  retry: async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.query(
+      `update operations.nodes set state = 'failed', attempt = 1 where operation_id = $1 and node_id = 'before'`,
+      [operation_id],
+    )
+    return asOlga(`${at(operation_id)}/nodes/before/retry`, { reason })
+  },
+}
+
+it.each(Object.keys(ACTS))('operations: %s costs no more than it did', (name) => within(name, ACTS[name] as Act))
+
+it('identity: a grant costs no more than it did', async () => {
+  const identity = await startIdentity({ linked: true })
+  try {
+    const ada = await identity.firstAdmin()
+    identity.relay.runs = false
+    const { user_id: subject_id } = await identity.newUser(ada)
+    const roles = ['viewer', 'planner', 'operator']
+    const grant: Act = async () => {
+      const role = roles.shift()
+      return () => ada.post('/v1/admin/grants', { subject_type: 'user', subject_id, role })
+    }
+    if (!identity.link) throw new Error('the link was asked for')
+    await within('grant', grant, watchWire(identity.link, ASIDE))
+  } finally {
+    await identity.stop()
+  }
+})
