@@ -166,10 +166,19 @@ const chosen = ({ found, digest }: ReturnType<Read>, values: Values, file: strin
     throw new SourceError(
       found.ledger.leftOut().length === 0
         ? 'it holds no items'
-        : `all of it is left out: ${found.ledger.leftOut().map(({ kind, reason }) => `${kind} (${reason})`).join(', ')}`,
+        : `all of it is left out: ${found.ledger
+            .leftOut()
+            .map(({ kind, reason }) => `${kind} (${reason})`)
+            .join(', ')}`,
     )
   const map = text(values, 'map')
-  const mapped = map === undefined ? found : applyOverrides(found, usable(map, () => readOverrides(map)))
+  const mapped =
+    map === undefined
+      ? found
+      : applyOverrides(
+          found,
+          usable(map, () => readOverrides(map)),
+        )
   const choice = { only: namesIn(text(values, 'only')), leave_out: namesIn(text(values, 'leave-out')) }
   return { found: isWhole(values) ? mapped : usable(file, () => choose(mapped, choice)), digest }
 }

@@ -1,5 +1,6 @@
 import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
 import type { Found } from './items.ts'
+import { createLedger } from './loss.ts'
 import { SourceError } from './source.ts'
 
 /** Names of types or of the source's kinds: what alone is taken, if said, and what is not. */
@@ -10,7 +11,8 @@ export type Choice = { only: readonly string[]; leave_out: readonly string[] }
  * name that nothing in the file has is a mistake.
  */
 export const choose = (found: Found, { only, leave_out }: Choice): Found => {
-  const { items, origins, ledger } = found
+  const { items, origins } = found
+  const ledger = createLedger({ fields: found.ledger.fields(), left_out: found.ledger.leftOut() })
   const byId = new Map(items.map((item) => [item.external_id, item]))
   const has = (item: ImportItem, names: readonly string[]) =>
     names.includes(item.type_key) || names.includes(origins.get(item.external_id)?.kind ?? '')
@@ -48,5 +50,5 @@ export const choose = (found: Found, { only, leave_out }: Choice): Found => {
         relationships: relationships.filter(({ target_external_id }) => !goes(target_external_id)),
       }),
     }))
-  return { ...found, items: chosen, generic }
+  return { ...found, items: chosen, generic, ledger }
 }

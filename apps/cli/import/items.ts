@@ -40,8 +40,7 @@ export const some = (members: Fields): Fields =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null))
 
 const LABEL = /^[A-Za-z0-9._-]{0,63}$/
-const LABEL_KEY =
-  /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*\/)?[A-Za-z0-9._-]{1,63}$/
+const LABEL_KEY = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*\/)?[A-Za-z0-9._-]{1,63}$/
 
 /** What holds no value: it is the same as a field that is not there. */
 export const isEmpty = (value: unknown): boolean =>
@@ -140,25 +139,54 @@ const unique = (items: ImportItem[]): ImportItem[] => {
   })
 }
 
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
-
-/** Items with containers before what they contain, those of one container side by side. A circle is a mistake in the file. */
+/**
+ * Items with containers before their contents, and targets of edges before the items that name them where no circle
+ * forbids it. A circle of containers is a mistake in the file.
+ */
 export const containersFirst = (items: readonly ImportItem[]): ImportItem[] => {
   const byId = new Map(items.map((item) => [item.external_id, item]))
-  const depths = new Map<string, number>()
-  const depthOf = (item: ImportItem): number => {
-    let depth = 0
-    for (let at: ImportItem | undefined = item; at; at = byId.get(at.parent_external_id ?? '')) {
-      const known = depths.get(at.external_id)
-      if (known !== undefined) return depth + known
-      if (++depth > items.length) throw new SourceError(`${item.external_id} contains itself`)
-    }
-    return depth
+  refuseCircles(items, byId)
+  const sorted = new Set<ImportItem>()
+  const open = new Set<ImportItem>()
+  const parentOf = ({ parent_external_id = '' }: ImportItem) => byId.get(parent_external_id)
+  const isFree = (item: ImportItem): boolean => {
+    for (let at: ImportItem | undefined = item; at; at = parentOf(at)) if (open.has(at)) return false
+    return true
   }
-  for (const item of items) depths.set(item.external_id, depthOf(item))
-  return [...items].sort(
-    (a, b) =>
-      (depths.get(a.external_id) ?? 0) - (depths.get(b.external_id) ?? 0) ||
-      compare(a.parent_external_id ?? '', b.parent_external_id ?? ''),
-  )
+  for (const first of items) {
+    const stack = [first]
+    for (let item = stack.at(-1); item; item = stack.at(-1)) {
+      if (sorted.has(item)) stack.pop()
+      else if (open.has(item)) {
+        open.delete(item)
+        sorted.add(item)
+        stack.pop()
+      } else {
+        const parent = parentOf(item)
+        if (parent && !sorted.has(parent)) {
+          stack.push(parent)
+          continue
+        }
+        open.add(item)
+        for (const { target_external_id: id = '' } of item.relationships ?? []) {
+          const target = byId.get(id)
+          if (target && !sorted.has(target) && isFree(target)) stack.push(target)
+        }
+      }
+    }
+  }
+  return [...sorted]
+}
+
+const refuseCircles = (items: readonly ImportItem[], byId: ReadonlyMap<string, ImportItem>): void => {
+  const fine = new Set<string>()
+  for (const item of items) {
+    const way: string[] = []
+    for (let at: ImportItem | undefined = item; at && !fine.has(at.external_id); ) {
+      way.push(at.external_id)
+      if (way.length > items.length) throw new SourceError(`${item.external_id} contains itself`)
+      at = byId.get(at.parent_external_id ?? '')
+    }
+    for (const id of way) fine.add(id)
+  }
 }

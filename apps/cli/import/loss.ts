@@ -8,9 +8,11 @@ export type FieldFate = { fate: Fate; kind: string; field: string; reason: strin
 export type LeftOut = { kind: string; reason: string; lost: boolean; count: number }
 
 /** Counts fields by their fate, kind, name and reason. */
-export const createLedger = () => {
-  const fields = new Map<string, FieldFate>()
-  const kinds = new Map<string, LeftOut>()
+export const createLedger = (before?: { fields: FieldFate[]; left_out: LeftOut[] }) => {
+  const fields = new Map(
+    before?.fields.map((one) => [JSON.stringify([one.fate, one.kind, one.field, one.reason]), { ...one }]),
+  )
+  const kinds = new Map(before?.left_out.map((one) => [JSON.stringify([one.kind, one.reason, one.lost]), { ...one }]))
   return {
     field: (fate: Fate, kind: string, field: string, reason: string, example: string): void => {
       const key = JSON.stringify([fate, kind, field, reason])

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
 import { isObject, readPointer, tokensOf } from '../../shared/data/pointer.ts'
-import { fieldsOf, type Found, labelOf } from './items.ts'
+import { type Found, fieldsOf, labelOf } from './items.ts'
 import { withRest } from './rest.ts'
 import { SourceError } from './source.ts'
 
@@ -66,7 +66,9 @@ export const applyOverrides = (found: Found, overrides: Overrides): Found => {
 
 /** The fields that the old type held and the rule sends nowhere, as annotations. */
 const keeping = (item: ImportItem, made: ImportItem, { fields }: Rule, { ledger }: Found, kind: string): ImportItem => {
-  const sent = new Set([...fields.keys()].map((field) => tokensOf(field.startsWith('/') ? field : `/${field.replaceAll('.', '/')}`)[0]))
+  const sent = new Set(
+    [...fields.keys()].map((field) => tokensOf(field.startsWith('/') ? field : `/${field.replaceAll('.', '/')}`)[0]),
+  )
   const { attributes, provider: _, kind: __, ...members } = fieldsOf(item.desired_state)
   const left = Object.entries({ ...members, ...fieldsOf(attributes) }).filter(([field]) => !sent.has(field))
   return withRest(made, Object.fromEntries(left), { ledger, kind, prefix: 'import/', open: false })

@@ -49,14 +49,13 @@ const withAttributes = (item: ImportItem, fields: [string, unknown][], rest: Res
     attributes[name] = fit
     rest.ledger.field('untyped', rest.kind, name, 'kept in attributes', item.external_id)
   }
-  return Object.keys(attributes).length === 0
-    ? item
-    : { ...item, desired_state: { ...item.desired_state, attributes } }
+  return Object.keys(attributes).length === 0 ? item : { ...item, desired_state: { ...item.desired_state, attributes } }
 }
 
 const withNotes = (item: ImportItem, fields: [string, unknown][], rest: Rest): ImportItem => {
   const annotations = { ...item.annotations }
-  let room = MAX_ANNOTATIONS - Object.entries(annotations).reduce((sum, [key, text]) => sum + bytes(key) + bytes(text), 0)
+  let room =
+    MAX_ANNOTATIONS - Object.entries(annotations).reduce((sum, [key, text]) => sum + bytes(key) + bytes(text), 0)
   for (const [name, value] of fields) {
     const key = `${rest.prefix}${name}`
     const text = typeof value === 'string' ? value : JSON.stringify(value)

@@ -1,5 +1,15 @@
 import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
-import { type Collected, type Container, type Fields, fieldsOf, isFields, labelOf, marksOf, some, textOf } from '../items.ts'
+import {
+  type Collected,
+  type Container,
+  type Fields,
+  fieldsOf,
+  isFields,
+  labelOf,
+  marksOf,
+  some,
+  textOf,
+} from '../items.ts'
 import { isSecretName } from '../loss.ts'
 import type { Manifest } from '../manifest.ts'
 import { withRest } from '../rest.ts'

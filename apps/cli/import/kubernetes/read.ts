@@ -57,7 +57,10 @@ const workload: Rule = (manifest, place) => {
     ...(wholeOf(readyReplicas) !== undefined && {
       observed_state: { release: releaseOf(image), replicas_ready: wholeOf(readyReplicas) },
     }),
-    relationships: [...own.map(edge('member_of')), ...[...new Set(called)].map(edge('depends_on')), ...used].slice(0, 100),
+    relationships: [...own.map(edge('member_of')), ...[...new Set(called)].map(edge('depends_on')), ...used].slice(
+      0,
+      100,
+    ),
   }
   addWith(item, manifest, place)
 }
@@ -69,7 +72,11 @@ const usedIn = (manifest: Manifest, place: Place) => {
     if (Array.isArray(value)) for (const one of value) look(one)
     if (!isFields(value)) return
     for (const [key, inner] of Object.entries(value)) {
-      const of = /^configMap(Ref|KeyRef)?$/.test(key) ? 'ConfigMap' : key === 'persistentVolumeClaim' ? 'PersistentVolumeClaim' : ''
+      const of = /^configMap(Ref|KeyRef)?$/.test(key)
+        ? 'ConfigMap'
+        : key === 'persistentVolumeClaim'
+          ? 'PersistentVolumeClaim'
+          : ''
       const name = of === 'ConfigMap' ? fieldsOf(inner).name : fieldsOf(inner).claimName
       if (of !== '' && typeof name === 'string') names.add(idOf(place, of, manifest.namespace, name))
       look(inner)

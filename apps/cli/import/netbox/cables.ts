@@ -76,7 +76,11 @@ const endsOf = ({ rows, byId, kindOf }: Index): Map<string, Ends> => {
   for (const row of rows) {
     const { model, pk, fields } = row
     if (model === 'dcim.cabletermination')
-      put(fields.cable, fields.cable_end, byId.get(`${kindOf(fields.termination_type)}/${String(fields.termination_id)}`))
+      put(
+        fields.cable,
+        fields.cable_end,
+        byId.get(`${kindOf(fields.termination_type)}/${String(fields.termination_id)}`),
+      )
     else if (model === 'dcim.cable')
       for (const side of ['a', 'b'] as const) {
         const list = listOf(fields[`${side}_terminations`]).map(fieldsOf)

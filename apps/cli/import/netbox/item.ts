@@ -211,7 +211,13 @@ export const plain = (row: Row, place: Place, taken: readonly string[] = []): Im
     read.push(from)
   }
   const shown = (model.name ?? ['name']).flatMap((name) => row.fields[name] ?? []).filter((part) => part !== '')
-  const name = shown.length > 0 ? shown.join(' - ').slice(0, 253).replaceAll(/\p{Cc}/gu, ' ') : nameOf(row)
+  const name =
+    shown.length > 0
+      ? shown
+          .join(' - ')
+          .slice(0, 253)
+          .replaceAll(/\p{Cc}/gu, ' ')
+      : nameOf(row)
   const named = model.name === undefined || (model.name.length === 1 && name === row.fields[model.name[0] ?? ''])
   if (named) read.push(model.name?.[0] ?? 'name')
   return finish(

@@ -1,6 +1,6 @@
 import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
 import { labelOf, positiveOf, some, textOf } from '../items.ts'
-import { type Edge, finish, PREFIX, type Place } from './item.ts'
+import { type Edge, finish, type Place, PREFIX } from './item.ts'
 import { layerIn, noSite, SITE_FIELDS, siteOf } from './places.ts'
 import { idOf, nameOf, type Row, refTo } from './rows.ts'
 

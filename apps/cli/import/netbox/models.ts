@@ -16,7 +16,11 @@ export type Model = {
 const own = (...names: string[]): Record<string, string> => Object.fromEntries(names.map((name) => [name, name]))
 const COLOR = own('color')
 const PORT = own('type', 'label', 'mark_connected')
-const port = (type: string, members = {}): Model => ({ type, in: ['module', 'device'], members: { ...PORT, ...members } })
+const port = (type: string, members = {}): Model => ({
+  type,
+  in: ['module', 'device'],
+  members: { ...PORT, ...members },
+})
 const template = (kind: string): Model => ({
   type: 'dcim.port_template',
   in: ['device_type', 'module_type'],

@@ -7,7 +7,9 @@ import { idOf, nameOf, type Row, refTo } from './rows.ts'
 export const site = (row: Row, place: Place): ImportItem => {
   const region = refTo('dcim.region', row.fields.region, place.index)
   const { slug, physical_address, latitude, longitude } = row.fields
-  const [lat, lon] = [latitude, longitude].map((value) => (textOf(value) || typeof value === 'number' ? Number(value) : Number.NaN))
+  const [lat, lon] = [latitude, longitude].map((value) =>
+    textOf(value) || typeof value === 'number' ? Number(value) : Number.NaN,
+  )
   const geo = Number.isFinite(lat) && Number.isFinite(lon) ? { lat, lon } : undefined
   const code = textOf(slug) ?? nameOf(row)
   const address = textOf(physical_address)

@@ -77,7 +77,10 @@ const linksOf = ({ rows }: Index, cables: Cables): Map<string, string[]> => {
 const cable: Rule = (row, place) => {
   const { a, b } = place.cables.endIds(row.pk)
   const sides = new Map<string, string[]>()
-  for (const [side, ids] of [['a', a], ['b', b]] as const)
+  for (const [side, ids] of [
+    ['a', a],
+    ['b', b],
+  ] as const)
     for (const id of ids) sides.set(id, [...(sides.get(id) ?? []), side])
   const item = plain(row, place, sides.size > 0 ? ['a_terminations', 'b_terminations'] : [])
   return {

@@ -26,7 +26,8 @@ export const rowsOf = (document: unknown): Row[] => {
 const OWN = /^(auth|admin|contenttypes|sessions|users|django_rq|core|social_django|secrets|netbox_secrets)\./
 /** Models of the group `extras` that describe the inventory; the others are scripts, logs and settings. */
 const EXTRAS = /^extras\.(tag|taggeditem|customfield|customfieldchoiceset|journalentry|imageattachment|configcontext)$/
-export const isOwn = ({ model }: Row): boolean => OWN.test(model) || (model.startsWith('extras.') && !EXTRAS.test(model))
+export const isOwn = ({ model }: Row): boolean =>
+  OWN.test(model) || (model.startsWith('extras.') && !EXTRAS.test(model))
 
 /** A row without pk is of a dump with natural keys, where only rows of NetBox's own have none. */
 const dumped = (row: unknown, index: number): Row => {

@@ -1,7 +1,7 @@
 import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
 import type { ResourceView } from '../../../shared/contracts/catalog/resources.ts'
 import type { Context } from '../../command.ts'
-import { type Fields, fieldsOf, type Found } from '../items.ts'
+import { type Fields, type Found, fieldsOf } from '../items.ts'
 
 export const SOURCE_LABEL = 'signalbox/import-source'
 export const ID_NOTE = 'signalbox/external-id'
@@ -16,11 +16,7 @@ export type Known = Pick<
 
 /** The open resources that carry the label of the source. */
 export const knownOf = ({ api }: Context, source: string): Promise<Known[]> =>
-  api.list<Known>(
-    '/api/v1/resources',
-    { label: `${SOURCE_LABEL}=${source}`, include: 'state', page_size: '500' },
-    true,
-  )
+  api.list<Known>('/api/v1/resources', { label: `${SOURCE_LABEL}=${source}`, include: 'state', page_size: '500' }, true)
 
 const idOf = ({ annotations }: Known): string => annotations[ID_NOTE] ?? ''
 export const byExternalId = (known: readonly Known[]): Map<string, Known> =>

@@ -31,12 +31,20 @@ const Item = Type.Object(
     owner: Type.Optional(Template),
     lifecycle_status: Type.Optional(Template),
     fields: Type.Optional(
-      Type.Record(Type.String({ pattern: '^/(labels|annotations|desired_state|observed_state)/[^/]+(/[^/]+)*$' }), Field),
+      Type.Record(
+        Type.String({ pattern: '^/(labels|annotations|desired_state|observed_state)/[^/]+(/[^/]+)*$' }),
+        Field,
+      ),
     ),
     relations: Type.Optional(
       Type.Array(
         Type.Object(
-          { type: Type.String({ minLength: 1 }), to: Type.Optional(Template), to_id: Type.Optional(Template), separator: Type.Optional(Type.String({ minLength: 1, maxLength: 8 })) },
+          {
+            type: Type.String({ minLength: 1 }),
+            to: Type.Optional(Template),
+            to_id: Type.Optional(Template),
+            separator: Type.Optional(Type.String({ minLength: 1, maxLength: 8 })),
+          },
           closed,
         ),
         { maxItems: 100 },
@@ -71,5 +79,7 @@ export const readMapping = (file: string): Mapping => {
   }
   if (Value.Check(Mapping, document)) return document
   const [fault] = Value.Errors(Mapping, document)
-  throw new SourceError(`the mapping ${file} is not valid at ${fault?.instancePath || '/'}: it ${fault?.message ?? 'does not fit'}`)
+  throw new SourceError(
+    `the mapping ${file} is not valid at ${fault?.instancePath || '/'}: it ${fault?.message ?? 'does not fit'}`,
+  )
 }

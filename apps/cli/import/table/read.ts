@@ -56,7 +56,9 @@ export const readRows = (rows: readonly Row[], mapping: Mapping, { into }: Pick<
   for (const row of rows) {
     const used = new Set(mapping.ignore ?? [])
     const keeper = mapping.items.find(({ rest, when }) => rest !== undefined && applies(when, row))
-    const items = mapping.items.filter(({ when }) => applies(when, row)).map((rule) => [rule, itemOf(rule, row, used, into)] as const)
+    const items = mapping.items
+      .filter(({ when }) => applies(when, row))
+      .map((rule) => [rule, itemOf(rule, row, used, into)] as const)
     const left = Object.fromEntries(Object.entries(row.fields).filter(([column]) => !used.has(column)))
     for (const column of mapping.ignore ?? [])
       if (!isEmpty(row.fields[column])) found.ledger.field('computed', 'row', column, 'the mapping ignores it', row.at)
@@ -81,7 +83,8 @@ export const readRows = (rows: readonly Row[], mapping: Mapping, { into }: Pick<
 
 const applies = (when: string | undefined, row: Row): boolean => when === undefined || !isEmpty(row.fields[when])
 
-const columnsIn = (template: string): string[] => [...template.matchAll(/\{([^{}]+)\}/g)].map(([, column = '']) => column)
+const columnsIn = (template: string): string[] =>
+  [...template.matchAll(/\{([^{}]+)\}/g)].map(([, column = '']) => column)
 
 /** A column that no row has is a mistake in the mapping. */
 const checkColumns = (rows: readonly Row[], { items }: Mapping): void => {
@@ -113,7 +116,8 @@ const itemOf = (rule: ItemRule, row: Row, used: Set<string>, into: Options['into
     type_key: needed('type'),
     name: needed('name').slice(0, 253),
     ...(parent !== undefined && { parent_external_id: parent }),
-    ...(parent === undefined && (parent_id ?? into?.resource_id) !== undefined && { parent_id: parent_id ?? into?.resource_id ?? '' }),
+    ...(parent === undefined &&
+      (parent_id ?? into?.resource_id) !== undefined && { parent_id: parent_id ?? into?.resource_id ?? '' }),
     ...(display_name !== undefined && { display_name }),
     ...(owner !== undefined && { owner }),
     ...(lifecycle_status !== undefined && { lifecycle_status }),
@@ -122,9 +126,13 @@ const itemOf = (rule: ItemRule, row: Row, used: Set<string>, into: Options['into
   }
   for (const [pointer, field] of Object.entries(rule.fields ?? {})) {
     const [part = '', ...path] = tokensOf(pointer)
-    const value = valueOf(field, row, used)
+    const value = cellOf(field, row, used)
     if (value === undefined) continue
-    put(item as unknown as Fields, [part, ...path], part === 'labels' ? labelOf(String(value)) : part === 'annotations' ? String(value) : value)
+    put(
+      item as unknown as Fields,
+      [part, ...path],
+      part === 'labels' ? labelOf(String(value)) : part === 'annotations' ? String(value) : value,
+    )
   }
   return item
 }
@@ -147,7 +155,7 @@ const edgesOf = ({ relations = [] }: ItemRule, row: Row, used: Set<string>) =>
       .map((one) => ({ type_key: type, ...(to === undefined ? { target_id: one } : { target_external_id: one }) }))
   })
 
-const valueOf = (rule: FieldRule, row: Row, used: Set<string>): unknown => {
+const cellOf = (rule: FieldRule, row: Row, used: Set<string>): unknown => {
   if (typeof rule === 'string') return fill(rule, row, used)
   const { column, as = 'text', separator = ',', values } = rule
   used.add(column)
@@ -171,7 +179,12 @@ const asKind = (given: unknown, as: string, separator: string): unknown => {
     case 'boolean':
       return /^(true|yes|1)$/i.test(text) ? true : /^(false|no|0)$/i.test(text) ? false : undefined
     case 'list':
-      return Array.isArray(given) ? given : text.split(separator).map((one) => one.trim()).filter((one) => one !== '')
+      return Array.isArray(given)
+        ? given
+        : text
+            .split(separator)
+            .map((one) => one.trim())
+            .filter((one) => one !== '')
     case 'json':
       if (typeof given !== 'string') return given
       try {

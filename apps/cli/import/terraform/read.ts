@@ -75,7 +75,13 @@ const itemOf = (instance: Instance, { name, ...item }: Mapped, place: Place): Im
   const named = [...new Set(instance.depends_on.flatMap((to) => targetsOf(to, place)))].filter((to) => to !== address)
   const edges = named.slice(0, MAX_EDGES)
   for (const to of named.slice(MAX_EDGES))
-    place.found.ledger.field('lost', type, 'dependencies', `a resource has at most ${MAX_EDGES} of them here`, `${address} > ${to}`)
+    place.found.ledger.field(
+      'lost',
+      type,
+      'dependencies',
+      `a resource has at most ${MAX_EDGES} of them here`,
+      `${address} > ${to}`,
+    )
   const { labels, annotations } = marksOf(values.tags ?? values.labels, `${PREFIX}tags`)
   const managed = /^infra\.(?!endpoint|generic)/.test(item.type_key)
   return {

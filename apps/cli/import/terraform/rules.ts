@@ -105,12 +105,18 @@ export const RULES: readonly Rule[] = [
 const CLOUD: readonly [RegExp, string][] = [
   [/_(vpc|virtual_network|compute_network|networking_network_v2|network)$/, 'cloud.network'],
   [/_(internet_gateway|nat_gateway|route|route_table|route_table_association|compute_router|router)$/, 'cloud.gateway'],
-  [/_(security_group|security_group_rule|compute_firewall|firewall|network_security_group|network_acl)$/, 'cloud.firewall'],
+  [
+    /_(security_group|security_group_rule|compute_firewall|firewall|network_security_group|network_acl)$/,
+    'cloud.firewall',
+  ],
   [/_(eip|compute_(global_)?address|public_ip|floating_ip|reserved_ip)$/, 'cloud.address'],
   [/_(s3_bucket|storage_bucket|storage_account|storage_container|spaces_bucket|object_bucket)$/, 'cloud.bucket'],
   [/_(sqs_queue|sns_topic|pubsub_topic|pubsub_subscription|servicebus_(queue|topic))$/, 'cloud.queue'],
   [/_(lambda_function|cloudfunctions2?_function|function_app|cloud_run_service)$/, 'cloud.function'],
-  [/_(iam_(role|policy|user|group|instance_profile|role_policy_attachment)|service_account|role_assignment)$/, 'cloud.identity'],
+  [
+    /_(iam_(role|policy|user|group|instance_profile|role_policy_attachment)|service_account|role_assignment)$/,
+    'cloud.identity',
+  ],
   [/_(route53_zone|dns_managed_zone|dns_zone|cloudflare_zone|domain)$/, 'cloud.dns_zone'],
   [/_(elasticache_(cluster|replication_group)|redis_(instance|cache))$/, 'cloud.cache'],
   [/_(secretsmanager_secret|secret_manager_secret|key_vault_secret|kms_key|key_vault)$/, 'cloud.secret'],
