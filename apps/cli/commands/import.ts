@@ -78,7 +78,7 @@ const importer = ({ kind, about, read, mapped = false, examples }: Importer): Co
     } finally {
       bar.end()
     }
-    const tidied = await tidy(context, items, known)
+    const tidied = await tidy(context, items, known, run.results)
     if (values['mark-missing'] === true) run.missing = await markMissing(context, items, known)
     const pruned = values.prune === true ? await prune(context, source, items, known) : none
     const whole = { ...run, pruned, tidied, kept }

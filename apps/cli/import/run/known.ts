@@ -1,4 +1,4 @@
-import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
+import type { ImportItem, ImportResult } from '../../../shared/contracts/catalog/imports.ts'
 import type { ResourceView } from '../../../shared/contracts/catalog/resources.ts'
 import type { Context } from '../../command.ts'
 import { type Fields, type Found, fieldsOf } from '../items.ts'
@@ -79,9 +79,18 @@ const withNulls = ({ type_key, desired_state = {} }: ImportItem, { desired_state
   }
 }
 
-/** Takes away the importer's own labels and annotations that the source no longer states. Returns how many resources changed. */
-export const tidy = async ({ api, dry_run }: Context, items: readonly ImportItem[], known: readonly Known[]) => {
-  const there = byExternalId(known)
+/**
+ * Takes away the importer's own labels and annotations that the source no longer states, from the resources that the
+ * catalog answered for the items. Returns how many changed.
+ */
+export const tidy = async (
+  { api, dry_run }: Context,
+  items: readonly ImportItem[],
+  known: readonly Known[],
+  results: readonly ImportResult[],
+) => {
+  const rows = new Map(known.map((one) => [one.resource_id, one]))
+  const there = new Map(results.map(({ external_id, resource_id = '' }) => [external_id, rows.get(resource_id)]))
   let changed = 0
   for (const { external_id, labels = {}, annotations = {} } of items) {
     const before = there.get(external_id)

@@ -66,10 +66,11 @@ const madeBy = async ({ api }: Context, source: { kind: string; name: string }, 
       source,
       items,
     })
-    for (const [index, { resource_id }] of body.results.entries()) {
+    for (const [index, { outcome, resource_id }] of body.results.entries()) {
       const one = part[index]
-      if (one === undefined || resource_id !== one.resource_id) continue
-      if (await bornWithLabel(api, resource_id, source.name)) made.push(resource_id)
+      // A conflict names the resource that is in the way: this source did not make it.
+      if (one?.resource_id !== resource_id || !['unchanged', 'updated'].includes(outcome)) continue
+      if (resource_id !== undefined && (await bornWithLabel(api, resource_id, source.name))) made.push(resource_id)
     }
   }
   return made
