@@ -63,7 +63,11 @@ const ROOMS = {
     ['inbox', 'gates', 'nodes', 'patches', 'plans'],
     ['operations'],
   ],
-  'apps/cli': [['import'], ['commands']],
+  'apps/cli': [
+    ['import'],
+    ['import/kubernetes', 'import/netbox', 'import/terraform', 'import/table', 'import/run'],
+    ['commands'],
+  ],
   'db/operations': [
     ['tables'],
     ['facts'],

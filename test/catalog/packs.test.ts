@@ -67,7 +67,7 @@ const cases: Case[] = [
   ['format', 10, [...HEAD, ...TYPE.slice(0, 4), '    abstract: perhaps'], 'abstract'],
   ['format', 7, [...HEAD, 'types:', '  - type_key: Nonsense', '    version: 1', '    title: N'], 'pattern'],
   ['format', 7, [...HEAD, 'types:', '  - type_key: site.n', '    title: N'], 'version'],
-  ['requires', 5, [...HEAD.slice(0, 4), 'requires: { core: ^2.0.0 }', ...TYPE], 'core is 1.1.0'],
+  ['requires', 5, [...HEAD.slice(0, 4), 'requires: { core: ^2.0.0 }', ...TYPE], 'core is 1.2.0'],
   ['requires', 5, [...HEAD.slice(0, 4), 'requires: { nowhere: ^1.0.0 }', ...TYPE], 'nowhere is not there'],
   ['range', 5, [...HEAD.slice(0, 4), 'requires: { core: newest }', ...TYPE], 'not a version range'],
   ['unique', 2, ['format: signalbox.types/v1', 'pack: core', ...HEAD.slice(2)], 'core is there twice'],
@@ -328,6 +328,30 @@ const cases: Case[] = [
   ],
 ]
 
+describe('types of imported records', () => {
+  const { model } = checkPacks([SHIPPED_PACKS])
+  const types = model.types.filter(({ pack, abstract }) => ['ipam', 'dcim', 'k8s', 'cloud'].includes(pack) && !abstract)
+
+  it('have an icon, titles for every field, and room for what the source says besides', () => {
+    expect(types.length).toBeGreaterThan(60)
+    for (const { type_key, icon, desired_state_schema } of types) {
+      const { properties, additionalProperties } = desired_state_schema as {
+        properties: Record<string, { title?: string }>
+        additionalProperties: boolean
+      }
+      expect(icon, type_key).toMatch(/^[a-z]/)
+      expect(additionalProperties, type_key).toBe(false)
+      expect(properties.attributes, type_key).toMatchObject({ type: 'object', additionalProperties: true })
+      for (const [name, { title }] of Object.entries(properties)) expect(title, `${type_key} ${name}`).toBeTruthy()
+    }
+  })
+
+  it('take the icon of their base where they have none', () => {
+    expect(model.types.find(({ type_key }) => type_key === 'k8s.pod')).toMatchObject({ icon: 'box' })
+    expect(model.types.find(({ type_key }) => type_key === 'infra.host')).not.toHaveProperty('icon')
+  })
+})
+
 describe('schemas of packs', () => {
   it('keep each `pattern` of one schema apart', () => {
     const schema = {
@@ -386,7 +410,7 @@ describe('versions', () => {
 
   it('are stored beside each other; equal versions with other content stop the start', async () => {
     const first = packOf(...typed('desired_state_schema: { type: object, properties: { a: { type: string } } }'))
-    expect(await store(first)).toEqual(['core', 'fleet', 'infra', 'site'])
+    expect(await store(first)).toEqual(['cloud', 'core', 'dcim', 'fleet', 'infra', 'ipam', 'k8s', 'site'])
     expect(await store(first)).toEqual([])
     const changed = packOf(...typed('desired_state_schema: { type: object, properties: { a: { type: integer } } }'))
     await expect(store(changed)).rejects.toThrow(/type site\.box version 1 is stored with other content/)
@@ -407,6 +431,19 @@ describe('versions', () => {
       `select agg_version from catalog.outbox where type = 'type.pack_loaded' and agg_id = 'site' order by 1`,
     )
     expect(loads.rows.map(({ agg_version }) => agg_version)).toEqual(['1', '2', '3'])
+  })
+
+  it('of packs that are added later leave the stored types and their numbers as they are', async () => {
+    const before = await db.pool.query('select id, type_key, version, checksum from catalog.type order by 1, 3')
+    const later = packOf(
+      ...typed('icon: box').map((line) => line.replaceAll('site', 'later').replace('title: Site', 'title: Later')),
+    )
+    expect(await store(later)).toContain('later')
+    const rows = await db.pool.query('select id, type_key, version, checksum from catalog.type order by 1, 3')
+    expect(rows.rows.filter(({ type_key }) => type_key !== 'later.box')).toEqual(before.rows)
+    const registry = await createRegistry(db.db, () => {})
+    registry.close()
+    expect(registry.types.newest('later.box')).toMatchObject({ icon: 'box' })
   })
 
   it('keep a type that is gone from the files readable, closed for new resources', async () => {

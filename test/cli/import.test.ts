@@ -9,13 +9,13 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApi } from '../../apps/cli/api.ts'
 import { choose } from '../../apps/cli/import/choose.ts'
-import { containersFirst, type Reader } from '../../apps/cli/import/items.ts'
-import { readKubernetes } from '../../apps/cli/import/kubernetes.ts'
+import { containersFirst, type Found, type Reader } from '../../apps/cli/import/items.ts'
+import { readKubernetes } from '../../apps/cli/import/kubernetes/read.ts'
 import { applyOverrides, readOverrides } from '../../apps/cli/import/map.ts'
-import { readNetbox } from '../../apps/cli/import/netbox.ts'
+import { readNetbox } from '../../apps/cli/import/netbox/read.ts'
 import { sendItems } from '../../apps/cli/import/send.ts'
 import { BOUNDS, parseSource, SourceError } from '../../apps/cli/import/source.ts'
-import { readTerraform } from '../../apps/cli/import/terraform.ts'
+import { readTerraform } from '../../apps/cli/import/terraform/read.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 
 /** What readers make of files, without a server; test/cli/cli.test.ts sends what they made. */
@@ -24,6 +24,13 @@ const read = (reader: Reader, text: unknown) =>
     source: 'src',
     into: { resource_id: 'eu1-a', type_key: 'topology.datacenter' },
   })
+const left = ({ ledger }: Found) => Object.fromEntries(ledger.leftOut().map(({ kind, count }) => [kind, count]))
+const fate = ({ ledger }: Found, name: string) =>
+  ledger
+    .fields()
+    .filter(({ fate }) => fate === name)
+    .map(({ kind, field }) => `${kind} ${field}`)
+    .sort()
 const refusal = (act: () => unknown): string => {
   try {
     act()
@@ -46,13 +53,14 @@ const instance = (type: string, name: string, ...attributes: Record<string, unkn
 })
 
 describe('terraform', () => {
-  it('every instance becomes an item, a dependency means all instances, what no rule knows is generic', () => {
+  it('every instance becomes an item, a dependency means all instances, an unknown kind keeps its attributes', () => {
     const found = read(
       readTerraform,
       state([
         instance('aws_instance', 'web', { ami: 'a-1', needs: ['aws_iam_role.r'] }, { ami: 'a-2' }),
         instance('aws_lb', 'edge', { name: 'edge', needs: ['aws_instance.web'] }),
         instance('aws_iam_role', 'r', { name: 'r' }),
+        instance('aws_odd_thing', 'o', { name: 'o', size: 3, deep: { a: [1] }, none: null }),
         { ...instance('aws_ami', 'image', {}), mode: 'data' },
       ]),
     )
@@ -61,13 +69,17 @@ describe('terraform', () => {
       'aws_instance.web[0]',
       'aws_instance.web[1]',
     ])
-    expect(byId.get('aws_iam_role.r')).toMatchObject({ type_key: 'infra.generic', desired_state: { provider: 'aws' } })
+    expect(byId.get('aws_iam_role.r')).toMatchObject({ type_key: 'cloud.identity', desired_state: { provider: 'aws' } })
+    expect(byId.get('aws_odd_thing.o')).toMatchObject({
+      type_key: 'infra.generic',
+      desired_state: { provider: 'aws', kind: 'aws_odd_thing', attributes: { name: 'o', size: 3, deep: { a: [1] } } },
+    })
+    expect(byId.get('aws_instance.web[0]')?.annotations).toMatchObject({ 'terraform.io/ami': 'a-1' })
     expect(byId.get('aws_lb.edge')?.parent_external_id).toBe('segment/src')
     expect(byId.get('segment/src')?.parent_external_id).toBe('layer/cloud')
-    expect([Object.fromEntries(found.generic), Object.fromEntries(found.skipped)]).toEqual([
-      { aws_iam_role: 1 },
-      { 'data aws_ami': 1 },
-    ])
+    expect(Object.fromEntries(found.generic)).toEqual({ aws_odd_thing: 1 })
+    expect(left(found)).toEqual({ 'data aws_ami': 1 })
+    expect(fate(found, 'lost')).toEqual([])
   })
 
   it('what a person says of a kind holds over what the reader makes of it', () => {
@@ -107,8 +119,9 @@ aws_none: { type_key: infra.endpoint }
         desired_state: { url: 'https://q.example/jobs' },
       })
       expect(byId.get('aws_sqs_queue.jobs')?.desired_state).toEqual({ url: 'https://q.example/jobs' })
+      expect(byId.get('aws_sqs_queue.jobs')?.annotations).toMatchObject({ 'terraform.io/tags': '{"x/y":"b"}' })
       expect(byId.get('aws_lb.edge')).toMatchObject({ lifecycle_status: 'active', annotations: { dns: 'lb.example' } })
-      expect([...mapped.generic.keys()]).toEqual(['aws_iam_role'])
+      expect([...mapped.generic.keys()]).toEqual([])
       expect(mapped.notes.join()).toContain('aws_none')
       for (const [text, words] of [
         ['[1]', 'it is no object'],
@@ -128,7 +141,12 @@ aws_none: { type_key: infra.endpoint }
     const secret = instance('aws_db_instance', 'db', { engine: 'hunter2', identifier: 'db' })
     const [only] = secret.instances as Record<string, unknown>[]
     if (only) only.sensitive_attributes = [[{ type: 'get_attr', value: 'engine' }]]
-    expect(JSON.stringify(read(readTerraform, state([secret])))).not.toContain('hunter2')
+    const found = read(
+      readTerraform,
+      state([secret, instance('random_password', 'p', { result: 'x', password: 'hunter2' })]),
+    )
+    expect(JSON.stringify(found.items)).not.toContain('hunter2')
+    expect(fate(found, 'withheld')).toEqual(['aws_db_instance engine', 'random_password password'])
     const shown = {
       values: {
         root_module: {
@@ -138,7 +156,7 @@ aws_none: { type_key: infra.endpoint }
               mode: 'managed',
               type: 'aws_db_instance',
               values: { engine: 'hunter2' },
-              sensitive_values: { engine: true },
+              sensitive_values: { engine: [{ inner: true }] },
             },
           ],
         },
@@ -159,7 +177,7 @@ describe('a part of a file', () => {
         spec: { template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ image: 'web:1' }] } } },
       },
       ...['x', 'y'].map((name) => ({ kind: 'ClusterRole', metadata: { name } })),
-      { kind: 'CustomResourceDefinition', metadata: { name: 'z' } },
+      { kind: 'Odd', metadata: { name: 'z' } },
     ],
   })
   const kinds = ({ items }: { items: { type_key: string }[] }) => items.map(({ type_key }) => type_key)
@@ -167,11 +185,12 @@ describe('a part of a file', () => {
 
   it('is chosen by types and kinds, keeps the containers of what stays, and says what it leaves out', () => {
     expect(kinds(whole)).toHaveLength(6)
-    const known = part([], ['infra.generic'])
+    const known = part([], ['k8s.role', 'infra.generic'])
     expect(kinds(known)).toEqual(['infra.cluster', 'infra.service', 'infra.deployment'])
-    expect(known).toMatchObject({ generic: new Map(), skipped: new Map([['infra.generic', 3]]) })
-    const less = part([], ['ClusterRole'])
-    expect(less).toMatchObject({ generic: new Map([['CustomResourceDefinition', 1]]) })
+    expect(known.generic).toEqual(new Map())
+    expect(left(known)).toEqual({ 'k8s.role': 2, 'infra.generic': 1 })
+    expect(part([], ['ClusterRole']).generic).toEqual(new Map([['Odd', 1]]))
+    expect(left(whole)).toEqual({})
     expect(kinds(part(['infra.deployment', 'infra.service'], ['Service']))).toEqual([
       'infra.cluster',
       'infra.deployment',
@@ -186,8 +205,8 @@ describe('a part of a file', () => {
   })
 
   it('is refused where a name is of nothing in the file, or nothing is left', () => {
-    expect(refusal(() => part(['infra.hosts']))).toBe('nothing in it is of the kind infra.hosts')
-    expect(refusal(() => part(['ClusterRole'], ['infra.generic']))).toBe('nothing of it is left')
+    expect(refusal(() => part(['infra.hosts']))).toBe('no item of it is of the kind infra.hosts')
+    expect(refusal(() => part(['ClusterRole'], ['k8s.role']))).toBe('no items match the options')
   })
 })
 
@@ -213,80 +232,56 @@ describe('kubernetes', () => {
       ['infra.cluster', 'src'],
       ['infra.deployment', 'a/web'],
       ['infra.deployment', 'b/web'],
-      ['infra.generic', 'src/ConfigMap/default/c'],
+      ['k8s.config_map', 'c'],
     ])
     expect(JSON.stringify(found)).not.toContain('hunter2')
-    expect(Object.fromEntries(found.skipped)).toEqual({ Secret: 1, 'Job without a name of its own': 2 })
+    expect(left(found)).toEqual({ Secret: 1, Job: 2 })
   })
 })
 
-describe('netbox', () => {
-  it('rows of its own without pk are left out, devices stand in the layer of their role, secrets are not read', () => {
-    const found = read(readNetbox, [
-      { model: 'contenttypes.contenttype', fields: { app_label: 'dcim', model: 'site' } },
-      { model: 'dcim.site', pk: 1, fields: { name: 'Berlin', slug: 'berlin' } },
-      { model: 'dcim.devicerole', pk: 1, fields: { name: 'Core Switch' } },
-      { model: 'dcim.device', pk: 7, fields: { name: 'sw1', site: 1, device_role: 1, status: 'planned' } },
-      { model: 'dcim.manufacturer', pk: 2, fields: { name: 'Acme' } },
-      { model: 'netbox_secrets.secret', pk: 2, fields: { name: 'root', ciphertext: 'hunter2' } },
-    ])
-    expect(found.items.map(({ external_id, type_key }) => [external_id, type_key])).toEqual([
-      ['region/none', 'topology.region'],
-      ['dcim.site/1', 'topology.datacenter'],
-      ['layer/1/core_switch', 'topology.layer'],
-      ['dcim.device/7', 'infra.network_device'],
-      ['dcim.manufacturer/2', 'infra.generic'],
-    ])
-    expect(found.items[3]).toMatchObject({ parent_external_id: 'layer/1/core_switch', lifecycle_status: 'planned' })
-    expect(JSON.stringify(found)).not.toContain('hunter2')
-    const rest = read(readNetbox, { 'dcim/sites': [{ id: 3, name: 'Oslo', status: { value: 'active' } }] })
-    expect(rest.items.map(({ external_id }) => external_id)).toEqual(['region/none', 'dcim.site/3'])
+it('a cluster keeps whole manifests, without the values of secrets', () => {
+  const found = read(readKubernetes, {
+    kind: 'List',
+    items: [
+      {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'web', annotations: { team: 'a b', 'odd key': 'kept' }, uid: 'u-1' },
+        spec: {
+          template: {
+            spec: {
+              containers: [
+                {
+                  image: 'shop/web:1',
+                  env: [
+                    { name: 'DB_PASSWORD', value: 'hunter2' },
+                    { name: 'TOKEN', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } },
+                  ],
+                  envFrom: [{ configMapRef: { name: 'settings' } }],
+                },
+              ],
+            },
+          },
+        },
+      },
+      { kind: 'ConfigMap', metadata: { name: 'settings' }, data: { mode: 'fast', api_key: 'hunter2' } },
+      { kind: 'Pod', metadata: { name: 'alone' }, spec: { containers: [] } },
+      { kind: 'Pod', metadata: { name: 'p-1', ownerReferences: [{ kind: 'ReplicaSet', controller: true }] } },
+    ],
   })
-
-  it('what NetBox keeps otherwise since 4: scopes, ends of cables, addresses apart, disks in MB', () => {
-    const port = (id: number, device: number, cable_end: string, cable = 1) => ({
-      id,
-      name: `p${id}`,
-      device: { id: device },
-      cable: { id: cable },
-      cable_end,
-    })
-    const device = (id: number, role: number) => ({ id, name: `d${id}`, site: { id: 1 }, role: { id: role } })
-    const { items } = read(readNetbox, {
-      'dcim/sites': [{ id: 1, name: 'Berlin' }],
-      'dcim/device-roles': [
-        { id: 1, name: 'Server' },
-        { id: 2, name: 'PDU' },
-      ],
-      'dcim/devices': [device(1, 1), device(2, 1), device(3, 2)],
-      'dcim/interfaces': [{ ...port(1, 1, 'A'), primary_mac_address: { id: 9 } }, port(2, 2, 'B')],
-      'dcim/mac-addresses': [{ id: 9, mac_address: '00:11:22:33:44:55' }],
-      'dcim/power-ports': [port(3, 1, 'B', 2)],
-      'dcim/power-outlets': [port(4, 3, 'A', 2)],
-      'ipam/vlan-groups': [{ id: 5, name: 'g', scope_type: 'dcim.site', scope_id: 1 }],
-      'ipam/vlans': [{ id: 6, name: 'v', vid: 10, group: { id: 5 } }],
-      'ipam/prefixes': [{ id: 8, prefix: '10.0.0.0/8' }],
-      'virtualization/clusters': [{ id: 7, name: 'c', scope_type: 'dcim.site', scope_id: 1 }],
-      'virtualization/virtual-machines': [
-        { id: 1, name: 'new', cluster: { id: 7 }, disk: 20_480, serial: '' },
-        { id: 2, name: 'old', cluster: { id: 7 }, disk: 20 },
-      ],
-    })
-    const byId = new Map(items.map((item) => [item.external_id, item]))
-    expect(byId.get('dcim.interface/1')).toMatchObject({
-      desired_state: { mac: '00:11:22:33:44:55' },
-      relationships: [{ type_key: 'connects_to', target_external_id: 'dcim.interface/2' }],
-    })
-    expect(byId.get('dcim.interface/2')?.relationships).toEqual([])
-    expect(byId.get('dcim.device/1')?.relationships).toEqual([
-      { type_key: 'depends_on', target_external_id: 'dcim.device/3' },
-    ])
-    expect(byId.get('ipam.vlan/6')).toMatchObject({ type_key: 'topology.segment', desired_state: { vlan: 10 } })
-    expect(byId.get('virtualization.cluster/7')).toMatchObject({ parent_external_id: 'dcim.site/1' })
-    const disks = [1, 2].map((id) => byId.get(`virtualization.virtualmachine/${id}`)?.desired_state?.disk_gib)
-    expect(disks).toEqual([21, 20])
-    expect([...byId.keys()].filter((id) => id.startsWith('ipam.prefix/'))).toEqual(['ipam.prefix/8'])
+  const byId = new Map(found.items.map((item) => [item.external_id, item]))
+  const web = byId.get('src/Deployment/default/web')
+  expect(web?.annotations).toMatchObject({ team: 'a b', 'kubernetes.io/annotations': '{"odd key":"kept"}' })
+  expect(web?.annotations?.['kubernetes.io/spec']).toContain('secretKeyRef')
+  expect(web?.relationships).toEqual([{ type_key: 'depends_on', target_external_id: 'src/ConfigMap/default/settings' }])
+  expect(byId.get('src/ConfigMap/default/settings')?.desired_state).toMatchObject({
+    attributes: { data: { mode: 'fast' } },
   })
+  expect(byId.get('src/Pod/default/alone')).toMatchObject({ type_key: 'k8s.pod' })
+  expect(JSON.stringify(found.items)).not.toContain('hunter2')
+  expect(fate(found, 'withheld')).toEqual(['ConfigMap data.api_key', 'Deployment env DB_PASSWORD'])
+  expect(fate(found, 'lost')).toEqual([])
+  expect(left(found)).toEqual({ Pod: 1 })
 })
 
 it('containers come first, and a circle is told', () => {

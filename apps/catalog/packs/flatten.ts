@@ -57,10 +57,12 @@ export const flattenType = (entry: TypeEntry, base: ResourceType | undefined, pa
     (entry.observed_state_schema ?? {}) as JsonObject,
   )
   const inheritedDrift = base && base.drift_paths.length > 0 ? base.drift_paths : commonLeaves(desired, observed)
+  const icon = entry.icon ?? base?.icon
   const type = {
     type_key: entry.type_key,
     version: entry.version,
     title: entry.title,
+    ...(icon !== undefined && { icon }),
     abstract: entry.abstract ?? false,
     derived_from: entry.derived_from ?? null,
     ancestors: base ? [base.type_key, ...base.ancestors] : [],

@@ -68,6 +68,8 @@ export const TypeEntry = closed({
   type_key: typeKey(),
   version: Type.Integer({ minimum: 1 }),
   title: title(),
+  /** The name of a lucide icon; a type without one has that of its base. */
+  icon: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })),
   abstract: Type.Optional(Type.Boolean()),
   derived_from: Type.Optional(typeKey()),
   status: Type.Optional(status()),

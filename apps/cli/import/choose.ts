@@ -1,5 +1,6 @@
 import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
 import type { Found } from './items.ts'
+import { createLedger } from './loss.ts'
 import { SourceError } from './source.ts'
 
 /** Names of types or of the source's kinds: what alone is taken, if said, and what is not. */
@@ -11,11 +12,12 @@ export type Choice = { only: readonly string[]; leave_out: readonly string[] }
  */
 export const choose = (found: Found, { only, leave_out }: Choice): Found => {
   const { items, origins } = found
+  const ledger = createLedger({ fields: found.ledger.fields(), left_out: found.ledger.leftOut() })
   const byId = new Map(items.map((item) => [item.external_id, item]))
   const has = (item: ImportItem, names: readonly string[]) =>
     names.includes(item.type_key) || names.includes(origins.get(item.external_id)?.kind ?? '')
   for (const name of [...only, ...leave_out])
-    if (!items.some((item) => has(item, [name]))) throw new SourceError(`nothing in it is of the kind ${name}`)
+    if (!items.some((item) => has(item, [name]))) throw new SourceError(`no item of it is of the kind ${name}`)
 
   const kept = new Set<string>()
   for (const item of items) {
@@ -27,12 +29,12 @@ export const choose = (found: Found, { only, leave_out }: Choice): Found => {
     )
       kept.add(at.external_id)
   }
-  if (kept.size === 0) throw new SourceError('nothing of it is left')
+  if (kept.size === 0) throw new SourceError('no items match the options')
 
-  const [generic, skipped] = [new Map(found.generic), new Map(found.skipped)]
+  const generic = new Map(found.generic)
   for (const { external_id, type_key, desired_state } of items) {
     if (kept.has(external_id)) continue
-    skipped.set(type_key, (skipped.get(type_key) ?? 0) + 1)
+    ledger.leaveOut(type_key, 'the options leave it out')
     if (type_key !== 'infra.generic') continue
     const kind = String(desired_state?.kind)
     const left = (generic.get(kind) ?? 0) - 1
@@ -48,5 +50,5 @@ export const choose = (found: Found, { only, leave_out }: Choice): Found => {
         relationships: relationships.filter(({ target_external_id }) => !goes(target_external_id)),
       }),
     }))
-  return { ...found, items: chosen, generic, skipped }
+  return { ...found, items: chosen, generic, ledger }
 }

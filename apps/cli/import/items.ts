@@ -1,13 +1,15 @@
 import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import { createLedger, type Ledger } from './loss.ts'
 import { SourceError } from './source.ts'
 
-/** What a reader makes of a file: items for the catalog, how many of which kinds no rule knows, and what it left out. */
+/** The items that a reader makes of a file, and its account of everything that is not in them. */
 export type Found = {
   items: ImportItem[]
+  /** How many items there are of each kind without a rule. */
   generic: Map<string, number>
-  /** Of each item, what stands for it in the file: its kind there and its fields. */
+  /** The row or object that each item comes from: its kind in the file and its fields. */
   origins: Map<string, { kind: string; fields: Fields }>
-  skipped: Map<string, number>
+  ledger: Ledger
   notes: string[]
 }
 export type Container = { resource_id: string; type_key: string }
@@ -38,83 +40,153 @@ export const some = (members: Fields): Fields =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null))
 
 const LABEL = /^[A-Za-z0-9._-]{0,63}$/
-const LABEL_KEY = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9._-]{1,63}$/
+const LABEL_KEY = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*\/)?[A-Za-z0-9._-]{1,63}$/
 
-/** Marks of a source as labels; what does not fit a label becomes an annotation, and what fits neither is left out. */
-export const marksOf = (marks: unknown): Pick<ImportItem, 'labels' | 'annotations'> => {
-  const pairs = Object.entries(fieldsOf(marks)).filter(
-    (pair): pair is [string, string] => LABEL_KEY.test(pair[0]) && typeof pair[1] === 'string',
-  )
-  const labels = pairs.filter(([, value]) => LABEL.test(value)).slice(0, 50)
-  const annotations = pairs.filter(([, value]) => !LABEL.test(value) && value.length <= 1024).slice(0, 16)
+/** What holds no value: it is the same as a field that is not there. */
+export const isEmpty = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === '' ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isFields(value) && Object.keys(value).length === 0)
+export const isLabelKey = (key: string): boolean => LABEL_KEY.test(key)
+
+/**
+ * Marks of a source as labels. A value that does not fit a label becomes an annotation; marks whose key fits neither are
+ * kept together in one annotation, as JSON.
+ */
+export const marksOf = (marks: unknown, others = 'signalbox/marks'): Pick<ImportItem, 'labels' | 'annotations'> => {
+  const pairs = Object.entries(fieldsOf(marks)).filter(([, value]) => value !== undefined && value !== null)
+  const isLabel = ([key, value]: [string, unknown]) =>
+    LABEL_KEY.test(key) && typeof value === 'string' && LABEL.test(value)
+  const labels = pairs.filter(isLabel).slice(0, MAX_LABELS)
+  const there = new Set(labels.map(([key]) => key))
+  const rest = pairs.filter(([key]) => !there.has(key))
+  const isNote = ([key, value]: [string, unknown]) => LABEL_KEY.test(key) && typeof value === 'string'
+  const notes = rest.filter(isNote)
+  const strange = rest.filter((pair) => !isNote(pair))
+  if (strange.length > 0) notes.push([others, JSON.stringify(Object.fromEntries(strange))])
   return {
-    ...(labels.length > 0 && { labels: Object.fromEntries(labels) }),
-    ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations) }),
+    ...(labels.length > 0 && { labels: Object.fromEntries(labels) as Record<string, string> }),
+    ...(notes.length > 0 && { annotations: Object.fromEntries(notes) as Record<string, string> }),
   }
 }
+/** A resource has at most 64 labels; importers add some of their own. */
+const MAX_LABELS = 50
 
 /** Any name as a label value. */
 export const labelOf = (text: string): string => text.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(0, 63)
 
+/** Gathers items and the account of the rest while a reader goes through its file. */
 export const collect = () => {
   const items = new Map<string, ImportItem>()
-  const skipped = new Map<string, number>()
+  const ledger = createLedger()
   const generic = new Map<string, number>()
   const notes: string[] = []
   const origins: Found['origins'] = new Map()
   let origin: { kind: string; fields: Fields } | undefined
-  const count = (kinds: Map<string, number>, kind: string) => void kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
   return {
-    /** What is added from here on stands for this. */
+    ledger,
+    /** Names the row or object that the next items come from. */
     from: (kind: string, fields: Fields): void => {
       origin = { kind, fields }
     },
-    /** Twice the same id is a mistake in the file, and no guess which of them is meant. */
+    /** Throws if the id is there already: the file does not tell which of them is meant. */
     add: (item: ImportItem): void => {
       if (items.has(item.external_id)) throw new SourceError(`${item.external_id} is in it twice`)
       if (item.external_id.length > 512) throw new SourceError(`an id is too long: ${item.external_id.slice(0, 80)}…`)
       items.set(item.external_id, item)
       if (origin) origins.set(item.external_id, origin)
     },
-    /** For containers that many name: the first makes it. */
+    /** Adds a container that many items name, the first time only. */
     ensure: (item: ImportItem): string => {
       if (!items.has(item.external_id)) items.set(item.external_id, item)
       return item.external_id
     },
-    skip: (kind: string): void => count(skipped, kind),
-    /** For what no rule knows: that it exists, under its own name. Nothing else of it is read. */
+    skip: (kind: string, reason: string): void => ledger.leaveOut(kind, reason),
+    /** A whole row that becomes no item although it should. */
+    lose: (kind: string, reason: string): void => ledger.leaveOut(kind, reason, { lost: true }),
+    /** The type and kind of an item whose kind has no rule; its fields are kept in attributes. */
     generic: (provider: string, kind: string): Pick<ImportItem, 'type_key' | 'desired_state'> => {
-      count(generic, kind)
+      generic.set(kind, (generic.get(kind) ?? 0) + 1)
       return {
         type_key: 'infra.generic',
         desired_state: { provider: provider.slice(0, 63), kind: kind.slice(0, 128) },
       }
     },
     note: (text: string): void => void notes.push(text),
-    done: (): Found => ({ items: [...items.values()], generic, origins, skipped, notes }),
+    done: (): Found => ({ items: unique([...items.values()]), generic, origins, ledger, notes }),
   }
 }
 export type Collected = ReturnType<typeof collect>
 
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+/**
+ * Names are unique in one container and type: a later item of the same name gets its id behind it, and keeps its own name
+ * as the name to show.
+ */
+const unique = (items: ImportItem[]): ImportItem[] => {
+  const taken = new Set<string>()
+  return items.map((item) => {
+    const at = [item.type_key, item.parent_external_id, item.parent_id]
+    const key = JSON.stringify([...at, item.name])
+    if (!taken.has(key)) {
+      taken.add(key)
+      return item
+    }
+    const name = `${item.name.slice(0, 120)} (${item.external_id})`.slice(0, 253)
+    taken.add(JSON.stringify([...at, name]))
+    return { ...item, name, display_name: item.display_name ?? item.name }
+  })
+}
 
-/** Items with containers before what they contain, those of one container side by side. A circle is a mistake in the file. */
+/**
+ * Items with containers before their contents, and targets of edges before the items that name them where no circle
+ * forbids it. A circle of containers is a mistake in the file.
+ */
 export const containersFirst = (items: readonly ImportItem[]): ImportItem[] => {
   const byId = new Map(items.map((item) => [item.external_id, item]))
-  const depths = new Map<string, number>()
-  const depthOf = (item: ImportItem): number => {
-    let depth = 0
-    for (let at: ImportItem | undefined = item; at; at = byId.get(at.parent_external_id ?? '')) {
-      const known = depths.get(at.external_id)
-      if (known !== undefined) return depth + known
-      if (++depth > items.length) throw new SourceError(`${item.external_id} contains itself`)
-    }
-    return depth
+  refuseCircles(items, byId)
+  const sorted = new Set<ImportItem>()
+  const open = new Set<ImportItem>()
+  const parentOf = ({ parent_external_id = '' }: ImportItem) => byId.get(parent_external_id)
+  const isFree = (item: ImportItem): boolean => {
+    for (let at: ImportItem | undefined = item; at; at = parentOf(at)) if (open.has(at)) return false
+    return true
   }
-  for (const item of items) depths.set(item.external_id, depthOf(item))
-  return [...items].sort(
-    (a, b) =>
-      (depths.get(a.external_id) ?? 0) - (depths.get(b.external_id) ?? 0) ||
-      compare(a.parent_external_id ?? '', b.parent_external_id ?? ''),
-  )
+  for (const first of items) {
+    const stack = [first]
+    for (let item = stack.at(-1); item; item = stack.at(-1)) {
+      if (sorted.has(item)) stack.pop()
+      else if (open.has(item)) {
+        open.delete(item)
+        sorted.add(item)
+        stack.pop()
+      } else {
+        const parent = parentOf(item)
+        if (parent && !sorted.has(parent)) {
+          stack.push(parent)
+          continue
+        }
+        open.add(item)
+        for (const { target_external_id: id = '' } of item.relationships ?? []) {
+          const target = byId.get(id)
+          if (target && !sorted.has(target) && isFree(target)) stack.push(target)
+        }
+      }
+    }
+  }
+  return [...sorted]
+}
+
+const refuseCircles = (items: readonly ImportItem[], byId: ReadonlyMap<string, ImportItem>): void => {
+  const fine = new Set<string>()
+  for (const item of items) {
+    const way: string[] = []
+    for (let at: ImportItem | undefined = item; at && !fine.has(at.external_id); ) {
+      way.push(at.external_id)
+      if (way.length > items.length) throw new SourceError(`${item.external_id} contains itself`)
+      at = byId.get(at.parent_external_id ?? '')
+    }
+    for (const id of way) fine.add(id)
+  }
 }

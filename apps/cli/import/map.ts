@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
 import { isObject, readPointer, tokensOf } from '../../shared/data/pointer.ts'
-import { type Found, labelOf } from './items.ts'
+import { type Found, fieldsOf, labelOf } from './items.ts'
+import { withRest } from './rest.ts'
 import { SourceError } from './source.ts'
 
-/** What a person says of one kind of the source, over what the reader makes of it. */
+/** A person's rule for one kind of the source, which takes precedence over the reader's. */
 type Rule = { type_key: string; fields: Map<string, string> }
 export type Overrides = ReadonlyMap<string, Rule>
 
@@ -55,11 +56,22 @@ export const applyOverrides = (found: Found, overrides: Overrides): Found => {
     const rule = origin && overrides.get(origin.kind)
     if (!rule) return item
     seen.add(origin.kind)
-    return overridden(item, rule, origin.fields)
+    const made = overridden(item, rule, origin.fields)
+    return made.type_key === item.type_key ? made : keeping(item, made, rule, found, origin.kind)
   })
   const idle = [...overrides.keys()].filter((kind) => !seen.has(kind))
   const notes = idle.map((kind) => `--map knows ${kind}, of which nothing is imported`)
   return { ...found, items, generic, notes: [...found.notes, ...notes] }
+}
+
+/** The fields that the old type held and the rule sends nowhere, as annotations. */
+const keeping = (item: ImportItem, made: ImportItem, { fields }: Rule, { ledger }: Found, kind: string): ImportItem => {
+  const sent = new Set(
+    [...fields.keys()].map((field) => tokensOf(field.startsWith('/') ? field : `/${field.replaceAll('.', '/')}`)[0]),
+  )
+  const { attributes, provider: _, kind: __, ...members } = fieldsOf(item.desired_state)
+  const left = Object.entries({ ...members, ...fieldsOf(attributes) }).filter(([field]) => !sent.has(field))
+  return withRest(made, Object.fromEntries(left), { ledger, kind, prefix: 'import/', open: false })
 }
 
 const overridden = (item: ImportItem, { type_key, fields }: Rule, source: unknown): ImportItem => {

@@ -18,6 +18,8 @@ export type Plan = {
    * broke off goes on, however large its batches were.
    */
   key: string | undefined
+  /** Edges of these types that an item no longer lists are removed. */
+  complete?: readonly string[]
   onBatch: (batch: BatchDone) => void
 }
 /** One batch that was answered: how many items are done with it, of how many, and what became of its own. */
@@ -101,7 +103,7 @@ async function* answered(
  * at once.
  */
 const send = async (
-  { api, source, adopt, dry_run, key, size }: Plan,
+  { api, source, adopt, dry_run, key, size, complete = [] }: Plan,
   { items, context }: Batch,
   pass: string,
   pace: Pace,
@@ -109,9 +111,10 @@ const send = async (
   const path = `/api/v1/resources:import${dry_run ? '?validate_only=true' : ''}`
   const headers = { 'idempotency-key': key === undefined ? uuidv7() : digest([key, source, pass, adopt, items]) }
   const own = items.length - context
+  const options = { adopt, ...(complete.length > 0 && { complete_relationship_types: complete }) }
   for (let tries = 1; ; tries++) {
     try {
-      const { body } = await api.send<ImportReply>('POST', path, { source, items, options: { adopt } }, headers)
+      const { body } = await api.send<ImportReply>('POST', path, { source, items, options }, headers)
       const answers = body.results.slice(context).filter(({ outcome }) => outcome !== 'deferred')
       if (answers.length === 0) throw tooSlow()
       if (answers.length < own) pace.size = answers.length

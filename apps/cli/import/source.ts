@@ -11,6 +11,7 @@ const JSON_BOUNDS = { depth: BOUNDS.depth, keys: 10_000_000, items: 10_000_000, 
 /** Raised when a file is not what a reader can take; the message says what and where. */
 export class SourceError extends Error {}
 
+export const digestOf = (text: string): string => `sha256:${sha256Hex(text)}`
 export type Source = { documents: unknown[]; digest: string }
 
 /** A file's text, within bounds; `-` is stdin. */
@@ -35,7 +36,7 @@ const tooLarge = (bytes: number) => `it is larger than ${bytes / 1_048_576} MiB;
  * grow without end, too many documents.
  */
 export const parseSource = (text: string): Source => {
-  const digest = `sha256:${sha256Hex(text)}`
+  const digest = digestOf(text)
   const start = text.trimStart()[0]
   if (start === undefined) throw new SourceError('it is empty')
   if (start === '{' || start === '[') {

@@ -13,6 +13,7 @@ import { TimeText } from '../ui/time.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
+import { TypeName } from './type-icon.tsx'
 
 const BEHIND_MS = 10_000
 const ALL = { type: '', region: '', health: '', q: '' }
@@ -103,7 +104,7 @@ const COLUMNS: Column<ResourceRow>[] = [
       </Link>
     ),
   },
-  { name: tCatalog.resources.type, className: 'mono', cell: (row) => row.type_key },
+  { name: tCatalog.resources.type, className: 'mono', cell: (row) => <TypeName type_key={row.type_key} /> },
   { name: tCatalog.resources.health, cell: (row) => <Health health={row.health_status} /> },
   { name: tCatalog.resources.lifecycle, cell: (row) => row.lifecycle_status },
   { name: tCatalog.resources.drift, cell: (row) => tCatalog.resources.drifts[row.drift.status] },

@@ -17,6 +17,7 @@ import { tOperation } from '../words/operation.ts'
 import { tPlan } from '../words/plan.ts'
 import { ResourceCapabilities } from './capabilities.tsx'
 import { RollUp } from './roll-up.tsx'
+import { TypeName } from './type-icon.tsx'
 
 const TABS = ['overview', 'relations', 'capabilities', 'operations'] as const
 
@@ -94,7 +95,9 @@ const Overview = ({ resource }: { resource: Resource }) => (
       </h2>
       <dl className="facts p-4">
         <dt>{tCatalog.resources.type}</dt>
-        <dd className="mono">{resource.type_key}</dd>
+        <dd className="mono">
+          <TypeName type_key={resource.type_key} />
+        </dd>
         <dt>{tCatalog.resource.id}</dt>
         <dd className="flex items-center gap-1">
           <code>{resource.resource_id}</code> <CopyButton text={resource.resource_id} />

@@ -44,7 +44,7 @@ export const ImportRequest = Type.Object(
   {
     source: Type.Object(
       {
-        kind: text('netbox-export', { minLength: 1, maxLength: 64 }),
+        kind: text('netbox', { minLength: 1, maxLength: 64 }),
         name: text('netbox', {
           pattern: '^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$',
           description: 'Ids are unique in it.',
@@ -75,7 +75,7 @@ export const ImportRequest = Type.Object(
     ...closed,
     examples: [
       {
-        source: { kind: 'netbox-export', name: 'netbox' },
+        source: { kind: 'netbox', name: 'netbox' },
         items: [
           {
             external_id: 'site/1',

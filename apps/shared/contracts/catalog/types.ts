@@ -42,6 +42,7 @@ export const ResourceType = Type.Object({
   pack: text('fleet'),
   pack_version: text('1.0.0'),
   title: text('Fleet host'),
+  icon: Type.Optional(text('server', { description: 'The name of a lucide icon.' })),
   abstract: Type.Boolean({ description: 'Only a base for others: no resource can have it.' }),
   derived_from: Type.Union([Type.String(), Type.Null()]),
   ancestors: Type.Array(Type.String(), { description: 'All bases, the nearest first.' }),

@@ -1,20 +1,22 @@
-import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
 import {
   type Collected,
   type Container,
   collect,
   type Fields,
   fieldsOf,
+  isEmpty,
   isFields,
   listOf,
   marksOf,
   type Options,
   type Reader,
   textOf,
-} from './items.ts'
-import { placeOf } from './places.ts'
-import { SourceError } from './source.ts'
-import { type Mapped, RULES } from './terraform.rules.ts'
+} from '../items.ts'
+import { placeOf } from '../places.ts'
+import { withRest } from '../rest.ts'
+import { SourceError } from '../source.ts'
+import { cloudOf, type Mapped, RULES } from './rules.ts'
 
 /** One instance of a managed resource, from a state file or from `terraform show -json`. */
 type Instance = { address: string; type: string; values: Fields; depends_on: string[] }
@@ -36,8 +38,9 @@ export const readTerraform: Reader = (documents, options) => {
   const found = collect()
   const mapped = instancesOf(state, found).map((instance): Known => {
     const item = RULES.find(({ types }) => types.test(instance.type))?.map(instance.values)
-    const generic = () => ({ ...found.generic(instance.type.split('_')[0] ?? '', instance.type), name: undefined })
-    return { instance, item: item ?? generic() }
+    const provider = instance.type.split('_')[0] ?? ''
+    const generic = () => ({ ...found.generic(provider, instance.type), name: undefined })
+    return { instance, item: item ?? cloudOf(provider, instance) ?? generic() }
   })
   const segments = mapped
     .filter(({ item }) => item.type_key === 'topology.segment')
@@ -51,42 +54,54 @@ export const readTerraform: Reader = (documents, options) => {
   }
   for (const { instance, item } of mapped) {
     found.from(instance.type, instance.values)
-    found.add(itemOf(instance, item, place))
+    const { tags, labels, tags_all, ...values } = instance.values
+    const rest = { ledger: found.ledger, kind: instance.type, prefix: PREFIX, open: hasAttributes(item.type_key) }
+    const marks = tags ?? labels
+    found.add(withRest(itemOf(instance, item, place), isFields(marks) ? values : { ...values, tags, labels }, rest))
   }
+  for (const [name] of Object.entries(fieldsOf(state.outputs)))
+    found.skip(`output ${name}`, 'outputs are values of the configuration, no resources')
   return found.done()
 }
+
+const PREFIX = 'terraform.io/'
+const hasAttributes = (type_key: string) => type_key.startsWith('cloud.') || type_key === 'infra.generic'
 
 const groupedBy = (addresses: string[]) =>
   Map.groupBy(addresses, (address) => address.replace(/\[[^[\]]*\](#.*)?$/, ''))
 
 const itemOf = (instance: Instance, { name, ...item }: Mapped, place: Place): ImportItem => {
   const { address, type, values } = instance
-  const edges = instance.depends_on
-    .slice(0, MAX_EDGES)
-    .flatMap((to) => targetsOf(to, place))
-    .filter((to) => to !== address)
-  const { labels, annotations } = marksOf(values.tags ?? values.labels)
+  const named = [...new Set(instance.depends_on.flatMap((to) => targetsOf(to, place)))].filter((to) => to !== address)
+  const edges = named.slice(0, MAX_EDGES)
+  for (const to of named.slice(MAX_EDGES))
+    place.found.ledger.field(
+      'lost',
+      type,
+      'dependencies',
+      `a resource has at most ${MAX_EDGES} of them here`,
+      `${address} > ${to}`,
+    )
+  const { labels, annotations } = marksOf(values.tags ?? values.labels, `${PREFIX}tags`)
   const managed = /^infra\.(?!endpoint|generic)/.test(item.type_key)
   return {
     external_id: address,
     ...item,
     // Addresses and hosts are unique in a state only.
-    name: /^infra\.(endpoint|generic)$/.test(item.type_key)
+    name: /^(infra\.(endpoint|generic)|cloud\..*)$/.test(item.type_key)
       ? `${place.options.source}/${address}`.slice(-253)
       : (name ?? address).slice(0, 253),
     ...(managed && { lifecycle_status: 'active' }),
     ...containerOf(instance, item.type_key, edges, place),
     labels: { ...labels, 'terraform.io/type': type.slice(0, 63) },
     ...(annotations && { annotations }),
-    relationships: [...new Set(edges)]
-      .slice(0, MAX_EDGES)
-      .map((target_external_id) => ({ type_key: 'depends_on', target_external_id })),
+    relationships: edges.map((target_external_id) => ({ type_key: 'depends_on', target_external_id })),
   }
 }
 
 /** A dependency names a resource; all its instances are meant. */
 const targetsOf = (address: string, { known, instances }: Place): string[] =>
-  known.has(address) ? [address] : (instances.get(address) ?? []).slice(0, MAX_EDGES)
+  known.has(address) ? [address] : (instances.get(address) ?? [])
 
 /** What one item may hold of edges. */
 const MAX_EDGES = 100
@@ -154,7 +169,7 @@ const stored = ({ mode, type, name, module, instances }: Fields, index: number, 
   if (textOf(type) === undefined || textOf(name) === undefined)
     throw new SourceError(`resource ${index + 1} in it has no type or name`)
   if (mode === 'data') {
-    found.skip(`data ${type}`)
+    found.skip(`data ${type}`, DATA)
     return []
   }
   const base = `${textOf(module) ? `${module}.` : ''}${type}.${name}`
@@ -164,7 +179,7 @@ const stored = ({ mode, type, name, module, instances }: Fields, index: number, 
     return {
       address: `${base}${key}${textOf(deposed) ? `#${deposed}` : ''}`,
       type: String(type),
-      values: withoutSecrets(fieldsOf(attributes), listOf(sensitive_attributes).map(memberOf)),
+      values: withoutSecrets(String(type), fieldsOf(attributes), listOf(sensitive_attributes).map(memberOf), found),
       depends_on: texts(dependencies),
     }
   })
@@ -173,6 +188,7 @@ const stored = ({ mode, type, name, module, instances }: Fields, index: number, 
 /** A sensitive attribute is named by a path of steps, the first of which names the member. */
 const memberOf = (path: unknown): string =>
   typeof path === 'string' ? path : String(fieldsOf(listOf(path)[0]).value ?? '')
+const DATA = 'data sources belong to another state'
 const texts = (list: unknown): string[] => listOf(list).filter((one): one is string => typeof one === 'string')
 
 /** `terraform show -json`: modules within modules. */
@@ -184,19 +200,31 @@ const shownIn = (module: Fields, found: Collected): Instance[] => {
         `resource ${index + 1} of ${textOf(module.address)?.slice(0, 80) ?? 'the root module'} has no address or type`,
       )
     if (mode === 'data') {
-      found.skip(`data ${type}`)
+      found.skip(`data ${type}`, DATA)
       return []
     }
-    const marks = Object.entries(fieldsOf(sensitive_values)).filter(([, mark]) => mark === true)
+    const marks = Object.entries(fieldsOf(sensitive_values)).filter(([, mark]) => isMarked(mark))
     const seen = withoutSecrets(
+      String(type),
       fieldsOf(values),
       marks.map(([member]) => member),
+      found,
     )
     return [{ address: String(address), type: String(type), values: seen, depends_on: texts(depends_on) }]
   })
   return [...own, ...listOf(module.child_modules).flatMap((child) => shownIn(fieldsOf(child), found))]
 }
 
-/** What the state marks as sensitive is never read into an item. */
-const withoutSecrets = (values: Fields, sensitive: readonly string[]): Fields =>
-  Object.fromEntries(Object.entries(values).filter(([member]) => !sensitive.includes(member)))
+/** A mark may stand deep inside: then the whole member is sensitive. */
+const isMarked = (mark: unknown): boolean =>
+  mark === true || (typeof mark === 'object' && mark !== null && Object.values(mark).some(isMarked))
+
+/** Sensitive attributes are never read into an item. */
+const withoutSecrets = (type: string, values: Fields, sensitive: readonly string[], { ledger }: Collected): Fields =>
+  Object.fromEntries(
+    Object.entries(values).filter(([member, value]) => {
+      if (!sensitive.includes(member)) return true
+      if (!isEmpty(value)) ledger.field('withheld', type, member, 'the state marks it as sensitive', type)
+      return false
+    }),
+  )

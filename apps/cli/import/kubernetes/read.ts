@@ -1,36 +1,16 @@
-import {
-  type Collected,
-  type Container,
-  collect,
-  fieldsOf,
-  labelOf,
-  listOf,
-  marksOf,
-  positiveOf,
-  type Reader,
-  some,
-  textOf,
-  wholeOf,
-} from './items.ts'
-import { containersOf, hostsIn, type Manifest, manifestsOf, portOf, releaseOf, selects, specOf } from './manifest.ts'
-import { placeOf } from './places.ts'
+import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
+import { collect, fieldsOf, isFields, listOf, positiveOf, type Reader, some, textOf, wholeOf } from '../items.ts'
+import { containersOf, hostsIn, type Manifest, manifestsOf, portOf, releaseOf, selects, specOf } from '../manifest.ts'
+import { placeOf } from '../places.ts'
+import { addWith, baseOf, idOf, object, type Place, type Rule } from './object.ts'
 
-type Place = {
-  found: Collected
-  source: string
-  cluster: string
-  into: Container | undefined
-  all: readonly Manifest[]
-}
-type Rule = (manifest: Manifest, place: Place) => void
-
-/** A cluster's objects: the file is the cluster, what runs in it goes below (catalog.md 13). Secrets are never read. */
+/** Reads the objects of a cluster: the file is the cluster, its objects go below it (catalog.md 13). Secrets are never read. */
 export const readKubernetes: Reader = (documents, { source, into }) => {
   const all = manifestsOf(documents)
   const found = collect()
   const cluster = `cluster/${source}`
   const place = { found, source, cluster, into, all }
-  if (all.some((one) => !LEFT_OUT.has(one.kind) && !one.generated && one.kind !== 'Node'))
+  if (all.some((one) => leftOut(one) === undefined && one.kind !== 'Node'))
     found.add({
       external_id: cluster,
       type_key: 'infra.cluster',
@@ -41,34 +21,16 @@ export const readKubernetes: Reader = (documents, { source, into }) => {
     })
   for (const manifest of all) {
     found.from(manifest.kind, manifest)
-    if (LEFT_OUT.has(manifest.kind)) found.skip(manifest.kind)
-    else if (manifest.generated) found.skip(`${manifest.kind} without a name of its own`)
-    else (RULES[manifest.kind] ?? other)(manifest, place)
+    const reason = leftOut(manifest)
+    if (reason === undefined) (RULES[manifest.kind] ?? object)(manifest, place)
+    else found.skip(manifest.kind, reason)
   }
   return found.done()
 }
 
-const idOf = ({ source }: Place, kind: string, namespace: string, name: string) =>
-  `${source}/${kind}/${namespace}/${name}`
-
-/** What all objects of a cluster share. Names are unique in a namespace only, and ours in the cluster. */
-const baseOf = (manifest: Manifest, place: Place) => {
-  const { kind, name, namespace } = manifest
-  const { labels, annotations } = marksOf(fieldsOf(manifest.metadata).labels)
-  return {
-    external_id: idOf(place, kind, namespace, name),
-    name: namespace === 'default' ? name : `${namespace}/${name}`,
-    labels: { ...labels, 'kubernetes.io/namespace': labelOf(namespace), 'kubernetes.io/kind': labelOf(kind) },
-    ...(annotations && { annotations }),
-  }
-}
-
 const workload: Rule = (manifest, place) => {
   const image = textOf(containersOf(manifest)[0]?.image)
-  if (image === undefined) {
-    place.found.note(`${manifest.kind} ${manifest.namespace}/${manifest.name} has no container image and is left out`)
-    return place.found.skip(`${manifest.kind} without image`)
-  }
+  if (image === undefined) return object(manifest, place)
   const services = place.all.filter(({ kind }) => kind === 'Service')
   const own = services.filter((service) => selects(service, manifest))
   const called = hostsIn(manifest, () => true).flatMap(({ host, namespace }) =>
@@ -80,7 +42,8 @@ const workload: Rule = (manifest, place) => {
   })
   const { readyReplicas } = fieldsOf(manifest.status)
   const strategy = textOf(fieldsOf(specOf(manifest).strategy).type)
-  place.found.add({
+  const used = usedIn(manifest, place)
+  const item: ImportItem = {
     ...baseOf(manifest, place),
     type_key: 'infra.deployment',
     parent_external_id: place.cluster,
@@ -94,12 +57,40 @@ const workload: Rule = (manifest, place) => {
     ...(wholeOf(readyReplicas) !== undefined && {
       observed_state: { release: releaseOf(image), replicas_ready: wholeOf(readyReplicas) },
     }),
-    relationships: [...own.map(edge('member_of')), ...[...new Set(called)].map(edge('depends_on'))].slice(0, 100),
-  })
+    relationships: [...own.map(edge('member_of')), ...[...new Set(called)].map(edge('depends_on')), ...used].slice(
+      0,
+      100,
+    ),
+  }
+  addWith(item, manifest, place)
 }
 
-const service: Rule = (manifest, place) =>
-  place.found.add({
+/** Config maps and claims of the file that the pods of a workload use. */
+const usedIn = (manifest: Manifest, place: Place) => {
+  const names = new Set<string>()
+  const look = (value: unknown): void => {
+    if (Array.isArray(value)) for (const one of value) look(one)
+    if (!isFields(value)) return
+    for (const [key, inner] of Object.entries(value)) {
+      const of = /^configMap(Ref|KeyRef)?$/.test(key)
+        ? 'ConfigMap'
+        : key === 'persistentVolumeClaim'
+          ? 'PersistentVolumeClaim'
+          : ''
+      const name = of === 'ConfigMap' ? fieldsOf(inner).name : fieldsOf(inner).claimName
+      if (of !== '' && typeof name === 'string') names.add(idOf(place, of, manifest.namespace, name))
+      look(inner)
+    }
+  }
+  look(specOf(manifest))
+  const there = new Set(place.all.map(({ kind, namespace, name }) => idOf(place, kind, namespace, name)))
+  return [...names]
+    .filter((id) => there.has(id))
+    .map((target_external_id) => ({ type_key: 'depends_on', target_external_id }))
+}
+
+const service: Rule = (manifest, place) => {
+  const item: ImportItem = {
     ...baseOf(manifest, place),
     type_key: 'infra.service',
     parent_external_id: place.cluster,
@@ -107,9 +98,11 @@ const service: Rule = (manifest, place) =>
       port: portOf(manifest),
       protocol: textOf(fieldsOf(listOf(specOf(manifest).ports)[0]).protocol)?.toLowerCase(),
     }),
-  })
+  }
+  addWith(item, manifest, place)
+}
 
-/** Ingresses and routes: one endpoint for each host, which needs the services behind it. */
+/** Ingresses and routes, and one endpoint for each host, which depends on the services behind it. */
 const route: Rule = (manifest, place) => {
   const spec = specOf(manifest)
   const rules = listOf(spec.rules).map(fieldsOf)
@@ -122,8 +115,11 @@ const route: Rule = (manifest, place) => {
   const relationships = [...new Set(names)]
     .filter((name): name is string => textOf(name) !== undefined)
     .map((name) => ({ type_key: 'depends_on', target_external_id: idOf(place, 'Service', manifest.namespace, name) }))
+    .filter(({ target_external_id: id }) =>
+      place.all.some((one) => one.kind === 'Service' && idOf(place, one.kind, one.namespace, one.name) === id),
+    )
+  object(manifest, place)
   const usable = [...new Set(hosts)].filter((host) => /^[A-Za-z0-9.*-]{1,253}$/.test(host))
-  if (usable.length === 0) return place.found.skip(`${manifest.kind} without host`)
   const base = baseOf(manifest, place)
   for (const host of usable)
     place.found.add({
@@ -132,7 +128,7 @@ const route: Rule = (manifest, place) => {
       name: `${place.source}/${manifest.namespace}/${manifest.name}/${host}`.slice(-253),
       type_key: 'infra.endpoint',
       desired_state: { url: `${tls ? 'https' : 'http'}://${host}/`, kind: manifest.kind },
-      relationships,
+      relationships: [...relationships, { type_key: 'refers_to', target_external_id: base.external_id }],
     })
 }
 
@@ -141,14 +137,15 @@ const volume: Rule = (manifest, place) => {
   const size = gibOf(
     textOf(fieldsOf(spec.capacity).storage) ?? textOf(fieldsOf(fieldsOf(spec.resources).requests).storage),
   )
-  if (size === undefined) return place.found.skip(`${manifest.kind} without size`)
-  place.found.add({
+  if (size === undefined) return object(manifest, place)
+  const item: ImportItem = {
     ...baseOf(manifest, place),
     type_key: 'infra.volume',
     parent_external_id: place.cluster,
     lifecycle_status: 'active',
     desired_state: some({ size_gib: size, class: textOf(spec.storageClassName)?.slice(0, 63) }),
-  })
+  }
+  addWith(item, manifest, place)
 }
 
 const UNITS: Record<string, number> = {
@@ -168,17 +165,6 @@ const gibOf = (quantity: string | undefined): number | undefined => {
   return number === undefined ? undefined : Math.max(1, Math.ceil((Number(number) * (UNITS[unit] ?? 1)) / 2 ** 30))
 }
 
-/** What no rule knows: that it exists in the cluster. */
-const other: Rule = (manifest, place) => {
-  const base = baseOf(manifest, place)
-  place.found.add({
-    ...base,
-    ...place.found.generic('kubernetes', manifest.kind),
-    name: base.external_id.slice(-253),
-    parent_external_id: place.cluster,
-  })
-}
-
 const ZONE = 'topology.kubernetes.io/zone'
 const REGION = 'topology.kubernetes.io/region'
 /** Nodes stand in the data center that their zone names, or where --into says. */
@@ -187,7 +173,7 @@ const node: Rule = (manifest, place) => {
   const { nodeInfo, capacity } = fieldsOf(manifest.status)
   const at = placeOf(place.found, textOf(labels[REGION]), textOf(labels[ZONE]))
   const { external_id, ...base } = baseOf({ ...manifest, namespace: 'default' }, place)
-  place.found.add({
+  const item: ImportItem = {
     ...base,
     external_id,
     type_key: 'infra.host',
@@ -201,26 +187,26 @@ const node: Rule = (manifest, place) => {
     ...(at !== undefined
       ? { parent_external_id: at }
       : place.into !== undefined && { parent_id: place.into.resource_id }),
-  })
+  }
+  addWith(item, manifest, place)
 }
 
-/** A namespace is a label, a secret is not read, and the rest the cluster makes of other objects by itself. */
-const LEFT_OUT = new Set([
-  'Namespace',
-  'Secret',
-  'Event',
-  'Pod',
-  'ReplicaSet',
-  'ControllerRevision',
-  'Endpoints',
-  'EndpointSlice',
-  'Lease',
-])
+const BY_CLUSTER = new Set(['Event', 'ControllerRevision', 'Endpoints', 'EndpointSlice', 'Lease'])
+/** Why an object becomes no item; undefined if it becomes one. */
+const leftOut = ({ kind, generated, metadata }: Manifest): string | undefined => {
+  if (kind === 'Secret') return 'secret values are never read'
+  if (generated) return 'it has no name of its own: the cluster makes one at each creation'
+  if (BY_CLUSTER.has(kind)) return 'the cluster makes it by itself'
+  const owned = listOf(fieldsOf(metadata).ownerReferences).some((owner) => fieldsOf(owner).controller === true)
+  return owned && /^(Pod|ReplicaSet|Job)$/.test(kind) ? 'another object of the cluster makes it' : undefined
+}
 
 const RULES: Record<string, Rule> = {
   Deployment: workload,
   StatefulSet: workload,
   DaemonSet: workload,
+  ReplicaSet: workload,
+  ReplicationController: workload,
   Service: service,
   Ingress: route,
   HTTPRoute: route,

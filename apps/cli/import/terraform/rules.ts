@@ -1,5 +1,5 @@
-import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
-import { type Fields, fieldsOf, listOf, positiveOf, some, textOf } from './items.ts'
+import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
+import { type Fields, fieldsOf, listOf, positiveOf, some, textOf } from '../items.ts'
 
 export type Mapped = Pick<ImportItem, 'type_key' | 'desired_state'> & { name: string | undefined }
 type Rule = { types: RegExp; map: (values: Fields) => Mapped | undefined }
@@ -100,3 +100,42 @@ export const RULES: readonly Rule[] = [
     },
   },
 ]
+
+/** Types of the pack `cloud`, by the resource types of the providers. */
+const CLOUD: readonly [RegExp, string][] = [
+  [/_(vpc|virtual_network|compute_network|networking_network_v2|network)$/, 'cloud.network'],
+  [/_(internet_gateway|nat_gateway|route|route_table|route_table_association|compute_router|router)$/, 'cloud.gateway'],
+  [
+    /_(security_group|security_group_rule|compute_firewall|firewall|network_security_group|network_acl)$/,
+    'cloud.firewall',
+  ],
+  [/_(eip|compute_(global_)?address|public_ip|floating_ip|reserved_ip)$/, 'cloud.address'],
+  [/_(s3_bucket|storage_bucket|storage_account|storage_container|spaces_bucket|object_bucket)$/, 'cloud.bucket'],
+  [/_(sqs_queue|sns_topic|pubsub_topic|pubsub_subscription|servicebus_(queue|topic))$/, 'cloud.queue'],
+  [/_(lambda_function|cloudfunctions2?_function|function_app|cloud_run_service)$/, 'cloud.function'],
+  [
+    /_(iam_(role|policy|user|group|instance_profile|role_policy_attachment)|service_account|role_assignment)$/,
+    'cloud.identity',
+  ],
+  [/_(route53_zone|dns_managed_zone|dns_zone|cloudflare_zone|domain)$/, 'cloud.dns_zone'],
+  [/_(elasticache_(cluster|replication_group)|redis_(instance|cache))$/, 'cloud.cache'],
+  [/_(secretsmanager_secret|secret_manager_secret|key_vault_secret|kms_key|key_vault)$/, 'cloud.secret'],
+]
+
+/** The item of a resource type of the pack `cloud`; undefined for all others. */
+export const cloudOf = (provider: string, { type, values }: { type: string; values: Fields }): Mapped | undefined => {
+  const type_key = CLOUD.find(([types]) => types.test(type))?.[1]
+  if (type_key === undefined) return undefined
+  const cidr = textOf(values.cidr_block) ?? textOf(listOf(values.address_space)[0])
+  return {
+    type_key,
+    name: undefined,
+    desired_state: some({
+      provider: provider.slice(0, 63),
+      kind: type.slice(0, 128),
+      id: cut(values.id, 512),
+      region: cut(values.region ?? values.location, 63),
+      cidr: type_key === 'cloud.network' && /^[0-9a-fA-F.:]{2,45}\/[0-9]{1,3}$/.test(cidr ?? '') ? cidr : undefined,
+    }),
+  }
+}

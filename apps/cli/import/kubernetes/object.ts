@@ -1,0 +1,131 @@
+import type { ImportItem } from '../../../shared/contracts/catalog/imports.ts'
+import {
+  type Collected,
+  type Container,
+  type Fields,
+  fieldsOf,
+  isFields,
+  labelOf,
+  marksOf,
+  some,
+  textOf,
+} from '../items.ts'
+import { isSecretName } from '../loss.ts'
+import type { Manifest } from '../manifest.ts'
+import { withRest } from '../rest.ts'
+
+/** Everything that rules look at besides their object. */
+export type Place = {
+  found: Collected
+  source: string
+  cluster: string
+  into: Container | undefined
+  all: readonly Manifest[]
+}
+export type Rule = (manifest: Manifest, place: Place) => void
+
+export const idOf = ({ source }: Place, kind: string, namespace: string, name: string) =>
+  `${source}/${kind}/${namespace}/${name}`
+
+/** The members that all objects of a cluster share. Names are unique in a namespace only, and ours in the cluster. */
+export const baseOf = (manifest: Manifest, place: Place) => {
+  const { kind, name, namespace } = manifest
+  const { labels, annotations } = marksOf(fieldsOf(manifest.metadata).labels, `${PREFIX}labels`)
+  const { [APPLIED]: _, ...notes } = fieldsOf(fieldsOf(manifest.metadata).annotations)
+  const { labels: as_labels, annotations: as_notes } = marksOf(notes, `${PREFIX}annotations`)
+  const all = { ...as_labels, ...as_notes, ...annotations }
+  return {
+    external_id: idOf(place, kind, namespace, name),
+    name: namespace === 'default' ? name : `${namespace}/${name}`,
+    labels: { ...labels, 'kubernetes.io/namespace': labelOf(namespace), 'kubernetes.io/kind': labelOf(kind) },
+    ...(Object.keys(all).length > 0 && { annotations: all }),
+  }
+}
+
+const PREFIX = 'kubernetes.io/'
+/** A copy of the manifest that kubectl leaves in it. */
+const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+const SET_BY_CLUSTER = ['managedFields', 'resourceVersion', 'selfLink', 'generation', 'creationTimestamp', 'uid']
+/** Members that name secrets and do not hold them. */
+const NAMES_SECRET =
+  /^(secrets?|.*secret(Name|Ref|KeyRef|Namespace)s?|imagePullSecrets|automountServiceAccountToken|tokenRequests)$/i
+
+/** Adds the item with the whole manifest: in attributes, or as annotations of types without them. */
+export const addWith = (item: ImportItem, manifest: Manifest, { found }: Place): void => {
+  const { kind, name: _, namespace: _ns, generated: _g, apiVersion, metadata, status, ...members } = manifest
+  const { name: _n, namespace: _s, labels: _l, annotations, ...meta } = fieldsOf(metadata)
+  const note = (field: string, reason: string) => found.ledger.field('computed', kind, field, reason, item.external_id)
+  if (APPLIED in fieldsOf(annotations)) note(`metadata.annotations.${APPLIED}`, 'it repeats the manifest')
+  for (const field of SET_BY_CLUSTER) {
+    if (field in meta) note(`metadata.${field}`, 'the cluster sets it')
+    delete meta[field]
+  }
+  const typed = item.type_key.startsWith('k8s.')
+  const open = typed || item.type_key === 'infra.generic'
+  const withhold = (field: string) =>
+    found.ledger.field('withheld', kind, field, 'secret values are never read', item.external_id)
+  const fields: Fields = {
+    ...(!typed && { 'api-version': apiVersion }),
+    metadata: meta,
+    ...Object.fromEntries(Object.entries(members).map(([key, value]) => [key, withoutValues(value, withhold)])),
+    ...(!typed && { status }),
+  }
+  const stated = typed && isFields(status) ? { ...item, observed_state: { status } } : item
+  found.add(withRest(stated, fields, { ledger: found.ledger, kind, prefix: PREFIX, open, plain: NAMES_SECRET }))
+}
+
+/** Without the values of variables whose names are those of secrets. */
+const withoutValues = (value: unknown, withhold: (field: string) => void): unknown => {
+  if (Array.isArray(value)) return value.map((one) => withoutValues(one, withhold))
+  if (!isFields(value)) return value
+  const { name } = value
+  const secret = typeof name === 'string' && isSecretName(name) && typeof value.value === 'string' && value.value !== ''
+  if (secret) withhold(`env ${name}`)
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !(secret && key === 'value'))
+      .map(([key, inner]) => [key, withoutValues(inner, withhold)]),
+  )
+}
+
+/** Types of the pack `k8s`, by kind; all other kinds are generic. */
+const TYPES: Record<string, string> = {
+  Namespace: 'k8s.namespace',
+  Pod: 'k8s.pod',
+  Job: 'k8s.job',
+  CronJob: 'k8s.cron_job',
+  ConfigMap: 'k8s.config_map',
+  Ingress: 'k8s.ingress',
+  HTTPRoute: 'k8s.ingress',
+  GRPCRoute: 'k8s.ingress',
+  ServiceAccount: 'k8s.service_account',
+  Role: 'k8s.role',
+  ClusterRole: 'k8s.role',
+  RoleBinding: 'k8s.role_binding',
+  ClusterRoleBinding: 'k8s.role_binding',
+  NetworkPolicy: 'k8s.network_policy',
+  StorageClass: 'k8s.storage_class',
+  HorizontalPodAutoscaler: 'k8s.autoscaler',
+  VerticalPodAutoscaler: 'k8s.autoscaler',
+  PodDisruptionBudget: 'k8s.disruption_budget',
+  CustomResourceDefinition: 'k8s.definition',
+}
+
+/** An object without a rule of its own: one of the pack's types, or generic, with its whole manifest. */
+export const object: Rule = (manifest, place) => {
+  const base = baseOf(manifest, place)
+  const { kind, namespace, apiVersion, spec } = manifest
+  const type_key = TYPES[kind]
+  const typed = () => ({
+    type_key: type_key ?? '',
+    desired_state: some({
+      api_version: textOf(apiVersion)?.slice(0, 128),
+      kind: kind.slice(0, 63),
+      namespace: namespace.slice(0, 63),
+      schedule: kind === 'CronJob' ? textOf(fieldsOf(spec).schedule)?.slice(0, 128) : undefined,
+    }),
+  })
+  const made = type_key === undefined ? place.found.generic('kubernetes', kind) : typed()
+  const name = type_key === undefined ? base.external_id.slice(-253) : base.name
+  addWith({ ...base, ...made, name, parent_external_id: place.cluster }, manifest, place)
+}

@@ -1,0 +1,38 @@
+/**
+ * What becomes of a field that no rule reads. `untyped` is kept as it is, without a type; `computed` repeats other fields
+ * of the source; `withheld` is a secret, which is never read; `lost` is in no item.
+ */
+export type Fate = 'untyped' | 'computed' | 'withheld' | 'lost'
+export type FieldFate = { fate: Fate; kind: string; field: string; reason: string; count: number; example: string }
+/** Whole rows or objects that become no item: by rule, or `lost`. */
+export type LeftOut = { kind: string; reason: string; lost: boolean; count: number }
+
+/** Counts fields by their fate, kind, name and reason. */
+export const createLedger = (before?: { fields: FieldFate[]; left_out: LeftOut[] }) => {
+  const fields = new Map(
+    before?.fields.map((one) => [JSON.stringify([one.fate, one.kind, one.field, one.reason]), { ...one }]),
+  )
+  const kinds = new Map(before?.left_out.map((one) => [JSON.stringify([one.kind, one.reason, one.lost]), { ...one }]))
+  return {
+    field: (fate: Fate, kind: string, field: string, reason: string, example: string): void => {
+      const key = JSON.stringify([fate, kind, field, reason])
+      const known = fields.get(key)
+      if (known) known.count += 1
+      else fields.set(key, { fate, kind, field, reason, count: 1, example })
+    },
+    leaveOut: (kind: string, reason: string, { lost = false, count = 1 } = {}): void => {
+      const key = JSON.stringify([kind, reason, lost])
+      const known = kinds.get(key)
+      if (known) known.count += count
+      else kinds.set(key, { kind, reason, lost, count })
+    },
+    fields: (): FieldFate[] => [...fields.values()],
+    leftOut: (): LeftOut[] => [...kinds.values()],
+  }
+}
+export type Ledger = ReturnType<typeof createLedger>
+
+const SECRET =
+  /pass(word|phrase|wd)|secret|token|private_?key|psk|preshared|credential|api_?key|access_?key|ciphertext|key_pem|kube_?config|connection_string|user_data/i
+/** Whether a field of this name holds a secret, as far as its name tells. */
+export const isSecretName = (name: string): boolean => SECRET.test(name)

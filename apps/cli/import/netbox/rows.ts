@@ -1,0 +1,100 @@
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../items.ts'
+import { SourceError } from '../source.ts'
+
+/** A row of NetBox, as its dumps have them: choices are texts, references are keys. */
+export type Row = { model: string; pk: string; fields: Fields }
+
+/**
+ * The rows of a document: of `dumpdata` ({model, pk, fields}), or of an object from endpoint (`dcim/sites`) to the rows of
+ * its API.
+ */
+export const rowsOf = (document: unknown): Row[] => {
+  if (Array.isArray(document)) return document.map(dumped)
+  if (!isFields(document))
+    throw new SourceError('it is no NetBox export: neither a list of rows nor endpoints with rows')
+  return Object.entries(document).flatMap(([endpoint, value]) => {
+    const list = Array.isArray(value) ? value : fieldsOf(value).results
+    if (!/^[a-z]+\/[a-z-]+$/.test(endpoint) || !Array.isArray(list))
+      throw new SourceError(
+        `it is no NetBox export: ${JSON.stringify(endpoint).slice(0, 80)} is no endpoint with a list of rows`,
+      )
+    return list.map((row, index) => served(endpoint, row, index))
+  })
+}
+
+/** Models that NetBox keeps for itself, and the secrets of its plugin, which are never read. */
+const OWN = /^(auth|admin|contenttypes|sessions|users|django_rq|core|social_django|secrets|netbox_secrets)\./
+/** Models of the group `extras` that describe the inventory; the others are scripts, logs and settings. */
+const EXTRAS = /^extras\.(tag|taggeditem|customfield|customfieldchoiceset|journalentry|imageattachment|configcontext)$/
+export const isOwn = ({ model }: Row): boolean =>
+  OWN.test(model) || (model.startsWith('extras.') && !EXTRAS.test(model))
+
+/** A row without pk is of a dump with natural keys, where only rows of NetBox's own have none. */
+const dumped = (row: unknown, index: number): Row => {
+  const { model, pk, fields } = fieldsOf(row)
+  if (typeof model !== 'string' || !isFields(fields))
+    throw new SourceError(`it is no NetBox export: row ${index + 1} has no model and fields`)
+  const own = { model, pk: `row-${index}`, fields }
+  if (pk === undefined && isOwn(own)) return own
+  if (typeof pk !== 'number' && typeof pk !== 'string')
+    throw new SourceError(`row ${index + 1}, a ${model.slice(0, 80)}, has no pk`)
+  return { model, pk: String(pk), fields }
+}
+
+/** A row of the API: choices are {value}, references {id}, tags {slug}. */
+const served = (endpoint: string, row: unknown, index: number): Row => {
+  const { id, ...members } = fieldsOf(row)
+  if (typeof id !== 'number' && typeof id !== 'string')
+    throw new SourceError(`row ${index + 1} of ${endpoint} has no id`)
+  const [app, name = ''] = endpoint.split('/')
+  const flat = Object.entries(members).map(([key, value]) => [key, isDeep(key) ? value : flatOf(value)])
+  const model = name
+    .replaceAll('-', '')
+    .replace(/ies$/, 'y')
+    .replace(/(?<=ch|ss|x)es$|(?<![is])s$/, '')
+  return { model: `${app}.${model}`, pk: String(id), fields: Object.fromEntries(flat) }
+}
+
+const isDeep = (field: string): boolean => /^(tags|custom_fields|.*_terminations|local_context_data|data)$/.test(field)
+const flatOf = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(flatOf)
+  const { value: choice, id: reference } = fieldsOf(value)
+  return choice ?? reference ?? value
+}
+
+/** The rows by what refers to them: `dcim.site/1`, kinds of content, and tags. */
+export const indexOf = (rows: readonly Row[]) => {
+  const byId = new Map<string, Row>()
+  for (const row of rows) {
+    const id = idOf(row)
+    if (byId.has(id)) throw new SourceError(`${id} is in it twice`)
+    byId.set(id, row)
+  }
+  const kindOf = (value: unknown): string | undefined => {
+    if (Array.isArray(value)) return value.join('.')
+    if (typeof value === 'string' && value.includes('.')) return value
+    const kind = byId.get(`contenttypes.contenttype/${String(value)}`)?.fields
+    return kind ? `${String(kind.app_label)}.${String(kind.model)}` : undefined
+  }
+  const tagged = new Map<string, string[]>()
+  for (const { model, fields } of rows) {
+    if (model !== 'extras.taggeditem') continue
+    const to = `${kindOf(fields.content_type)}/${String(fields.object_id)}`
+    const [given] = [fields.tag].flat()
+    const tag = byId.get(`extras.tag/${String(given)}`)
+    tagged.set(to, [...(tagged.get(to) ?? []), textOf(tag?.fields.slug) ?? String(given)])
+  }
+  const tagsOf = (row: Row): string[] => [
+    ...listOf(row.fields.tags).flatMap((tag) => textOf(tag) ?? textOf(fieldsOf(tag).slug) ?? []),
+    ...(tagged.get(idOf(row)) ?? []),
+  ]
+  return { rows, byId, kindOf, tagsOf }
+}
+export type Index = ReturnType<typeof indexOf>
+
+export const idOf = ({ model, pk }: Row): string => `${model}/${pk}`
+export const nameOf = ({ model, pk, fields }: Row): string =>
+  (textOf(fields.name) ?? textOf(fields.display_name) ?? `${model}-${pk}`).slice(0, 253)
+/** The row that a field names. */
+export const refTo = (model: string, value: unknown, { byId }: Index): Row | undefined =>
+  value === null || value === undefined ? undefined : byId.get(`${model}/${String(value)}`)

@@ -1,0 +1,110 @@
+import type { ImportItem } from '../../shared/contracts/catalog/imports.ts'
+import { type Fields, isEmpty, isFields, isLabelKey } from './items.ts'
+import { isSecretName, type Ledger } from './loss.ts'
+
+/** Where the remaining fields of an item go: `attributes` of its type, or annotations with a prefix. */
+export type Rest = {
+  ledger: Ledger
+  kind: string
+  /** Of annotations: `netbox.dev/`. */
+  prefix: string
+  /** The item's type has open attributes. */
+  open: boolean
+  /** Names that are no secrets here, whatever they sound like. */
+  plain?: RegExp
+}
+
+const MAX_ANNOTATIONS = 30_000
+const MAX_STATE = 200_000
+const MAX_TEXT = 65_536
+const MAX_DEPTH = 16
+
+/**
+ * Keeps all fields that no rule has read: as attributes where the type has them, else as annotations. Secrets stay out,
+ * and what is too large for a resource is named as lost.
+ */
+export const withRest = (item: ImportItem, fields: Fields, rest: Rest): ImportItem => {
+  const kept = Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
+    if (isEmpty(value)) return []
+    if (isSecretName(name) && !rest.plain?.test(name)) {
+      rest.ledger.field('withheld', rest.kind, name, 'secret values are never read', item.external_id)
+      return []
+    }
+    return [[name, withoutSecrets(value, `${name}.`, item, rest)]]
+  })
+  return rest.open ? withAttributes(item, kept, rest) : withNotes(item, kept, rest)
+}
+
+const withAttributes = (item: ImportItem, fields: [string, unknown][], rest: Rest): ImportItem => {
+  const attributes: Fields = {}
+  let room = MAX_STATE - Buffer.byteLength(JSON.stringify(item.desired_state ?? {}))
+  for (const [name, value] of fields) {
+    const fit = storable(value)
+    const size = Buffer.byteLength(JSON.stringify([name, fit]))
+    if (size > room || longestIn(fit) > MAX_TEXT) {
+      lose(item, name, `too large for a resource (${size} bytes)`, rest)
+      continue
+    }
+    room -= size
+    attributes[name] = fit
+    rest.ledger.field('untyped', rest.kind, name, 'kept in attributes', item.external_id)
+  }
+  return Object.keys(attributes).length === 0 ? item : { ...item, desired_state: { ...item.desired_state, attributes } }
+}
+
+const withNotes = (item: ImportItem, fields: [string, unknown][], rest: Rest): ImportItem => {
+  const annotations = { ...item.annotations }
+  let room =
+    MAX_ANNOTATIONS - Object.entries(annotations).reduce((sum, [key, text]) => sum + bytes(key) + bytes(text), 0)
+  for (const [name, value] of fields) {
+    const key = `${rest.prefix}${name}`
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    const size = bytes(key) + bytes(text)
+    if (!isLabelKey(key)) lose(item, name, 'its name is no key of an annotation', rest)
+    else if (size > room) lose(item, name, `annotations have no room for its ${size} bytes`, rest)
+    else {
+      room -= size
+      annotations[key] = text
+      rest.ledger.field('untyped', rest.kind, name, 'kept as an annotation', item.external_id)
+    }
+  }
+  return Object.keys(annotations).length === 0 ? item : { ...item, annotations }
+}
+
+const bytes = (text: string): number => Buffer.byteLength(text)
+const lose = ({ external_id }: ImportItem, name: string, reason: string, { ledger, kind }: Rest): void =>
+  ledger.field('lost', kind, name, reason.replace(/\d+ bytes/, 'bytes'), external_id)
+
+/** The value without members that are secrets by their name, at any depth. */
+const withoutSecrets = (value: unknown, path: string, item: ImportItem, rest: Rest): unknown => {
+  if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, path, item, rest))
+  if (!isFields(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, inner]) => {
+      if (isEmpty(inner)) return inner === null ? [] : [[name, inner]]
+      if (isSecretName(name) && !rest.plain?.test(name) && !isFields(inner)) {
+        rest.ledger.field('withheld', rest.kind, `${path}${name}`, 'secret values are never read', item.external_id)
+        return []
+      }
+      return [[name, withoutSecrets(inner, `${path}${name}.`, item, rest)]]
+    }),
+  )
+}
+
+/** A state holds no null in a list, no U+0000 and no deep nesting: such a value is kept as its JSON text. */
+const storable = (value: unknown): unknown => {
+  if (typeof value !== 'object' && !(typeof value === 'string' && value.includes('\u0000'))) return value
+  return hasHole(value, 0) ? JSON.stringify(value) : value
+}
+const hasHole = (value: unknown, depth: number): boolean => {
+  if (depth > MAX_DEPTH || value === null) return true
+  if (typeof value === 'string') return value.includes('\u0000')
+  if (Array.isArray(value)) return value.some((one) => hasHole(one, depth + 1))
+  return isFields(value) && Object.values(value).some((one) => hasHole(one, depth + 1))
+}
+const longestIn = (value: unknown): number =>
+  typeof value === 'string'
+    ? value.length
+    : typeof value === 'object' && value !== null
+      ? Math.max(0, ...Object.values(value).map(longestIn))
+      : 0

@@ -1,0 +1,263 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { readNetbox } from '../../../apps/cli/import/netbox/read.ts'
+import { home, json, login, signalbox } from '../client.ts'
+import { NETBOX } from '../netbox.ts'
+
+type Resource = {
+  resource_id: string
+  type_key: string
+  name: string
+  lifecycle_status: string
+  labels: Record<string, string>
+  annotations: Record<string, string>
+  desired_state: Record<string, unknown>
+}
+type Report = {
+  outcomes: Record<string, number>
+  lost: { kind: string; field: string; count: number; reason: string }[]
+  pruned: { retired: string[]; kept: string[] }
+  tidied: number
+}
+const write = (file: string, content: unknown): void =>
+  writeFileSync(join(home, file), typeof content === 'string' ? content : JSON.stringify(content))
+const run = (kind: string, file: string, name: string, ...options: string[]) =>
+  signalbox('ada', ['import', kind, file, '--source-name', name, '--report', `${name}.report`, ...options])
+const reportOf = (name: string) => JSON.parse(readFileSync(join(home, `${name}.report`), 'utf8')) as Report
+/** The open resources of a source, by their ids in it. */
+const stored = async (name: string): Promise<Map<string, Resource>> => {
+  const query = `label=${encodeURIComponent(`signalbox/import-source=${name}`)}&include=state&page_size=500`
+  const { items } = json<{ items: Resource[] }>(await signalbox('ada', ['api', 'GET', `/api/v1/resources?${query}`]))
+  return new Map(items.map((one) => [one.annotations['signalbox/external-id'] ?? '', one]))
+}
+const edgesOf = async (resource_id: string) =>
+  (await signalbox('ada', ['api', 'GET', `/api/v1/resources/${resource_id}/relationships?page_size=500`])).out
+
+describe('an export of NetBox', () => {
+  const made = readNetbox([JSON.parse(JSON.stringify(NETBOX))], { source: 'nb', into: undefined }).items
+
+  beforeAll(async () => {
+    await login('ada')
+    write('nb.json', NETBOX)
+  })
+
+  it('goes in whole, comes out equal, and changes nothing the second time', async () => {
+    const first = await run('netbox', 'nb.json', 'nb', '--strict')
+    expect(first).toMatchObject({ code: 0, err: expect.stringMatching(/loss {5}none/) })
+    expect(reportOf('nb')).toMatchObject({ outcomes: { created: made.length }, lost: [] })
+    const there = await stored('nb')
+    expect(there.size).toBe(made.length)
+    for (const { external_id, type_key, name, desired_state, labels, annotations = {} } of made) {
+      expect(there.get(external_id), external_id).toMatchObject({ type_key, name, labels, annotations })
+      expect(there.get(external_id)?.desired_state, external_id).toEqual(desired_state)
+    }
+    const [one, other] = ['dcim.interface/1', 'dcim.interface/2'].map((id) => there.get(id)?.resource_id ?? '')
+    const edges = await edgesOf(one ?? '')
+    expect(edges).toContain('"connects_to"')
+    expect(edges).toContain(`"${other}"`)
+    const second = await run('netbox', 'nb.json', 'nb')
+    expect(second).toMatchObject({ code: 0, err: expect.stringContaining('changes  0') })
+    expect(reportOf('nb')).toMatchObject({ outcomes: { unchanged: made.length }, tidied: 0 })
+  })
+
+  it('imports nothing with --strict where a field would be lost, and names the field', async () => {
+    const essay = { model: 'dcim.region', pk: 9, fields: { name: 'Far', slug: 'far', essay: 'x'.repeat(40_000) } }
+    write('lossy.json', [essay])
+    expect(await run('netbox', 'lossy.json', 'lossy', '--strict')).toMatchObject({
+      code: 7,
+      err: expect.stringMatching(/lost {5}1 × dcim\.region essay: annotations have no room.*\n.*Nothing was imported/s),
+    })
+    expect(reportOf('lossy').lost).toMatchObject([{ kind: 'dcim.region', field: 'essay', count: 1 }])
+    expect((await stored('lossy')).size).toBe(0)
+    expect(await run('netbox', 'lossy.json', 'lossy')).toMatchObject({ code: 0 })
+    expect((await stored('lossy')).size).toBe(1)
+  })
+
+  it('retires what the source no longer has after a review, and only what the source made', async () => {
+    const gone = (model: string, fields: Record<string, unknown>, pk?: number) =>
+      (model === 'virtualization.virtualmachine' && pk === 1) || fields.virtual_machine === 1
+    type Row = { model: string; pk?: number; fields: Record<string, unknown> }
+    const less = (NETBOX as Row[])
+      .filter(({ model, pk, fields }) => !gone(model, fields, pk))
+      .filter(({ model, fields }) => model !== 'extras.taggeditem' || fields.tag !== 1)
+      .map((row) =>
+        row.model === 'dcim.device' && row.pk === 1 ? { ...row, fields: { ...row.fields, asset_tag: null } } : row,
+      )
+      .map((row) =>
+        row.model === 'ipam.vrf' ? { ...row, fields: { ...row.fields, rd: null, export_targets: [] } } : row,
+      )
+    write('less.json', less)
+    const by_hand = {
+      resource_id: 'hand-made',
+      type_key: 'infra.generic',
+      name: 'by hand',
+      desired_state: { provider: 'x', kind: 'y' },
+      labels: { 'signalbox/import-source': 'nb' },
+      annotations: { 'signalbox/external-id': 'dcim.device/77' },
+    }
+    expect(await signalbox('ada', ['resource', 'create', '-f', '-'], JSON.stringify(by_hand))).toMatchObject({
+      code: 0,
+    })
+    const dry = await run('netbox', 'less.json', 'nb', '--prune', '--dry-run')
+    expect(dry).toMatchObject({ code: 8, err: expect.stringMatching(/- retire {3}infra\.virtual_machine {3}vm1/) })
+    const asked = await run('netbox', 'less.json', 'nb', '--prune')
+    expect(asked).toMatchObject({ code: 2, err: expect.stringContaining('Retire these 2 resources?') })
+    expect((await stored('nb')).has('virtualization.virtualmachine/1')).toBe(true)
+    const pruned = await run('netbox', 'less.json', 'nb', '--prune', '--yes')
+    expect(pruned.code, pruned.err).toBe(0)
+    expect(reportOf('nb').pruned).toMatchObject({ retired: expect.any(Array), kept: ['hand-made'] })
+    expect(reportOf('nb').pruned.retired).toHaveLength(2)
+    const there = await stored('nb')
+    expect(there.has('virtualization.virtualmachine/1')).toBe(false)
+    expect(there.has('dcim.device/77')).toBe(true)
+    const device = there.get('dcim.device/1')
+    expect(device?.annotations).not.toHaveProperty('netbox.dev/asset_tag')
+    expect(device?.labels).not.toHaveProperty('netbox.dev/tag-critical')
+    expect(there.get('ipam.vrf/1')?.desired_state).not.toHaveProperty('rd')
+    expect(await edgesOf(there.get('ipam.vrf/1')?.resource_id ?? '')).not.toContain('export_targets')
+    expect(await run('netbox', 'less.json', 'nb', '--prune', '--yes')).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('changes  0'),
+    })
+  })
+})
+
+describe('rows with a mapping', () => {
+  const MAPPING = `
+format: signalbox.mapping/v1
+ignore: [internal]
+items:
+  - id: "place/{site}"
+    type: topology.region
+    name: "{site}"
+    fields: { /desired_state/code: "{site}" }
+  - id: "dc/{site}/{room}"
+    type: topology.datacenter
+    name: "{room}"
+    parent: "place/{site}"
+    fields: { /desired_state/code: "{room}" }
+  - id: "host/{serial}"
+    type: infra.host
+    name: "{hostname}"
+    parent: "dc/{site}/{room}"
+    owner: "{team}"
+    lifecycle_status: active
+    fields:
+      /desired_state/hostname: "{hostname}"
+      /desired_state/serial_number: "{serial}"
+      /desired_state/memory_mib: { column: ram, as: integer }
+      /labels/stage: { column: stage, values: { P: production, T: test } }
+    relations: [{ type: depends_on, to: "host/{needs}", separator: ";" }]
+    rest: annotations
+`
+  const CSV = `site,room,hostname,serial,ram,stage,team,needs,note,internal
+map1,r1,"web, one",S1,2048,P,shop,host-less,,x
+map1,r1,db,S2,4096,T,,,"two
+lines",y
+map1,r1,app,S3,1024,T,,S1;S2,,
+`
+
+  it('of CSV: typed, related, kept besides, and told where the mapping forgets a column', async () => {
+    write('hosts.map.yaml', MAPPING)
+    write('hosts.csv', CSV.replace('host-less', ''))
+    const ran = await run('csv', 'hosts.csv', 'cmdb', '--mapping', 'hosts.map.yaml', '--strict')
+    expect(ran.code, ran.err).toBe(0)
+    const there = await stored('cmdb')
+    expect([...there.keys()].sort()).toEqual(['dc/map1/r1', 'host/S1', 'host/S2', 'host/S3', 'place/map1'])
+    expect(there.get('host/S1')).toMatchObject({
+      name: 'web, one',
+      lifecycle_status: 'active',
+      desired_state: { hostname: 'web, one', memory_mib: 2048, serial_number: 'S1' },
+      labels: { stage: 'production' },
+    })
+    expect(there.get('host/S2')?.annotations).toMatchObject({ 'import/note': 'two\nlines' })
+    const edges = await edgesOf(there.get('host/S3')?.resource_id ?? '')
+    for (const id of ['host/S1', 'host/S2']) expect(edges).toContain(there.get(id)?.resource_id ?? '-')
+    expect(await run('csv', 'hosts.csv', 'cmdb', '--mapping', 'hosts.map.yaml')).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('changes  0'),
+    })
+    write('forgets.yaml', MAPPING.replace('    rest: annotations\n', ''))
+    expect(await run('csv', 'hosts.csv', 'other', '--mapping', 'forgets.yaml', '--strict')).toMatchObject({
+      code: 7,
+      err: expect.stringMatching(/lost {5}1 × row note: no rule of the mapping names it/),
+    })
+  })
+
+  it('of JSON: members by names with dots, the same items as the CSV', async () => {
+    const rows = [
+      { place: { site: 'map2', room: 'r1' }, hostname: 'web', serial: 'J1', ram: 512, stage: 'P', note: { a: 1 } },
+    ]
+    write('hosts.json', { data: { rows } })
+    write(
+      'json.map.yaml',
+      MAPPING.replace('ignore: [internal]', 'rows: /data/rows')
+        .replaceAll('{site}', '{place.site}')
+        .replaceAll('{room}', '{place.room}')
+        .replace('    owner: "{team}"\n', '')
+        .replace('    relations: [{ type: depends_on, to: "host/{needs}", separator: ";" }]\n', ''),
+    )
+    const ran = await run('json', 'hosts.json', 'cmdb2', '--mapping', 'json.map.yaml', '--strict')
+    expect(ran.code, ran.err).toBe(0)
+    expect((await stored('cmdb2')).get('host/J1')).toMatchObject({
+      desired_state: { hostname: 'web', memory_mib: 512 },
+      annotations: { 'import/note.a': '1' },
+    })
+  })
+
+  it('refuses a mapping or a row that cannot be meant', async () => {
+    const faults: [mapping: string, csv: string, says: RegExp][] = [
+      [MAPPING.replace('{team}', '{crew}'), CSV, /names the column crew, which no row has/],
+      [MAPPING.replace('owner:', 'ownr:'), CSV, /mapping .* is not valid at \/items\/2/],
+      [MAPPING, CSV.replace('2048', 'much'), /line 2, column ram: "much" is no integer/],
+      [MAPPING, CSV.replace('S2,4096', 'S1,4096'), /line 4 says other things of host\/S1/],
+      [MAPPING, CSV.replace('db,S2', 'db,'), /has no value for id: host\/\{serial\}/],
+      [MAPPING, 'a,b\n1,2,3\n', /it is not valid CSV/],
+    ]
+    for (const [mapping, csv, says] of faults) {
+      write('fault.yaml', mapping)
+      write('fault.csv', csv)
+      const ran = await run('csv', 'fault.csv', 'faulty', '--mapping', 'fault.yaml')
+      expect([ran.code, ran.err]).toEqual([2, expect.stringMatching(says)])
+    }
+  })
+})
+
+it('a state of OpenTofu goes in with all attributes and without secrets, twice the same', async () => {
+  const instance = (type: string, name: string, attributes: object, more: object = {}) => ({
+    mode: 'managed',
+    type,
+    name,
+    instances: [{ attributes, ...more }],
+  })
+  write('shop.tfstate', {
+    version: 4,
+    terraform_version: '1.8.0',
+    outputs: { url: { value: 'https://x.example', type: 'string' } },
+    resources: [
+      instance('aws_vpc', 'main', { id: 'vpc-1', cidr_block: '10.0.0.0/16', tags: { Name: 'main', 'odd:key': 'a b' } }),
+      instance('aws_subnet', 'a', { id: 'subnet-1', cidr_block: '10.0.1.0/24' }, { dependencies: ['aws_vpc.main'] }),
+      instance('aws_instance', 'web', { id: 'i-1', ami: 'ami-1', subnet_id: 'subnet-1', ebs_optimized: false }),
+      instance('aws_db_instance', 'db', { identifier: 'db', engine: 'postgres', password: 'hunter2' }),
+      instance('random_pet', 'name', { id: 'red-cat', keepers: { a: '1' } }),
+    ],
+  })
+  const first = await run('terraform', 'shop.tfstate', 'tofu', '--into', 'imp-a', '--strict')
+  expect(first.code, first.err).toBe(0)
+  expect(first.err).toContain('withheld 1 × aws_db_instance password')
+  const there = await stored('tofu')
+  expect(there.get('aws_vpc.main')).toMatchObject({
+    type_key: 'cloud.network',
+    desired_state: { id: 'vpc-1', cidr: '10.0.0.0/16', attributes: { cidr_block: '10.0.0.0/16' } },
+    labels: { Name: 'main' },
+    annotations: { 'terraform.io/tags': '{"odd:key":"a b"}' },
+  })
+  expect(there.get('aws_instance.web')).toMatchObject({ annotations: { 'terraform.io/ebs_optimized': 'false' } })
+  expect(there.get('random_pet.name')?.desired_state).toMatchObject({ attributes: { keepers: { a: '1' } } })
+  expect(JSON.stringify([...there.values()])).not.toContain('hunter2')
+  expect(await run('terraform', 'shop.tfstate', 'tofu', '--into', 'imp-a')).toMatchObject({
+    code: 0,
+    err: expect.stringContaining('changes  0'),
+  })
+})
