@@ -55,7 +55,7 @@ const ROOMS = {
     ['inbox', 'gates', 'nodes', 'patches', 'plans'],
     ['operations'],
   ],
-  'apps/cli': [['import'], ['commands']],
+  'apps/cli': [['terminal'], ['session'], ['import', 'operations'], ['commands']],
   'db/operations': [
     ['tables'],
     ['facts'],
@@ -74,7 +74,6 @@ const MOST_FILES = 12
 const WIDE = {
   db: 14,
   activities: 14,
-  'apps/cli': 16,
   'apps/catalog/graph': 14,
   'apps/platform': 14,
   'apps/platform/ops': 14,

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import type { Api } from './api.ts'
-import type { Credentials } from './credentials.ts'
 import { type ExitCode, usageError } from './errors.ts'
-import type { Output } from './output.ts'
+import type { Api } from './session/api.ts'
+import type { Credentials } from './session/credentials.ts'
+import type { Output } from './terminal/output.ts'
 
 export type Values = Record<string, string | boolean | undefined>
 

@@ -1,7 +1,7 @@
 import { Argument, CommanderError, Command as Node, Option as Switch } from 'commander'
 import { type Command, GLOBAL, type Option, type Values } from './command.ts'
 import { usageError } from './errors.ts'
-import { dim } from './output.ts'
+import { dim } from './terminal/output.ts'
 
 /** The words of one command line, taken apart. */
 export type Line = { command: Command; args: string[]; values: Values }

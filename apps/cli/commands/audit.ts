@@ -1,7 +1,7 @@
-import { withQuery } from '../api.ts'
 import { type Command, type Context, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
-import { second, word, zoned } from '../output.ts'
+import { withQuery } from '../session/api.ts'
+import { second, word, zoned } from '../terminal/output.ts'
 
 /** Where each log of acts is read. Sign-ins and changes of users tell less of a row than the others. */
 const SOURCES: Record<string, string> = {

@@ -3,10 +3,10 @@ import { stringify } from 'yaml'
 import type { CapabilityDefinition } from '../../shared/contracts/catalog/capabilities.ts'
 import type { TopologyGraph, TopologyList } from '../../shared/contracts/catalog/topology.ts'
 import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
-import { withQuery } from '../api.ts'
 import { type Command, text } from '../command.ts'
 import { usageError } from '../errors.ts'
-import { word } from '../output.ts'
+import { withQuery } from '../session/api.ts'
+import { word } from '../terminal/output.ts'
 
 type Place = Static<typeof TopologyList>['items'][number]
 const LEVELS = ['region', 'datacenter', 'layer', 'segment']

@@ -10,8 +10,8 @@ import { readNetbox } from '../import/netbox.ts'
 import { outcomesOf, sendItems } from '../import/send.ts'
 import { parseSource, readSource, SourceError } from '../import/source.ts'
 import { readTerraform } from '../import/terraform.ts'
-import { dim } from '../output.ts'
-import { progress } from '../terminal.ts'
+import { progress } from '../terminal/ask.ts'
+import { dim } from '../terminal/output.ts'
 
 const OPTIONS = {
   'source-name': { type: 'string', value: 'NAME', about: 'the name of the source system' },

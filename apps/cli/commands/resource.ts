@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import type { RelationshipItem } from '../../shared/contracts/catalog/relationships.ts'
 import type { ResourceDocument, ResourceView, VersionItem } from '../../shared/contracts/catalog/resources.ts'
 import { type Command, needed, readDocument, text } from '../command.ts'
-import { minute, short, word, zoned } from '../output.ts'
+import { minute, short, word, zoned } from '../terminal/output.ts'
 
 const FILE = {
   file: { type: 'string', short: 'f', value: 'FILE', about: 'a file of YAML or JSON; - is stdin' },

@@ -1,6 +1,6 @@
 import { type Command, readDocument, text, wholeId } from '../command.ts'
-import { minute, short, zoned } from '../output.ts'
-import { ask, readPassword } from '../terminal.ts'
+import { ask, readPassword } from '../terminal/ask.ts'
+import { minute, short, zoned } from '../terminal/output.ts'
 
 type Me = { username: string; roles: string[]; permissions: string[]; groups: string[]; counts: { gates_mine: number } }
 type Session = {

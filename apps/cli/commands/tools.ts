@@ -3,9 +3,9 @@ import type { IntentRow } from '../../shared/contracts/operations/intents.ts'
 import type { OperationSummary } from '../../shared/contracts/operations/operations.ts'
 import { paint } from '../../shared/data/print.ts'
 import type { Command, Context } from '../command.ts'
-import { SHELLS, wordsAfter } from '../completion.ts'
-import { examine } from '../doctor.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
+import { examine } from '../session/doctor.ts'
+import { SHELLS, wordsAfter } from '../terminal/completion.ts'
 
 /** What helps to work with the client itself. `commands` are all, these among them. */
 export const toolCommands = (commands: () => readonly Command[]): Command[] => [

@@ -1,7 +1,7 @@
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
-import { word } from '../output.ts'
-import { confirm } from '../terminal.ts'
+import { confirm } from '../terminal/ask.ts'
+import { word } from '../terminal/output.ts'
 
 type User = { id: string; username: string; status: string; roles: string[]; groups: string[] }
 type Made = { user: User; enrolment: { url: string; expires_at: string } }

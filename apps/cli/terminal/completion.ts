@@ -1,4 +1,4 @@
-import { type Command, type Context, commandOf, GLOBAL, type Option } from './command.ts'
+import { type Command, type Context, commandOf, GLOBAL, type Option } from '../command.ts'
 import { short } from './output.ts'
 
 /** What a shell runs once: it asks this program for the words that may come next, and takes file names beside them. */

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Command, text } from './command.ts'
-import { usageError } from './errors.ts'
+import { type Command, text } from '../command.ts'
+import { usageError } from '../errors.ts'
 
 /** A named platform, so that nobody types addresses. Sign-ins stand in the credentials file, by address. */
 export type Contexts = { current: string | null; contexts: Record<string, { url: string }> }

@@ -3,8 +3,8 @@ import type { GateSubject } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
-import { dim, minute, moment, short, word, zoned } from '../output.ts'
-import { confirm } from '../terminal.ts'
+import { confirm } from '../terminal/ask.ts'
+import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { operationId } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the gate' } } as const

@@ -9,12 +9,12 @@ import type {
   OperationReply,
   OperationSummary,
 } from '../../shared/contracts/operations/operations.ts'
-import { withQuery } from '../api.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
 import { EXIT, type ExitCode, usageError } from '../errors.ts'
-import { harmless, minute, moment, second, short, word, zoned } from '../output.ts'
-import { confirm } from '../terminal.ts'
-import { watch } from '../watch.ts'
+import { withQuery } from '../session/api.ts'
+import { confirm } from '../terminal/ask.ts'
+import { harmless, minute, moment, second, short, word, zoned } from '../terminal/output.ts'
+import { watch } from './watch.ts'
 
 const ENDS: Record<string, ExitCode> = {
   succeeded: EXIT.done,

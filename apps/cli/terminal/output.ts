@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { stringify } from 'yaml'
-import { dim, paint, stateColour, table } from '../shared/data/print.ts'
-import { usageError } from './errors.ts'
+import { dim, paint, stateColour, table } from '../../shared/data/print.ts'
+import { usageError } from '../errors.ts'
 import type { Selection } from './select.ts'
 
 export type Format = 'table' | 'json' | 'yaml' | 'id'

@@ -3,8 +3,8 @@ import type { Operation } from '../../shared/contracts/operations/operations.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { type Command, type Context, isWholeId, needed, readDocument, text, wholeId } from '../command.ts'
 import { EXIT, usageError } from '../errors.ts'
-import { dim, minute, moment, short, word, zoned } from '../output.ts'
-import { confirm } from '../terminal.ts'
+import { confirm } from '../terminal/ask.ts'
+import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
 
 const MAX_SHOWN = 20
 const intentId = (context: Context, given: string) =>

@@ -1,8 +1,8 @@
 import { platform } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import { uuidv7 } from '../shared/ids.ts'
+import { uuidv7 } from '../../shared/ids.ts'
+import { CliError, EXIT, refused } from '../errors.ts'
 import type { Credentials, Entry } from './credentials.ts'
-import { CliError, EXIT, refused } from './errors.ts'
 
 const TIMEOUT_MS = 30_000
 /** An access token this close to its end is not worth a request. */

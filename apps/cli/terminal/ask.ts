@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { CliError, EXIT } from './errors.ts'
+import { CliError, EXIT } from '../errors.ts'
 
 const asking = () => process.stdin.isTTY === true && process.stderr.isTTY === true
 

@@ -4,7 +4,7 @@ import type { Evidence } from '../../shared/contracts/operations/operations.ts'
 import { verifyEvidence } from '../../shared/events/evidence.ts'
 import { type Command, text } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
-import { minute, moment, zoned } from '../output.ts'
+import { minute, moment, zoned } from '../terminal/output.ts'
 import { operationId } from './operation.ts'
 
 const MAX_BYTES = 512 * 1_048_576

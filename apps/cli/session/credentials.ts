@@ -12,8 +12,8 @@ import {
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { foldUsername } from '../shared/auth/username.ts'
-import { CliError, EXIT } from './errors.ts'
+import { foldUsername } from '../../shared/auth/username.ts'
+import { CliError, EXIT } from '../errors.ts'
 
 /** What is kept of one sign-in. `retry_key` stands while a refresh is under way: its repeat proves who asks. */
 export type Entry = {

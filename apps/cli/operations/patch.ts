@@ -2,8 +2,8 @@ import type { Patch, PatchReply } from '../../shared/contracts/operations/patche
 import { digest } from '../../shared/data/digest.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
-import { dim, minute, moment, short, word, zoned } from '../output.ts'
-import { confirm } from '../terminal.ts'
+import { confirm } from '../terminal/ask.ts'
+import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { withDryRun } from './gate.ts'
 import { operationId } from './operation.ts'
 

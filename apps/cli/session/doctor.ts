@@ -1,7 +1,7 @@
-import type { Context } from './command.ts'
-import { CliError } from './errors.ts'
-import { moment } from './output.ts'
-import { versionOfClient } from './version.ts'
+import type { Context } from '../command.ts'
+import { CliError } from '../errors.ts'
+import { moment } from '../terminal/output.ts'
+import { versionOfClient } from '../version.ts'
 
 /** One thing that was looked at; what is wrong carries its remedy. */
 export type Finding = { check: string; ok: boolean; said: string; remedy?: string }
