@@ -39,10 +39,12 @@ export type Command = {
   takes?: string
   about: string
   /** Command lines without the program's name, shown below the help. */
-  examples?: readonly string[]
+  examples: readonly string[]
   options?: Record<string, Option>
-  /** How long a request may take, where half a minute is too long. */
+  /** How long a request may take, if half a minute is too long. */
   timeout_ms?: number
+  /** How often a retryable refusal is sent again; 0 for commands that repeat by themselves. */
+  repeats?: number
   // biome-ignore lint/suspicious/noConfusingVoidType: most commands have nothing to say beyond that they are done
   run: (context: Context, args: string[], values: Values) => Promise<ExitCode | void>
 }

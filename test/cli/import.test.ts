@@ -393,7 +393,7 @@ describe('the command, before it asks a server', () => {
       await once(server, 'listening')
       try {
         const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-        const api = createApi({ url, credentials: {} as never, token: 't', idempotency_key: undefined })
+        const api = createApi({ url, credentials: {} as never, token: 't', idempotency_key: undefined, repeats: 0 })
         const items = Array.from({ length: 12 }, (_, i) => ({
           external_id: `i${i}`,
           type_key: 'infra.service',

@@ -35,7 +35,9 @@ const importer = (kind: string, about: string, read: Reader): Command => ({
   name: `import ${kind}`,
   takes: 'FILE',
   about: `${about} --source-name names where it comes from; --into is the container of what has none; --map FILE says of kinds what they are; --only and --leave-out take types or kinds, with commas; --dry-run shows the differences; --jsonl a line a batch.`,
+  examples: [`import ${kind} FILE --source-name cluster-eu1 --into eu1-a --dry-run`],
   options: OPTIONS,
+  repeats: 0,
   run: async (context, [file = ''], values) => {
     const { api, dry_run } = context
     const name = needed(values, 'source-name')

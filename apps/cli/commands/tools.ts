@@ -11,7 +11,8 @@ import { SHELLS, wordsAfter } from '../terminal/completion.ts'
 export const toolCommands = (commands: () => readonly Command[]): Command[] => [
   {
     name: 'doctor',
-    about: 'Looks at what can keep this client from its server: one line each, with the remedy.',
+    about: 'Checks what can keep this client from its server: one line each, with the remedy.',
+    examples: ['doctor', 'doctor --context prod -o json'],
     run: async (context) => {
       const findings = await examine(context)
       context.out.one(
@@ -30,8 +31,8 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
   {
     name: 'open',
     takes: 'ID',
-    about:
-      'The page of an operation, plan, intent or resource in the console: prints its address, at a terminal opens it.',
+    about: 'Prints the console page of an operation, plan, intent or resource; at a terminal it opens it.',
+    examples: ['open 77b0aa', 'open eu1-web-01'],
     run: async (context, [given = '']) => {
       const page = { url: `${context.api.url}${await pathOf(context, given)}` }
       context.out.one(
@@ -45,9 +46,14 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
   {
     name: 'completion',
     takes: 'SHELL [WORD…]',
-    about:
-      'A script for bash, zsh or fish that completes commands, options and recent ids: eval "$(signalbox completion bash)".',
+    about: 'Prints a script for bash, zsh or fish that completes commands, options and recent ids.',
+    examples: [
+      'eval "$(signalbox completion bash)"',
+      'eval "$(signalbox completion zsh)"',
+      'signalbox completion fish | source',
+    ],
     timeout_ms: 2000,
+    repeats: 0,
     run: async (context, [shell = '', ...typed]) => {
       if (shell === 'words') for (const word of await wordsAfter(context, commands(), typed)) context.out.print(word)
       else if (SHELLS[shell]) context.out.print(SHELLS[shell])

@@ -14,7 +14,8 @@ export const evidenceCommands: Command[] = [
   {
     name: 'evidence list',
     takes: 'OP',
-    about: 'The records of an operation, in the order of the chain; --all follows it to the end.',
+    about: 'Lists the records of an operation, in the order of the chain; --all follows it to the end.',
+    examples: ['evidence list 77b0aa --all'],
     run: async (context, [given = '']) => {
       const { api, out, all } = context
       const path = `/api/v1/operations/${await operationId(context, given)}/evidence`
@@ -40,7 +41,8 @@ export const evidenceCommands: Command[] = [
   {
     name: 'evidence export',
     takes: 'OP',
-    about: 'The whole chain with its signed head on stdout, as evidence verify takes it.',
+    about: 'Prints the whole chain with its signed head, as evidence verify reads it.',
+    examples: ['evidence export 77b0aa > evidence.jsonl'],
     run: async (context, [given = '']) => {
       const path = `/api/v1/operations/${await operationId(context, given)}/evidence?format=jsonl`
       process.stdout.write(await context.api.get<string>(path))
@@ -48,7 +50,8 @@ export const evidenceCommands: Command[] = [
   },
   {
     name: 'evidence keys',
-    about: 'The public keys of exports, for evidence verify --keys: keep them apart from what they prove.',
+    about: 'Prints the public keys of exports, for evidence verify --keys. Keep them apart from the exports.',
+    examples: ['evidence keys > keys.json'],
     run: async ({ api, out }) => {
       out.print(JSON.stringify(await api.get('/api/v1/evidence/keys'), null, 2))
     },
@@ -57,7 +60,8 @@ export const evidenceCommands: Command[] = [
     name: 'evidence verify',
     takes: 'FILE',
     about:
-      'Checks an exported file, counts its votes again and names the first record that does not hold. With --keys FILE it asks no server.',
+      'Verifies an exported file, recounts its votes and names the first record that fails. With --keys FILE it asks no server.',
+    examples: ['evidence verify evidence.jsonl --keys keys.json', 'evidence verify evidence.jsonl --complete'],
     options: {
       keys: {
         type: 'string',

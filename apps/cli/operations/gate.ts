@@ -14,7 +14,8 @@ const MAX_SHOWN = 30
 export const gateCommands: Command[] = [
   {
     name: 'inbox',
-    about: 'Gates that wait, the nearest deadline first; --for all shows those of others too.',
+    about: 'Lists waiting gates, the nearest deadline first; --for all adds those of others.',
+    examples: ['inbox', 'inbox --for all --watch', "inbox --select 'gate_id' -o json"],
     options: { for: { type: 'string', choices: ['me', 'all'], about: 'whose gates to list' } },
     run: async ({ api, out, all }, _, values) => {
       const gates = await api.list<InboxItem>('/api/v1/gates', { for: text(values, 'for'), sort: 'deadline' }, all)
@@ -35,7 +36,8 @@ export const gateCommands: Command[] = [
   },
   {
     name: 'gate list',
-    about: 'The gates of an operation.',
+    about: 'Lists the gates of an operation.',
+    examples: ['gate list --op 77b0aa'],
     options: OP,
     run: async (context, _, values) => {
       const { api, out, all } = context
@@ -56,7 +58,8 @@ export const gateCommands: Command[] = [
   {
     name: 'gate show',
     takes: 'GATE',
-    about: 'What a gate asks, who may decide, and what will change.',
+    about: 'Shows what a gate asks, who may decide, and what will change.',
+    examples: ['gate show cutover', 'gate show cutover --op 77b0aa -o json'],
     options: OP,
     run: async (context, [gate_id = ''], values) => {
       const { gate } = await readGate(context, gate_id, values)
@@ -66,7 +69,12 @@ export const gateCommands: Command[] = [
   {
     name: 'gate approve',
     takes: 'GATE',
-    about: 'Approves what is shown; without a terminal --yes needs --digest, the one that was reviewed.',
+    about: 'Approves what is shown. Without a terminal, --yes needs --digest: the one that was reviewed.',
+    examples: [
+      'gate approve cutover',
+      "gate approve cutover --op 77b0aa --comment 'looks right'",
+      'gate approve cutover --op 77b0aa --yes --digest sha256:1f3a9c02…',
+    ],
     options: {
       ...OP,
       digest: { type: 'string', about: 'the digest that you reviewed' },
@@ -83,7 +91,8 @@ export const gateCommands: Command[] = [
   {
     name: 'gate reject',
     takes: 'GATE',
-    about: 'Rejects it, with the reason.',
+    about: 'Rejects a gate, with the reason.',
+    examples: ["gate reject cutover --op 77b0aa --comment 'wrong release'"],
     options: { ...OP, comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } },
     run: async (context, [gate_id = ''], values) => {
       const comment = needed(values, 'comment')

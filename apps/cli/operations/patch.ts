@@ -14,7 +14,8 @@ const MAX_SHOWN = 30
 export const patchCommands: Command[] = [
   {
     name: 'patch list',
-    about: 'The patches of an operation, in the order of proposal.',
+    about: 'Lists the patches of an operation, in the order of proposal.',
+    examples: ['patch list --op 77b0aa'],
     options: OP,
     run: async (context, _, values) => {
       const { api, out, all } = context
@@ -35,7 +36,8 @@ export const patchCommands: Command[] = [
   {
     name: 'patch show',
     takes: 'PATCH',
-    about: 'What a patch changes, what it holds, who must agree, and the digest that an approval names.',
+    about: 'Shows what a patch changes, what it holds, who must agree, and the digest that an approval names.',
+    examples: ['patch show 5d21f0 --op 77b0aa'],
     options: OP,
     run: async (context, [given = ''], values) => {
       const { patch } = await readPatch(context, given, values)
@@ -46,6 +48,7 @@ export const patchCommands: Command[] = [
     name: 'patch propose',
     about:
       'Proposes changes from a file: a list of changes, or {base_revision, changes}; - is stdin. --dry-run checks them.',
+    examples: ["patch propose --op 77b0aa -f changes.yaml --reason 'reinstall the host' --dry-run"],
     options: {
       ...OP,
       file: { type: 'string', short: 'f', value: 'FILE', about: 'the file of changes; - is stdin' },
@@ -76,7 +79,8 @@ export const patchCommands: Command[] = [
   {
     name: 'patch approve',
     takes: 'PATCH',
-    about: 'Approves what is shown; without a terminal --yes needs --digest, the one that was reviewed.',
+    about: 'Approves what is shown. Without a terminal, --yes needs --digest: the one that was reviewed.',
+    examples: ['patch approve 5d21f0 --op 77b0aa'],
     options: {
       ...OP,
       digest: { type: 'string', about: 'the digest that you reviewed' },
@@ -93,7 +97,8 @@ export const patchCommands: Command[] = [
   {
     name: 'patch reject',
     takes: 'PATCH',
-    about: 'Rejects it, with the reason; who proposed it takes it back so.',
+    about: 'Rejects a patch, with the reason; its proposer withdraws it this way.',
+    examples: ["patch reject 5d21f0 --op 77b0aa --comment 'not needed'"],
     options: { ...OP, comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } },
     run: async (context, [given = ''], values) => {
       const comment = needed(values, 'comment')

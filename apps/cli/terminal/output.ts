@@ -28,6 +28,13 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
     return true
   }
 
+  /** Said once, also when the list is watched. */
+  let empty = false
+  const noItems = () => {
+    if (!empty) note('No items.')
+    empty = true
+  }
+
   const tableOf = <T>(items: T[], columns: Column<T>[]): string[] =>
     table(
       columns.map(([title]) => title),
@@ -43,7 +50,7 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
       if (jsonl) for (const item of items) print(JSON.stringify(item))
       else if (format === 'id') for (const item of items) print(idOf(item))
       else if (format !== 'table') data(items)
-      else if (items.length === 0) note('No items.')
+      else if (items.length === 0) noItems()
       else for (const line of tableOf(harmless(items), columns)) print(line)
     },
     /** One thing: lines for people, or the body as it came. */

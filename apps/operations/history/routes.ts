@@ -61,6 +61,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox<{ deps: OperationsDeps }> 
         tags: ['history'],
         params: OperationParams,
         querystring: EvidenceQuery,
+        'x-text-types': ['application/jsonl'],
         response: { 200: Evidence, ...errorReplies },
       },
       preHandler: read,
