@@ -26,8 +26,6 @@ export class CliError extends Error {
   retry_after_ms: number | undefined
   /** The server was not reached, or could not answer: a later read may succeed. */
   passing = false
-  /** The help of the command says more. */
-  helped = false
   constructor(exit: ExitCode, ...lines: string[]) {
     super(lines[0])
     this.exit = exit
@@ -35,9 +33,9 @@ export class CliError extends Error {
   }
 }
 
-/** A command line that cannot be carried out. Without a remedy the help of the command is named. */
+/** A command line that cannot be carried out. */
 export const usageError = (fault: string, remedy = ''): CliError =>
-  Object.assign(new CliError(EXIT.usage, `${fault} ${remedy}`.trimEnd()), { helped: remedy === '' })
+  new CliError(EXIT.usage, `${fault} ${remedy}`.trimEnd())
 
 /** A refusal of the API: category and code for scripts, the sentence and the next step for people. */
 export const refused = (problem: Problem, remedy: string | undefined): CliError => {

@@ -70,6 +70,8 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
   let found: Line | undefined
   const root = quietly(new Node('signalbox'))
     .description('Reviewed plans for infrastructure, from a terminal.')
+    // The version is asked for before a command: `resource update --version 3` is an option of that one.
+    .enablePositionalOptions()
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print the help of a command')
@@ -101,10 +103,8 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
     if (error.exitCode === 0) return 'shown'
     if (error.code === 'commander.help') {
       nouns.get(argv[0] ?? '')?.outputHelp()
-      throw usageError(
-        `"${argv[0]}" needs one of the commands above,`,
-        `such as: signalbox ${commands.find(({ name }) => name.startsWith(`${argv[0]} `))?.name}`,
-      )
+      const first = commands.find(({ name }) => name.startsWith(`${argv[0]} `))?.name
+      throw usageError(`"${argv[0]}" needs one of the commands above.`, `Try: signalbox ${first}`)
     }
     const path = commandOf(commands, [...argv])?.name ?? (nouns.has(argv[0] ?? '') ? argv[0] : undefined)
     throw usageError(sentenceOf(error.message), `See: signalbox ${path === undefined ? '' : `${path} `}--help`)

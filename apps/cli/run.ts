@@ -55,12 +55,12 @@ export const run = async (argv: string[], env: NodeJS.ProcessEnv = process.env):
   }
 }
 
-/** Carries the line out; a usage error without a remedy of its own names the help of the command. */
+/** Carries the line out; where an option is at fault, the help of the command says what it takes. */
 const carryOut = async (line: Line, env: NodeJS.ProcessEnv): Promise<ExitCode> => {
   try {
     return await runCommand(line, env)
   } catch (error) {
-    if (!(error instanceof CliError) || !error.helped) throw error
+    if (!(error instanceof CliError) || error.exit !== EXIT.usage || !error.message.startsWith('--')) throw error
     throw usageError(error.message, `See: signalbox ${line.command.name} --help`)
   }
 }

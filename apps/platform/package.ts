@@ -1,18 +1,18 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { build, type Rolldown } from 'vite'
 import { ROOT } from './base/paths.ts'
 import { createScreen } from './base/screen.ts'
 import { buildExecutable, isTarget, TARGETS, thisMachine } from './run/executable.ts'
 
 /**
- * `npm run package [-- --executable [TARGET…]]`: the command line client for machines without this checkout.
+ * `npm run package [-- --to FOLDER] [-- --executable [TARGET…]]`: the command line client for machines without this checkout.
  * `dist/signalbox-<version>.tgz` runs by npx with Node 20 or newer; an executable brings its own Node.
  */
 const CLI = join(ROOT, 'apps/cli')
-const DIST = join(ROOT, 'dist')
 const screen = createScreen()
 
 /** Bundles the client into one file of CommonJS; answers the packages that are in it. */
@@ -56,31 +56,36 @@ const manifestOf = ({ version, license }: { version: string; license: string }) 
   bin: { signalbox: 'packaged.cjs' },
 })
 
-const stage = mkdtempSync(join(tmpdir(), 'signalbox-package-'))
-try {
+/** Packs the tarball; answers its path. */
+const pack = async (stage: string, dist: string): Promise<string> => {
   const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string; license: string }
   const packages = await bundle(stage)
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifestOf(root), null, 2)}\n`)
   writeFileSync(join(stage, 'THIRD-PARTY-LICENSES'), licensesOf(packages))
   for (const file of [join(ROOT, 'LICENSE'), join(CLI, 'README.md'), join(CLI, 'packaged.cjs')])
-    cpSync(file, join(stage, file.slice(file.lastIndexOf('/') + 1)))
-  mkdirSync(DIST, { recursive: true })
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', DIST], {
-    cwd: stage,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
-  screen.line('package', `dist/signalbox-${root.version}.tgz`, 'green')
+    cpSync(file, join(stage, basename(file)))
+  mkdirSync(dist, { recursive: true })
+  const options = ['--silent', '--pack-destination', dist]
+  execFileSync('npm', ['pack', ...options], { cwd: stage, stdio: ['ignore', 'ignore', 'inherit'] })
+  return join(dist, `signalbox-${root.version}.tgz`)
+}
 
-  const [option, ...named] = process.argv.slice(2)
-  if (option !== undefined && option !== '--executable')
-    throw new Error(`usage: npm run package [-- --executable [${TARGETS.join(' ')}]]`)
-  for (const target of option === undefined ? [] : named.length > 0 ? named : [thisMachine()]) {
-    if (!isTarget(target)) throw new Error(`no executable for ${target}: one of ${TARGETS.join(', ')}`)
-    await buildExecutable(screen, {
-      main: join(stage, 'signalbox.cjs'),
-      output: join(DIST, `signalbox-${target}`),
-      target,
-    })
+const stage = mkdtempSync(join(tmpdir(), 'signalbox-package-'))
+try {
+  const { values, positionals } = parseArgs({
+    options: { to: { type: 'string', default: join(ROOT, 'dist') }, executable: { type: 'boolean' } },
+    allowPositionals: true,
+  })
+  const dist = resolve(values.to)
+  screen.line('package', await pack(stage, dist), 'green')
+  for (const target of values.executable ? (positionals.length > 0 ? positionals : [thisMachine()]) : []) {
+    if (!isTarget(target)) throw new Error(`There is no executable for ${target}. Name one of ${TARGETS.join(', ')}.`)
+    const output = join(dist, `signalbox-${target}`)
+    screen.line(
+      'executable',
+      await buildExecutable(screen, { main: join(stage, 'signalbox.cjs'), output, target }),
+      'green',
+    )
   }
 } catch (error) {
   screen.line('package', (error as Error).message, 'red')

@@ -46,12 +46,9 @@ export const toolCommands = (commands: () => readonly Command[]): Command[] => [
   {
     name: 'completion',
     takes: 'SHELL [WORD…]',
-    about: 'Prints a script for bash, zsh or fish that completes commands, options and recent ids.',
-    examples: [
-      'eval "$(signalbox completion bash)"',
-      'eval "$(signalbox completion zsh)"',
-      'signalbox completion fish | source',
-    ],
+    about:
+      'Prints a script that completes commands, options and recent ids: eval "$(signalbox completion bash)". Shells: bash, zsh, fish.',
+    examples: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/signalbox.fish'],
     timeout_ms: 2000,
     repeats: 0,
     run: async (context, [shell = '', ...typed]) => {

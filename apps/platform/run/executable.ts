@@ -20,29 +20,32 @@ export const thisMachine = (): string => `${process.platform}-${process.arch}`
 
 const INSTALL_MS = 300_000
 const BUILD_MS = 300_000
+const START_MS = 30_000
 
-/** Puts a bundle of CommonJS into a copy of Node, signed for macOS where that can be done. */
+/**
+ * Puts a bundle of CommonJS into a copy of Node; answers what was made, in words. One for this machine is started once.
+ * One for macOS is signed on a Mac alone: elsewhere the line to run there is part of the answer.
+ */
 export const buildExecutable = async (
   screen: Screen,
   { main, output, target }: { main: string; output: string; target: Target },
-): Promise<void> => {
+): Promise<string> => {
   const own = thisMachine()
-  if (!isTarget(own)) throw new Error(`executables cannot be built on ${own}: one of ${TARGETS.join(', ')}`)
+  if (!isTarget(own)) throw new Error(`Executables cannot be built on ${own}. Use one of ${TARGETS.join(', ')}.`)
   const [builder, executable] = [await nodeFor(screen, own), await nodeFor(screen, target)]
   const config = `${main}.json`
   rmSync(output, { force: true })
-  writeFileSync(
-    config,
-    // Compiled code is of one processor: another target compiles at its first start.
-    JSON.stringify({ main, output, executable, disableExperimentalSEAWarning: true, useCodeCache: target === own }),
-  )
+  // Compiled code is of one processor: on another one it is compiled at every start.
+  const sea = { main, output, executable, disableExperimentalSEAWarning: true, useCodeCache: target === own }
+  writeFileSync(config, JSON.stringify(sea))
   await run(builder, ['--build-sea', config], { timeout_ms: BUILD_MS })
-  const signed = target.startsWith('linux') || (await sign(output))
-  screen.line(
-    'executable',
-    `${output}${signed ? '' : `, unsigned. On a Mac: codesign --sign - ${output}`}`,
-    signed ? 'green' : 'yellow',
-  )
+  if (target.startsWith('darwin')) {
+    if (process.platform !== 'darwin') return `${output}, unsigned. Run on a Mac: codesign --force --sign - ${output}`
+    await run('codesign', ['--force', '--sign', '-', output], { timeout_ms: BUILD_MS })
+  }
+  if (target !== own) return output
+  const version = await run(output, ['--version'], { timeout_ms: START_MS, env: { NODE_OPTIONS: '' } })
+  return `${output}, which says ${version.trim()}`
 }
 
 /** The Node of a target, from npm into the cache, once. */
@@ -55,11 +58,4 @@ const nodeFor = async (screen: Screen, target: Target): Promise<string> => {
   const install = ['install', '--prefix', folder, '--no-save', '--ignore-scripts', '--force', '--no-audit', '--no-fund']
   await run('npm', [...install, `${PACKAGES[target]}@${NODE}`], { timeout_ms: INSTALL_MS })
   return node
-}
-
-/** macOS runs signed programs only; a signature without an identity is enough, and Apple's tool makes it. */
-const sign = async (file: string): Promise<boolean> => {
-  if (process.platform !== 'darwin') return false
-  await run('codesign', ['--force', '--sign', '-', file], { timeout_ms: BUILD_MS })
-  return true
 }
