@@ -26,6 +26,9 @@ export class CliError extends Error {
   retry_after_ms: number | undefined
   /** The server was not reached, or could not answer: a later read may succeed. */
   passing = false
+  /** The two halves of a single line. */
+  fault = ''
+  remedy = ''
   constructor(exit: ExitCode, ...lines: string[]) {
     super(lines[0])
     this.exit = exit
@@ -33,9 +36,12 @@ export class CliError extends Error {
   }
 }
 
+/** An end that is told in one line: the fault, then the remedy. */
+export const failure = (exit: ExitCode, fault: string, remedy = ''): CliError =>
+  Object.assign(new CliError(exit, `${fault} ${remedy}`.trimEnd()), { fault, remedy })
+
 /** A command line that cannot be carried out. */
-export const usageError = (fault: string, remedy = ''): CliError =>
-  new CliError(EXIT.usage, `${fault} ${remedy}`.trimEnd())
+export const usageError = (fault: string, remedy?: string): CliError => failure(EXIT.usage, fault, remedy)
 
 /** A refusal of the API: category and code for scripts, the sentence and the next step for people. */
 export const refused = (problem: Problem, remedy: string | undefined): CliError => {

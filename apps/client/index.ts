@@ -1,4 +1,4 @@
-import createClient from 'openapi-fetch'
+import createClient, { type Client } from 'openapi-fetch'
 import type { components, paths } from './schema.d.ts'
 import { type Repeats, type Send, type Tokens, withKey, withRepeats, withToken } from './send.ts'
 
@@ -21,6 +21,9 @@ export type SignalboxOptions = {
   fetch?: Send
 }
 
+/** Calls by path, `send` for whole requests: both with token, key and repeats. */
+export type Signalbox = Client<paths> & { url: string; send: Send }
+
 const REPEATS = { times: 3, longest_wait_ms: 10_000 }
 
 /**
@@ -33,9 +36,8 @@ export const createSignalbox = ({
   renew,
   repeats,
   fetch: call = (request) => fetch(request),
-}: SignalboxOptions) => {
+}: SignalboxOptions): Signalbox => {
   const tokens: Tokens = { token: typeof token === 'function' ? token : () => token, ...(renew && { renew }) }
   const send = withKey(withRepeats(withToken(call, tokens), { ...REPEATS, ...repeats }))
   return { ...createClient<paths>({ baseUrl: url, fetch: send }), url, send }
 }
-export type Signalbox = ReturnType<typeof createSignalbox>

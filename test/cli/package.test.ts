@@ -98,6 +98,8 @@ describe('the packed client', () => {
     const approved = await run('gate', 'approve', ...gate, '--yes', '--digest', digest)
     expect(approved).toMatchObject({ code: 0, out: expect.stringContaining('APPROVED') })
     expect(await run('op', 'wait', id, '--timeout', '60s')).toMatchObject({ code: 0 })
+    // Node 20 would colour what is read by a script.
+    expect((await installed(node, ['op', 'list'], { env: { ...env, NO_COLOR: '' } })).out).not.toContain('\u001b')
     expect(await run('resource', 'list', '-o', 'yaml')).toMatchObject({ code: 0 })
     expect(await run('logout')).toMatchObject({ code: 0 })
   })

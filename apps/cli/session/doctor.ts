@@ -29,11 +29,16 @@ export const examine = async (context: Context): Promise<Finding[]> => {
 
 const good = (check: string, said: string): Finding => ({ check, ok: true, said })
 const bad = (check: string, said: string, remedy: string): Finding => ({ check, ok: false, said, remedy })
-/** What the API refused, with its own hint. */
+/** A failure of a request, with its own remedy; of a refusal the hint. */
 const refusal = (check: string, error: unknown): Finding => {
   if (!(error instanceof CliError)) throw error
-  const [said = '', ...more] = error.lines
-  return bad(check, said, more.join(' ').replace(/^hint +/, ''))
+  const { fault, remedy, lines } = error
+  const [first = '', ...more] = lines
+  return bad(
+    check,
+    (fault || first).replace(/\.$/, ''),
+    (remedy || more.join(' ').replace(/^hint +/, '')).replace(/^Run: /, '').replace(/\.$/, ''),
+  )
 }
 
 const reachable = async (

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { CliError, EXIT } from '../errors.ts'
+import { EXIT, failure } from '../errors.ts'
 
 /** A file of this person's settings: `$XDG_CONFIG_HOME/signalbox/NAME`. */
 export const settingsFile = (env: NodeJS.ProcessEnv, name: string): string =>
@@ -17,14 +17,14 @@ export const readPrivate = <T extends object>(file: string, remedy: string): T |
     text = readFileSync(file, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new CliError(EXIT.error, `${file} cannot be read: ${(error as Error).message}.`)
+    throw failure(EXIT.error, `${file} cannot be read: ${(error as Error).message}.`)
   }
   if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
-    throw new CliError(EXIT.sign_in, `Others may read ${file}. Run: chmod 600 ${file}`)
+    throw failure(EXIT.sign_in, `Others may read ${file}.`, `Run: chmod 600 ${file}`)
   try {
     return JSON.parse(text) as T
   } catch {
-    throw new CliError(EXIT.sign_in, `${file} is not JSON. Remove it, then run: ${remedy}`)
+    throw failure(EXIT.sign_in, `${file} is not JSON.`, `Remove it, then run: ${remedy}`)
   }
 }
 

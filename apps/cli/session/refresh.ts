@@ -1,5 +1,5 @@
 import { ProblemError, read, type Schema, type Signalbox } from '../../client/index.ts'
-import { CliError, EXIT } from '../errors.ts'
+import { EXIT, failure } from '../errors.ts'
 import type { Credentials, Entry } from './credentials.ts'
 
 export type TokenReply = Schema<'TokenReply'>
@@ -13,7 +13,7 @@ const EARLY_MS = 10_000
  */
 export const createRefresh = (url: string, credentials: Credentials, signalbox: Signalbox) => {
   const keep = (username: string, { access_token, refresh_token, expires_in }: TokenReply): Entry => {
-    if (refresh_token === undefined) throw new CliError(EXIT.error, `${url} sent no refresh token. Is it a Signalbox?`)
+    if (refresh_token === undefined) throw failure(EXIT.error, `${url} sent no refresh token.`, 'Is it a Signalbox?')
     const entry = { username, access_token, refresh_token, expires_at: Date.now() + expires_in * 1000 }
     credentials.save(url, entry)
     return entry
@@ -22,7 +22,7 @@ export const createRefresh = (url: string, credentials: Credentials, signalbox: 
   const kept = (): Entry => {
     const entry = credentials.get(url)
     if (entry) return entry
-    throw new CliError(EXIT.sign_in, `You are not signed in at ${url}. Run: signalbox login NAME`)
+    throw failure(EXIT.sign_in, `You are not signed in at ${url}.`, 'Run: signalbox login NAME')
   }
 
   /** Another process may have refreshed while this one waited for the lock: then its result is used. */
@@ -43,7 +43,7 @@ export const createRefresh = (url: string, credentials: Credentials, signalbox: 
       } catch (error) {
         if (!(error instanceof ProblemError) || error.problem.status !== 401) throw error
         credentials.save(url, undefined)
-        throw new CliError(EXIT.sign_in, `Your sign-in at ${url} has ended. Run: signalbox login ${entry.username}`)
+        throw failure(EXIT.sign_in, `Your sign-in at ${url} has ended.`, `Run: signalbox login ${entry.username}`)
       }
     })
 
