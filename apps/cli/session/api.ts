@@ -1,7 +1,7 @@
 import { platform } from 'node:os'
 import { createSignalbox, type Problem, ProblemError, type Repeats, read } from '../../client/index.ts'
 import { problemFrom } from '../../shared/contracts/client/problem.ts'
-import { CliError, EXIT, refused } from '../errors.ts'
+import { CliError, EXIT, failure, refused, usageError } from '../errors.ts'
 import type { Credentials } from './credentials.ts'
 import { createRefresh, type TokenReply } from './refresh.ts'
 
@@ -59,15 +59,7 @@ export const createApi = ({
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    const act = async (): Promise<Reply<T>> => {
-      const answer = await signalbox.send(request)
-      const text = await answer.text()
-      const type = answer.headers.get('content-type') ?? ''
-      const parsed = /[/+]json\b/.test(type) && text ? JSON.parse(text) : text
-      if (!answer.ok) throw new ProblemError(problemFrom(answer.status, parsed, answer.headers.get('retry-after')))
-      if (type.startsWith('text/html')) throw new CliError(EXIT.error, `${url} is a web page. ${OTHER_ADDRESS}`)
-      return { status: answer.status, headers: answer.headers, body: parsed as T }
-    }
+    const act = async () => replyOf<T>(url, await signalbox.send(request))
     return told(url, act, ({ status }) => {
       const key = request.headers.get('idempotency-key')
       if (status === 0 && key !== null)
@@ -89,15 +81,8 @@ export const createApi = ({
       signalbox.send(new Request(`${url}${path}`, { headers: { accept: STREAM }, signal })),
     post: <T>(path: string, body: unknown) => send<T>('POST', path, body).then((reply) => reply.body),
     /** The items of a list: one page, or all of them by the cursor. */
-    list: async <T>(path: string, query: Record<string, string | undefined>, all: boolean): Promise<T[]> => {
-      const items: T[] = []
-      for (let page_token: string | null | undefined; ; ) {
-        const page = await get<Page<T>>(withQuery(path, { ...query, page_token: page_token ?? undefined }))
-        items.push(...page.items)
-        page_token = page.next_page_token
-        if (!all || page_token === null) return items
-      }
-    },
+    list: <T>(path: string, query: Query, all: boolean): Promise<T[]> =>
+      listOf((at) => get<Page<T>>(at), path, query, all),
     /** Signs in; a busy server is asked again after the time that it names. */
     login: async (username: string, password: string): Promise<void> => {
       const device_token = credentials.device(url, username)
@@ -122,7 +107,34 @@ export const createApi = ({
 }
 export type Api = ReturnType<typeof createApi>
 
+type Query = Record<string, string | undefined>
+const listOf = async <T>(
+  get: (path: string) => Promise<Page<T>>,
+  path: string,
+  query: Query,
+  all: boolean,
+): Promise<T[]> => {
+  const items: T[] = []
+  for (let page_token: string | null | undefined; ; ) {
+    const page = await get(withQuery(path, { ...query, page_token: page_token ?? undefined }))
+    items.push(...page.items)
+    page_token = page.next_page_token
+    if (!all || page_token === null) return items
+  }
+}
+
 const STREAM = 'text/event-stream'
+
+/** An answer with its body: JSON as data, all else as text. Throws a ProblemError for a refusal. */
+const replyOf = async <T>(url: string, answer: Response): Promise<Reply<T>> => {
+  const { ok, status, headers } = answer
+  const text = await answer.text()
+  const type = headers.get('content-type') ?? ''
+  const body = /[/+]json\b/.test(type) && text ? JSON.parse(text) : text
+  if (!ok) throw new ProblemError(problemFrom(status, body, headers.get('retry-after')))
+  if (type.startsWith('text/html')) throw failure(EXIT.error, `${url} is a web page.`, OTHER_ADDRESS)
+  return { status, headers, body: body as T }
+}
 
 /** Sends one request with a limit of time, which a stream does not have. */
 const sender =
@@ -149,31 +161,30 @@ const told = async <T>(
     if (error instanceof ProblemError) {
       const { problem } = error
       if (!problem.code.startsWith('status_')) throw refused(problem, remedyOf(problem))
-      throw passing(`${url} answered ${problem.status} without an explanation. Is it a Signalbox? ${OTHER_ADDRESS}`)
+      throw passing(`${url} answered ${problem.status} without an explanation. Is it a Signalbox?`, OTHER_ADDRESS)
     }
     const why = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
-    throw passing(`${url} did not answer: ${why}. ${remedyOf({ status: 0 }) ?? OTHER_ADDRESS}`)
+    const fault = error instanceof SyntaxError ? 'gave an answer that cannot be read' : 'did not answer'
+    throw passing(`${url} ${fault}: ${why}.`, remedyOf({ status: 0 }) ?? OTHER_ADDRESS)
   }
 }
 
 const OTHER_ADDRESS = 'Start the platform, or name another address: --url, --context or SIGNALBOX_URL.'
 
-const passing = (line: string): CliError => Object.assign(new CliError(EXIT.error, line), { passing: true })
+const passing = (fault: string, remedy: string): CliError =>
+  Object.assign(failure(EXIT.error, fault, remedy), { passing: true })
 
 /** Tokens are sent in the clear to this machine only. */
 const refuseCleartext = (url: string): void => {
   const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' }
   if (protocol === 'https:') return
   if (protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return
-  throw new CliError(
-    EXIT.usage,
-    protocol === 'http:'
-      ? `${url} would send your token unencrypted. Use its https address.`
-      : `${JSON.stringify(url)} is not a web address. Name one such as https://signalbox.example.com.`,
-  )
+  throw protocol === 'http:'
+    ? usageError(`${url} would send your token unencrypted.`, 'Use its https address.')
+    : usageError(`${JSON.stringify(url)} is not a web address.`, 'Name one such as https://signalbox.example.com.')
 }
 
-export const withQuery = (path: string, query: Record<string, string | undefined>): string => {
+export const withQuery = (path: string, query: Query): string => {
   const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined)
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`
 }
